@@ -1,0 +1,58 @@
+# The verbs of this project. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+PIP := $(VENV)/bin/pip --disable-pip-version-check --quiet
+RUN := $(VENV)/.run-installed
+DEV := $(VENV)/.dev-installed
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench install torture lock clean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: install ## everything a fresh machine needs, then serve the demo shop on http://127.0.0.1:8000
+	@exec $(VENV)/bin/shop serve --demo
+
+test: $(DEV) ## everything a fresh machine needs, then the whole suite
+	@$(VENV)/bin/python -m pytest -n 2 -m "not torture"
+
+check: $(DEV) ## format, lint, types, walls, migrations in step with tables, locks in step with pyproject.toml
+	@$(VENV)/bin/ruff format --check --quiet .
+	@$(VENV)/bin/ruff check --quiet .
+	@$(VENV)/bin/mypy --no-error-summary
+	@$(VENV)/bin/python -m pytest tests/test_architecture.py tests/test_migrations.py tests/test_locks.py
+
+bench: $(DEV) ## the benchmark: ratios against limits measured in the same run, written to bench/report.md
+	@$(VENV)/bin/python -m bench.run
+
+torture: $(DEV) ## what is slow and valuable: long kill loops, the suite on PostgreSQL 15
+	@$(VENV)/bin/python -m pytest -m torture
+	@$(VENV)/bin/python -m tests.on_postgres_15
+
+install: $(RUN) ## the virtual environment in .venv with the locked dependencies
+
+lock: $(DEV) ## make the locks anew from pyproject.toml
+	@$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		pyproject.toml requirements/build.in -o requirements/run.txt
+	@$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--extra dev -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/dev.txt
+
+clean: ## remove the virtual environment and caches; the data directory stays
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; set PYTHON=...")'
+	@$(PYTHON) -m venv $(VENV)
+
+# Build isolation would fetch the build backend past the locks, so the backend is locked with the rest.
+$(RUN): requirements/run.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing the locked dependencies into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements/run.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DEV): requirements/dev.txt $(RUN)
+	@echo "Installing the locked development tools into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@

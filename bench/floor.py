@@ -1,0 +1,158 @@
+"""The floor: the least that can be done for the same document with the same parts. One statement, no checks, no log.
+
+`python -m bench.floor PORT URL` serves it; without a URL it serves one constant body, which is the server alone.
+"""
+
+import random
+import sys
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+from granian.constants import HTTPModes, Interfaces, Loops
+from granian.server import Server
+from starlette.types import Receive, Scope, Send
+
+from shop.base.ids import new_id
+from shop.base.money import money_text, wire_decimal
+from shop.storefront.resources.sales import CART
+
+AMOUNTS = (
+    "item_total",
+    "ship_total",
+    "adjustment_total",
+    "included_tax_total",
+    "additional_tax_total",
+    "promo_total",
+    "pre_tax_item_amount",
+    "pre_tax_total",
+    "total",
+)
+
+
+async def keep_state(_connection: Any) -> None:
+    """The reset query is switched off for the floor too."""
+
+
+HEADERS = [(b"content-type", b"application/vnd.api+json; charset=utf-8")]
+RELATIONSHIPS: dict[str, Any] = {
+    name: {"data": [] if relation.is_many else None} for name, relation in CART.relations.items()
+}
+TOKEN = "shpot_k1_" + "0" * 104
+ZERO = dict.fromkeys((*AMOUNTS, "tax_total"), "0.0") | {f"display_{name}": "$0.00" for name in (*AMOUNTS, "tax_total")}
+INSERT = (
+    "insert into orders (id, number, currency, created_at, updated_at) values ($1, $2, 'USD', now(), now()) "
+    "returning created_at"
+)
+SELECT = "select * from orders where id = $1"
+encode = msgspec.json.Encoder().encode
+
+
+class Floor:
+    """A plain ASGI application: POST creates, GET reads."""
+
+    def __init__(self, url: str | None) -> None:
+        self.url = url
+        self.pool: Any = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.live(receive, send)
+        elif self.pool is None:
+            await answer(send, 200, b"{}")
+        elif scope["method"] == "POST":
+            await answer(send, 201, await self.create())
+        else:
+            token = next(value for name, value in scope["headers"] if name == b"x-shop-order-token")
+            await answer(send, 200, await self.read(UUID(token.decode())))
+
+    async def live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        if self.url:
+            self.pool = await asyncpg.create_pool(self.url, min_size=0, max_size=8, reset=keep_state)
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def create(self) -> bytes:
+        cart_id, number = new_id(), f"R{random.randrange(10**15):015}"
+        async with self.pool.acquire() as connection:
+            created_at = wire_time(await connection.fetchval(INSERT, cart_id, number))
+        return document(
+            cart_id,
+            {
+                "number": number,
+                "state": "cart",
+                "token": TOKEN,
+                "email": None,
+                "currency": "USD",
+                "item_count": 0,
+                "special_instructions": None,
+                "shipment_state": None,
+                "payment_state": None,
+                "created_at": created_at,
+                "updated_at": created_at,
+                "completed_at": None,
+                **ZERO,
+            },
+        )
+
+    async def read(self, cart_id: UUID) -> bytes:
+        async with self.pool.acquire() as connection:
+            row = await connection.fetchrow(SELECT, cart_id)
+        text = money_text("USD", "en-US")
+        attributes = {
+            "number": row["number"],
+            "state": row["state"],
+            "token": TOKEN,
+            "email": row["email"],
+            "currency": row["currency"],
+            "item_count": row["item_count"],
+            "special_instructions": row["special_instructions"],
+            "shipment_state": row["shipment_state"],
+            "payment_state": row["payment_state"],
+            "created_at": wire_time(row["created_at"]),
+            "updated_at": wire_time(row["updated_at"]),
+            "completed_at": wire_time(row["completed_at"]),
+        }
+        for name in AMOUNTS:
+            attributes[name] = wire_decimal(row[name], 2)
+            attributes["display_" + name] = text(row[name])
+        tax = row["included_tax_total"] + row["additional_tax_total"]
+        attributes["tax_total"], attributes["display_tax_total"] = wire_decimal(tax, 2), text(tax)
+        return document(cart_id, attributes)
+
+
+def wire_time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def document(cart_id: UUID, attributes: dict[str, Any]) -> bytes:
+    data = {"id": str(cart_id), "type": "cart", "attributes": attributes, "relationships": RELATIONSHIPS}
+    return encode({"data": data})
+
+
+async def answer(send: Send, status: int, body: bytes) -> None:
+    headers = [*HEADERS, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def load(url: str | None) -> Floor:
+    return Floor(url)
+
+
+if __name__ == "__main__":
+    address = sys.argv[2] if len(sys.argv) > 2 else None
+    Server(
+        target="floor",
+        port=int(sys.argv[1]),
+        interface=Interfaces.ASGI,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1,
+        websockets=False,
+        log_enabled=False,
+    ).serve(target_loader=partial(load, address), wrap_loader=False)

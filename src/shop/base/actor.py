@@ -1,0 +1,21 @@
+"""Who is asking: what a request claims, before and after the database has agreed."""
+
+from uuid import UUID
+
+import msgspec
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """What the headers say. Its order token is genuine by its key; whether the cart is open, the database knows."""
+
+    order_token_sent: bool = False
+    cart_id: UUID | None = None
+    order_token: str | None = None
+    """The token as sent, when it is the one we would make for this cart today."""
+
+    @property
+    def kind(self) -> str:
+        return "order" if self.cart_id else "guest"
+
+
+GUEST = Claim()

@@ -1,0 +1,161 @@
+"""Which facts can stop a request, and under which code a client can read them.
+
+ShopError
+├── Malformed 400             cannot be read
+├── Unauthenticated 401       who are you
+│   └── InvalidToken          the bearer is unknown, expired or revoked
+├── Forbidden 403             we know, and you may not
+├── NotFound 404              missing or not yours: one body for both
+├── MethodNotAllowed 405
+├── Conflict 409              someone was faster, or it changed meanwhile
+│   └── InFlight              the same Idempotency-Key is at work right now
+├── TooLarge 413, UriTooLong 414, UnsupportedMedia 415, HeadersTooLarge 431
+├── Invalid 422               readable but not acceptable
+│   └── KeyReused             the Idempotency-Key came before with another request
+├── TooMany 429               later
+├── Broken 500                our fault
+└── Unavailable 503           the database is away or busy
+
+Messages speak to the client's developer and carry no secret, stack or SQL. `web/reply.py` alone makes a body of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+
+class ShopError(Exception):
+    """A fact that ends a request; each leaf has its status, its code and one sentence."""
+
+    status: ClassVar[int]
+    code: str
+    sentence: str
+
+    def __init__(self, sentence: str | None = None, *, code: str | None = None) -> None:
+        self.sentence = sentence or self.sentence
+        self.code = code or self.code
+        super().__init__(self.sentence)
+
+
+class Malformed(ShopError):
+    status = 400
+    code = "malformed"
+    sentence = "The request cannot be read."
+
+
+class Unauthenticated(ShopError):
+    status = 401
+    code = "unauthenticated"
+    sentence = "Send a user token or an order token with this request."
+
+
+class InvalidToken(Unauthenticated):
+    code = "invalid_token"
+    sentence = "The bearer token is unknown, expired or revoked; sign in again."
+
+
+class Forbidden(ShopError):
+    status = 403
+    code = "forbidden"
+    sentence = "This credential may not do that."
+
+
+class NotFound(ShopError):
+    status = 404
+    code = "not_found"
+    sentence = "There is nothing here that this request may see."
+
+
+class MethodNotAllowed(ShopError):
+    status = 405
+    code = "method_not_allowed"
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self.allowed = ", ".join(sorted(allowed))
+        super().__init__(f"This address answers {self.allowed} only.")
+
+
+class Conflict(ShopError):
+    status = 409
+    code = "conflict"
+    sentence = "Something changed meanwhile; read again and repeat."
+
+
+class InFlight(Conflict):
+    code = "request_in_progress"
+    sentence = "A request with this Idempotency-Key is still at work; repeat in a moment."
+
+
+class TooLarge(ShopError):
+    status = 413
+    code = "too_large"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The body is larger than the {limit:,} bytes this address reads.")
+
+
+class UriTooLong(ShopError):
+    status = 414
+    code = "uri_too_long"
+    sentence = "The address is longer than 2048 bytes."
+
+
+class UnsupportedMedia(ShopError):
+    status = 415
+    code = "unsupported_media_type"
+    sentence = "Send the body as application/json, application/vnd.api+json or a form, in UTF-8 and uncompressed."
+
+
+class HeadersTooLarge(ShopError):
+    status = 431
+    code = "headers_too_large"
+    sentence = "The headers are larger than 16384 bytes."
+
+
+class Invalid(ShopError):
+    """Readable but not acceptable; `errors` names every failing field, `base` the whole."""
+
+    status = 422
+    code = "validation_failed"
+    sentence = "Some fields are not acceptable; see errors."
+
+    def __init__(
+        self,
+        errors: Mapping[str, Sequence[str]] | None = None,
+        sentence: str | None = None,
+        *,
+        code: str | None = None,
+    ) -> None:
+        self.errors = errors or {}
+        super().__init__(sentence, code=code)
+
+
+class KeyReused(Invalid):
+    code = "idempotency_key_reused"
+    sentence = "This Idempotency-Key came before with a different request; use a new key."
+
+
+class TooMany(ShopError):
+    status = 429
+    code = "too_many_requests"
+    sentence = "Too many requests; wait and repeat."
+
+    def __init__(self, retry_after: int, sentence: str | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(sentence)
+
+
+class Broken(ShopError):
+    status = 500
+    code = "internal_error"
+    sentence = "Something broke on our side; the request id names it in the log."
+
+
+class Unavailable(ShopError):
+    status = 503
+    code = "temporarily_unavailable"
+    sentence = "The shop cannot answer right now; repeat in a few seconds."
+    retry_after = 5
+
+
+class CannotStart(Exception):
+    """Why a command cannot do its work, in one sentence that says what to do."""

@@ -1,0 +1,49 @@
+"""Which server keys there are, and which key serves which use."""
+
+import re
+from collections.abc import Mapping
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+_ENTRY = re.compile(r"([0-9a-z]{1,8}):([0-9a-fA-F]{64,128})", re.ASCII)
+
+
+class Keys:
+    """One list of keys: the first signs, all verify. Each use has a key of its own, made by HKDF with its label."""
+
+    def __init__(self, secrets: Mapping[str, bytes]) -> None:
+        if not secrets:
+            raise ValueError("at least one key is needed")
+        self._secrets = dict(secrets)
+        self.current = next(iter(self._secrets))
+        self._derived: dict[tuple[str, str], bytes] = {}
+
+    def __contains__(self, key_id: str) -> bool:
+        return key_id in self._secrets
+
+    def __repr__(self) -> str:
+        return f"Keys({', '.join(self._secrets)})"
+
+    def derived(self, key_id: str, use: str) -> bytes:
+        """The key for one use, worked out once."""
+        key = self._derived.get((key_id, use))
+        if key is None:
+            key = HKDF(SHA256(), 32, salt=None, info=use.encode()).derive(self._secrets[key_id])
+            self._derived[key_id, use] = key
+        return key
+
+
+def parse_keys(text: str) -> Keys:
+    """`id:hex,id:hex`; raises ValueError with a sentence that names no key material."""
+    secrets: dict[str, bytes] = {}
+    for position, entry in enumerate(text.split(","), 1):
+        match = _ENTRY.fullmatch(entry.strip())
+        if match is None:
+            raise ValueError(
+                f"entry {position} is not `id:hex` with an id of 1 to 8 small letters or digits and 64 hex digits"
+            )
+        if match[1] in secrets:
+            raise ValueError(f"the key id {match[1]} is there twice")
+        secrets[match[1]] = bytes.fromhex(match[2])
+    return Keys(secrets)

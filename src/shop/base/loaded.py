@@ -1,0 +1,15 @@
+"""How a row travels with what was loaded for it; nothing is ever fetched by looking at it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
+
+import msgspec
+
+Link = Union["Loaded", None, Sequence["Loaded"]]
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A row and its loaded relations by name: one, none, or several."""
+
+    row: Any
+    links: Mapping[str, Link] = {}

@@ -1,0 +1,84 @@
+"""What an amount looks like: integer minor units within, decimal strings and display text on the wire."""
+
+from functools import cache
+
+import pycountry
+from babel import Locale
+from babel.numbers import get_currency_symbol
+
+# ISO 4217's minor units. CLDR, and with it Babel, has other digits for some currencies (AFN, IRR, COP …): those are
+# habits of display, while these are what a bank settles.
+_MINOR_UNITS = {
+    0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
+    3: "BHD IQD JOD KWD LYD OMR TND",
+    4: "CLF UYW",
+}
+_DIGITS = {code: digits for digits, codes in _MINOR_UNITS.items() for code in codes.split()}
+
+
+def currency_digits(currency: str) -> int:
+    return _DIGITS.get(currency, 2)
+
+
+@cache
+def is_currency(code: str) -> bool:
+    return pycountry.currencies.get(alpha_3=code) is not None
+
+
+def wire_decimal(minor: int, digits: int) -> str:
+    """`"19.99"`, `"10.0"`, `"-1.0"`: trailing zeros cut, one fraction digit kept."""
+    if minor == 0:
+        return "0.0"
+    sign, text = ("-", str(-minor)) if minor < 0 else ("", str(minor))
+    if digits == 0:
+        return f"{sign}{text}.0"
+    text = text.rjust(digits + 1, "0")
+    fraction = text[-digits:].rstrip("0") or "0"
+    return f"{sign}{text[:-digits]}.{fraction}"
+
+
+class MoneyText:
+    """The text of amounts in one currency and one locale; Babel is asked once, when this is made."""
+
+    __slots__ = ("_affixes", "_decimal", "_digits", "_group", "_grouping", "_zero")
+
+    def __init__(self, currency: str, locale: str) -> None:
+        self._digits = currency_digits(currency)
+        spoken = Locale.parse(locale, sep="-" if "-" in locale else "_")
+        pattern = spoken.currency_formats["standard"]
+        symbol = get_currency_symbol(currency, spoken)
+        symbols = spoken.number_symbols["latn"]
+        self._decimal: str = symbols["decimal"]
+        self._group: str = symbols["group"]
+        self._grouping = pattern.grouping
+        self._affixes = [
+            tuple(part.replace("¤", symbol).replace("-", symbols["minusSign"]) for part in pair)
+            for pair in zip(pattern.prefix, pattern.suffix, strict=True)
+        ]
+        self._zero = self._text(0)
+
+    def __call__(self, minor: int) -> str:
+        return self._zero if minor == 0 else self._text(minor)
+
+    def _text(self, minor: int) -> str:
+        prefix, suffix = self._affixes[minor < 0]
+        text = str(abs(minor)).rjust(self._digits + 1, "0")
+        whole, fraction = (text[: -self._digits], self._decimal + text[-self._digits :]) if self._digits else (text, "")
+        return f"{prefix}{self._grouped(whole)}{fraction}{suffix}"
+
+    def _grouped(self, whole: str) -> str:
+        # India writes 12,34,567: the group nearest the decimal sign may be of another size than the rest.
+        size, others = self._grouping
+        if len(whole) <= size:
+            return whole
+        parts = [whole[-size:]]
+        rest = whole[:-size]
+        while rest:
+            parts.append(rest[-others:])
+            rest = rest[:-others]
+        return self._group.join(reversed(parts))
+
+
+@cache
+def money_text(currency: str, locale: str) -> MoneyText:
+    return MoneyText(currency, locale)

@@ -1,0 +1,250 @@
+"""What can be configured from outside: every `SHOP_` variable, read once and checked.
+
+VARIABLES is the table; `docs/settings.md` is held against it by a test.
+"""
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from shop.base.errors import CannotStart
+from shop.base.keys import Keys, parse_keys
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Limits = tuple[tuple[int, int], ...]
+"""Pairs of count and seconds, none for a limit that is switched off; a count without a window has 0 seconds."""
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """One row of the table: the variable, the field it fills, how it is read, what it is when unset."""
+
+    name: str
+    field: str
+    read: Callable[[str], Any]
+    default: str | None
+    meaning: str
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
+        raise ValueError("give a whole number")
+    return int(text)
+
+
+def _at_least_one(text: str) -> int:
+    if _whole(text) < 1:
+        raise ValueError("give a whole number of 1 or more")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", text, re.ASCII):
+        raise ValueError("give a number of seconds")
+    return float(text)
+
+
+def _limits(text: str) -> Limits:
+    if text.strip() == "0":
+        return ()
+    pairs = [re.fullmatch(r"([0-9]{1,9})(?:/([0-9]{1,9}))?", part.strip(), re.ASCII) for part in text.split(",")]
+    if not all(pairs):
+        raise ValueError("give N/seconds, several separated by commas, or 0 for none")
+    return tuple((int(pair[1]), int(pair[2] or 0)) for pair in pairs if pair)
+
+
+def _word(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError("give " + " or ".join(words))
+        return text
+
+    return read
+
+
+def _database(text: str) -> str:
+    if not text.startswith(("postgresql://", "postgres://")):
+        raise ValueError("give a URL that begins with postgresql://")
+    return text
+
+
+def _smtp(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"smtp", "smtps"} or not parts.hostname:
+        raise ValueError("give smtp://user:password@host:587 or smtps://host")
+    return text
+
+
+def _origin(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query:
+        raise ValueError("give scheme://host[:port] without a path")
+    return text
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    return tuple(_origin(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _public_url(text: str) -> str:
+    return _origin(text.rstrip("/"))
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _keys(text: str) -> Keys:
+    return parse_keys(text)
+
+
+def _text(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise ValueError("give one line of text")
+    return text.strip()
+
+
+VARIABLES = (
+    Variable("SHOP_DATA_DIR", "data_dir", Path, "./var", "everything the service keeps on disk"),
+    Variable("SHOP_DATABASE_URL", "database_url", _database, None, "unset: embedded PostgreSQL in the data directory"),
+    Variable("SHOP_DATABASE_POOL", "database_pool", _at_least_one, "8", "connections per worker"),
+    Variable("SHOP_SECRET_KEYS", "secret_keys", _keys, None, "`id:hex,id:hex`; the first signs, all verify"),
+    Variable("SHOP_SMTP_URL", "smtp_url", _smtp, None, "the mail server"),
+    Variable("SHOP_MAIL_FROM", "mail_from", _text, "shop@localhost", "the sender of mails"),
+    Variable("SHOP_MAILBOX", "mailbox", _word("on", "off"), None, "unset: on by itself for a local try-out only"),
+    Variable("SHOP_PUBLIC_URL", "public_url", _public_url, None, "unset: links are made from the request"),
+    Variable("SHOP_TRUSTED_PROXIES", "trusted_proxies", _networks, "", "whose `X-Forwarded-For` counts"),
+    Variable("SHOP_CORS_ORIGINS", "cors_origins", _origins, "", "exact origins for the storefront API"),
+    Variable(
+        "SHOP_MEDIA_URL", "media_url", _text, None, "an S3-compatible store; unset: `media/` in the data directory"
+    ),
+    Variable("SHOP_METRICS", "metrics", _word("public"), None, "unset: loopback only, under the mailbox's conditions"),
+    Variable("SHOP_DRAIN_SECONDS", "drain_seconds", _seconds, "5", "unready but serving, before a stop"),
+    Variable("SHOP_LOG_LEVEL", "log_level", _word("debug", "info", "warning", "error"), "info", "how much is logged"),
+    Variable(
+        "SHOP_LOG_FORMAT", "log_format", _word("console", "json"), None, "unset: console on a terminal, else json"
+    ),
+    Variable("SHOP_LOGIN_CODE_TTL", "login_code_ttl", _at_least_one, "600", "life of a login code"),
+    Variable("SHOP_USER_TOKEN_TTL", "user_token_ttl", _at_least_one, "86400", "life of a user access token"),
+    Variable("SHOP_PLATFORM_TOKEN_TTL", "platform_token_ttl", _at_least_one, "7200", "life of a platform access token"),
+    Variable(
+        "SHOP_REFRESH_IDLE_TTL", "refresh_idle_ttl", _at_least_one, "2592000", "a refresh token unused this long ends"
+    ),
+    Variable(
+        "SHOP_REFRESH_MAX_TTL", "refresh_max_ttl", _at_least_one, "7776000", "a session ends after this, used or not"
+    ),
+    Variable(
+        "SHOP_REFRESH_GRACE", "refresh_grace", _whole, "30", "a rotated refresh token gives the same pair this long"
+    ),
+    Variable(
+        "SHOP_CART_IDLE_TTL", "cart_idle_ttl", _at_least_one, "2592000", "an untouched guest cart is purged after this"
+    ),
+    Variable(
+        "SHOP_ORDER_STATUS_TTL",
+        "order_status_ttl",
+        _at_least_one,
+        "2592000",
+        "an order token opens its status this long",
+    ),
+    Variable("SHOP_LIMIT_MAILS_PER_ADDRESS", "limit_mails_per_address", _limits, "5/900, 10/3600", "login mails"),
+    Variable("SHOP_LIMIT_MAILS_PER_SOURCE", "limit_mails_per_source", _limits, "20/3600, 100/86400", "login mails"),
+    Variable("SHOP_LIMIT_MAILS", "limit_mails", _limits, "1000/3600", "login mails in all"),
+    Variable("SHOP_LIMIT_TRIES_PER_CODE", "limit_tries_per_code", _whole, "5", "guesses at one code"),
+    Variable(
+        "SHOP_LIMIT_FAILURES_PER_ADDRESS", "limit_failures_per_address", _limits, "20/86400, 100", "then long codes"
+    ),
+    Variable(
+        "SHOP_LIMIT_FAILURES", "limit_failures", _limits, "300/300, 1000/86400", "in all; then long codes for an hour"
+    ),
+    Variable(
+        "SHOP_LIMIT_FAILURES_PER_SOURCE", "limit_failures_per_source", _limits, "30/300, 100/3600", "codes, refreshes"
+    ),
+    Variable("SHOP_LIMIT_CLIENT_FAILURES_PER_SOURCE", "limit_client_failures", _limits, "30/300", "token endpoint"),
+    Variable("SHOP_LIMIT_TOKENS_PER_CLIENT", "limit_tokens_per_client", _limits, "0", "token endpoint"),
+    Variable("SHOP_LIMIT_CARTS_PER_SOURCE", "limit_carts_per_source", _limits, "600/60", "new carts"),
+    Variable("SHOP_LIMIT_REQUESTS_PER_SOURCE", "limit_requests_per_source", _limits, "0", "in process memory"),
+    Variable(
+        "SHOP_LIMIT_SIGN_INS", "limit_sign_ins", _limits, "10/300, 50/86400", "dashboard, per operator and per source"
+    ),
+    Variable("SHOP_LIMIT_LOOPBACK", "limit_loopback", _word("0", "1"), "0", "1: count loopback peers by source too"),
+)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The configuration of one process."""
+
+    data_dir: Path
+    database_url: str | None
+    database_pool: int
+    secret_keys: Keys | None
+    smtp_url: str | None
+    mail_from: str
+    mailbox: str | None
+    public_url: str | None
+    trusted_proxies: tuple[Network, ...]
+    cors_origins: tuple[str, ...]
+    media_url: str | None
+    metrics: str | None
+    drain_seconds: float
+    log_level: str
+    log_format: str | None
+    login_code_ttl: int
+    user_token_ttl: int
+    platform_token_ttl: int
+    refresh_idle_ttl: int
+    refresh_max_ttl: int
+    refresh_grace: int
+    cart_idle_ttl: int
+    order_status_ttl: int
+    limit_mails_per_address: Limits
+    limit_mails_per_source: Limits
+    limit_mails: Limits
+    limit_tries_per_code: int
+    limit_failures_per_address: Limits
+    limit_failures: Limits
+    limit_failures_per_source: Limits
+    limit_client_failures: Limits
+    limit_tokens_per_client: Limits
+    limit_carts_per_source: Limits
+    limit_requests_per_source: Limits
+    limit_sign_ins: Limits
+    limit_loopback: str
+
+    def is_try_out(self, host: str) -> bool:
+        """Nothing points outside and only this machine can call: what is handy may then be open unasked."""
+        outward = (self.smtp_url, self.database_url, self.public_url, self.trusted_proxies)
+        return not any(outward) and is_loopback(host)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read_settings(environ: Mapping[str, str]) -> Settings:
+    """The settings of an environment; CannotStart names the first variable that is unknown or cannot be read."""
+    known = {variable.name for variable in VARIABLES}
+    for name in sorted(environ):
+        if name.startswith("SHOP_") and name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+            raise CannotStart(f"{name} is not a setting of the shop; did you mean {near}?")
+    return Settings(**{variable.field: _value(variable, environ) for variable in VARIABLES})
+
+
+def _value(variable: Variable, environ: Mapping[str, str]) -> Any:
+    text = environ.get(variable.name) or variable.default
+    if text is None:
+        return None
+    try:
+        return variable.read(text)
+    except ValueError as error:
+        raise CannotStart(f"{variable.name} cannot be read: {error}.") from None

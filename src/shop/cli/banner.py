@@ -1,0 +1,20 @@
+"""What a person sees when the shop is served."""
+
+_PICK = """python3 -c 'import json,sys; print(json.load(sys.stdin)["data"]["attributes"]["token"])'"""
+
+
+def banner(host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    base = f"http://{shown}:{port}"
+    return f"""
+  The shop is served.
+
+    Storefront API   {base}/api/v2/storefront
+    API description  {base}/openapi.json
+    Health           {base}/readyz
+
+  Try it:
+
+    TOKEN=$(curl -s -X POST {base}/api/v2/storefront/cart | {_PICK})
+    curl -s -H "X-Shop-Order-Token: $TOKEN" {base}/api/v2/storefront/cart
+"""

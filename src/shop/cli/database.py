@@ -1,0 +1,22 @@
+"""`shop migrate`."""
+
+import asyncio
+
+import click
+
+from shop.cli.prepare import database, settings_here
+from shop.migrations.upgrade import current_revision, newest_revision, upgrade
+
+
+@click.command(epilog="Example: SHOP_DATABASE_URL=postgresql://shop@db/shop shop migrate")
+def migrate() -> None:
+    """Bring the configured database up to date. Safe from several machines at once, and while the shop is served."""
+    with database(settings_here()) as (url, _):
+        before = asyncio.run(current_revision(url))
+        upgrade(url)
+        after = asyncio.run(current_revision(url))
+    if before == after:
+        ahead = "" if after == newest_revision() else ", ahead of this program"
+        click.echo(f"The database is up to date (revision {after}{ahead}).")
+    else:
+        click.echo(f"Migrated from {before or 'an empty database'} to revision {after}.")

@@ -1,0 +1,70 @@
+"""`shop doctor`: what is configured, what works, and what to do about the rest."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+import click
+
+from shop.app import read_keys
+from shop.base.errors import CannotStart
+from shop.base.settings import Settings
+from shop.cli.prepare import database, ensure_migrated, make_data_dir, settings_here
+from shop.migrations.upgrade import current_revision
+
+Check = Callable[[Settings], str]
+
+
+def check_data_dir(settings: Settings) -> str:
+    make_data_dir(settings)
+    return f"{settings.data_dir} can be written"
+
+
+def check_database(settings: Settings) -> str:
+    with database(settings) as (url, embedded):
+        if embedded is None:
+            ensure_migrated(url, may_upgrade=False)
+        revision = asyncio.run(current_revision(url))
+    kind = "the embedded PostgreSQL" if embedded else "the configured PostgreSQL"
+    return f"{kind} answers" + (f" and stands at revision {revision}" if revision else "; `shop serve` will fill it")
+
+
+def check_keys(settings: Settings) -> str:
+    if not settings.secret_keys and not settings.database_url and not (settings.data_dir / "secret_keys").exists():
+        return "none yet; `shop serve` will make them"
+    return f"{read_keys(settings)!r}, the first signs"
+
+
+def check_proxy(settings: Settings) -> str:
+    if settings.public_url and not settings.trusted_proxies:
+        raise CannotStart(
+            "SHOP_PUBLIC_URL is set but SHOP_TRUSTED_PROXIES is not: behind a proxy all callers would look like one; "
+            "name the proxy's address."
+        )
+    return (
+        "trusted: " + ", ".join(map(str, settings.trusted_proxies)) if settings.trusted_proxies else "none configured"
+    )
+
+
+CHECKS: dict[str, Check] = {
+    "data directory": check_data_dir,
+    "database": check_database,
+    "secret keys": check_keys,
+    "proxy": check_proxy,
+}
+
+
+@click.command(epilog="Example: SHOP_DATA_DIR=/srv/shop shop doctor")
+def doctor() -> None:
+    """Check configuration, database, proxy and keys, and say what to do. Exits non-zero when something is wrong."""
+    settings = settings_here()
+    click.echo("  ok    configuration: every SHOP_ variable is known and readable")
+    failures = 0
+    for name, check in CHECKS.items():
+        try:
+            click.echo(f"  ok    {name}: {check(settings)}")
+        except CannotStart as reason:
+            failures += 1
+            click.echo(f"  FAIL  {name}: {reason}")
+    if failures:
+        sys.exit(1)

@@ -1,0 +1,35 @@
+"""The verbs of the `shop` command."""
+
+import os
+import sys
+
+import click
+
+from shop.base.errors import CannotStart
+from shop.cli.database import migrate
+from shop.cli.doctor import doctor
+from shop.cli.routes import routes
+from shop.cli.serve import serve
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def shop() -> None:
+    """The shop service: a Storefront API and a Platform API on one PostgreSQL."""
+
+
+shop.add_command(serve)
+shop.add_command(migrate)
+shop.add_command(routes)
+shop.add_command(doctor)
+
+
+def main() -> None:
+    try:
+        shop()
+    except CannotStart as reason:
+        click.echo(f"shop: {reason}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of our output went away, as `shop routes | head` does; that is no failure of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

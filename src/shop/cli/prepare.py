@@ -1,0 +1,84 @@
+"""What every command needs before it can work: settings, the data directory, the database, the keys."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from shop.app import KEY_FILE, read_keys
+from shop.base.errors import CannotStart
+from shop.base.settings import Settings, read_settings
+from shop.db.embedded import Embedded
+from shop.migrations.upgrade import current_revision, outdated_revisions, upgrade
+
+
+def settings_here() -> Settings:
+    """The environment's settings, with the data directory made absolute: workers may stand elsewhere."""
+    settings = read_settings(os.environ)
+    return msgspec.structs.replace(settings, data_dir=Path.cwd() / settings.data_dir)
+
+
+def make_data_dir(settings: Settings) -> None:
+    # As root the database runs under an account of its own, which must be able to walk through.
+    mode = 0o711 if os.geteuid() == 0 else 0o700
+    try:
+        settings.data_dir.mkdir(mode=mode, parents=True, exist_ok=True)
+    except (PermissionError, FileExistsError, NotADirectoryError, OSError) as error:
+        raise CannotStart(
+            f"{settings.data_dir} cannot be made ({error.strerror}); choose another with SHOP_DATA_DIR."
+        ) from None
+    if not os.access(settings.data_dir, os.W_OK | os.X_OK):
+        raise CannotStart(f"{settings.data_dir} cannot be written; choose another with SHOP_DATA_DIR.")
+
+
+@contextmanager
+def database(settings: Settings) -> Iterator[tuple[str, Embedded | None]]:
+    """The database's URL; the embedded one runs at least as long as this is open."""
+    if settings.database_url:
+        yield settings.database_url, None
+        return
+    make_data_dir(settings)
+    server = Embedded(settings.data_dir)
+    try:
+        yield server.start(), server
+    finally:
+        server.stop()
+
+
+def ensure_migrated(url: str, *, may_upgrade: bool) -> None:
+    """The embedded database is ours alone and is brought up to date; any other is the operator's to change."""
+    if may_upgrade:
+        upgrade(url)
+        return
+    current = asyncio.run(current_revision(url))
+    if current is None or current in outdated_revisions():
+        raise CannotStart("The database is behind this program; run `shop migrate` first.")
+
+
+def ensure_keys(settings: Settings) -> None:
+    """Makes keys once for the embedded database; with a database of its own an installation must bring its keys."""
+    file = settings.data_dir / KEY_FILE
+    if settings.secret_keys is None and settings.database_url and not file.exists():
+        raise CannotStart(
+            "With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too, the same on every machine; "
+            "make one with: python3 -c \"import secrets; print('k1:' + secrets.token_hex(32))\""
+        )
+    if settings.secret_keys is None and not file.exists():
+        make_data_dir(settings)
+        making = file.with_suffix(f".{os.getpid()}")
+        with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+            out.write(f"k1:{secrets.token_hex(32)}\n")
+            out.flush()
+            os.fsync(out.fileno())
+        try:
+            # A link cannot replace what another first start has just made.
+            file.hardlink_to(making)
+        except FileExistsError:
+            pass
+        finally:
+            making.unlink()
+    read_keys(settings)

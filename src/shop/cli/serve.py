@@ -1,0 +1,150 @@
+"""`shop serve`: everything that must be right before a worker starts, and the stop that cuts no answer."""
+
+import asyncio
+import errno
+import multiprocessing
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import structlog
+from granian.constants import HTTPModes, Interfaces, Loops
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.mp import MPServer
+
+from shop.app import Serving, load
+from shop.base.errors import CannotStart
+from shop.cli.banner import banner
+from shop.cli.prepare import database, ensure_keys, ensure_migrated, settings_here
+from shop.db.embedded import Embedded
+from shop.demo.load import load_demo
+from shop.migrations.upgrade import outdated_revisions
+from shop.web.observe import configure_logging
+
+REVIVE_SECONDS = 1.0
+STOP_SECONDS = 20
+
+
+@click.command(epilog="Example: shop serve --port 8080 --workers 2")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 takes a free one."
+)
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that answer.")
+@click.option("--demo", is_flag=True, help="Fill an empty database with the demo shop.")
+def serve(host: str, port: int, workers: int, demo: bool) -> None:
+    """Serve the shop until SIGTERM or Ctrl-C."""
+    settings = settings_here()
+    configure_logging(settings.log_level, settings.log_format)
+    port = free_port(host, port)
+    with database(settings) as (url, embedded):
+        ensure_migrated(url, may_upgrade=embedded is not None)
+        ensure_keys(settings)
+        if demo:
+            asyncio.run(load_demo(url))
+        run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
+        try:
+            serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
+            _serve(serving, _server(serving, port, workers), embedded)
+        finally:
+            shutil.rmtree(run_dir, ignore_errors=True)
+
+
+def _server(serving: Serving, port: int, workers: int) -> "DrainingServer":
+    return DrainingServer(
+        serving.settings.drain_seconds,
+        serving.run_dir / "draining",
+        target="shop",
+        address=serving.host,
+        port=port,
+        interface=Interfaces.ASGI,
+        workers=workers,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=10_000, max_buffer_size=64 * 1024),
+        websockets=False,
+        respawn_failed_workers=True,
+        workers_kill_timeout=STOP_SECONDS,
+        log_level=LogLevels.warning,
+    )
+
+
+def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None) -> None:
+    (serving.run_dir / "metrics").mkdir()
+    # Read by the metrics library when a worker imports it.
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(serving.run_dir / "metrics")
+    # Forked workers would share the parent's locks and threads; spawned ones start clean.
+    multiprocessing.set_start_method("spawn", force=True)
+    click.echo(banner(serving.host, server.bind_port), err=True)
+    finished = threading.Event()
+    if embedded:
+        threading.Thread(target=_keep_alive, args=(embedded, finished), daemon=True).start()
+    try:
+        server.serve(target_loader=partial(load, serving), wrap_loader=False)
+    finally:
+        finished.set()
+
+
+class DrainingServer(MPServer):
+    """Granian closes its listener at once on SIGTERM; a proxy must first see us unready and stop sending."""
+
+    def __init__(self, drain_seconds: float, flag: Path, **options: Any) -> None:
+        super().__init__(**options)
+        self._drain_seconds = drain_seconds
+        self._flag = flag
+        self._hurry = threading.Event()
+
+    def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:
+        if self.interrupt_signal:
+            self._hurry.set()  # Asked twice: the person at the terminal does not want to wait.
+        super().signal_handler_interrupt(*args, **kwargs)
+
+    def shutdown(self, exit_code: int = 0) -> None:
+        if self.interrupt_signal:
+            self._flag.touch()
+            self._hurry.wait(self._drain_seconds)
+        super().shutdown(exit_code)
+
+
+def _keep_alive(embedded: Embedded, finished: threading.Event) -> None:
+    """The embedded server has nobody else to start it again when it is killed."""
+    log = structlog.get_logger("shop")
+    while not finished.wait(REVIVE_SECONDS):
+        try:
+            if embedded.revive():
+                log.warning("the embedded database had died and was started again")
+        except CannotStart as reason:
+            log.error("the embedded database is down", reason=str(reason))
+
+
+def free_port(host: str, port: int) -> int:
+    """Granian listens with SO_REUSEPORT and would share a taken port without a word, so we try it without first."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError:
+        raise CannotStart(f"{host} is not an address of this machine; give another --host.") from None
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError as error:
+            raise CannotStart(_why_not(error, host, port)) from None
+        return int(probe.getsockname()[1])
+
+
+def _why_not(error: OSError, host: str, port: int) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"Port {port} is taken on {host}; stop what listens there, or give another --port."
+        case errno.EACCES:
+            return f"Port {port} may only be opened by root; give a --port of 1024 or more."
+    return f"{host} is not an address of this machine; give another --host."

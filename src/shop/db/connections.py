@@ -1,0 +1,102 @@
+"""How connections are shared: a bounded stack of asyncpg connections, and a bounded wait for one.
+
+asyncpg has a pool of its own. Its acquire and release make a proxy and a task around every statement, which costs more
+than the statement's own share of our time (measured: a cart read 1.2 times slower); this one pops and appends.
+"""
+
+import asyncio
+from collections import deque
+from typing import Any
+
+import asyncpg
+
+from shop.base.errors import Unavailable
+
+WAIT_SECONDS = 2.0
+
+
+class Connections:
+    """At most `size` connections, made when first needed, the last one given back handed out first."""
+
+    def __init__(self, url: str, size: int, server_settings: dict[str, str]) -> None:
+        self._url = url
+        self._size = size
+        self._server_settings = server_settings
+        self._idle: list[Any] = []
+        self._count = 0
+        self._waiting: deque[asyncio.Future[Any]] = deque()
+
+    async def acquire(self) -> Any:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+            self._count -= 1
+        if self._count < self._size:
+            self._count += 1
+            return await self._connect()
+        # None is not a connection but the place of one that was lost.
+        return await self._wait() or await self._connect()
+
+    def release(self, connection: Any) -> None:
+        """Whoever got no clean end of a statement must `terminate()` first: a closed connection is not handed on."""
+        closed = connection.is_closed()
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None if closed else connection)
+                return
+        if closed:
+            self._count -= 1
+        else:
+            self._idle.append(connection)
+
+    async def close(self) -> None:
+        while self._idle:
+            connection = self._idle.pop()
+            self._count -= 1
+            try:
+                await connection.close(timeout=2)
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                connection.terminate()
+
+    async def _connect(self) -> Any:
+        try:
+            return await asyncpg.connect(self._url, timeout=WAIT_SECONDS, server_settings=self._server_settings)
+        except BaseException:
+            self._lose_place()
+            raise
+
+    def _lose_place(self) -> None:
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self._count -= 1
+
+    async def _wait(self) -> Any:
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[Any] = loop.create_future()
+        self._waiting.append(waiter)
+        # A timer and not asyncio.timeout: under load every other request waits here, and this is a third of the cost.
+        alarm = loop.call_later(WAIT_SECONDS, _expire, waiter)
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            if not waiter.cancelled():
+                self._give_back(waiter.result())
+            raise
+        finally:
+            alarm.cancel()
+
+    def _give_back(self, connection: Any) -> None:
+        if connection is None:
+            self._lose_place()
+        else:
+            self.release(connection)
+
+
+def _expire(waiter: "asyncio.Future[Any]") -> None:
+    if not waiter.done():
+        waiter.set_exception(Unavailable())

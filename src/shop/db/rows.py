@@ -1,0 +1,100 @@
+"""How a typed row becomes a table: each noun is declared once, and its SQLAlchemy Core table is derived from it."""
+
+import types
+from datetime import datetime
+from typing import Any, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlalchemy.sql.schema import SchemaItem
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+_TYPES: dict[Any, Any] = {
+    UUID: PG_UUID(as_uuid=True),
+    # Counts and minor units alike: a column that can overflow at two thousand million is a date for a bad night.
+    int: BigInteger(),
+    bool: Boolean(),
+    str: Text(),
+    bytes: LargeBinary(),
+    datetime: DateTime(timezone=True),
+    dict[str, Any]: JSONB(),
+    list[str]: ARRAY(Text()),
+}
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A row of a table: its annotations are the columns, its defaults the columns' defaults."""
+
+
+def table(name: str, row: type[Row], *items: SchemaItem) -> Table:
+    """The table of a row type, with its keys, checks and indexes."""
+    hints = get_type_hints(row)
+    fields = msgspec.structs.fields(row)
+    return Table(name, metadata, *[_column(field, hints[field.name]) for field in fields], *items)
+
+
+def key(*columns: str) -> PrimaryKeyConstraint:
+    return PrimaryKeyConstraint(*columns)
+
+
+def unique(*columns: str) -> UniqueConstraint:
+    return UniqueConstraint(*columns)
+
+
+def check(name: str, condition: str) -> CheckConstraint:
+    return CheckConstraint(condition, name=name)
+
+
+def index(name: str, *columns: str, where: str | None = None, is_unique: bool = False) -> Index:
+    return Index(name, *columns, unique=is_unique, postgresql_where=text(where) if where else None)
+
+
+def refers(column: str, target: Table, *, on_delete: str | None = None) -> ForeignKeyConstraint:
+    return ForeignKeyConstraint([column], [target.c.id], ondelete=on_delete)
+
+
+def _column(field: msgspec.structs.FieldInfo, hint: Any) -> Column[Any]:
+    nullable = get_origin(hint) in {Union, types.UnionType} and type(None) in get_args(hint)
+    kind = next(part for part in get_args(hint) if part is not type(None)) if nullable else hint
+    return Column(field.name, _TYPES[kind], nullable=nullable, server_default=_default(field))
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    match field.default:
+        case msgspec.NODEFAULT | None:
+            return None
+        case bool(value):
+            return text("true" if value else "false")
+        case int(value):
+            return text(str(value))
+        case str(value):
+            return text(f"'{value}'")
+        case other:
+            raise TypeError(f"{field.name}: no column default is known for {other!r}")

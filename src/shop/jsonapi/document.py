@@ -1,0 +1,85 @@
+"""How loaded records become a JSON:API document."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from shop.base.loaded import Loaded
+from shop.jsonapi.encoder import ResourceObject, encoder, linked
+from shop.jsonapi.query import FULL, DocumentQuery, Resources, Tree
+from shop.jsonapi.resource import Resource, Scene
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Drawing(msgspec.Struct, frozen=True):
+    """What a document is drawn with: the door's types, the client's wishes, the scene."""
+
+    resources: Resources
+    scene: Scene
+    query: DocumentQuery = FULL
+
+
+class Extras(msgspec.Struct, frozen=True):
+    """What may stand beside the data."""
+
+    meta: Mapping[str, Any] | None = None
+    links: Mapping[str, str] | None = None
+
+
+NO_EXTRAS = Extras()
+
+
+def document(resource: Resource, record: Loaded, drawing: Drawing, extras: Extras = NO_EXTRAS) -> bytes:
+    """The document of one record."""
+    return _encode(
+        {
+            "data": _object(resource, record, drawing),
+            **_included(resource, [record], drawing),
+            **_beside(extras),
+        }
+    )
+
+
+def list_document(resource: Resource, records: Sequence[Loaded], drawing: Drawing, extras: Extras = NO_EXTRAS) -> bytes:
+    """The document of several records."""
+    return _encode(
+        {
+            "data": [_object(resource, record, drawing) for record in records],
+            **_included(resource, records, drawing),
+            **_beside(extras),
+        }
+    )
+
+
+def _beside(extras: Extras) -> dict[str, Any]:
+    shown = {"meta": extras.meta, "links": extras.links}
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _included(resource: Resource, records: Sequence[Loaded], drawing: Drawing) -> dict[str, Any]:
+    if drawing.query.include is None:
+        return {}
+    found: dict[tuple[str, Any], ResourceObject] = {}
+    for record in records:
+        _collect(resource, record, drawing.query.include, drawing, found)
+    return {"included": list(found.values())}
+
+
+def _object(resource: Resource, record: Loaded, drawing: Drawing) -> ResourceObject:
+    return encoder(resource, drawing.query.fields.get(resource.type))(record, drawing.scene)
+
+
+def _collect(
+    resource: Resource, record: Loaded, tree: Tree, drawing: Drawing, included: dict[tuple[str, Any], ResourceObject]
+) -> None:
+    """Each record once, and those nested in it before it: clients of this family resolve in one pass."""
+    for name, deeper in tree.items():
+        relation = resource.relations[name]
+        for item in linked(record, relation):
+            related = drawing.resources[relation.type]
+            _collect(related, item, deeper, drawing, included)
+            mark = (relation.type, item.row.id)
+            if mark not in included:
+                included[mark] = _object(related, item, drawing)

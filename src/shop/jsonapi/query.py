@@ -1,0 +1,60 @@
+"""What a client may ask of a document: `include` and sparse `fields`, read from nested parameters."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from shop.base.errors import Malformed
+from shop.jsonapi.resource import Resource
+
+Tree = Mapping[str, "Tree"]
+Resources = Mapping[str, Resource]
+"""The wire types of one door by name."""
+
+
+class DocumentQuery(msgspec.Struct, frozen=True):
+    """`include` is none when nothing was asked: the document then has no `included` at all."""
+
+    include: Tree | None = None
+    fields: Mapping[str, frozenset[str]] = {}
+
+
+FULL = DocumentQuery()
+
+
+def read_document_query(params: Mapping[str, Any], resource: Resource, resources: Resources) -> DocumentQuery:
+    if "include" not in params and "fields" not in params:
+        return FULL
+    return DocumentQuery(_include(params.get("include"), resource, resources), _fields(params.get("fields")))
+
+
+def _include(text: Any, resource: Resource, resources: Resources) -> Tree | None:
+    if not isinstance(text, str) or not text.strip():
+        return None
+    tree: dict[str, Any] = {}
+    for path in text.split(","):
+        _plant(tree, path.strip(), resource, resources)
+    return tree
+
+
+def _plant(tree: dict[str, Any], path: str, resource: Resource, resources: Resources) -> None:
+    here: Resource | None = resource
+    for name in path.split("."):
+        if here is None or name not in here.relations:
+            allowed = ", ".join(here.relations) if here and here.relations else "none"
+            raise Malformed(
+                f"There is no include {path[:100]!r}; allowed at this place: {allowed}.", code="unknown_include"
+            )
+        here, tree = resources.get(here.relations[name].type), tree.setdefault(name, {})
+
+
+def _fields(value: Any) -> Mapping[str, frozenset[str]]:
+    # A shape that makes no sense (`fields=abc`, deeper nesting) is passed over, as clients of this family expect.
+    if not isinstance(value, dict):
+        return {}
+    return {
+        type_: frozenset(name.strip() for name in names.split(","))
+        for type_, names in value.items()
+        if isinstance(names, str)
+    }

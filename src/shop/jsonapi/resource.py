@@ -1,0 +1,95 @@
+"""The vocabulary in which a wire type is declared: attributes, amounts, computed fields, relations.
+
+A resource is a frozen value: no base class, no hooks. `encoder.py` prepares what draws it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, get_type_hints
+
+import msgspec
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """What documents of one request are drawn with; computed fields take what they need from `props`."""
+
+    locale: str
+    props: Any = None
+
+
+class Attribute(msgspec.Struct, frozen=True):
+    """A field that stands on the row under the same name."""
+
+    name: str
+
+
+class Money(msgspec.Struct, frozen=True):
+    """Minor units on the row; a decimal string and `display_` text on the wire."""
+
+    name: str
+
+
+class Computed(msgspec.Struct, frozen=True):
+    """A field made from the row and the scene."""
+
+    name: str
+    make: Callable[[Any, Scene], Any]
+    kind: Any = str
+
+
+class Relation(msgspec.Struct, frozen=True):
+    """A relation by name; `type` is what its records are called on the wire."""
+
+    name: str
+    type: str
+    is_many: bool
+
+
+def money(name: str) -> Money:
+    return Money(name)
+
+
+def computed(name: str, make: Callable[[Any, Scene], Any], kind: Any = str) -> Computed:
+    return Computed(name, make, kind)
+
+
+def many(name: str, type: str) -> Relation:  # noqa: A002  It is the wire's own word.
+    return Relation(name, type, is_many=True)
+
+
+def one(name: str, type: str) -> Relation:  # noqa: A002
+    return Relation(name, type, is_many=False)
+
+
+class Resource(msgspec.Struct, frozen=True, eq=False):
+    """A declared wire type; declared once, so it is itself or another."""
+
+    type: str
+    fields: Sequence[Attribute | Money | Computed]
+    hints: dict[str, Any]
+    """The row's annotations by name."""
+    relations: dict[str, Relation]
+
+    def kinds(self) -> dict[str, Any]:
+        """Each attribute's Python type by its name on the wire, `Money` for amounts."""
+        kinds: dict[str, Any] = {}
+        for field in self.fields:
+            match field:
+                case Attribute(name):
+                    kinds[name] = self.hints[name]
+                case Money(name):
+                    kinds |= {name: Money, f"display_{name}": str}
+                case Computed(name, _, kind):
+                    kinds[name] = kind
+        return kinds
+
+
+def resource(
+    type: str,  # noqa: A002
+    row: type[Any],
+    *,
+    attributes: Sequence[str | Money | Computed],
+    relations: Sequence[Relation] = (),
+) -> Resource:
+    """Declares a wire type over a row type; a bare name reads the row's field of that name."""
+    fields = [Attribute(item) if isinstance(item, str) else item for item in attributes]
+    return Resource(type, fields, get_type_hints(row), {relation.name: relation for relation in relations})

@@ -1,0 +1,69 @@
+"""How revisions are run: what is newest, what a database stands at, and bringing it up to date."""
+
+from pathlib import Path
+
+import asyncpg
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+
+from shop.base.errors import CannotStart
+
+LOCK = 7_426_731
+"""The advisory lock under which one process migrates."""
+
+CHAPTERS = ("shop.models.journal", "shop.models.orders", "shop.models.setup")
+"""Every module that declares tables."""
+
+
+def alembic_config(url: str) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent))
+    config.attributes["database_url"] = url
+    return config
+
+
+def newest_revision() -> str:
+    newest = ScriptDirectory.from_config(alembic_config("")).get_current_head()
+    if newest is None:
+        raise CannotStart("This installation has no migrations; install the shop again.")
+    return newest
+
+
+def outdated_revisions() -> frozenset[str]:
+    """All revisions we know but the newest. One we do not know is of a newer program, and we can serve it."""
+    script = ScriptDirectory.from_config(alembic_config(""))
+    return frozenset(revision.revision for revision in script.walk_revisions()) - {newest_revision()}
+
+
+async def current_revision(url: str) -> str | None:
+    """None when nothing was ever migrated. Raises CannotStart when the database does not answer."""
+    try:
+        connection = await asyncpg.connect(url, timeout=5)
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+        raise CannotStart(
+            f"The database does not answer ({_reason(error)}); check SHOP_DATABASE_URL and that it runs."
+        ) from None
+    try:
+        found: str | None = await connection.fetchval("select version_num from alembic_version")
+    except asyncpg.UndefinedTableError:
+        return None
+    else:
+        return found
+    finally:
+        await connection.close()
+
+
+def upgrade(url: str) -> None:
+    """Safe from several processes and machines at once. A database that is ahead of this program is left alone."""
+    try:
+        command.upgrade(alembic_config(url), "head")
+    except CommandError as error:
+        if "Can't locate revision" not in str(error):
+            raise
+
+
+def _reason(error: Exception) -> str:
+    # The first line only, and never the URL: it may hold a password.
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

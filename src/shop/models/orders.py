@@ -1,0 +1,47 @@
+"""What an order is; a cart is an order that nobody has completed."""
+
+from datetime import datetime
+from uuid import UUID
+
+from shop.db.rows import Row, check, key, table, unique
+
+
+class Order(Row, frozen=True, kw_only=True):
+    """Amounts are minor units of `currency`."""
+
+    id: UUID
+    number: str
+    state: str = "cart"
+    currency: str
+    email: str | None = None
+    special_instructions: str | None = None
+    item_count: int = 0
+    item_total: int = 0
+    ship_total: int = 0
+    adjustment_total: int = 0
+    total: int = 0
+    promo_total: int = 0
+    included_tax_total: int = 0
+    additional_tax_total: int = 0
+    pre_tax_item_amount: int = 0
+    pre_tax_total: int = 0
+    shipment_state: str | None = None
+    payment_state: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None = None
+
+    @property
+    def tax_total(self) -> int:
+        return self.included_tax_total + self.additional_tax_total
+
+
+orders = table(
+    "orders",
+    Order,
+    key("id"),
+    unique("number"),
+    check("total_is_the_sum", "item_total + ship_total + adjustment_total = total"),
+    check("item_count_not_negative", "item_count >= 0"),
+    check("currency_is_a_code", "currency ~ '^[A-Z]{3}$'"),
+)

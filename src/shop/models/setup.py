@@ -1,0 +1,18 @@
+"""How the shop is set up: what an operator chooses once and may change later."""
+
+from shop.db.rows import Row, check, key, table
+
+
+class Shop(Row, frozen=True, kw_only=True):
+    """One shop an installation: one row, made by migration. The first currency is the default."""
+
+    id: int = 1
+    name: str = "Shop"
+    currencies: list[str]
+    default_country: str = "US"
+    default_locale: str = "en-US"
+
+
+shops = table(
+    "shops", Shop, key("id"), check("only_one", "id = 1"), check("has_a_currency", "cardinality(currencies) > 0")
+)

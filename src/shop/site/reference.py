@@ -1,0 +1,38 @@
+"""The description of the APIs, made from the routes and the declared wire types."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.jsonapi.openapi import Operation, openapi
+from shop.jsonapi.query import Resources
+from shop.web.endpoint import Handler, Route
+from shop.web.reply import JSON, Reply
+from shop.web.request import Request
+
+_SECURITY = {"anyone": (), "order token": ("order token",)}
+
+
+def description(routes: Iterable[Route], resources: Resources) -> Handler:
+    operations = [
+        Operation(
+            route.method,
+            route.path,
+            route.summary,
+            _SECURITY[route.who],
+            route.status,
+            route.shows,
+            route.errors,
+            route.media.decode().partition(";")[0],
+            route.method in {"POST", "PATCH"} and route.reads_claim,
+        )
+        for route in routes
+    ]
+    body = msgspec.json.encode(openapi("Shop", "2", operations, resources))
+    reply = Reply(200, body, ((b"content-type", JSON), (b"cache-control", b"no-cache")))
+
+    async def answer(_request: Request, _ctx: Context) -> Reply:
+        return reply
+
+    return answer

@@ -1,0 +1,40 @@
+"""Who claims to ask: headers to a Claim, without the database."""
+
+from collections.abc import Mapping, Sequence
+
+from shop.base.actor import GUEST, Claim
+from shop.base.errors import InvalidToken, Malformed
+from shop.base.keys import Keys
+from shop.base.tokens import cart_of_order_token, is_current
+
+_ORDER_TOKEN = b"x-shop-order-token"
+# What existing storefront clients of this API's family send.
+_ORDER_TOKEN_ALIAS = b"x-spree-order-token"
+_SINGLE = frozenset({_ORDER_TOKEN, _ORDER_TOKEN_ALIAS, b"authorization", b"idempotency-key", b"content-type"})
+
+
+def read_claim(headers: Mapping[bytes, bytes], keys: Keys) -> Claim:
+    """Raises for a bearer that cannot be one of ours, and for two order tokens that differ."""
+    bearer = headers.get(b"authorization")
+    if bearer is not None and bearer[:7].lower() in {b"bearer ", b"bearer"}:
+        raise InvalidToken()
+    sent = headers.get(_ORDER_TOKEN)
+    alias = headers.get(_ORDER_TOKEN_ALIAS)
+    if alias is not None:
+        if sent is not None and sent != alias:
+            raise Malformed("Two different order tokens are sent; send one.")
+        sent = alias
+    if not sent:
+        return GUEST
+    # Latin-1 reads any byte, so that odd input ends as a token that is none of ours and not as a defect.
+    token = sent.decode("latin-1")
+    cart_id = cart_of_order_token(keys, token)
+    return Claim(True, cart_id, token if cart_id and is_current(keys, token) else None)
+
+
+def check_repeated(headers: Sequence[tuple[bytes, bytes]]) -> None:
+    """A header that says who asks or what for may be repeated only in the same words: proxies disagree which counts."""
+    first: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in _SINGLE and first.setdefault(name, value) != value:
+            raise Malformed(f"The header {name.decode()} is sent twice with different values; send one.")

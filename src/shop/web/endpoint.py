@@ -1,0 +1,146 @@
+"""The frame around every handler: who asks, the body, the answer or the error, one log line, two metrics."""
+
+import re
+from collections.abc import Awaitable, Callable
+from random import getrandbits
+from time import perf_counter
+from typing import Any
+
+import msgspec
+import structlog
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+
+from shop.actions.context import Context, Shared
+from shop.base.errors import Broken, ShopError
+from shop.base.settings import Network
+from shop.web.credentials import check_repeated, read_claim
+from shop.web.idempotency import read_once_key
+from shop.web.observe import Observer, RequestLine, log_request
+from shop.web.reply import JSON, JSON_API, SECURITY_HEADERS, Reply, error_reply
+from shop.web.request import Request
+from shop.web.source import source_address
+
+Handler = Callable[[Request, Context], Awaitable[Reply]]
+
+_SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+_BODY_METHODS = frozenset({"POST", "PATCH", "PUT", "DELETE"})
+_ONCE_METHODS = frozenset({"POST", "PATCH", "PUT"})
+_log = structlog.get_logger("shop.request")
+
+
+class Route(msgspec.Struct, frozen=True):
+    """One row of a door's table."""
+
+    method: str
+    path: str
+    handler: Handler
+    who: str
+    """Who may call, in the words of the credential table."""
+    summary: str
+    shows: str | None = None
+    """The wire type of the answer."""
+    status: int = 200
+    errors: tuple[int, ...] = ()
+    media: bytes = JSON_API
+    body_limit: int = 1024 * 1024
+    reads_claim: bool = True
+
+
+class Frame:
+    """What all endpoints of a process share. `draining` is set when the process is about to stop."""
+
+    def __init__(
+        self, shared: Shared, *, trusted: tuple[Network, ...] = (), cors_origins: tuple[str, ...] = ()
+    ) -> None:
+        self.shared = shared
+        self.trusted = trusted
+        self.cors_origins = frozenset(origin.encode() for origin in cors_origins)
+        self.draining = False
+
+
+class Endpoint:
+    """A route made ready to answer: a plain ASGI application."""
+
+    def __init__(self, frame: Frame, route: Route) -> None:
+        self._frame = frame
+        self._route = route
+        self._observe = Observer(route.method, route.path)
+        self._is_cross_origin = route.path.startswith("/api/v2/storefront")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: dict[str, str]) -> None:
+        started = perf_counter()
+        headers = dict(scope["headers"])
+        sent_id = headers.get(b"x-request-id")
+        request_id = sent_id.decode() if sent_id and _SANE_ID.fullmatch(sent_id) else f"{getrandbits(96):024x}"
+        request = Request(scope, receive, request_id, headers)
+        request.path_params = path_params
+        context = Context(self._frame.shared)
+        try:
+            reply = await self._answer(request, context)
+        except ShopError as error:
+            reply = error_reply(error, request_id, self._route.media)
+        except ClientDisconnect:
+            reply = Reply(499)
+        except Exception:
+            _log.exception("failure", request_id=request_id, route=self._route.path)
+            reply = error_reply(Broken(), request_id, self._route.media)
+        if reply.status != 499:
+            await self._send(reply, request, send)
+        seconds = perf_counter() - started
+        self._observe(reply.status, seconds)
+        log_request(
+            RequestLine(
+                request_id,
+                scope["method"],
+                self._route.path,
+                reply.status,
+                round(seconds * 1000, 2),
+                context.db.count,
+                request.claim.kind,
+                source_address(scope, self._frame.trusted),
+            )
+        )
+
+    async def _answer(self, request: Request, context: Context) -> Reply:
+        route = self._route
+        request.check_size()
+        if route.reads_claim:
+            if len(request.headers) != len(request.scope["headers"]):
+                check_repeated(request.scope["headers"])
+            context.claim = request.claim = read_claim(request.headers, self._frame.shared.keys)
+        if route.method in _BODY_METHODS:
+            await request.read_body(route.body_limit)
+            if route.method in _ONCE_METHODS and route.reads_claim:
+                context.once_key = read_once_key(request, route.method, route.path)
+        return await context.db.retrying(lambda: route.handler(request, context))
+
+    async def _send(self, reply: Reply, request: Request, send: Send) -> None:
+        headers = [
+            *reply.headers,
+            *SECURITY_HEADERS,
+            (b"x-request-id", request.id.encode()),
+            (b"content-length", str(len(reply.body)).encode()),
+        ]
+        if self._is_cross_origin and self._frame.cors_origins:
+            headers += self._cors_headers(request.headers.get(b"origin"))
+        if self._frame.draining:
+            headers.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        body = b"" if request.scope["method"] == "HEAD" else reply.body
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    def _cors_headers(self, origin: bytes | None) -> list[Any]:
+        # Ours and not a middleware's, so that a preflight has the same headers, log line and request id as any answer.
+        vary = [(b"vary", b"Origin")]
+        if origin not in self._frame.cors_origins:
+            return vary
+        return [
+            *vary,
+            (b"access-control-allow-origin", origin),
+            (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
+        ]
+
+
+def media_for(path: str) -> bytes:
+    return JSON_API if path.startswith("/api/") else JSON

@@ -1,0 +1,64 @@
+"""What is sent back: documents, empty answers, and the one body of every error."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from shop.base.errors import Invalid, InvalidToken, MethodNotAllowed, ShopError, TooMany, Unauthenticated, Unavailable
+
+Header = tuple[bytes, bytes]
+
+JSON_API = b"application/vnd.api+json; charset=utf-8"
+JSON = b"application/json; charset=utf-8"
+
+SECURITY_HEADERS: tuple[Header, ...] = (
+    (b"strict-transport-security", b"max-age=31536000; includeSubDomains"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+# A cart shows its token, an account its address: nothing of an API answer is for a cache unless a route says so.
+NO_STORE: Header = (b"cache-control", b"no-store")
+_JSON_API_HEADERS = ((b"content-type", JSON_API), NO_STORE)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A finished answer but for the headers that every answer has."""
+
+    status: int
+    body: bytes = b""
+    headers: Sequence[Header] = ()
+
+
+NO_CONTENT = Reply(204, headers=(NO_STORE,))
+
+
+def document_reply(body: bytes, status: int = 200) -> Reply:
+    return Reply(status, body, _JSON_API_HEADERS)
+
+
+def json_reply(value: Any, status: int = 200) -> Reply:
+    return Reply(status, _encode(value), ((b"content-type", JSON), NO_STORE))
+
+
+def error_reply(error: ShopError, request_id: str, media: bytes) -> Reply:
+    body: dict[str, Any] = {"error": error.sentence, "code": error.code, "request_id": request_id}
+    if isinstance(error, Invalid) and error.errors:
+        body["errors"] = error.errors
+    return Reply(error.status, _encode(body), ((b"content-type", media), NO_STORE, *_error_headers(error)))
+
+
+def _error_headers(error: ShopError) -> Sequence[Header]:
+    match error:
+        case InvalidToken():
+            return [(b"www-authenticate", b'Bearer realm="shop", error="invalid_token"')]
+        case Unauthenticated():
+            return [(b"www-authenticate", b'Bearer realm="shop"')]
+        case MethodNotAllowed(allowed=allowed):
+            return [(b"allow", allowed.encode())]
+        case TooMany(retry_after=seconds) | Unavailable(retry_after=seconds):
+            return [(b"retry-after", str(seconds).encode())]
+    return []

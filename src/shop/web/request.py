@@ -1,0 +1,154 @@
+"""What a handler sees of a request: path and query parameters, and the body, read once within its limits."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope
+
+from shop.base.actor import GUEST, Claim
+from shop.base.errors import HeadersTooLarge, Malformed, TooLarge, UnsupportedMedia, UriTooLong
+from shop.web.strict_json import load_json
+
+MAX_PATH = 2048
+MAX_QUERY = 8192
+MAX_HEADERS = 16_384
+MAX_PARAMS = 200
+BODY_SECONDS = 30
+_JSON = frozenset({"application/json", "application/vnd.api+json", "text/x-json"})
+_FORM = "application/x-www-form-urlencoded"
+_CHARSET = re.compile(r"charset=\"?utf-?8\"?", re.IGNORECASE | re.ASCII)
+_BRACKET = re.compile(r"\[([^\[\]]*)\]")
+
+
+class Request:
+    """One request. `headers` has each name once; those that may not be repeated are checked where they are read."""
+
+    __slots__ = ("_params", "_receive", "body", "claim", "headers", "id", "path_params", "scope")
+
+    def __init__(self, scope: Scope, receive: Receive, request_id: str, headers: dict[bytes, bytes]) -> None:
+        self.scope = scope
+        self._receive = receive
+        self.id = request_id
+        self.headers = headers
+        self.claim: Claim = GUEST
+        self.path_params: Mapping[str, str] = {}
+        self.body = b""
+        self._params: Mapping[str, Any] | None = None
+
+    @property
+    def query_string(self) -> bytes:
+        query: bytes = self.scope["query_string"]
+        return query
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The query's and the body's parameters as one nested mapping; the query's word counts where both speak."""
+        if self._params is None:
+            self._params = (
+                {**self._body_params(), **read_form(self.query_string)} if self.query_string or self.body else {}
+            )
+        return self._params
+
+    def _body_params(self) -> Mapping[str, Any]:
+        if not self.body:
+            return {}
+        if self._media_type() == _FORM:
+            return read_form(self.body)
+        value = load_json(self.body)
+        if not isinstance(value, dict):
+            raise Malformed("The body must be a JSON object.")
+        return value
+
+    def _media_type(self) -> str:
+        return self.headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
+
+    def check_size(self) -> None:
+        """What the application bounds by itself, whatever stands in front of it."""
+        if len(self.scope.get("raw_path") or self.scope["path"]) > MAX_PATH or len(self.query_string) > MAX_QUERY:
+            raise UriTooLong()
+        if sum(map(len, chain.from_iterable(self.scope["headers"]))) > MAX_HEADERS:
+            raise HeadersTooLarge()
+
+    async def read_body(self, limit: int) -> None:
+        """Reads the body by the bytes that come, not by what Content-Length says of them."""
+        declared = self.headers.get(b"content-length")
+        if declared == b"0" or (declared is None and b"transfer-encoding" not in self.headers):
+            return
+        if declared is not None and declared.isdigit() and int(declared) > limit:
+            raise TooLarge(limit)
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                self.body = await self._gather(limit)
+        except TimeoutError:
+            raise Malformed("The body did not arrive in time.") from None
+        if self.body:
+            self._check_media()
+
+    async def _gather(self, limit: int) -> bytes:
+        chunks, size = [], 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect()
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > limit:
+                raise TooLarge(limit)
+            chunks.append(chunk)
+            if not message.get("more_body", False):
+                return b"".join(chunks)
+
+    def _check_media(self) -> None:
+        if self.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            raise UnsupportedMedia()
+        if self._media_type() not in _JSON and self._media_type() != _FORM:
+            raise UnsupportedMedia()
+        parameters = self.headers.get(b"content-type", b"").decode("latin-1").partition(";")[2]
+        if "charset" in parameters.lower() and not _CHARSET.search(parameters):
+            raise UnsupportedMedia()
+
+
+def read_form(encoded: bytes) -> dict[str, Any]:
+    """`a=1&b[c]=2&d[]=3` as `{"a": "1", "b": {"c": "2"}, "d": ["3"]}`; the last of two plain values counts."""
+    try:
+        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMS)
+    except ValueError:
+        raise Malformed(
+            f"The parameters cannot be read: percent-encoded UTF-8, at most {MAX_PARAMS} of them."
+        ) from None
+    tree: dict[str, Any] = {}
+    for name, value in pairs:
+        if "\x00" in name or "\x00" in value:
+            raise Malformed("The parameters have a NUL character.")
+        _plant(tree, name, value)
+    return tree
+
+
+def _plant(tree: dict[str, Any], name: str, value: str) -> None:
+    head, bracket, _ = name.partition("[")
+    steps = _BRACKET.findall(name) if bracket else []
+    if bracket and (not head or head + "".join(f"[{step}]" for step in steps) != name):
+        raise Malformed(f"The parameter {name[:100]!r} has brackets that do not match.")
+    here: Any = tree
+    for step, following in zip([head, *steps], [*steps, None], strict=True):
+        if following is None:
+            here[step] = value
+        elif following == "":
+            _append(here, step, value)
+            return
+        else:
+            here = here.setdefault(step, {})
+            if not isinstance(here, dict):
+                raise Malformed(f"The parameter {name[:100]!r} is given once as a value and once as a group.")
+
+
+def _append(here: dict[str, Any], step: str, value: str) -> None:
+    values = here.setdefault(step, [])
+    if not isinstance(values, list):
+        raise Malformed(f"The parameter {step[:100]!r} is given once as a value and once as a list.")
+    values.append(value)

@@ -1,0 +1,126 @@
+"""Which endpoint answers an address, at a cost that does not grow with the routes: a look-up, or a step a segment."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from starlette.types import Receive, Scope, Send
+
+from shop.actions.context import Context
+from shop.base.errors import MethodNotAllowed, NotFound
+from shop.web.endpoint import Endpoint, Frame, Route, media_for
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+Methods = dict[str, Endpoint]
+
+_PREFLIGHT_HEADERS = (
+    b"Authorization, Content-Type, X-Shop-Order-Token, X-Spree-Order-Token, Idempotency-Key, X-Request-Id"
+)
+
+
+class Node:
+    """One segment of the patterns: the literal segments that may follow, and a parameter."""
+
+    __slots__ = ("literal", "methods", "name", "parameter")
+
+    def __init__(self) -> None:
+        self.literal: dict[str, Node] = {}
+        self.parameter: Node | None = None
+        self.name = ""
+        self.methods: Methods = {}
+
+
+class Router:
+    """The ASGI application that holds all doors."""
+
+    def __init__(self, frame: Frame, routes: Iterable[Route]) -> None:
+        self._frame = frame
+        self._literal: dict[str, Methods] = {}
+        self._patterns = Node()
+        for route in routes:
+            methods = self._methods_of(route.path)
+            if route.method in methods:
+                raise ValueError(f"{route.method} {route.path} is there twice")
+            methods[route.method] = Endpoint(frame, route)
+        self._fallbacks = {
+            (kind, media): Endpoint(
+                frame, Route("-", place, handler, "anyone", "", media=media_for(place), reads_claim=False)
+            )
+            for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _preflight}.items()
+            for media, place in {"api": "/api/v2/-", "cors": "/api/v2/storefront/-", "site": "-"}.items()
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, method = scope["path"], scope["method"]
+        methods = self._literal.get(path)
+        params: dict[str, str] = {}
+        if methods is None:
+            methods, params = self._match(path)
+        endpoint = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
+        if endpoint is None:
+            endpoint, params = self._fallback(methods, scope)
+        await endpoint(scope, receive, send, params)
+
+    def _fallback(self, methods: Mapping[str, Endpoint], scope: Scope) -> tuple[Endpoint, dict[str, str]]:
+        path: str = scope["path"]
+        kind, params = "missing", {}
+        if methods:
+            kind, params = "method", {"allowed": ",".join(methods)}
+            if scope["method"] == "OPTIONS" and self._is_preflight(scope):
+                kind = "preflight"
+        place = "cors" if path.startswith("/api/v2/storefront") else "api" if path.startswith("/api/") else "site"
+        return self._fallbacks[kind, place], params
+
+    def _is_preflight(self, scope: Scope) -> bool:
+        names = {name for name, _ in scope["headers"]}
+        return bool(self._frame.cors_origins) and {b"origin", b"access-control-request-method"} <= names
+
+    def _methods_of(self, path: str) -> Methods:
+        if "{" not in path:
+            return self._literal.setdefault(path, {})
+        node = self._patterns
+        for segment in path.split("/"):
+            if not segment.startswith("{"):
+                node = node.literal.setdefault(segment, Node())
+                continue
+            if node.parameter is None:
+                node.parameter = Node()
+                node.parameter.name = segment.strip("{}")
+            elif node.parameter.name != segment.strip("{}"):
+                raise ValueError(f"{path}: the same place is called {node.parameter.name} elsewhere")
+            node = node.parameter
+        return node.methods
+
+    def _match(self, path: str) -> tuple[Methods, dict[str, str]]:
+        node, params = self._patterns, {}
+        for segment in path.split("/"):
+            found = node.literal.get(segment)
+            if found is None:
+                found = node.parameter
+                if found is None or not segment:
+                    return {}, {}
+                params[found.name] = segment
+            node = found
+        return node.methods, params
+
+
+async def _missing(_request: Request, _ctx: Context) -> Reply:
+    raise NotFound("There is no such address.")
+
+
+async def _wrong_method(request: Request, _ctx: Context) -> Reply:
+    raise MethodNotAllowed(_allowed(request))
+
+
+async def _preflight(request: Request, _ctx: Context) -> Reply:
+    headers: list[Any] = [
+        (b"access-control-allow-methods", ", ".join(_allowed(request)).encode()),
+        (b"access-control-allow-headers", _PREFLIGHT_HEADERS),
+        (b"access-control-max-age", b"600"),
+    ]
+    return Reply(204, headers=headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    allowed = set(request.path_params["allowed"].split(","))
+    return sorted(allowed | {"HEAD"} if "GET" in allowed else allowed)

@@ -1,0 +1,36 @@
+"""Where a request comes from: the peer, or what a trusted proxy says of it."""
+
+import ipaddress
+from collections.abc import Sequence
+
+from starlette.types import Scope
+
+from shop.base.settings import Network
+
+
+def source_address(scope: Scope, trusted: Sequence[Network]) -> str:
+    """The right-most address in X-Forwarded-For that no trusted proxy added; left of it anyone can write anything."""
+    client = scope.get("client")
+    peer: str = client[0] if client else "unknown"
+    if not trusted or not _is_trusted(peer, trusted):
+        return peer
+    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
+    for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
+        if not _is_address(hop):
+            return peer
+        peer = hop
+        if not _is_trusted(hop, trusted):
+            break
+    return peer
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_trusted(text: str, trusted: Sequence[Network]) -> bool:
+    return _is_address(text) and any(ipaddress.ip_address(text) in network for network in trusted)

@@ -1,0 +1,73 @@
+"""Which JSON we accept. The standard library alone takes duplicate keys, NaN, NUL, lone surrogates and any depth."""
+
+import json
+import math
+from typing import Any, NoReturn
+
+from shop.base.errors import Malformed
+
+MAX_DEPTH = 32
+MAX_KEYS = 1000
+MAX_INTEGER = 2**53
+
+
+def load_json(body: bytes) -> Any:
+    try:
+        value = json.loads(body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        # JSON's own errors quote the input; ours must not.
+        raise Malformed("The body is not JSON in UTF-8.") from error
+    _Walk().check(value, 1)
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise Malformed("The body has the same key twice in one object.")
+    return value
+
+
+def _refuse(_constant: str) -> NoReturn:
+    raise Malformed("The body has a number that JSON does not know (NaN or Infinity).")
+
+
+class _Walk:
+    """Looks at every value once; keys are counted over the whole body."""
+
+    def __init__(self) -> None:
+        self.keys = 0
+
+    def check(self, value: Any, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise Malformed(f"The body is nested deeper than {MAX_DEPTH} levels.")
+        match value:
+            case str():
+                self._check_text(value)
+            case bool() | None:
+                pass
+            case int():
+                if abs(value) > MAX_INTEGER:
+                    raise Malformed("The body has an integer beyond 2^53.")
+            case float():
+                if not math.isfinite(value):
+                    raise Malformed("The body has a number that is too large.")
+            case dict():
+                self.keys += len(value)
+                if self.keys > MAX_KEYS:
+                    raise Malformed(f"The body has more than {MAX_KEYS} keys.")
+                for name, item in value.items():
+                    self._check_text(name)
+                    self.check(item, depth + 1)
+            case list():
+                for item in value:
+                    self.check(item, depth + 1)
+
+    @staticmethod
+    def _check_text(text: str) -> None:
+        if "\x00" in text:
+            raise Malformed("The body has a NUL character in a string.")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise Malformed("The body has half a surrogate pair in a string.") from None

@@ -1,0 +1,99 @@
+"""What every test may ask for: a served shop, shoppers, the database behind it, builders."""
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from tests.cluster import Cluster, make_run_dir, remove_run_dir
+from tests.service import KEYS, Service
+from tests.shopper import Shopper
+
+_RUN_DIR = "SHOPTEST_RUN_DIR"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # The controller makes the directory; its workers inherit the name, and all share one server in it.
+    if _RUN_DIR not in os.environ:
+        os.environ[_RUN_DIR] = str(make_run_dir())
+        config.add_cleanup(lambda: remove_run_dir(Path(os.environ.pop(_RUN_DIR))))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster(Path(os.environ[_RUN_DIR]))
+    cluster.start()
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def worker_name(request: pytest.FixtureRequest) -> str:
+    return getattr(request.config, "workerinput", {}).get("workerid", "alone")
+
+
+@pytest.fixture(scope="session")
+def database_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
+    """The database of the shop that `service` serves."""
+    yield cluster.new_database(f"shop_{worker_name}")
+    cluster.drop_database(f"shop_{worker_name}")
+
+
+@pytest.fixture
+def own_database(cluster: Cluster, worker_name: str) -> Iterator[Callable[..., str]]:
+    """Databases that a test may spoil."""
+    names: list[str] = []
+
+    def make(template: str = "shop_template") -> str:
+        names.append(f"own_{worker_name}_{len(names)}")
+        return cluster.new_database(names[-1], template)
+
+    yield make
+    for name in names:
+        cluster.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A shop with demo data, served by one worker process."""
+    service = Service(
+        "--demo",
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATABASE_URL=database_url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+        SHOP_LOG_LEVEL="debug",
+        SHOP_METRICS="public",
+        SHOP_CORS_ORIGINS="https://store.example",
+    )
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=service.url, timeout=20) as client:
+        yield client
+
+
+@pytest.fixture
+def guest(http: httpx.AsyncClient) -> Shopper:
+    return Shopper(http)
+
+
+@pytest.fixture
+def another_guest(http: httpx.AsyncClient) -> Shopper:
+    return Shopper(http)
+
+
+@pytest.fixture
+async def db(database_url: str) -> AsyncIterator[Any]:
+    """The test's own connection to the served shop's database."""
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close()

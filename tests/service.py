@@ -1,0 +1,95 @@
+"""A real `shop serve` for tests: started, watched through its own log, and always stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+SHOP = Path(sys.executable).parent / "shop"
+KEYS = "t1:" + "5a" * 32
+START_SECONDS = 30
+
+
+def clean_environ(**extra: str) -> dict[str, str]:
+    """The machine's environment without any setting of a shop, and then what the test wants."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_")}
+    return {**kept, "SHOP_LOG_FORMAT": "json", **extra}
+
+
+class Service:
+    """One served shop. What it logs can be awaited; nothing here polls or sleeps."""
+
+    def __init__(self, *arguments: str, **environ: str) -> None:
+        self._changed = threading.Condition()
+        self.lines: list[str] = []
+        self._ended = False
+        self.process = subprocess.Popen(
+            [SHOP, "serve", "--port", "0", *arguments],
+            env=clean_environ(**environ),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        try:
+            banner = self.wait_for(lambda line: "Storefront API" in line)
+            self.url = banner.split()[-1].removesuffix("/api/v2/storefront")
+            self.wait_for(lambda line: '"worker ready"' in line)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _read(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            with self._changed:
+                self.lines.append(line)
+                self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def wait_for(self, matches: Any, seconds: float = START_SECONDS, *, count: int = 1) -> str:
+        """The first line that matches (or the count-th), waiting for it."""
+
+        def found() -> str | None:
+            hits = [line for line in self.lines if matches(line)]
+            return hits[count - 1] if len(hits) >= count else None
+
+        with self._changed:
+            self._changed.wait_for(lambda: found() or self._ended, seconds)
+            line = found()
+        if line is None:
+            raise AssertionError("the service did not say it; it said:\n" + "".join(self.lines[-40:]))
+        return line
+
+    def request_line(self, request_id: str) -> dict[str, Any]:
+        """What the log says of one request."""
+        line: dict[str, Any] = json.loads(self.wait_for(lambda line: f'"request_id":"{request_id}"' in line, 5))
+        return line
+
+    def worker_pids(self) -> list[int]:
+        return [json.loads(line)["pid"] for line in self.lines if '"worker ready"' in line]
+
+    def stop(self, seconds: float = 30) -> int:
+        """SIGTERM, then the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait(seconds)
+
+    def wait(self, seconds: float = 30) -> int:
+        try:
+            status = self.process.wait(seconds)
+        finally:
+            self.kill()
+        self._reader.join(5)
+        return status
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)

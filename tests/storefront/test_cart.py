@@ -1,0 +1,327 @@
+"""The storefront's cart: opened, read, abandoned by guests."""
+
+import asyncio
+import re
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+
+from tests.service import Service
+from tests.shopper import Shopper
+
+AMOUNTS = {
+    "item_total",
+    "total",
+    "ship_total",
+    "adjustment_total",
+    "included_tax_total",
+    "additional_tax_total",
+    "tax_total",
+    "promo_total",
+    "pre_tax_item_amount",
+    "pre_tax_total",
+}
+NULLS = {"completed_at", "email", "special_instructions", "shipment_state", "payment_state"}
+TO_MANY = {"line_items", "variants", "promotions", "payments", "shipments"}
+TO_ONE = {"user", "billing_address", "shipping_address"}
+
+
+async def test_a_new_cart_has_every_attribute_of_the_document(guest: Shopper) -> None:
+    cart = await guest.ask("POST", "/cart", headers={"Content-Type": "application/vnd.api+json"})
+
+    assert cart.status == 201
+    assert cart.headers["content-type"].startswith("application/vnd.api+json")
+    data = cart.json["data"]
+    assert data["type"] == "cart"
+    assert str(UUID(data["id"])) == data["id"]
+    attributes: dict[str, Any] = data["attributes"]
+    times = {"created_at", "updated_at"}
+    plain = {"number", "currency", "state", "token", "item_count"}
+    assert set(attributes) == AMOUNTS | {f"display_{name}" for name in AMOUNTS} | NULLS | times | plain
+    assert {attributes[name] for name in AMOUNTS} == {"0.0"}
+    assert {attributes[f"display_{name}"] for name in AMOUNTS} == {"$0.00"}
+    assert {attributes[name] for name in NULLS} == {None}
+    assert (attributes["state"], attributes["currency"], attributes["item_count"]) == ("cart", "USD", 0)
+    assert re.fullmatch(r"R[0-9]{9,}", attributes["number"])
+    for name in times:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", attributes[name])
+
+
+async def test_a_new_cart_has_the_relationships_of_its_family_all_empty(guest: Shopper) -> None:
+    cart = await guest.post("/cart")
+
+    expected = {name: {"data": []} for name in TO_MANY} | {name: {"data": None} for name in TO_ONE}
+    assert cart.json["data"]["relationships"] == expected
+
+
+async def test_the_order_token_opens_the_cart_it_came_with(guest: Shopper) -> None:
+    created = await guest.post("/cart")
+
+    read = await guest.get("/cart")
+
+    assert read.status == 200
+    assert read.json == created.json
+
+
+async def test_the_familys_own_header_opens_the_cart_too(guest: Shopper) -> None:
+    created = await guest.post("/cart")
+    token, guest.order_token = guest.order_token, None
+
+    read = await guest.get("/cart", headers={"X-Spree-Order-Token": str(token)})
+
+    assert read.id == created.id
+
+
+async def test_two_different_order_tokens_are_refused(guest: Shopper, another_guest: Shopper) -> None:
+    await guest.post("/cart")
+    await another_guest.post("/cart")
+
+    both = await guest.get("/cart", headers={"X-Spree-Order-Token": str(another_guest.order_token)})
+    twice = await guest.get("/cart", headers={"X-Spree-Order-Token": str(guest.order_token)})
+
+    assert (both.status, both.code) == (400, "malformed")
+    assert twice.status == 200
+
+
+async def test_creating_with_an_open_cart_returns_that_cart(guest: Shopper, db: Any) -> None:
+    first = await guest.post("/cart")
+    before = await db.fetchval("select count(*) from orders")
+
+    second = await guest.post("/cart")
+
+    assert (second.status, second.id, second["token"]) == (201, first.id, first["token"])
+    assert await db.fetchval("select count(*) from orders") == before
+
+
+async def test_creating_with_a_token_that_is_no_good_makes_a_new_cart(guest: Shopper) -> None:
+    first = await guest.post("/cart")
+    guest.order_token = str(guest.order_token)[:-1] + "x"
+
+    second = await guest.post("/cart")
+
+    assert second.status == 201
+    assert second.id != first.id
+
+
+async def test_a_completed_order_answers_as_if_absent(guest: Shopper, db: Any) -> None:
+    cart = await guest.post("/cart")
+    await db.execute("update orders set state = 'complete', completed_at = now() where id = $1", UUID(cart.id))
+
+    read, gone = await guest.get("/cart"), await guest.delete("/cart")
+    new = await guest.post("/cart")
+
+    assert (read.status, gone.status) == (404, 404)
+    assert (new.status, new.id != cart.id) == (201, True)
+
+
+async def test_a_read_without_a_credential_asks_for_one(guest: Shopper) -> None:
+    answer = await guest.get("/cart")
+
+    assert (answer.status, answer.code) == (401, "unauthenticated")
+    assert answer.headers["www-authenticate"] == 'Bearer realm="shop"'
+
+
+async def test_malformed_unknown_and_foreign_tokens_get_one_and_the_same_404(guest: Shopper) -> None:
+    cart = await guest.post("/cart")
+    token = str(guest.order_token)
+    await guest.delete("/cart")
+    flipped = token[:20] + ("0" if token[20] != "0" else "1") + token[21:]
+    other_key = token.replace("shpot_t1_", "shpot_k9_")
+    bodies = []
+    for wrong in ("x", token, flipped, other_key, token.upper(), cart.id, cart["number"], "a" * 9000):
+        answer = await guest.get("/cart", headers={"X-Shop-Order-Token": wrong})
+        assert answer.status == 404, wrong
+        bodies.append({name: value for name, value in answer.json.items() if name != "request_id"})
+
+    assert all(body == bodies[0] for body in bodies)
+
+
+async def test_a_forged_token_never_reaches_the_database(guest: Shopper, service: Service) -> None:
+    await guest.post("/cart")
+    token = str(guest.order_token)
+    for position in range(6, len(token), 7):
+        forged = token[:position] + ("0" if token[position] != "0" else "1") + token[position + 1 :]
+
+        answer = await guest.get("/cart", headers={"X-Shop-Order-Token": forged})
+
+        assert (answer.status, service.request_line(answer.request_id)["statements"]) == (404, 0)
+
+
+async def test_an_order_token_in_the_query_or_body_is_ignored(guest: Shopper) -> None:
+    await guest.post("/cart")
+    token, guest.order_token = str(guest.order_token), None
+
+    assert (await guest.get("/cart", order_token=token)).status == 401
+    assert (await guest.get("/cart", token=token)).status == 401
+
+
+async def test_abandoning_a_cart_answers_nothing_and_the_cart_is_gone(guest: Shopper, db: Any) -> None:
+    cart = await guest.post("/cart")
+
+    gone = await guest.delete("/cart")
+
+    assert (gone.status, gone.response.content) == (204, b"")
+    assert (await guest.get("/cart")).status == 404
+    assert (await guest.delete("/cart")).status == 404
+    assert await db.fetchval("select count(*) from orders where id = $1", UUID(cart.id)) == 0
+
+
+async def test_a_token_reaches_only_its_own_cart(guest: Shopper, another_guest: Shopper) -> None:
+    mine, theirs = await guest.post("/cart"), await another_guest.post("/cart")
+
+    await another_guest.delete("/cart")
+
+    assert mine.id != theirs.id
+    assert (await guest.get("/cart")).id == mine.id
+
+
+async def test_a_cart_can_be_opened_in_another_currency_of_the_shop(guest: Shopper, another_guest: Shopper) -> None:
+    yen = await guest.post("/cart?currency=jpy")
+    euro = await another_guest.post("/cart", currency="EUR")
+
+    assert (yen["currency"], yen["total"], yen["display_total"]) == ("JPY", "0.0", "¥0")
+    assert (euro["currency"], euro["display_total"]) == ("EUR", "€0.00")
+
+
+async def test_a_currency_the_shop_does_not_have_falls_back_to_the_default(guest: Shopper) -> None:
+    assert (await guest.post("/cart?currency=CHF"))["currency"] == "USD"
+    assert (await guest.post("/cart", currency=["EUR"]))["currency"] == "USD"
+
+
+async def test_any_bearer_is_refused_while_there_are_no_users(guest: Shopper) -> None:
+    await guest.post("/cart")
+    for bearer in ("Bearer junk", "bearer x", "Bearer", "Bearer " + "x" * 9000):
+        for method in ("GET", "POST", "DELETE"):
+            answer = await guest.ask(method, "/cart", headers={"Authorization": bearer})
+
+            assert (answer.status, answer.code) == (401, "invalid_token")
+            assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+
+
+async def test_include_and_sparse_fields_shape_the_document(guest: Shopper) -> None:
+    await guest.post("/cart")
+
+    included = await guest.get("/cart", include="line_items,user")
+    sparse = await guest.get("/cart", **{"fields[cart]": "number,total,line_items"})
+
+    assert included.json["included"] == []
+    assert set(sparse.json["data"]["attributes"]) == {"number", "total"}
+    assert set(sparse.json["data"]["relationships"]) == {"line_items"}
+
+
+async def test_an_unknown_include_is_named_and_leaves_no_cart_behind(guest: Shopper, db: Any) -> None:
+    before = await db.fetchval("select count(*) from orders")
+
+    answer = await guest.post("/cart?include=lines")
+
+    assert (answer.status, answer.code) == (400, "unknown_include")
+    assert "line_items" in answer.json["error"]
+    assert await db.fetchval("select count(*) from orders") == before
+
+
+async def test_create_and_read_cost_one_statement_each(guest: Shopper, service: Service) -> None:
+    created = await guest.post("/cart")
+    read = await guest.get("/cart")
+    repeated = await guest.post("/cart")
+    gone = await guest.delete("/cart")
+
+    counts = [service.request_line(answer.request_id)["statements"] for answer in (created, read, repeated, gone)]
+    assert counts == [1, 1, 1, 1]
+
+
+async def test_a_taken_order_number_costs_one_retry_and_no_error(guest: Shopper, db: Any, service: Service) -> None:
+    """Every nine-digit number is made to look taken, so the first try must fail and the second succeed."""
+    await db.execute("""
+        create function pg_temp_taken() returns trigger language plpgsql as $$
+        begin if length(new.number) = 10 then return null; end if; return new; end $$;
+        create trigger taken before insert on orders for each row execute function pg_temp_taken();
+    """)
+    try:
+        cart = await guest.post("/cart")
+    finally:
+        await db.execute("drop trigger taken on orders; drop function pg_temp_taken()")
+
+    assert re.fullmatch(r"R[0-9]{10}", cart["number"])
+    assert service.request_line(cart.request_id)["statements"] == 2
+
+
+async def test_a_key_repeated_returns_the_first_cart_and_makes_no_second(http: httpx.AsyncClient, db: Any) -> None:
+    key = {"Idempotency-Key": str(uuid4())}
+    before = await db.fetchval("select count(*) from orders")
+
+    first = await Shopper(http).post("/cart", headers=key)
+    second = await Shopper(http).post("/cart", headers=key)
+
+    assert (first.status, second.status) == (201, 201)
+    assert second.json == first.json
+    assert await db.fetchval("select count(*) from orders") == before + 1
+
+
+async def test_fifty_requests_with_one_key_at_once_make_one_cart(http: httpx.AsyncClient, db: Any) -> None:
+    key = {"Idempotency-Key": str(uuid4())}
+    before = await db.fetchval("select count(*) from orders")
+
+    answers = await asyncio.gather(*(Shopper(http).post("/cart", headers=key) for _ in range(50)))
+
+    assert {answer.status for answer in answers} == {201}
+    assert len({answer.id for answer in answers}) == 1
+    assert await db.fetchval("select count(*) from orders") == before + 1
+
+
+async def test_a_key_with_another_request_is_refused(http: httpx.AsyncClient) -> None:
+    key = {"Idempotency-Key": str(uuid4())}
+    await Shopper(http).post("/cart", headers=key)
+
+    other = await Shopper(http).post("/cart?currency=EUR", headers=key)
+
+    assert (other.status, other.code) == (422, "idempotency_key_reused")
+
+
+async def test_a_key_at_work_is_a_conflict(http: httpx.AsyncClient, db: Any) -> None:
+    key = str(uuid4())
+    first = await Shopper(http).post("/cart", headers={"Idempotency-Key": key})
+    row = await db.fetchrow("select * from idempotency_keys where record_id = $1", UUID(first.id))
+    await db.execute("delete from idempotency_keys where record_id = $1", UUID(first.id))
+    async with db.transaction():
+        await db.execute("insert into idempotency_keys values ($1, $2, $3, $4, $5, $6)", *row.values())
+
+        rival = await Shopper(http).post("/cart", headers={"Idempotency-Key": key})
+
+    assert (rival.status, rival.code) == (409, "request_in_progress")
+
+
+async def test_a_key_is_forgotten_after_its_day(http: httpx.AsyncClient, db: Any) -> None:
+    key = {"Idempotency-Key": str(uuid4())}
+    first = await Shopper(http).post("/cart", headers=key)
+    aged = "update idempotency_keys set expires_at = now() - interval '1 second' where record_id = $1"
+    await db.execute(aged, UUID(first.id))
+
+    second = await Shopper(http).post("/cart", headers=key)
+
+    assert (second.status, second.id != first.id) == (201, True)
+
+
+async def test_without_a_credential_a_key_must_be_a_uuid(guest: Shopper) -> None:
+    for key in ("order-1", "", "x" * 256, "{" + str(uuid4()) + "}"):
+        answer = await guest.post("/cart", headers={"Idempotency-Key": key})
+
+        assert (answer.status, answer.code) == (400, "malformed"), key
+
+
+async def test_no_token_lies_in_the_database(guest: Shopper, db: Any) -> None:
+    await guest.post("/cart", headers={"Idempotency-Key": str(uuid4())})
+    assert guest.order_token
+    secret = guest.order_token[-72:-8]
+
+    for table in ("orders", "idempotency_keys"):
+        rows = await db.fetch(f"select t::text from {table} t")
+        assert not any(secret in row[0] for row in rows)
+
+
+async def test_order_numbers_are_unpredictable_and_spread(http: httpx.AsyncClient) -> None:
+    answers = await asyncio.gather(*(Shopper(http).post("/cart") for _ in range(60)))
+    numbers = [int(answer["number"][1:]) for answer in answers]
+
+    assert len(set(numbers)) == 60
+    assert min(numbers) < 4 * 10**8 < 6 * 10**8 < max(numbers)
