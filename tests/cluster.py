@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,7 +69,9 @@ class Cluster:
             finally:
                 await connection.close()
 
-        asyncio.run(run())
+        # A thread of its own: the asking test may have a running loop.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(run())).result()
 
     @contextmanager
     def _lock(self) -> Iterator[None]:

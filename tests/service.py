@@ -86,10 +86,12 @@ class Service:
             status = self.process.wait(seconds)
         finally:
             self.kill()
-        self._reader.join(5)
         return status
 
     def kill(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(10)
+        self._reader.join(10)
+        if self.process.stderr:
+            self.process.stderr.close()

@@ -149,6 +149,8 @@ _AWAY = (
     asyncpg.InsufficientResourcesError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.InvalidCatalogNameError,
+    asyncpg.UndefinedTableError,  # Restored or migrated by halves: not a database we can work with yet.
+    asyncpg.ObjectNotInPrerequisiteStateError,  # The database takes no connections just now.
     asyncpg.ReadOnlySQLTransactionError,  # A failover is under way and we still hold the old primary.
 )
 

@@ -58,7 +58,7 @@ def openapi(title: str, version: str, operations: Iterable[Operation], resources
         "components": {
             "schemas": {"error": _ERROR, **{name: _document(resource) for name, resource in resources.items()}},
             "securitySchemes": {
-                "order token": {"type": "apiKey", "in": "header", "name": "X-Shop-Order-Token"},
+                "order_token": {"type": "apiKey", "in": "header", "name": "X-Shop-Order-Token"},
             },
         },
     }
@@ -115,8 +115,8 @@ def _parameters(operation: Operation, resources: Resources) -> Iterable[dict[str
         yield {
             "name": "include",
             "in": "query",
-            "schema": {"type": "string"},
-            "description": f"Relations to include, separated by commas: {', '.join(shown.relations)}.",
+            "schema": {"type": "string", "pattern": _listing(shown.relations)},
+            "description": "Relations to include, separated by commas; dots lead on to theirs.",
         }
     yield {
         "name": f"fields[{shown.type}]",
@@ -124,6 +124,12 @@ def _parameters(operation: Operation, resources: Resources) -> Iterable[dict[str
         "schema": {"type": "string"},
         "description": "Attributes and relations to show, separated by commas.",
     }
+
+
+def _listing(names: Iterable[str]) -> str:
+    """A pattern for some of the names with commas between them, each with a path behind it or none."""
+    one = f"({'|'.join(names)})([.][a-z_.]+)?"
+    return f"^({one}(,{one})*)?$"
 
 
 def _document(resource: Resource) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The description of the APIs, made from the routes and the declared wire types."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -11,10 +12,11 @@ from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, Reply
 from shop.web.request import Request
 
-_SECURITY = {"anyone": (), "order token": ("order token",)}
+_SECURITY = {"anyone": (), "order token": ("order_token",)}
 
 
-def description(routes: Iterable[Route], resources: Resources) -> Handler:
+def describe(routes: Iterable[Route], resources: Resources) -> dict[str, Any]:
+    """The OpenAPI description as plain data."""
     operations = [
         Operation(
             route.method,
@@ -29,7 +31,11 @@ def description(routes: Iterable[Route], resources: Resources) -> Handler:
         )
         for route in routes
     ]
-    body = msgspec.json.encode(openapi("Shop", "2", operations, resources))
+    return openapi("Shop", "2", operations, resources)
+
+
+def description(routes: Iterable[Route], resources: Resources) -> Handler:
+    body = msgspec.json.encode(describe(routes, resources))
     reply = Reply(200, body, ((b"content-type", JSON), (b"cache-control", b"no-cache")))
 
     async def answer(_request: Request, _ctx: Context) -> Reply:

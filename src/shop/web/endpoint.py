@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import structlog
-from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from shop.actions.context import Context, Shared
@@ -80,13 +79,10 @@ class Endpoint:
             reply = await self._answer(request, context)
         except ShopError as error:
             reply = error_reply(error, request_id, self._route.media)
-        except ClientDisconnect:
-            reply = Reply(499)
         except Exception:
             _log.exception("failure", request_id=request_id, route=self._route.path)
             reply = error_reply(Broken(), request_id, self._route.media)
-        if reply.status != 499:
-            await self._send(reply, request, send)
+        await self._send(reply, request, send)
         seconds = perf_counter() - started
         self._observe(reply.status, seconds)
         log_request(

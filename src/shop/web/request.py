@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl
 
-from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from shop.base.actor import GUEST, Claim
@@ -19,6 +18,7 @@ MAX_QUERY = 8192
 MAX_HEADERS = 16_384
 MAX_PARAMS = 200
 BODY_SECONDS = 30
+MAX_DISCARDED = 32 * 1024 * 1024
 _JSON = frozenset({"application/json", "application/vnd.api+json", "text/x-json"})
 _FORM = "application/x-www-form-urlencoded"
 _CHARSET = re.compile(r"charset=\"?utf-?8\"?", re.IGNORECASE | re.ASCII)
@@ -79,8 +79,6 @@ class Request:
         declared = self.headers.get(b"content-length")
         if declared == b"0" or (declared is None and b"transfer-encoding" not in self.headers):
             return
-        if declared is not None and declared.isdigit() and int(declared) > limit:
-            raise TooLarge(limit)
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 self.body = await self._gather(limit)
@@ -94,14 +92,19 @@ class Request:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise ClientDisconnect()
+                raise Malformed("The body broke off.")
             chunk = message.get("body", b"")
             size += len(chunk)
-            if size > limit:
+            if size > max(limit, MAX_DISCARDED):
                 raise TooLarge(limit)
-            chunks.append(chunk)
+            # A client that is still sending would miss our answer, so a little too much is read and thrown away.
+            if size <= limit:
+                chunks.append(chunk)
             if not message.get("more_body", False):
-                return b"".join(chunks)
+                break
+        if size > limit:
+            raise TooLarge(limit)
+        return b"".join(chunks)
 
     def _check_media(self) -> None:
         if self.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":

@@ -1,0 +1,72 @@
+"""The locks are in step with pyproject.toml: every requirement pinned, hashed, satisfied, and no address recorded."""
+
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+RUN = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]
+WANTED = {"run.txt": RUN, "dev.txt": [*RUN, *PROJECT["project"]["optional-dependencies"]["dev"]]}
+
+
+def pins(name: str) -> dict[str, Requirement]:
+    text = (ROOT / "requirements" / name).read_text()
+    lines = [line.removesuffix("\\").strip() for line in text.splitlines() if re.match(r"[a-zA-Z0-9]", line)]
+    return {canonicalize_name(Requirement(line).name): Requirement(line) for line in lines}
+
+
+def needed(roots: list[str]) -> set[str]:
+    """The names that the roots need on this machine, by what the installed packages say of themselves."""
+    found: set[tuple[str, frozenset[str]]] = set()
+    waiting = [Requirement(root) for root in roots]
+    while waiting:
+        requirement = waiting.pop()
+        mark = (canonicalize_name(requirement.name), frozenset(requirement.extras))
+        if mark in found:
+            continue
+        found.add(mark)
+        for line in metadata.requires(requirement.name) or []:
+            inner = Requirement(line)
+            environments = [{**default_environment(), "extra": extra} for extra in {"", *requirement.extras}]
+            if inner.marker is None or any(inner.marker.evaluate(environment) for environment in environments):
+                waiting.append(inner)
+    return {name for name, _ in found}
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_every_requirement_is_pinned_to_a_version_that_satisfies_it(name: str) -> None:
+    locked = pins(name)
+    for line in WANTED[name]:
+        requirement = Requirement(line)
+        (pin,) = locked[canonicalize_name(requirement.name)].specifier
+        assert pin.operator == "=="
+        assert requirement.specifier.contains(pin.version), line
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_the_lock_has_all_that_is_needed(name: str) -> None:
+    assert needed(WANTED[name]) <= set(pins(name))
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_every_pin_has_hashes_and_no_address_is_recorded(name: str) -> None:
+    text = (ROOT / "requirements" / name).read_text()
+    entries = re.split(r"\n(?=[a-zA-Z0-9])", text)
+    assert all("--hash=sha256:" in entry for entry in entries)
+    assert "://" not in text
+
+
+def test_both_locks_agree() -> None:
+    run, dev = pins("run.txt"), pins("dev.txt")
+    assert {name: str(pin.specifier) for name, pin in run.items()} == {name: str(dev[name].specifier) for name in run}
+
+
+def test_the_build_backend_is_the_locked_one() -> None:
+    assert (ROOT / "requirements" / "build.in").read_text().split() == PROJECT["build-system"]["requires"]

@@ -1,0 +1,107 @@
+"""Migrations are in step with the tables, can be run by many at once, and every statement fits the migrated schema."""
+
+import asyncio
+import pkgutil
+import subprocess
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import asyncpg
+import pytest
+from alembic import command
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+import shop.models
+import shop.queries
+from shop.db.rows import metadata
+from shop.db.statements import STATEMENTS
+from shop.migrations.upgrade import CHAPTERS, alembic_config, current_revision, newest_revision, upgrade
+from tests.service import KEYS, SHOP, clean_environ
+
+# What the catalogue knows of our tables; `alembic check` sees no changed CHECK or partial-index predicate.
+CATALOGUE = {
+    "columns": """select table_name, column_name, data_type, is_nullable, column_default from information_schema.columns
+        where table_schema = 'public' order by 1, 2""",
+    "constraints": """select conrelid::regclass::text, conname, pg_get_constraintdef(oid) from pg_constraint
+        where connamespace = 'public'::regnamespace order by 1, 2""",
+    "indexes": "select tablename, indexname, indexdef from pg_indexes where schemaname = 'public' order by 1, 2",
+}
+
+
+def modules_of(package: Any) -> list[str]:
+    return [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
+
+
+async def catalogue(url: str) -> dict[str, list[tuple[Any, ...]]]:
+    connection = await asyncpg.connect(url)
+    try:
+        found = {name: [tuple(row) for row in await connection.fetch(query)] for name, query in CATALOGUE.items()}
+    finally:
+        await connection.close()
+    return {name: [row for row in rows if row[0] != "alembic_version"] for name, rows in found.items()}
+
+
+def test_the_migrations_know_every_chapter_of_the_models() -> None:
+    assert sorted(CHAPTERS) == sorted(modules_of(shop.models))
+
+
+def test_alembic_finds_nothing_left_to_generate(database_url: str) -> None:
+    command.check(alembic_config(database_url))
+
+
+async def test_migrating_makes_exactly_what_the_tables_declare(
+    own_database: Callable[..., str], database_url: str
+) -> None:
+    declared = own_database(template="template0")
+    for chapter in CHAPTERS:
+        import_module(chapter)
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(declared))
+    async with engine.begin() as connection:
+        await connection.run_sync(metadata.create_all)
+        await connection.execute(text("select 1"))
+    await engine.dispose()
+
+    assert await catalogue(declared) == await catalogue(database_url)
+
+
+async def test_every_statement_can_be_prepared_against_the_migrated_schema(db: Any) -> None:
+    for module in modules_of(shop.queries):
+        import_module(module)
+
+    assert STATEMENTS
+    for statement in STATEMENTS:
+        await db.prepare(statement.sql)
+
+
+async def test_four_migrators_at_once_all_succeed(own_database: Callable[..., str]) -> None:
+    url = own_database(template="template0")
+    environ = clean_environ(SHOP_DATABASE_URL=url, SHOP_SECRET_KEYS=KEYS)
+    running = [
+        subprocess.Popen([SHOP, "migrate"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _ in range(4)
+    ]
+
+    outputs = await asyncio.gather(*(asyncio.to_thread(process.communicate) for process in running))
+
+    assert [process.returncode for process in running] == [0, 0, 0, 0], outputs
+    assert await current_revision(url) == newest_revision()
+
+
+async def test_a_database_ahead_of_this_program_is_left_alone(own_database: Callable[..., str]) -> None:
+    url = own_database()
+    connection = await asyncpg.connect(url)
+    await connection.execute("update alembic_version set version_num = 'ffff'")
+    await connection.close()
+
+    await asyncio.to_thread(upgrade, url)
+
+    assert await current_revision(url) == "ffff"
+
+
+@pytest.mark.parametrize("column", ["total", "item_total"])
+async def test_totals_that_do_not_add_up_are_refused_by_the_database(db: Any, column: str) -> None:
+    insert = f"insert into orders (id, number, currency, created_at, updated_at, {column}) values (gen_random_uuid(), $1, 'USD', now(), now(), 5)"
+    with pytest.raises(asyncpg.CheckViolationError):
+        await db.execute(insert, f"X{column}")

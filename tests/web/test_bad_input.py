@@ -1,0 +1,277 @@
+"""Bad input gets the right 4xx with our error body; never a 5xx, and nothing is lost or left behind."""
+
+import asyncio
+import gzip
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.service import Service
+
+CART = "/api/v2/storefront/cart"
+JSON = {"Content-Type": "application/json"}
+
+
+def assert_error(response: httpx.Response, status: int, code: str) -> None:
+    assert response.status_code == status, response.text
+    body = response.json()
+    assert body["code"] == code
+    assert body["error"].endswith(".")
+    assert body["request_id"] == response.headers["x-request-id"]
+    assert not {"traceback", "select", "insert", "asyncpg"} & set(body["error"].lower().split())
+
+
+UNREADABLE = {
+    "not JSON": b"{",
+    "not an object": b"[]",
+    "a bare word": b"cart",
+    "duplicate keys": b'{"currency": "EUR", "currency": "USD"}',
+    "duplicate keys, deep": b'{"a": [{"b": 1, "b": 2}]}',
+    "NaN": b'{"a": NaN}',
+    "Infinity": b'{"a": -Infinity}',
+    "a number out of range": b'{"a": 1e999}',
+    "NUL": b'{"a": "\\u0000"}',
+    "half a surrogate": b'{"a": "\\ud800"}',
+    "deep nesting": b'{"a":' * 40 + b"1" + b"}" * 40,
+    "very deep nesting": b"[" * 100_000,
+    "a huge integer": b'{"a": 9007199254740993}',
+    "a long integer": b'{"a": ' + b"9" * 5000 + b"}",
+    "UTF-16": '{"a": 1}'.encode("utf-16"),
+    "a byte order mark": b'\xef\xbb\xbf{"a": 1}',
+    "broken UTF-8": b'{"a": "\xff"}',
+    "too many keys": json.dumps({f"k{number}": 1 for number in range(1001)}).encode(),
+}
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
+async def test_a_body_that_cannot_be_read_is_malformed_and_makes_no_cart(
+    http: httpx.AsyncClient, db: Any, body: bytes
+) -> None:
+    before = await db.fetchval("select count(*) from orders")
+
+    response = await http.post(CART, content=body, headers=JSON)
+
+    assert_error(response, 400, "malformed")
+    assert await db.fetchval("select count(*) from orders") == before
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Type": "text/plain"},
+        {"Content-Type": "application/xml"},
+        {"Content-Type": "multipart/form-data; boundary=x"},
+        {"Content-Type": "application/json; charset=utf-16"},
+        {"Content-Type": ""},
+        {"Content-Type": "application/json", "Content-Encoding": "br"},
+    ],
+)
+async def test_a_body_of_another_media_type_is_not_read(http: httpx.AsyncClient, headers: dict[str, str]) -> None:
+    assert_error(await http.post(CART, content=b"{}", headers=headers), 415, "unsupported_media_type")
+
+
+async def test_a_compressed_body_is_not_unpacked(http: httpx.AsyncClient) -> None:
+    bomb = gzip.compress(b'{"a":"' + b"a" * 10_000_000 + b'"}')
+
+    response = await http.post(CART, content=bomb, headers={**JSON, "Content-Encoding": "gzip"})
+
+    assert_error(response, 415, "unsupported_media_type")
+
+
+async def test_the_media_type_is_checked_only_when_there_is_a_body(http: httpx.AsyncClient) -> None:
+    for media in ("text/plain", "application/vnd.api+json", "nonsense"):
+        assert (await http.post(CART, headers={"Content-Type": media})).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "media", ["application/json", "application/vnd.api+json", "text/x-json", "application/json; charset=UTF-8"]
+)
+async def test_json_is_read_under_each_of_its_names(http: httpx.AsyncClient, media: str) -> None:
+    response = await http.post(CART, content=b'{"currency": "EUR"}', headers={"Content-Type": media})
+
+    assert response.json()["data"]["attributes"]["currency"] == "EUR"
+
+
+async def test_a_form_is_read_like_json(http: httpx.AsyncClient) -> None:
+    response = await http.post(CART, data={"currency": "GBP", "fields[cart]": "currency"})
+
+    assert response.json()["data"]["attributes"] == {"currency": "GBP"}
+
+
+async def test_a_body_of_ten_megabytes_is_refused_by_what_it_says(http: httpx.AsyncClient) -> None:
+    assert_error(await http.post(CART, content=b" " * 10_000_000, headers=JSON), 413, "too_large")
+
+
+async def test_a_body_of_ten_megabytes_in_chunks_is_refused_by_what_comes(http: httpx.AsyncClient) -> None:
+    async def chunks() -> Any:
+        for _ in range(160):
+            yield b" " * 65536
+
+    response = await http.post(CART, content=chunks(), headers=JSON)
+
+    assert_error(response, 413, "too_large")
+
+
+async def test_a_large_body_within_the_limit_is_read(http: httpx.AsyncClient) -> None:
+    body = json.dumps({"currency": "EUR", "note": "x" * 1_000_000}).encode()
+
+    response = await http.post(CART, content=body, headers=JSON)
+
+    assert response.status_code == 201
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "BREW"])
+async def test_a_method_that_is_not_declared_names_those_that_are(http: httpx.AsyncClient, method: str) -> None:
+    response = await http.request(method, CART)
+
+    assert_error(response, 405, "method_not_allowed")
+    assert response.headers["allow"] == "DELETE, GET, HEAD, POST"
+
+
+async def test_head_answers_like_get_without_a_body(http: httpx.AsyncClient) -> None:
+    head = await http.head("/livez")
+    get = await http.get("/livez")
+
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == get.headers["content-length"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/api",
+        "/api/v2/storefront",
+        "/api/v2/storefront/cart/",
+        "/api/v2/storefront/carts",
+        "/%00",
+        "/%ff%fe",
+        "/..%2f..",
+        "//",
+    ],
+)
+async def test_an_unknown_address_is_not_found(http: httpx.AsyncClient, path: str) -> None:
+    assert_error(await http.get(http.base_url.copy_with(raw_path=path.encode())), 404, "not_found")
+
+
+async def test_a_path_that_is_too_long_is_refused(http: httpx.AsyncClient) -> None:
+    assert_error(await http.get("/api/" + "x" * 2100), 414, "uri_too_long")
+    assert_error(await http.get(CART + "?a=" + "x" * 8200), 414, "uri_too_long")
+
+
+async def test_headers_that_are_too_large_are_refused(http: httpx.AsyncClient) -> None:
+    assert_error(await http.post(CART, headers={"X-Filler": "x" * 17_000}), 431, "headers_too_large")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "%ff",
+        "a=%ff",
+        "a[=1",
+        "a[b]c=1",
+        "[a]=1",
+        "a=1&a[b]=2",
+        "a[b]=1&a[]=2",
+        "a=%00",
+        "&".join(f"k{n}=1" for n in range(201)),
+    ],
+)
+async def test_parameters_that_cannot_be_read_are_malformed(http: httpx.AsyncClient, query: str) -> None:
+    assert_error(await http.post(f"{CART}?{query}"), 400, "malformed")
+
+
+JUNK = [
+    b"\xff\xfe",
+    b"'; drop table orders; --",
+    b"${jndi:ldap://x}",
+    b"\xc3\xa9",
+    b"%00",
+    b"a" * 4000,
+    b"Bearer a, Bearer b",
+    b"{}",
+]
+HEADERS = [
+    "Accept",
+    "Accept-Encoding",
+    "Accept-Language",
+    "Content-Type",
+    "Cookie",
+    "Forwarded",
+    "If-None-Match",
+    "Idempotency-Key",
+    "Origin",
+    "Range",
+    "Referer",
+    "User-Agent",
+    "X-Forwarded-For",
+    "X-Request-Id",
+    "X-Shop-Order-Token",
+    "X-Spree-Order-Token",
+]
+
+
+@pytest.mark.parametrize("name", HEADERS)
+async def test_junk_in_a_header_never_breaks_the_service(http: httpx.AsyncClient, name: str) -> None:
+    for junk in JUNK:
+        created = await http.post(CART, headers=[(name.encode(), junk)])
+        read = await http.get(CART, headers=[(name.encode(), junk)])
+
+        assert created.status_code in {201, 400}, (junk, created.text)
+        assert read.status_code in {400, 401, 404}, (junk, read.text)
+        assert name != "Idempotency-Key" or created.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "value", [b"Bearer \xff", b"Bearer \xc3\xa9", b"Bearer", b"BEARER x y", b"Bearer " + b"x" * 10_000]
+)
+async def test_a_bearer_that_cannot_be_one_is_unauthenticated(http: httpx.AsyncClient, value: bytes) -> None:
+    assert_error(await http.post(CART, headers=[(b"Authorization", value)]), 401, "invalid_token")
+
+
+async def test_two_bearers_are_malformed(http: httpx.AsyncClient) -> None:
+    headers = [(b"Authorization", b"Bearer a"), (b"Authorization", b"Bearer b")]
+
+    assert_error(await http.post(CART, headers=headers), 400, "malformed")
+
+
+RAW = {
+    "two lengths": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+    "length and chunks": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a negative length": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    "a length in words": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: five\r\n\r\n",
+    "a bad chunk": b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\nzz\r\n\r\n",
+    "a space before the colon": b"GET %s HTTP/1.1\r\nHost : x\r\n\r\n",
+    "no version": b"GET %s\r\n\r\n",
+    "not HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 %s",
+}
+
+
+@pytest.mark.parametrize("raw", RAW.values(), ids=RAW.keys())
+async def test_what_is_not_http_is_refused_or_closed_and_never_a_5xx(
+    service: Service, http: httpx.AsyncClient, raw: bytes
+) -> None:
+    address = urlsplit(service.url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    writer.write(raw.replace(b"%s", CART.encode()))
+    writer.write_eof()
+    answer = await asyncio.wait_for(reader.read(), 15)
+    writer.close()
+
+    assert answer == b"" or answer.split(b" ")[1][:1] in {b"4", b"2"}, answer
+    assert (await http.get("/livez")).status_code == 200
+
+
+async def test_a_length_that_promises_more_than_comes_ends_quietly(service: Service, http: httpx.AsyncClient) -> None:
+    address = urlsplit(service.url)
+    _, writer = await asyncio.open_connection(address.hostname, address.port)
+    writer.write(
+        f"POST {CART} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{{".encode()
+    )
+    await writer.drain()
+    writer.close()
+
+    assert (await http.post(CART)).status_code == 201
