@@ -31,7 +31,7 @@ def with_database(url: str, name: str) -> str:
 
 
 class Cluster:
-    """This process's hold on the shared server; `TEST_POSTGRES_URL` names another server instead of the embedded one."""
+    """This process's hold on the shared server; `TEST_POSTGRES_URL` names another one than the embedded."""
 
     def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir

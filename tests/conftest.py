@@ -33,7 +33,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def worker_name(request: pytest.FixtureRequest) -> str:
-    return getattr(request.config, "workerinput", {}).get("workerid", "alone")
+    return str(getattr(request.config, "workerinput", {}).get("workerid", "alone"))
 
 
 @pytest.fixture(scope="session")

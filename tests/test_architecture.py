@@ -1,4 +1,4 @@
-"""The walls of the house: who may import whom, and what a file may look like. A rule that no machine checks is a wish."""
+"""The walls of the house: who may import whom, and what a file may look like."""
 
 import ast
 import re

@@ -4,6 +4,7 @@ import re
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from typing import cast
 
 import pytest
 from packaging.markers import default_environment
@@ -34,7 +35,9 @@ def needed(roots: list[str]) -> set[str]:
         found.add(mark)
         for line in metadata.requires(requirement.name) or []:
             inner = Requirement(line)
-            environments = [{**default_environment(), "extra": extra} for extra in {"", *requirement.extras}]
+            environments = [
+                {**cast(dict[str, str], default_environment()), "extra": extra} for extra in {"", *requirement.extras}
+            ]
             if inner.marker is None or any(inner.marker.evaluate(environment) for environment in environments):
                 waiting.append(inner)
     return {name for name, _ in found}

@@ -75,7 +75,7 @@ async def test_every_statement_can_be_prepared_against_the_migrated_schema(db: A
         await db.prepare(statement.sql)
 
 
-async def test_four_migrators_at_once_all_succeed(own_database: Callable[..., str]) -> None:
+def test_four_migrators_at_once_all_succeed(own_database: Callable[..., str]) -> None:
     url = own_database(template="template0")
     environ = clean_environ(SHOP_DATABASE_URL=url, SHOP_SECRET_KEYS=KEYS)
     running = [
@@ -83,10 +83,10 @@ async def test_four_migrators_at_once_all_succeed(own_database: Callable[..., st
         for _ in range(4)
     ]
 
-    outputs = await asyncio.gather(*(asyncio.to_thread(process.communicate) for process in running))
+    outputs = [process.communicate(timeout=60)[0] for process in running]
 
     assert [process.returncode for process in running] == [0, 0, 0, 0], outputs
-    assert await current_revision(url) == newest_revision()
+    assert asyncio.run(current_revision(url)) == newest_revision()
 
 
 async def test_a_database_ahead_of_this_program_is_left_alone(own_database: Callable[..., str]) -> None:
@@ -102,6 +102,7 @@ async def test_a_database_ahead_of_this_program_is_left_alone(own_database: Call
 
 @pytest.mark.parametrize("column", ["total", "item_total"])
 async def test_totals_that_do_not_add_up_are_refused_by_the_database(db: Any, column: str) -> None:
-    insert = f"insert into orders (id, number, currency, created_at, updated_at, {column}) values (gen_random_uuid(), $1, 'USD', now(), now(), 5)"
+    insert = f"""insert into orders (id, number, currency, created_at, updated_at, {column})
+        values (gen_random_uuid(), $1, 'USD', now(), now(), 5)"""
     with pytest.raises(asyncpg.CheckViolationError):
         await db.execute(insert, f"X{column}")

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from shop.site.routes import site_routes
 from shop.storefront.resources.sales import RESOURCES as STOREFRONT_RESOURCES
 from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
 from shop.web.endpoint import Frame, Route
-from shop.web.observe import configure_logging, flush_log
+from shop.web.log import configure_logging, flush_log
+from shop.web.metrics import save_snapshot
 from shop.web.router import Router
 
 KEY_FILE = "secret_keys"
@@ -38,7 +39,7 @@ class Serving(msgspec.Struct, frozen=True):
     parent: int
     """The process whose end is the workers' end."""
     run_dir: Path
-    """Shared by the workers while they live: `draining` appears in it before a stop, `metrics/` holds their numbers."""
+    """Shared by the workers: `draining` appears in it before a stop, and each leaves its numbers there."""
     outdated: frozenset[str]
     """Migrations that are not the newest one this program has."""
 
@@ -128,17 +129,23 @@ class Application:
                 metrics=health.metrics(
                     is_public=settings.metrics == "public",
                     is_try_out=settings.is_try_out(serving.host),
-                    directory=os.environ.get("PROMETHEUS_MULTIPROC_DIR"),
+                    snapshots=self._snapshots,
                 ),
                 description=reference.description(STOREFRONT_ROUTES, STOREFRONT_RESOURCES),
             )
         )
+
+    def _snapshots(self) -> Iterable[Path]:
+        """All workers' numbers, ours as of now."""
+        save_snapshot(self._serving.run_dir / f"{os.getpid()}.metrics")
+        return self._serving.run_dir.glob("*.metrics")
 
     async def _watch(self, frame: Frame) -> None:
         """Workers would outlive a killed parent and keep the port; and they must know when a stop is near."""
         flag = self._serving.run_dir / "draining"
         while True:
             flush_log()
+            self._snapshots()
             if os.getppid() != self._serving.parent:
                 os._exit(1)
             frame.draining = flag.exists()

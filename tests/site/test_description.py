@@ -11,7 +11,6 @@ from shop.storefront.resources.sales import RESOURCES
 from shop.storefront.routes import ROUTES
 from tests.service import Service
 
-
 schema = schemathesis.openapi.from_dict(describe(ROUTES, RESOURCES))
 
 

@@ -240,10 +240,12 @@ async def test_two_bearers_are_malformed(http: httpx.AsyncClient) -> None:
 
 RAW = {
     "two lengths": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
-    "length and chunks": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "length and chunks": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "a negative length": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
     "a length in words": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: five\r\n\r\n",
-    "a bad chunk": b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\nzz\r\n\r\n",
+    "a bad chunk": b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+    b"Content-Type: application/json\r\n\r\nzz\r\n\r\n",
     "a space before the colon": b"GET %s HTTP/1.1\r\nHost : x\r\n\r\n",
     "no version": b"GET %s\r\n\r\n",
     "not HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 %s",

@@ -1,5 +1,6 @@
 """Which server keys there are, and which key serves which use."""
 
+import hmac
 import re
 from collections.abc import Mapping
 
@@ -17,7 +18,7 @@ class Keys:
             raise ValueError("at least one key is needed")
         self._secrets = dict(secrets)
         self.current = next(iter(self._secrets))
-        self._derived: dict[tuple[str, str], bytes] = {}
+        self._macs: dict[tuple[str, str], hmac.HMAC] = {}
 
     def __contains__(self, key_id: str) -> bool:
         return key_id in self._secrets
@@ -26,12 +27,25 @@ class Keys:
         return f"Keys({', '.join(self._secrets)})"
 
     def derived(self, key_id: str, use: str) -> bytes:
-        """The key for one use, worked out once."""
-        key = self._derived.get((key_id, use))
-        if key is None:
-            key = HKDF(SHA256(), 32, salt=None, info=use.encode()).derive(self._secrets[key_id])
-            self._derived[key_id, use] = key
-        return key
+        """The key for one use."""
+        return HKDF(SHA256(), 32, salt=None, info=use.encode()).derive(self._secrets[key_id])
+
+    def mac(self, key_id: str, use: str, message: bytes) -> bytes:
+        """HMAC-SHA256 under the key for one use. A keyed state is copied: `hmac.digest` would key it anew each time and
+        hand the interpreter to another thread while it does.
+        """
+        keyed = self._macs.get((key_id, use))
+        if keyed is None:
+            keyed = self._macs[key_id, use] = hmac.new(self.derived(key_id, use), digestmod="sha256")
+        state = keyed.copy()
+        state.update(message)
+        return state.digest()
+
+    def __getstate__(self) -> dict[str, bytes]:
+        return self._secrets
+
+    def __setstate__(self, secrets: dict[str, bytes]) -> None:
+        self.__init__(secrets)  # type: ignore[misc]
 
 
 def parse_keys(text: str) -> Keys:

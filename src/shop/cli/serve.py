@@ -26,7 +26,7 @@ from shop.cli.prepare import database, ensure_keys, ensure_migrated, settings_he
 from shop.db.embedded import Embedded
 from shop.demo.load import load_demo
 from shop.migrations.upgrade import outdated_revisions
-from shop.web.observe import configure_logging
+from shop.web.log import configure_logging
 
 REVIVE_SECONDS = 1.0
 STOP_SECONDS = 20
@@ -77,9 +77,6 @@ def _server(serving: Serving, port: int, workers: int) -> "DrainingServer":
 
 
 def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None) -> None:
-    (serving.run_dir / "metrics").mkdir()
-    # Read by the metrics library when a worker imports it.
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(serving.run_dir / "metrics")
     # Forked workers would share the parent's locks and threads; spawned ones start clean.
     multiprocessing.set_start_method("spawn", force=True)
     click.echo(banner(serving.host, server.bind_port), err=True)

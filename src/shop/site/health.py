@@ -1,15 +1,17 @@
 """Is the process alive, may it be sent traffic, and how is it doing."""
 
 import asyncio
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
-from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from shop.actions.context import Context
 from shop.base.errors import NotFound, Unavailable
 from shop.base.settings import is_loopback
 from shop.queries import setup
 from shop.web.endpoint import Frame, Handler
+from shop.web.metrics import exposition
 from shop.web.reply import NO_STORE, Reply, json_reply
 from shop.web.request import Request
 
@@ -38,17 +40,13 @@ def ready(frame: Frame, outdated: frozenset[str]) -> Handler:
     return answer
 
 
-def metrics(*, is_public: bool, is_try_out: bool, directory: str | None) -> Handler:
+def metrics(*, is_public: bool, is_try_out: bool, snapshots: Callable[[], Iterable[Path]]) -> Handler:
     """Numbers of all workers together. Open to this machine in a local try-out, otherwise only when asked for."""
 
     async def answer(request: Request, _ctx: Context) -> Reply:
         peer = (request.scope.get("client") or ("",))[0]
         if not is_public and not (is_try_out and is_loopback(peer)):
             raise NotFound("There is no such address.")
-        registry = REGISTRY
-        if directory:
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry, path=directory)  # type: ignore[no-untyped-call]
-        return Reply(200, generate_latest(registry), ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
+        return Reply(200, exposition(snapshots()), ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
 
     return answer

@@ -1,4 +1,4 @@
-"""The frame around every handler: who asks, the body, the answer or the error, one log line, two metrics."""
+"""The frame around every handler: who asks, the body, the answer or the error, one log line, one measurement."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,8 @@ from shop.base.errors import Broken, ShopError
 from shop.base.settings import Network
 from shop.web.credentials import check_repeated, read_claim
 from shop.web.idempotency import read_once_key
-from shop.web.observe import Observer, RequestLine, log_request
+from shop.web.log import RequestLine, log_request
+from shop.web.metrics import Observer
 from shop.web.reply import JSON, JSON_API, SECURITY_HEADERS, Reply, error_reply
 from shop.web.request import Request
 from shop.web.source import source_address

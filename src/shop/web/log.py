@@ -1,4 +1,4 @@
-"""What is told of a request afterwards: one log line and one metric, by route template and never by address."""
+"""What is logged of a request: one line, by its route's template and never by its address."""
 
 import logging
 import sys
@@ -8,16 +8,8 @@ from typing import Any, ClassVar, TextIO
 
 import msgspec
 import structlog
-from prometheus_client import Histogram
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-
-_SECONDS = Histogram(
-    "shop_request_seconds",
-    "Time from a request's head to its answer's last byte; the count of each series is the number of requests.",
-    ["method", "route", "status"],
-    buckets=(0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
-)
 
 
 class RequestLine(msgspec.Struct):
@@ -89,19 +81,3 @@ def _console(line: RequestLine) -> dict[str, Any]:
         for name, value in msgspec.structs.asdict(line).items()
         if name not in {"event", "level", "timestamp"}
     }
-
-
-class Observer:
-    """The metrics of one route, its series looked up once a status and not at every request."""
-
-    __slots__ = ("_method", "_observers", "_route")
-
-    def __init__(self, method: str, route: str) -> None:
-        self._method, self._route = method, route
-        self._observers: dict[int, Callable[[float], None]] = {}
-
-    def __call__(self, status: int, seconds: float) -> None:
-        observe = self._observers.get(status)
-        if observe is None:
-            observe = self._observers[status] = _SECONDS.labels(self._method, self._route, str(status)).observe
-        observe(seconds)

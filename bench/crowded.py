@@ -1,0 +1,56 @@
+"""The shop with 150 more routes: what a route costs when it is not used.
+
+`python -m bench.crowded PORT URL KEYS` serves it.
+"""
+
+import os
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from granian.constants import HTTPModes, Interfaces, Loops
+from granian.server.mp import MPServer
+
+from shop.app import Application, Serving
+from shop.base.settings import read_settings
+from shop.site.health import live
+from shop.web.endpoint import Frame, Route
+from shop.web.log import configure_logging
+
+EXTRA = tuple(
+    Route(
+        "GET",
+        f"/api/v2/storefront/extra{number}/{{id}}/part" if number % 2 else f"/api/v2/extra{number}",
+        live,
+        "anyone",
+        "",
+    )
+    for number in range(150)
+)
+
+
+class Crowded(Application):
+    """The same application with a longer table."""
+
+    def _routes(self, frame: Frame) -> tuple[Route, ...]:
+        return (*EXTRA, *super()._routes(frame))
+
+
+def load_crowded(serving: Serving) -> Crowded:
+    configure_logging("info", "json")
+    return Crowded(serving)
+
+
+if __name__ == "__main__":
+    settings = read_settings({"SHOP_DATABASE_URL": sys.argv[2], "SHOP_SECRET_KEYS": sys.argv[3]})
+    served = Serving(settings, "127.0.0.1", os.getpid(), Path(tempfile.gettempdir()), frozenset())
+    MPServer(
+        target="crowded",
+        port=int(sys.argv[1]),
+        interface=Interfaces.ASGI,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1,
+        websockets=False,
+        log_enabled=False,
+    ).serve(target_loader=partial(load_crowded, served), wrap_loader=False)

@@ -1,0 +1,180 @@
+"""What the benchmark works with: servers as processes, a load generator, databases of a given size."""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import msgspec
+import psutil
+
+from shop.base.errors import CannotStart
+
+PATH = "/api/v2/storefront/cart"
+CONNECTIONS = 16
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """One round of load."""
+
+    per_second: float
+    p50: float
+    p99: float
+    cpu: float
+    """Microseconds of the serving process for one request."""
+
+
+def median(samples: list[Sample]) -> Sample:
+    columns = [[getattr(sample, name) for sample in samples] for name in Sample.__struct_fields__]
+    return Sample(*(statistics.median(column) for column in columns))
+
+
+class Server:
+    """A server process on a free port; `worker` is the process that answers."""
+
+    def __init__(self, command: list[str], log: Path, environ: dict[str, str] | None = None, port: int = 0) -> None:
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_")}
+        with log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [part.replace("PORT", str(self.port)) for part in command],
+                env={**kept, **(environ or {})},
+                stdout=out,
+                stderr=out,
+            )
+        self._psutil = psutil.Process(self.process.pid)
+
+    def wait(self, path: str = "/readyz") -> "Server":
+        for _ in range(2000):
+            try:
+                with urllib.request.urlopen(self.url + path, timeout=1):
+                    return self
+            except urllib.error.HTTPError as answer:
+                if answer.code != 503:
+                    return self
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                if self.process.poll() is not None:
+                    raise CannotStart("a server of the benchmark ended before it was ready") from None
+                time.sleep(0.01)
+        raise CannotStart("a server of the benchmark did not become ready")
+
+    @property
+    def worker(self) -> psutil.Process:
+        return max(self._psutil.children(), key=lambda child: child.memory_info().rss)
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(40)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def load_generator() -> str:
+    """wrk, which Debian has as a package."""
+    found = shutil.which("wrk")
+    if not found and os.geteuid() == 0 and shutil.which("apt-get"):
+        subprocess.run(["apt-get", "install", "-y", "-qq", "wrk"], check=False, capture_output=True)
+        found = shutil.which("wrk")
+    if not found:
+        sys.exit("bench: the load generator wrk is needed; install the package wrk")
+    return found
+
+
+def load(wrk: str, server: Server, seconds: int, script: Path | None = None, path: str = PATH) -> Sample:
+    worker = server.worker
+    before = worker.cpu_times()
+    command = [wrk, "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", server.url + path]
+    out = subprocess.run(
+        [*command, *(["-s", str(script)] if script else [])], capture_output=True, text=True, check=True
+    ).stdout
+    after = worker.cpu_times()
+    if "Non-2xx" in out:
+        sys.exit(f"bench: errors under load:\n{out}")
+    requests = int(_found(r"(\d+) requests in", out))
+    cpu = (after.user + after.system - before.user - before.system) / requests * 1e6
+    return Sample(
+        float(_found(r"Requests/sec:\s+([\d.]+)", out)), _milliseconds("50%", out), _milliseconds("99%", out), cpu
+    )
+
+
+def _found(pattern: str, text: str) -> str:
+    match = re.search(pattern, text)
+    if match is None:
+        sys.exit(f"bench: the load generator said:\n{text}")
+    return match[1]
+
+
+def _milliseconds(row: str, text: str) -> float:
+    match = re.search(rf"{row}\s+([\d.]+)(us|ms|s)", text)
+    if match is None:
+        sys.exit(f"bench: the load generator said:\n{text}")
+    return float(match[1]) * {"us": 0.001, "ms": 1, "s": 1000}[match[2]]
+
+
+def create_script(directory: Path) -> Path:
+    script = directory / "create.lua"
+    script.write_text('wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/vnd.api+json"\n')
+    return script
+
+
+def read_script(directory: Path, name: str, tokens: list[str]) -> Path:
+    """Each request reads another cart, so that no cache of ours or the database's is flattered."""
+    listing = directory / f"{name}.txt"
+    listing.write_text("\n".join(tokens))
+    script = directory / f"{name}.lua"
+    script.write_text(f"""
+local tokens, at = {{}}, 0
+for line in io.lines("{listing}") do tokens[#tokens + 1] = line end
+request = function()
+  at = at % #tokens + 1
+  wrk.headers["X-Shop-Order-Token"] = tokens[at]
+  return wrk.format()
+end
+""")
+    return script
+
+
+def run_sql(url: str, *statements: str) -> Any:
+    """The rows of the last statement."""
+
+    async def run() -> Any:
+        connection = await asyncpg.connect(url)
+        try:
+            for statement in statements[:-1]:
+                await connection.execute(statement)
+            return await connection.fetch(statements[-1])
+        finally:
+            await connection.close()
+
+    return asyncio.run(run())
+
+
+def fill(url: str, carts: int) -> None:
+    """Carts as the shop would have made them over the last month, in the order of their ids."""
+    run_sql(
+        url,
+        f"""insert into orders (id, number, currency, created_at, updated_at)
+            select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(n::text), 1, 3)
+                    || '8' || substr(md5(n::text), 4, 15))::uuid,
+                   'R' || lpad((n::bigint * 7919 % 999999937)::text, 9, '0'), 'USD', at, at
+            from (select n, now() - interval '30 days' * (1 - n / {carts}.0) as at from generate_series(1, {carts}) n) made""",
+        "vacuum analyze orders",
+        "checkpoint",
+        "select 1",
+    )

@@ -1,0 +1,246 @@
+"""`make bench`: our cost beside a floor's, interleaved in one run, medians; printed and written to `bench/report.md`."""
+
+import argparse
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bench.machinery import Sample, Server, create_script, fill, load, load_generator, median, read_script, run_sql
+from shop.base.keys import parse_keys
+from shop.base.tokens import order_token
+from shop.db.embedded import Embedded, database_url
+from shop.migrations.upgrade import upgrade
+
+SHOP = str(Path(sys.executable).parent / "shop")
+KEYS = "k1:" + secrets.token_hex(32)
+SIZES = (1_000, 100_000, 1_000_000)
+SAMPLE = 5_000
+REPORT = Path(__file__).parent / "report.md"
+console = Console()
+
+
+class Bench:
+    """One run: its directory, its database server, its load generator, and what it found."""
+
+    def __init__(self, directory: Path, seconds: int, rounds: int) -> None:
+        self.directory, self.seconds, self.rounds = directory, seconds, rounds
+        self.wrk = load_generator()
+        self.create = create_script(directory)
+        self.lines: list[str] = []
+
+    def say(self, *lines: str) -> None:
+        self.lines += lines
+        for line in lines:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def shop(self, url: str, name: str) -> Server:
+        environ = {
+            "SHOP_DATABASE_URL": url,
+            "SHOP_SECRET_KEYS": KEYS,
+            "SHOP_MAILBOX": "on",
+            "SHOP_DRAIN_SECONDS": "0",
+            "SHOP_LOG_FORMAT": "json",
+        }
+        return Server([SHOP, "serve", "--port", "PORT"], self.directory / f"{name}.log", environ).wait()
+
+    def reader(self, url: str, name: str, token: Callable[[Any], str]) -> Path:
+        ids = run_sql(url, f"select id from orders order by md5(id::text) limit {SAMPLE}")
+        return read_script(self.directory, name, [token(row[0]) for row in ids])
+
+    def interleaved(self, jobs: dict[str, Callable[[], Sample]]) -> dict[str, Sample]:
+        """Every job once a round, so that what the machine does meanwhile hits all alike."""
+        samples: dict[str, list[Sample]] = {name: [] for name in jobs}
+        for number in range(self.rounds):
+            for name, job in jobs.items():
+                with console.status(f"round {number + 1} of {self.rounds}: {name}"):
+                    samples[name].append(job())
+        return {name: median(found) for name, found in samples.items()}
+
+
+def start_times(bench: Bench) -> None:
+    environ = {"SHOP_DATA_DIR": str(bench.directory / "var"), "SHOP_DRAIN_SECONDS": "0", "SHOP_LOG_FORMAT": "json"}
+    taken = []
+    for name in ("first", "again"):
+        began = time.perf_counter()
+        server = Server([SHOP, "serve", "--port", "PORT"], bench.directory / f"{name}.log", environ).wait()
+        taken.append(time.perf_counter() - began)
+        server.stop()
+    bench.say("", "| start until ready | seconds | at most |", "|---|--:|--:|")
+    bench.say(f"| first start ever (initdb and migrations) | {taken[0]:.2f} | 8 |")
+    bench.say(f"| on an existing data directory | {taken[1]:.2f} | 3 |")
+
+
+def main_table(bench: Bench, url: str) -> None:
+    fill(url, 1_000)
+    key = parse_keys(KEYS)
+    floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor.log").wait("/ready")
+    plain = Server([sys.executable, "-m", "bench.floor", "PORT"], bench.directory / "plain.log").wait("/ready")
+    crowded = Server([sys.executable, "-m", "bench.crowded", "PORT", url, KEYS], bench.directory / "crowded.log").wait()
+    shop = bench.shop(url, "shop")
+    by_id, by_token = (
+        bench.reader(url, "by_id", str),
+        bench.reader(url, "by_token", lambda cart: order_token(key, cart)),
+    )
+    found = bench.interleaved(
+        {
+            "server alone": lambda: load(bench.wrk, plain, bench.seconds),
+            "floor create": lambda: load(bench.wrk, floor, bench.seconds, bench.create),
+            "shop create": lambda: load(bench.wrk, shop, bench.seconds, bench.create),
+            "shop create, 150 more routes": lambda: load(bench.wrk, crowded, bench.seconds, bench.create),
+            "floor read": lambda: load(bench.wrk, floor, bench.seconds, by_id),
+            "shop read": lambda: load(bench.wrk, shop, bench.seconds, by_token),
+            "shop read, 150 more routes": lambda: load(bench.wrk, crowded, bench.seconds, by_token),
+        }
+    )
+    memory = shop.worker.memory_info().rss / 1e6
+    for server in (floor, plain, crowded, shop):
+        server.stop()
+    bench.say(
+        "", "| | requests/s | of the floor | at least | p50 ms | p99 ms | CPU µs |", "|---|--:|--:|--:|--:|--:|--:|"
+    )
+    for name, sample in found.items():
+        base = found.get(f"floor {name.split()[1].strip(',')}")
+        ratio = f"{sample.per_second / base.per_second:.2f}" if base else ""
+        wanted = (
+            {"create": "0.80", "read": "0.65"}.get(name.split()[1].strip(","), "") if name.startswith("shop") else ""
+        )
+        bench.say(
+            f"| {name} | {sample.per_second:,.0f} | {ratio} | {wanted} | {sample.p50:.2f} | {sample.p99:.2f} | {sample.cpu:.0f} |"
+        )
+    for verb in ("create", "read"):
+        bench.say(
+            "",
+            f"p99 of {verb} is {found[f'shop {verb}'].p99 / found[f'floor {verb}'].p99:.2f} times the floor's (at most 2).",
+        )
+    bench.say("", f"Resident memory of the worker after this load: {memory:.0f} MB (at most 120).")
+
+
+def database_alone(bench: Bench, server: Embedded, url: str) -> None:
+    """pgbench, from the same binaries, with the same two statements and as many connections as a worker has."""
+    scripts = {
+        "insert": "insert into orders (id, number, currency, created_at, updated_at) values (gen_random_uuid(), "
+        "'B' || gen_random_uuid(), 'USD', now(), now()) returning created_at;",
+        "select": "\\set n random(1, 1000)\nselect * from orders where number = 'R' || lpad((:n::bigint * 7919 % 999999937)::text, 9, '0');",
+    }
+    bench.say("", "| pgbench alone, 8 connections | transactions/s |", "|---|--:|")
+    for name, text in scripts.items():
+        file = bench.directory / f"{name}.sql"
+        file.write_text(text)
+        command: list[str] = [
+            str(server._binaries / "pgbench"),
+            "-n",
+            "-M",
+            "prepared",
+            "-c",
+            "8",
+            "-j",
+            "1",
+            "-T",
+            str(bench.seconds),
+            "-f",
+            str(file),
+        ]
+        out = subprocess.run(
+            [
+                *command,
+                "-h",
+                str(bench.directory / "pg" / "run"),
+                "-U",
+                "shop",
+                url.partition("?")[0].rpartition("/")[2],
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        rate = next(line for line in out.splitlines() if line.startswith("tps")).split()[2]
+        bench.say(f"| {name} | {float(rate):,.0f} |")
+
+
+def growth(bench: Bench, make_url: Callable[[str], str]) -> None:
+    key = parse_keys(KEYS)
+    servers: dict[int, Server] = {}
+    jobs: dict[str, Callable[[], Sample]] = {}
+    for size in SIZES:
+        url = make_url(f"shop_{size}")
+        with console.status(f"making {size:,} carts"):
+            fill(url, size)
+        servers[size] = bench.shop(url, f"size_{size}")
+        script = bench.reader(url, f"size_{size}", lambda cart: order_token(key, cart))
+        jobs[f"create {size}"] = lambda server=servers[size], url=url: _create_and_remove(bench, server, url)  # type: ignore[misc]
+        jobs[f"read {size}"] = lambda server=servers[size], script=script: load(
+            bench.wrk, server, bench.seconds, script
+        )  # type: ignore[misc]
+    found = bench.interleaved(jobs)
+    for server in servers.values():
+        server.stop()
+    bench.say("", "| carts in the database | create/s | cost | read/s | cost | at most |", "|--:|--:|--:|--:|--:|--:|")
+    for size in SIZES:
+        create, read = found[f"create {size}"], found[f"read {size}"]
+        costs = [
+            found[f"{verb} {SIZES[0]}"].per_second / found[f"{verb} {size}"].per_second for verb in ("create", "read")
+        ]
+        bench.say(
+            f"| {size:,} | {create.per_second:,.0f} | {costs[0]:.2f} | {read.per_second:,.0f} | {costs[1]:.2f} | 1.20 |"
+        )
+
+
+def _create_and_remove(bench: Bench, server: Server, url: str) -> Sample:
+    """The new carts are removed again, so that a thousand stays a thousand."""
+    (newest,) = run_sql(url, "select now() as at")
+    sample = load(bench.wrk, server, bench.seconds, bench.create)
+    run_sql(url, f"delete from orders where created_at > '{newest['at']}'", "vacuum orders", "select 1")
+    return sample
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seconds", type=int, default=3, help="length of one load (3)")
+    options.add_argument("--rounds", type=int, default=5, help="rounds, of which medians are taken (5)")
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="shop-bench-") as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        bench = Bench(directory, chosen.seconds, chosen.rounds)
+        bench.say(
+            "# Benchmark",
+            "",
+            f"One worker, access log on, {os.cpu_count()} cores shared with the load generator and PostgreSQL, 16 connections,",
+        )
+        bench.say(
+            f"medians of {chosen.rounds} interleaved rounds of {chosen.seconds} s. The floor is `bench/floor.py`: a plain ASGI application on the same"
+        )
+        bench.say(
+            "server with asyncpg's own pool, one statement, no checks, no log. Absolute figures are this machine's; read the ratios."
+        )
+        start_times(bench)
+        (directory / "pg").mkdir()
+        server = Embedded(directory / "pg")
+        server.start()
+
+        def make_url(database: str) -> str:
+            run_sql(database_url(directory / "pg", "postgres"), f"create database {database}")
+            url = database_url(directory / "pg", database)
+            upgrade(url)
+            return url
+
+        try:
+            url = make_url("shop_bench")
+            main_table(bench, url)
+            database_alone(bench, server, url)
+            growth(bench, make_url)
+        finally:
+            server.stop()
+        REPORT.write_text("\n".join(bench.lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
