@@ -1,0 +1,77 @@
+"""What README and docs say is true: their commands run, their links lead somewhere, their tables match the code."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from shop.base.settings import VARIABLES
+from tests.service import SHOP, Service
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_the_readmes_curl_chain_works_as_pasted(service: Service) -> None:
+    readme = (ROOT / "README.md").read_text()
+    (chain,) = re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
+    here = chain.replace("http://127.0.0.1:8000", service.url)
+
+    out = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", here], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert out.returncode == 0, out.stderr
+    documents, rest = [], out.stdout
+    while rest.startswith("{"):
+        document, end = json.JSONDecoder().raw_decode(rest)
+        documents.append(document)
+        rest = rest[end:]
+    whole, part, euro, again = [document["data"] for document in documents]
+    assert whole["attributes"]["state"] == "cart"
+    assert part["attributes"] == {"number": whole["attributes"]["number"], "state": "cart", "display_total": "$0.00"}
+    assert euro["attributes"]["currency"] == "EUR"
+    assert again == euro
+    assert rest == "204\n"
+
+
+def test_the_banners_curl_chain_works_as_pasted(service: Service) -> None:
+    banner = "".join(service.lines)
+    commands = "\n".join(line.strip() for line in banner.splitlines() if "curl" in line)
+
+    out = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert json.loads(out.stdout)["data"]["type"] == "cart"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_and_file_named_in_a_page_is_there(page: Path) -> None:
+    text = page.read_text()
+    for link in re.findall(r"\]\(([^)#]+)\)", text):
+        assert "://" in link or (page.parent / link).exists(), link
+    for name in re.findall(
+        r"`((?:bench|docs|tests|src|storefront|web|db|actions|jsonapi|base)/[\w/.]+\.(?:py|md))`", text
+    ):
+        assert (ROOT / name).exists() or (ROOT / "src" / "shop" / name).exists(), name
+
+
+def test_the_table_of_settings_is_the_programs_own() -> None:
+    text = (ROOT / "docs" / "settings.md").read_text()
+    rows = re.findall(r"^\| `(SHOP_\w+)` \| (.*?) \| (.*) \|$", text, re.MULTILINE)
+
+    assert rows == [(row.name, f"`{row.default}`" if row.default else "unset", row.meaning) for row in VARIABLES]
+
+
+def test_every_command_named_in_the_docs_exists() -> None:
+    text = "".join(page.read_text() for page in PAGES)
+    listing = subprocess.run([SHOP, "--help"], capture_output=True, text=True, check=True).stdout
+
+    for verb in set(re.findall(r"`shop ([a-z]+)", text)):
+        assert re.search(rf"^  {verb}\b", listing, re.MULTILINE), verb
+    makefile = (ROOT / "Makefile").read_text()
+    for verb in set(re.findall(r"`make ([a-z]+)`", text)):
+        assert re.search(rf"^{verb}:", makefile, re.MULTILINE), verb
