@@ -67,7 +67,7 @@ def all_routes(site: tuple[Route, ...]) -> tuple[Route, ...]:
 
 def load(serving: Serving) -> ASGIApp:
     """A worker's application; called once in each worker process."""
-    # Ctrl-C at a terminal goes to the whole group: it is for the parent, which stops its workers when they have drained.
+    # Ctrl-C at a terminal goes to the whole group: it is for the parent, which stops its workers once they drained.
     os.setpgrp()
     configure_logging(serving.settings.log_level, serving.settings.log_format)
     return Application(serving)

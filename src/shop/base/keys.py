@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-_ENTRY = re.compile(r"([0-9a-z]{1,8}):([0-9a-fA-F]{64,128})", re.ASCII)
+_ENTRY = re.compile(r"([0-9a-z]{1,8}):((?:[0-9a-fA-F]{2}){32,64})", re.ASCII)
 
 
 class Keys:
@@ -55,7 +55,7 @@ def parse_keys(text: str) -> Keys:
         match = _ENTRY.fullmatch(entry.strip())
         if match is None:
             raise ValueError(
-                f"entry {position} is not `id:hex` with an id of 1 to 8 small letters or digits and 64 hex digits"
+                f"entry {position} is not `id:hex`, an id of 1 to 8 small letters or digits and 32 to 64 bytes in hex"
             )
         if match[1] in secrets:
             raise ValueError(f"the key id {match[1]} is there twice")

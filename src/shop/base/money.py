@@ -1,6 +1,6 @@
 """What an amount looks like: integer minor units within, decimal strings and display text on the wire."""
 
-from functools import cache
+from functools import lru_cache
 
 import pycountry
 from babel import Locale
@@ -20,9 +20,10 @@ def currency_digits(currency: str) -> int:
     return _DIGITS.get(currency, 2)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def is_currency(code: str) -> bool:
-    return pycountry.currencies.get(alpha_3=code) is not None
+    found = pycountry.currencies.get(alpha_3=code)
+    return found is not None and found.alpha_3 == code
 
 
 def wire_decimal(minor: int, digits: int) -> str:
@@ -79,6 +80,6 @@ class MoneyText:
         return self._group.join(reversed(parts))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def money_text(currency: str, locale: str) -> MoneyText:
     return MoneyText(currency, locale)

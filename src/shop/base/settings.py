@@ -74,16 +74,26 @@ def _database(text: str) -> str:
 
 
 def _smtp(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in {"smtp", "smtps"} or not parts.hostname:
-        raise ValueError("give smtp://user:password@host:587 or smtps://host")
+    sentence = "give smtp://user:password@host:587 or smtps://host"
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in {"smtp", "smtps"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        # The library's own words would repeat the password.
+        raise ValueError(sentence) from None
+    if not fits or not text.isprintable():
+        raise ValueError(sentence)
     return text
 
 
+_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?", re.ASCII)
+
+
 def _origin(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query:
-        raise ValueError("give scheme://host[:port] without a path")
+    """As a browser sends it, small letters and all, because it is compared as text."""
+    match = _ORIGIN.fullmatch(text)
+    if match is None or int(match[1] or 1) > 65535:
+        raise ValueError("give scheme://host or scheme://host:port in small letters, and nothing behind it")
     return text
 
 
@@ -214,6 +224,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limit_requests_per_source: Limits
     limit_sign_ins: Limits
     limit_loopback: str
+
+    def __repr__(self) -> str:
+        return "Settings(…)"  # Its URLs hold passwords.
 
     def is_try_out(self, host: str) -> bool:
         """Nothing points outside and only this machine can call: what is handy may then be open unasked."""

@@ -64,6 +64,8 @@ def _included(resource: Resource, records: Sequence[Loaded], drawing: Drawing) -
     found: dict[tuple[str, Any], ResourceObject] = {}
     for record in records:
         _collect(resource, record, drawing.query.include, drawing, found)
+    for record in records:
+        found.pop((resource.type, record.row.id), None)  # What stands in `data` must not stand in the document twice.
     return {"included": list(found.values())}
 
 

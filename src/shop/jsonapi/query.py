@@ -13,6 +13,10 @@ Resources = Mapping[str, Resource]
 """The wire types of one door by name."""
 
 
+MAX_PATH = 6
+"""Relations lead in circles (a product's variants' product …), and each step multiplies what is drawn."""
+
+
 class DocumentQuery(msgspec.Struct, frozen=True):
     """`include` is none when nothing was asked: the document then has no `included` at all."""
 
@@ -40,7 +44,10 @@ def _include(text: Any, resource: Resource, resources: Resources) -> Tree | None
 
 def _plant(tree: dict[str, Any], path: str, resource: Resource, resources: Resources) -> None:
     here: Resource | None = resource
-    for name in path.split("."):
+    names = path.split(".")
+    if len(names) > MAX_PATH:
+        raise Malformed(f"An include leads over at most {MAX_PATH} relations.", code="unknown_include")
+    for name in names:
         if here is None or name not in here.relations:
             allowed = ", ".join(here.relations) if here and here.relations else "none"
             raise Malformed(

@@ -17,6 +17,7 @@ MAX_PATH = 2048
 MAX_QUERY = 8192
 MAX_HEADERS = 16_384
 MAX_PARAMS = 200
+MAX_STEPS = 8
 BODY_SECONDS = 30
 MAX_DISCARDED = 32 * 1024 * 1024
 _JSON = frozenset({"application/json", "application/vnd.api+json", "text/x-json"})
@@ -135,23 +136,36 @@ def read_form(encoded: bytes) -> dict[str, Any]:
 def _plant(tree: dict[str, Any], name: str, value: str) -> None:
     head, bracket, _ = name.partition("[")
     steps = _BRACKET.findall(name) if bracket else []
-    if bracket and (not head or head + "".join(f"[{step}]" for step in steps) != name):
-        raise Malformed(f"The parameter {name[:100]!r} has brackets that do not match.")
-    here: Any = tree
-    for step, following in zip([head, *steps], [*steps, None], strict=True):
-        if following is None:
-            here[step] = value
-        elif following == "":
-            _append(here, step, value)
-            return
-        else:
-            here = here.setdefault(step, {})
-            if not isinstance(here, dict):
-                raise Malformed(f"The parameter {name[:100]!r} is given once as a value and once as a group.")
+    # `a[][b]` would be a list of groups, which no address reads; taken for a list it would lose its names.
+    fits = head and len(steps) <= MAX_STEPS and "" not in steps[:-1]
+    if bracket and (not fits or head + "".join(f"[{step}]" for step in steps) != name):
+        raise Malformed(f"The parameter {name[:100]!r} has brackets that cannot be read.")
+    is_list = steps[-1:] == [""]
+    *groups, last = [head, *(steps[:-1] if is_list else steps)]
+    here = tree
+    for step in groups:
+        here = _group(here, step, name)
+    if is_list:
+        _list(here, last, name).append(value)
+    elif isinstance(here.get(last), dict | list):
+        raise _clash(name)
+    else:
+        here[last] = value
 
 
-def _append(here: dict[str, Any], step: str, value: str) -> None:
+def _group(here: dict[str, Any], step: str, name: str) -> dict[str, Any]:
+    group = here.setdefault(step, {})
+    if not isinstance(group, dict):
+        raise _clash(name)
+    return group
+
+
+def _list(here: dict[str, Any], step: str, name: str) -> list[Any]:
     values = here.setdefault(step, [])
     if not isinstance(values, list):
-        raise Malformed(f"The parameter {step[:100]!r} is given once as a value and once as a list.")
-    values.append(value)
+        raise _clash(name)
+    return values
+
+
+def _clash(name: str) -> Malformed:
+    return Malformed(f"The parameter {name[:100]!r} is given once as a value and once as a group or list.")

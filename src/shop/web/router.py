@@ -54,11 +54,13 @@ class Router:
         path, method = scope["path"], scope["method"]
         methods = self._literal.get(path)
         params: dict[str, str] = {}
-        if methods is None:
-            methods, params = self._match(path)
-        endpoint = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
+        endpoint = _chosen(methods, method) if methods else None
         if endpoint is None:
-            endpoint, params = self._fallback(methods, scope)
+            # A literal address with other methods does not hide a pattern that has this one.
+            matched, params = self._match(path)
+            endpoint = _chosen(matched, method)
+            if endpoint is None:
+                endpoint, params = self._fallback({**matched, **(methods or {})}, scope)
         await endpoint(scope, receive, send, params)
 
     def _fallback(self, methods: Mapping[str, Endpoint], scope: Scope) -> tuple[Endpoint, dict[str, str]]:
@@ -92,16 +94,25 @@ class Router:
         return node.methods
 
     def _match(self, path: str) -> tuple[Methods, dict[str, str]]:
-        node, params = self._patterns, {}
-        for segment in path.split("/"):
-            found = node.literal.get(segment)
-            if found is None:
-                found = node.parameter
-                if found is None or not segment:
-                    return {}, {}
-                params[found.name] = segment
-            node = found
-        return node.methods, params
+        params: dict[str, str] = {}
+        return _walk(self._patterns, path.split("/"), 0, params), params
+
+
+def _walk(node: Node, segments: list[str], at: int, params: dict[str, str]) -> Methods:
+    """Literal before parameter at each segment; back to the parameter where the literal leads nowhere."""
+    if at == len(segments):
+        return node.methods
+    literal, parameter = node.literal.get(segments[at]), node.parameter
+    if literal and (found := _walk(literal, segments, at + 1, params)):
+        return found
+    if parameter and segments[at] and (found := _walk(parameter, segments, at + 1, params)):
+        params[parameter.name] = segments[at]
+        return found
+    return {}
+
+
+def _chosen(methods: Methods, method: str) -> Endpoint | None:
+    return methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
 
 
 async def _missing(_request: Request, _ctx: Context) -> Reply:

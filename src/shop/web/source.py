@@ -33,4 +33,9 @@ def _is_address(text: str) -> bool:
 
 
 def _is_trusted(text: str, trusted: Sequence[Network]) -> bool:
-    return _is_address(text) and any(ipaddress.ip_address(text) in network for network in trusted)
+    if not _is_address(text):
+        return False
+    address = ipaddress.ip_address(text)
+    # A socket for both families shows an IPv4 peer as ::ffff:10.0.0.1.
+    plain = getattr(address, "ipv4_mapped", None) or address
+    return any(plain in network for network in trusted)

@@ -8,6 +8,7 @@ from shop.base.errors import Malformed
 
 MAX_DEPTH = 32
 MAX_KEYS = 1000
+MAX_VALUES = 20_000
 MAX_INTEGER = 2**53
 
 
@@ -33,14 +34,15 @@ def _refuse(_constant: str) -> NoReturn:
 
 
 class _Walk:
-    """Looks at every value once; keys are counted over the whole body."""
+    """Looks at every value once; keys and values are counted over the whole body."""
 
     def __init__(self) -> None:
-        self.keys = 0
+        self.keys = self.values = 0
 
     def check(self, value: Any, depth: int) -> None:
-        if depth > MAX_DEPTH:
-            raise Malformed(f"The body is nested deeper than {MAX_DEPTH} levels.")
+        self.values += 1
+        if self.values > MAX_VALUES:
+            raise Malformed(f"The body has more than {MAX_VALUES} values.")
         match value:
             case str():
                 self._check_text(value)
@@ -52,16 +54,20 @@ class _Walk:
             case float():
                 if not math.isfinite(value):
                     raise Malformed("The body has a number that is too large.")
-            case dict():
-                self.keys += len(value)
-                if self.keys > MAX_KEYS:
-                    raise Malformed(f"The body has more than {MAX_KEYS} keys.")
-                for name, item in value.items():
-                    self._check_text(name)
-                    self.check(item, depth + 1)
-            case list():
-                for item in value:
-                    self.check(item, depth + 1)
+            case dict() | list():
+                self._check_group(value, depth)
+
+    def _check_group(self, group: dict[str, Any] | list[Any], depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise Malformed(f"The body is nested deeper than {MAX_DEPTH} levels.")
+        if isinstance(group, dict):
+            self.keys += len(group)
+            if self.keys > MAX_KEYS:
+                raise Malformed(f"The body has more than {MAX_KEYS} keys.")
+            for name in group:
+                self._check_text(name)
+        for item in group.values() if isinstance(group, dict) else group:
+            self.check(item, depth + 1)
 
     @staticmethod
     def _check_text(text: str) -> None:

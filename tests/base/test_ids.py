@@ -1,0 +1,127 @@
+"""Ids in order of time and numbers that nobody can foretell."""
+
+import os
+import re
+import time
+from collections import Counter
+from uuid import RFC_4122, UUID
+
+import pytest
+
+from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
+
+# With nine degrees of freedom a fair draw exceeds this once in about 10^11 runs; a digit that is a tenth too
+# frequent exceeds it always.
+TOO_UNEVEN = 70
+
+
+def unevenness(digits: str) -> float:
+    """The chi-square of decimal digits against an even spread."""
+    expected = len(digits) / 10
+    seen = Counter(digits)
+    return sum((seen[digit] - expected) ** 2 / expected for digit in "0123456789")
+
+
+def milliseconds(id_: UUID) -> int:
+    return id_.int >> 80
+
+
+def drawn_in_a_child(count: int) -> list[str]:
+    """What a forked child draws, number and id in turn."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, " ".join(f"{new_order_number(15)} {new_id()}" for _ in range(count)).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        drawn = pipe.read().split()
+    assert os.waitpid(child, 0)[1] == 0
+    return drawn
+
+
+def random_part(id_: str) -> int:
+    return UUID(id_).int & ((1 << 62) - 1)
+
+
+def test_an_id_is_a_uuid_of_version_7() -> None:
+    ids = [new_id() for _ in range(1000)]
+
+    assert {(id_.version, id_.variant) for id_ in ids} == {(7, RFC_4122)}
+    assert all(
+        re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", str(i)) for i in ids
+    )
+
+
+def test_an_id_begins_with_the_millisecond_it_was_made_in() -> None:
+    before = time.time_ns() // 1_000_000
+    id_ = new_id()
+    after = time.time_ns() // 1_000_000
+
+    assert before <= milliseconds(id_) <= after
+
+
+def test_ids_of_a_later_millisecond_sort_after_those_of_an_earlier_one() -> None:
+    ids = [new_id()]
+    while milliseconds(ids[-1]) < milliseconds(ids[0]) + 5:
+        ids.append(new_id())
+
+    moments = [milliseconds(id_) for id_ in ids]
+    first_of_each = [ids[moments.index(moment)] for moment in sorted(set(moments))]
+    assert moments == sorted(moments)
+    assert [str(id_) for id_ in first_of_each] == sorted(str(id_) for id_ in first_of_each)
+    assert len(first_of_each) >= 2
+
+
+def test_a_hundred_thousand_ids_are_all_different() -> None:
+    assert len({new_id() for _ in range(100_000)}) == 100_000
+
+
+def test_every_random_bit_of_an_id_is_used() -> None:
+    ids = [new_id().int for _ in range(2000)]
+
+    random_bits = [bit for bit in range(76) if bit not in {62, 63}]
+    set_in = [sum(id_ >> bit & 1 for id_ in ids) for bit in random_bits]
+    # Ten standard deviations to either side of a half.
+    assert 1000 - 224 < min(set_in) <= max(set_in) < 1000 + 224
+
+
+@pytest.mark.parametrize("digits", ORDER_NUMBER_DIGITS)
+def test_an_order_number_is_an_r_and_as_many_digits_as_asked(digits: int) -> None:
+    numbers = [new_order_number(digits) for _ in range(1000)]
+
+    assert all(re.fullmatch(rf"R[0-9]{{{digits}}}", number, re.ASCII) for number in numbers)
+    assert any(number[1] == "0" for number in numbers)
+
+
+@pytest.mark.parametrize("digits", ORDER_NUMBER_DIGITS)
+def test_every_place_of_an_order_number_has_every_digit_equally_often(digits: int) -> None:
+    numbers = [new_order_number(digits) for _ in range(20_000)]
+
+    assert max(unevenness("".join(number[place] for number in numbers)) for place in range(1, digits + 1)) < TOO_UNEVEN
+
+
+def test_the_measure_of_evenness_sees_a_digit_that_is_missing() -> None:
+    assert unevenness("0123456789" * 2000) == 0
+    assert unevenness("123456789" * 2222) > TOO_UNEVEN
+
+
+def test_order_numbers_hardly_ever_repeat() -> None:
+    short = {new_order_number(9) for _ in range(20_000)}
+    long = {new_order_number(15) for _ in range(20_000)}
+
+    # By the birthday rule a fifth of a repetition is to be expected among the short ones.
+    assert len(short) > 19_990
+    assert len(long) == 20_000
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_draws_other_ids_and_numbers_than_its_parent() -> None:
+    new_id()
+
+    child, sibling = drawn_in_a_child(50), drawn_in_a_child(50)
+    parent = " ".join(f"{new_order_number(15)} {new_id()}" for _ in range(50)).split()
+
+    for one, other in ((child, parent), (sibling, parent), (child, sibling)):
+        assert not {*one[::2]} & {*other[::2]}
+        assert not {*map(random_part, one[1::2])} & {*map(random_part, other[1::2])}

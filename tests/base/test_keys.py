@@ -1,0 +1,153 @@
+"""Server keys: how their list is read, and that what is said of them never shows them."""
+
+import hmac
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shop.base.keys import Keys, parse_keys
+
+ONE = "0123456789abcdef" * 4
+TWO = "fedcba9876543210" * 4
+QUICK = settings(max_examples=200, derandomize=True, deadline=None)
+
+UNREADABLE = [
+    "",
+    " ",
+    ",",
+    "k1",
+    ONE,
+    f":{ONE}",
+    f"k1:{ONE[:-1]}",
+    f"k1:{ONE}{TWO}0",
+    f"k1:{ONE[:-1]}g",
+    f"k1: {ONE}",
+    f"k1 :{ONE}",
+    f"k1={ONE}",
+    f"k1;{ONE}",
+    f"K1:{ONE}",
+    f"k-1:{ONE}",
+    f"\uff4b1:{ONE}",
+    f"k1:{ONE[:-1]}\uff10",
+    f"k23456789:{ONE}",
+    f"{ONE}:k1",
+    f"k1:{ONE},",
+    f",k1:{ONE}",
+    f"k1:{ONE},{TWO}",
+    f"k1:{ONE};k2:{TWO}",
+    f"k1:{ONE} k2:{TWO}",
+    f"k1:{ONE}\nk2:{TWO}",
+    f"k1:{ONE},k1:{TWO}",
+    f"k1:{ONE[:10]} {ONE[10:]}",
+]
+
+
+def shows(message: str, secret: str) -> bool:
+    """Whether six digits in a row of a key stand in a message."""
+    return any(secret[start : start + 6] in message.lower() for start in range(len(secret) - 5))
+
+
+def test_the_first_key_of_the_list_signs_and_all_are_known() -> None:
+    keys = parse_keys(f"k2:{TWO},k1:{ONE}")
+
+    assert keys.current == "k2"
+    assert [key_id in keys for key_id in ("k1", "k2", "k3", "")] == [True, True, False, False]
+
+
+def test_blanks_around_entries_and_capital_hex_digits_mean_nothing() -> None:
+    keys = parse_keys(f" k2:{TWO.upper()} ,\n k1:{ONE} \n")
+
+    plain = parse_keys(f"k2:{TWO},k1:{ONE}")
+    assert [keys.derived(key_id, "any") for key_id in ("k1", "k2")] == [
+        plain.derived(key_id, "any") for key_id in ("k1", "k2")
+    ]
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_a_list_that_cannot_be_read_is_refused_without_showing_a_key(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^(entry [12] is not `id:hex`|the key id k1 is there twice)") as refused:
+        parse_keys(text)
+
+    assert not shows(str(refused.value), ONE)
+    assert not shows(str(refused.value), TWO)
+
+
+def test_a_key_with_half_a_byte_is_refused_in_the_same_words() -> None:
+    with pytest.raises(ValueError, match=r"^entry 2 is not `id:hex`"):
+        parse_keys(f"k1:{ONE},k2:{TWO}0")
+
+
+def test_the_entry_that_cannot_be_read_is_named_by_its_place() -> None:
+    with pytest.raises(ValueError, match=r"^entry 3 is not"):
+        parse_keys(f"k1:{ONE},k2:{TWO},k3:{ONE[:-2]}")
+
+
+@QUICK
+@given(place=st.integers(0, 2 * 68), junk=st.text(alphabet="\x00 ,:;_gZ\n\uff10é0a", min_size=1, max_size=3))
+def test_a_slip_anywhere_in_the_list_never_shows_a_key(place: int, junk: str) -> None:
+    text = f"k1:{ONE},k2:{TWO}"
+    try:
+        keys = parse_keys(text[:place] + junk + text[place:])
+    except ValueError as error:
+        said = str(error)
+    else:
+        said = f"{keys} {keys!r}"
+
+    assert not shows(said, ONE)
+    assert not shows(said, TWO)
+
+
+def test_keys_are_shown_by_their_ids_only() -> None:
+    keys = parse_keys(f"k1:{ONE},k2:{TWO}")
+
+    assert repr(keys) == str(keys) == "Keys(k1, k2)"
+
+
+def test_an_empty_list_of_keys_cannot_be_made() -> None:
+    with pytest.raises(ValueError, match="at least one key"):
+        Keys({})
+
+
+def test_each_use_has_a_key_of_its_own() -> None:
+    keys = parse_keys(f"k1:{ONE},k2:{TWO}")
+
+    derived = [keys.derived(key_id, use) for key_id in ("k1", "k2") for use in ("order token", "login code")]
+
+    assert len({*derived, bytes.fromhex(ONE), bytes.fromhex(TWO)}) == 6
+    assert {len(key) for key in derived} == {32}
+    assert keys.derived("k1", "order token") == derived[0]
+
+
+def test_a_derived_key_is_what_hkdf_sha256_without_salt_gives() -> None:
+    # Worked out by hand from RFC 5869: HMAC(HMAC(zeros, key), label + 0x01).
+    extracted = hmac.digest(bytes(32), bytes.fromhex(ONE), "sha256")
+    expanded = hmac.digest(extracted, b"order token\x01", "sha256")
+
+    assert parse_keys(f"k1:{ONE}").derived("k1", "order token") == expanded
+
+
+def test_a_message_is_sealed_under_the_key_for_its_use_as_often_as_asked() -> None:
+    keys = parse_keys(f"k1:{ONE},k2:{TWO}")
+
+    seals = [keys.mac("k1", "order token", message) for message in (b"a", b"b", b"a", b"")]
+
+    derived = keys.derived("k1", "order token")
+    assert seals == [hmac.digest(derived, message, "sha256") for message in (b"a", b"b", b"a", b"")]
+    assert len({seals[0], keys.mac("k2", "order token", b"a"), keys.mac("k1", "login code", b"a")}) == 3
+
+
+def test_keys_can_be_handed_to_another_process() -> None:
+    keys = parse_keys(f"k2:{TWO},k1:{ONE}")
+    seal = keys.mac("k1", "order token", b"a")
+
+    handed = pickle.loads(pickle.dumps(keys))
+
+    assert (handed.current, repr(handed)) == ("k2", "Keys(k2, k1)")
+    assert handed.mac("k1", "order token", b"a") == seal
+
+
+def test_a_key_that_is_not_there_cannot_be_derived() -> None:
+    with pytest.raises(KeyError):
+        parse_keys(f"k1:{ONE}").derived("k2", "order token")

@@ -1,0 +1,341 @@
+"""Documents: what of a record, and of the records it is linked with, stands on the wire."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from shop.base.loaded import Link, Loaded
+from shop.jsonapi.document import Drawing, Extras, document, list_document
+from shop.jsonapi.encoder import NotLoaded, wire_time
+from shop.jsonapi.query import read_document_query
+from shop.jsonapi.resource import Resource, Scene, computed, many, money, one, resource
+
+
+class Book(msgspec.Struct, frozen=True, kw_only=True):
+    id: UUID
+    title: str = "Walden"
+    pages: int = 352
+    is_new: bool = False
+    subtitle: str | None = None
+    currency: str = "USD"
+    price: int = 1250
+    discount: int = -100
+    printed_at: datetime = datetime(2022, 11, 8, 19, 34, 36, 444_999, UTC)
+    sold_at: datetime | None = None
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    id: UUID
+    name: str
+
+
+class City(msgspec.Struct, frozen=True, kw_only=True):
+    id: UUID
+    name: str = "Concord"
+
+
+BOOK = resource(
+    "book",
+    Book,
+    attributes=[
+        *("title", "pages", "is_new", "subtitle", "currency", "printed_at", "sold_at"),
+        money("price"),
+        money("discount"),
+        computed("label", lambda row, scene: f"{row.title} ({scene.props})"),
+    ],
+    relations=[one("author", "person"), many("readers", "person"), many("sequels", "book")],
+)
+PERSON = resource("person", Person, attributes=["name"], relations=[one("home", "city"), many("books", "book")])
+CITY = resource("city", City, attributes=["name"])
+RESOURCES: dict[str, Resource] = {"book": BOOK, "person": PERSON, "city": CITY}
+UNLINKED: dict[str, Link] = {"author": None, "readers": [], "sequels": []}
+
+
+def id_of(number: int) -> UUID:
+    return UUID(int=number)
+
+
+def book(number: int = 1, **links: Link) -> Loaded:
+    return Loaded(Book(id=id_of(number)), UNLINKED | links)
+
+
+def person(number: int, name: str = "Ann", home: Loaded | None = None) -> Loaded:
+    return Loaded(Person(id=id_of(number), name=name), {"home": home, "books": []})
+
+
+def city(number: int) -> Loaded:
+    return Loaded(City(id=id_of(number)))
+
+
+def drawing(locale: str = "en-US", **params: Any) -> Drawing:
+    return Drawing(RESOURCES, Scene(locale, "first edition"), read_document_query(params, BOOK, RESOURCES))
+
+
+def drawn(record: Loaded, **params: Any) -> Any:
+    return json.loads(document(BOOK, record, drawing(**params)))
+
+
+def marks(drawn_document: Any) -> list[tuple[str, int]]:
+    return [(item["type"], UUID(item["id"]).int) for item in drawn_document["included"]]
+
+
+def test_a_record_is_shown_with_id_type_every_attribute_and_every_relationship() -> None:
+    shown = drawn(book())
+
+    assert shown == {
+        "data": {
+            "id": "00000000-0000-0000-0000-000000000001",
+            "type": "book",
+            "attributes": {
+                "title": "Walden",
+                "pages": 352,
+                "is_new": False,
+                "subtitle": None,
+                "currency": "USD",
+                "printed_at": "2022-11-08T19:34:36.444Z",
+                "sold_at": None,
+                "price": "12.5",
+                "display_price": "$12.50",
+                "discount": "-1.0",
+                "display_discount": "-$1.00",
+                "label": "Walden (first edition)",
+            },
+            "relationships": {"author": {"data": None}, "readers": {"data": []}, "sequels": {"data": []}},
+        }
+    }
+
+
+def test_a_record_without_relations_has_an_empty_object_of_them() -> None:
+    shown = json.loads(document(CITY, city(7), drawing()))
+
+    assert shown["data"]["relationships"] == {}
+
+
+def test_a_list_shows_its_records_in_the_order_given() -> None:
+    shown = json.loads(list_document(BOOK, [book(3), book(1), book(2)], drawing()))
+
+    assert [UUID(item["id"]).int for item in shown["data"]] == [3, 1, 2]
+    assert shown.keys() == {"data"}
+
+
+def test_an_empty_list_is_an_empty_list() -> None:
+    assert json.loads(list_document(BOOK, [], drawing(include="author"))) == {"data": [], "included": []}
+
+
+def test_meta_and_links_stand_beside_the_data_when_there_are_any() -> None:
+    extras = Extras(meta={"count": 1}, links={"self": "https://shop.example/books"})
+
+    shown = json.loads(list_document(CITY, [city(7)], drawing(), extras))
+
+    assert shown.keys() == {"data", "meta", "links"}
+    assert (shown["meta"], shown["links"]) == ({"count": 1}, {"self": "https://shop.example/books"})
+
+
+def test_links_to_one_and_to_many_name_id_and_type_in_order() -> None:
+    shown = drawn(book(1, author=person(5), readers=[person(7), person(6)]))
+
+    ann = {"id": str(id_of(5)), "type": "person"}
+    others = [{"id": str(id_of(7)), "type": "person"}, {"id": str(id_of(6)), "type": "person"}]
+    relationships = {"author": {"data": ann}, "readers": {"data": others}, "sequels": {"data": []}}
+    assert shown["data"]["relationships"] == relationships
+
+
+def test_links_of_one_record_do_not_stay_for_the_next() -> None:
+    shown = json.loads(list_document(BOOK, [book(1, author=person(5), readers=[person(6)]), book(2)], drawing()))
+
+    assert shown["data"][1]["relationships"] == {
+        "author": {"data": None},
+        "readers": {"data": []},
+        "sequels": {"data": []},
+    }
+
+
+@pytest.mark.parametrize("missing", ["author", "readers", "sequels"])
+def test_a_relation_that_was_not_loaded_is_a_defect_and_not_empty(missing: str) -> None:
+    partly = Loaded(Book(id=id_of(1)), {name: link for name, link in UNLINKED.items() if name != missing})
+
+    with pytest.raises(NotLoaded, match=f"^Book.{missing}$"):
+        drawn(partly)
+
+
+def test_a_single_relation_that_was_not_loaded_is_a_defect_too() -> None:
+    with pytest.raises(NotLoaded, match=r"^Book\.author$"):
+        drawn(Loaded(Book(id=id_of(1))), fields={"book": "author"})
+
+
+def test_including_through_a_relation_that_was_not_loaded_is_a_defect() -> None:
+    ann = Loaded(Person(id=id_of(5), name="Ann"), {"books": []})
+
+    with pytest.raises(NotLoaded, match=r"^Person\.home$"):
+        drawn(book(1, author=ann), include="author.home", fields={"person": "name"})
+
+
+def test_a_relation_that_is_not_shown_need_not_be_loaded() -> None:
+    shown = drawn(Loaded(Book(id=id_of(1))), fields={"book": "title"})
+
+    assert shown["data"]["attributes"] == {"title": "Walden"}
+    assert shown["data"]["relationships"] == {}
+
+
+@pytest.mark.parametrize("params", [{}, {"include": ""}, {"include": "  "}, {"include": None}, {"include": ["author"]}])
+def test_nothing_is_included_unless_asked_for(params: dict[str, Any]) -> None:
+    assert "included" not in drawn(book(1, author=person(5)), **params)
+
+
+def test_included_is_an_empty_list_when_asked_for_and_there_is_nothing() -> None:
+    assert drawn(book(), include="author,readers")["included"] == []
+
+
+def test_an_included_record_is_shown_in_full() -> None:
+    shown = drawn(book(1, author=person(5, home=city(9))), include="author")
+
+    assert shown["included"] == [
+        {
+            "id": str(id_of(5)),
+            "type": "person",
+            "attributes": {"name": "Ann"},
+            "relationships": {"home": {"data": {"id": str(id_of(9)), "type": "city"}}, "books": {"data": []}},
+        }
+    ]
+
+
+def test_a_dotted_path_includes_every_record_on_its_way_and_the_nested_one_first() -> None:
+    shown = drawn(book(1, author=person(5, home=city(9))), include="author.home")
+
+    assert marks(shown) == [("city", 9), ("person", 5)]
+
+
+def test_nested_records_come_before_each_of_their_parents() -> None:
+    ann, bob, carl = person(5, home=city(9)), person(6, home=city(8)), person(7)
+    second = book(2, author=bob, readers=[carl])
+
+    shown = drawn(book(1, author=ann, sequels=[second]), include="sequels.author.home,sequels.readers,author.home")
+
+    assert marks(shown) == [("city", 8), ("person", 6), ("person", 7), ("book", 2), ("city", 9), ("person", 5)]
+
+
+def test_each_record_is_included_once_however_often_it_is_linked() -> None:
+    home = city(9)
+    ann, bob = person(5, home=home), person(6, home=home)
+    records = [book(1, author=ann, readers=[bob, ann, bob]), book(2, author=ann, readers=[bob])]
+
+    shown = json.loads(list_document(BOOK, records, drawing(include="author.home,readers.home")))
+
+    assert marks(shown) == [("city", 9), ("person", 5), ("person", 6)]
+
+
+def test_records_of_two_types_may_have_the_same_id() -> None:
+    shown = drawn(book(1, author=person(5, home=city(5))), include="author.home")
+
+    assert marks(shown) == [("city", 5), ("person", 5)]
+
+
+def test_a_record_that_is_the_data_is_not_included_once_more() -> None:
+    inner = Loaded(Person(id=id_of(5), name="Ann"), {"home": None, "books": [book(1), book(2)]})
+
+    shown = drawn(book(1, author=inner), include="author.books")
+
+    assert marks(shown) == [("book", 2), ("person", 5)]
+
+
+def test_fields_choose_attributes_and_relationships_alike() -> None:
+    shown = drawn(book(1, author=person(5)), fields={"book": "title,author"})
+
+    assert shown["data"]["attributes"] == {"title": "Walden"}
+    assert shown["data"]["relationships"] == {"author": {"data": {"id": str(id_of(5)), "type": "person"}}}
+
+
+def test_fields_of_an_included_type_leave_the_data_whole() -> None:
+    shown = drawn(book(1, author=person(5, home=city(9))), include="author", fields={"person": "home"})
+
+    assert shown["included"][0]["attributes"] == {}
+    assert shown["included"][0]["relationships"].keys() == {"home"}
+    assert shown["data"]["attributes"].keys() == BOOK.kinds().keys()
+    assert shown["data"]["relationships"].keys() == {"author", "readers", "sequels"}
+
+
+def test_fields_of_the_datas_type_hold_for_included_records_of_that_type() -> None:
+    shown = drawn(book(1, sequels=[book(2)]), include="sequels", fields={"book": "pages"})
+
+    assert shown["included"] == [
+        {"id": str(id_of(2)), "type": "book", "attributes": {"pages": 352}, "relationships": {}}
+    ]
+
+
+def test_a_record_is_included_even_where_its_relationship_is_not_shown() -> None:
+    shown = drawn(book(1, author=person(5)), include="author", fields={"book": "title"})
+
+    assert shown["data"]["relationships"] == {}
+    assert marks(shown) == [("person", 5)]
+
+
+def test_unknown_fields_and_types_are_passed_over() -> None:
+    shown = drawn(book(), fields={"book": "pages,weight,id,type,__class__", "planet": "mass"})
+
+    assert shown["data"]["attributes"] == {"pages": 352}
+    assert shown["data"]["id"] == str(id_of(1))
+
+
+@pytest.mark.parametrize("names", ["", " ", ",", "weight"])
+def test_fields_without_a_known_name_leave_nothing(names: str) -> None:
+    shown = drawn(book(), fields={"book": names})
+
+    assert shown["data"] == {"id": str(id_of(1)), "type": "book", "attributes": {}, "relationships": {}}
+
+
+@pytest.mark.parametrize("fields", ["abc", "", ["title"], None, {"book": {"title": "x"}}, {"book": ["title"]}])
+def test_fields_of_a_shape_without_meaning_leave_everything(fields: Any) -> None:
+    assert drawn(book(), fields=fields) == drawn(book())
+
+
+@pytest.mark.parametrize(
+    ("names", "attributes"),
+    [
+        ("price", {"price": "12.5"}),
+        ("display_price", {"display_price": "$12.50"}),
+        ("display_price,discount", {"display_price": "$12.50", "discount": "-1.0"}),
+        ("price,display_price", {"price": "12.5", "display_price": "$12.50"}),
+        ("price,discount,display_discount", {"price": "12.5", "discount": "-1.0", "display_discount": "-$1.00"}),
+        ("sold_at", {"sold_at": None}),
+        ("printed_at,label", {"printed_at": "2022-11-08T19:34:36.444Z", "label": "Walden (first edition)"}),
+    ],
+)
+def test_an_amount_and_its_text_are_chosen_each_by_its_own_name(names: str, attributes: dict[str, Any]) -> None:
+    assert drawn(book(), fields={"book": names})["data"]["attributes"] == attributes
+
+
+def test_amounts_are_written_in_the_currency_of_the_row_and_the_locale_of_the_scene() -> None:
+    yen = Loaded(Book(id=id_of(1), currency="JPY", price=123_456), UNLINKED)
+
+    shown = drawn(yen, locale="de-DE")
+
+    assert shown["data"]["attributes"]["price"] == "123456.0"
+    assert shown["data"]["attributes"]["display_price"] == "123.456\xa0\xa5"
+
+
+def test_more_amounts_than_are_kept_are_all_written_right() -> None:
+    books = [Loaded(Book(id=id_of(cents), price=cents), UNLINKED) for cents in range(5000)]
+
+    shown = json.loads(list_document(BOOK, [*books, *books], drawing(fields={"book": "price"})))
+
+    expected = [f"{cents / 100:.2f}".rstrip("0") + "0" * (cents % 100 == 0) for cents in range(5000)]
+    assert [item["attributes"]["price"] for item in shown["data"]] == expected * 2
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (datetime(2022, 11, 8, 19, 34, 36, 444_999, UTC), "2022-11-08T19:34:36.444Z"),
+        (datetime(2022, 11, 8, 19, 34, 36, 999, UTC), "2022-11-08T19:34:36.000Z"),
+        (datetime(2024, 2, 29, tzinfo=UTC), "2024-02-29T00:00:00.000Z"),
+        (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00.000Z"),
+        (datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC), "9999-12-31T23:59:59.999Z"),
+        (None, None),
+    ],
+)
+def test_a_time_is_utc_with_milliseconds_cut_off_and_not_rounded(moment: datetime | None, text: str | None) -> None:
+    assert wire_time(moment) == text

@@ -1,0 +1,125 @@
+"""What a client may ask of a document: `include` and `fields`."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shop.base.errors import Malformed
+from shop.jsonapi.query import FULL, DocumentQuery, read_document_query
+from shop.jsonapi.resource import Resource, many, one, resource
+
+
+class Row(msgspec.Struct, frozen=True):
+    id: int
+    name: str
+
+
+BOOK = resource("book", Row, attributes=["name"], relations=[one("author", "person"), many("prints", "print")])
+PERSON = resource("person", Row, attributes=["name"], relations=[one("home", "city"), many("books", "book")])
+CITY = resource("city", Row, attributes=["name"])
+RESOURCES: dict[str, Resource] = {"book": BOOK, "person": PERSON, "city": CITY}
+QUICK = settings(max_examples=200, derandomize=True, deadline=None)
+
+
+def read(**params: Any) -> DocumentQuery:
+    return read_document_query(params, BOOK, RESOURCES)
+
+
+def refusal(include: str) -> Malformed:
+    with pytest.raises(Malformed) as refused:
+        read(include=include)
+    return refused.value
+
+
+def test_a_request_without_wishes_is_answered_in_full() -> None:
+    assert read(page="2", filter={"name": "x"}) is FULL
+    assert (FULL.include, FULL.fields) == (None, {})
+
+
+@pytest.mark.parametrize(
+    ("include", "tree"),
+    [
+        ("author", {"author": {}}),
+        ("author,prints", {"author": {}, "prints": {}}),
+        (" author , prints ", {"author": {}, "prints": {}}),
+        ("author.home", {"author": {"home": {}}}),
+        ("author,author.home", {"author": {"home": {}}}),
+        ("author.home,author", {"author": {"home": {}}}),
+        ("author.home,author.books,author.home", {"author": {"home": {}, "books": {}}}),
+        ("author.books.author.home", {"author": {"books": {"author": {"home": {}}}}}),
+    ],
+)
+def test_include_is_a_list_of_paths_that_grow_together(include: str, tree: dict[str, Any]) -> None:
+    assert read(include=include).include == tree
+
+
+@pytest.mark.parametrize("include", ["", " ", "\t", None, [], ["author"], {"author": "1"}, 7])
+def test_a_blank_or_odd_include_asks_for_nothing(include: Any) -> None:
+    assert read(include=include).include is None
+
+
+@pytest.mark.parametrize(
+    ("include", "named", "allowed"),
+    [
+        ("publisher", "publisher", "author, prints"),
+        ("author,publisher", "publisher", "author, prints"),
+        ("Author", "Author", "author, prints"),
+        ("name", "name", "author, prints"),
+        ("author.planet", "author.planet", "home, books"),
+        ("author.home.mayor", "author.home.mayor", "none"),
+        ("author.", "author.", "home, books"),
+        (".author", ".author", "author, prints"),
+        ("author home", "author home", "author, prints"),
+        ("prints.shop", "prints.shop", "none"),
+    ],
+)
+def test_an_unknown_include_is_refused_and_the_allowed_names_are_told(include: str, named: str, allowed: str) -> None:
+    refused = refusal(include)
+
+    assert (refused.status, refused.code) == (400, "unknown_include")
+    assert refused.sentence == f"There is no include {named!r}; allowed at this place: {allowed}."
+
+
+def test_a_long_unknown_include_is_quoted_in_part_only() -> None:
+    assert len(refusal("x" * 100_000).sentence) < 250
+
+
+def test_a_path_that_goes_in_circles_without_end_is_refused() -> None:
+    assert refusal(".".join(["author", "books"] * 500)).status == 400
+
+
+@QUICK
+@given(st.text(max_size=60) | st.lists(st.sampled_from(["author", "home", "books", ".", ",", " "])).map("".join))
+def test_no_include_ends_in_anything_but_a_tree_or_a_refusal(include: str) -> None:
+    code = None
+    try:
+        read(include=include)
+    except Malformed as refused:
+        code = refused.code
+
+    assert code in {None, "unknown_include"}
+
+
+def test_fields_are_read_by_type() -> None:
+    query = read(fields={"book": "name, author,,name", "city": ""})
+
+    assert query.fields == {"book": {"name", "author", ""}, "city": {""}}
+    assert query.include is None
+
+
+@pytest.mark.parametrize("fields", ["abc", "", None, [], ["name"], 5, {"book": {"name": "1"}}, {"book": ["name"]}])
+def test_fields_of_a_shape_without_meaning_are_passed_over(fields: Any) -> None:
+    assert read(fields=fields).fields == {}
+
+
+def test_one_odd_entry_of_fields_does_not_spoil_the_others() -> None:
+    assert read(fields={"book": ["name"], "city": "name"}).fields == {"city": {"name"}}
+
+
+def test_include_and_fields_are_read_together() -> None:
+    query = read(include="author", fields={"person": "name"})
+
+    assert query == DocumentQuery({"author": {}}, {"person": frozenset({"name"})})

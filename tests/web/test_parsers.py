@@ -1,0 +1,395 @@
+"""What is made of a request before any endpoint sees it: its JSON, its parameters, its source, its route."""
+
+import io
+import json
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.types import Message, Scope
+
+from shop.actions.context import Context, Shared
+from shop.base.errors import Malformed
+from shop.base.keys import parse_keys
+from shop.base.settings import Network, read_settings
+from shop.db.pool import open_database
+from shop.models.setup import Shop
+from shop.web.endpoint import Frame, Route
+from shop.web.log import configure_logging
+from shop.web.reply import Reply, json_reply
+from shop.web.request import Request, read_form
+from shop.web.router import Router
+from shop.web.source import source_address
+from shop.web.strict_json import load_json
+
+QUICK = settings(max_examples=150, derandomize=True, deadline=None)
+
+
+def nested(depth: int, inner: str = "") -> bytes:
+    return ("[" * depth + inner + "]" * depth).encode()
+
+
+def keyed(count: int) -> bytes:
+    return json.dumps({f"k{number}": 0 for number in range(count)}).encode()
+
+
+UNREADABLE = {
+    "nothing": b"",
+    "blanks": b" \n",
+    "half an object": b'{"a": 1',
+    "two values": b"{} {}",
+    "a comma too many": b"[1,]",
+    "a comment": b"{} // so",
+    "single quotes": b"{'a': 1}",
+    "the same key twice": b'{"a": 1, "a": 1}',
+    "the same key twice, once escaped": b'{"a": 1, "\\u0061": 2}',
+    "the same key twice, within": b'{"x": [{"a": 1, "a": 2}]}',
+    "NaN": b"[NaN]",
+    "Infinity": b'{"a": Infinity}',
+    "-Infinity": b"-Infinity",
+    "1e400": b'{"a": 1e400}',
+    "-1e400": b"-1e400",
+    "NUL": b'"a\\u0000b"',
+    "NUL in a key": b'{"a\\u0000": 1}',
+    "a bare NUL": b'"a\x00b"',
+    "a bare line feed": b'"a\nb"',
+    "the first half of a pair": b'"\\ud83d"',
+    "the second half of a pair": b'{"a": "\\ude00"}',
+    "half a pair in a key": b'{"\\ud83d": 1}',
+    "halves in the wrong order": b'"\\ude00\\ud83d"',
+    "a surrogate in UTF-8": b'"\xed\xa0\xbd"',
+    "an overlong form": b'"\xc0\x80"',
+    "Latin-1": b'"caf\xe9"',
+    "UTF-16 with a mark": '{"a": 1}'.encode("utf-16"),
+    "UTF-16 without": '{"a": 1}'.encode("utf-16-le"),
+    "UTF-32": '{"a": 1}'.encode("utf-32"),
+    "a byte order mark": b'\xef\xbb\xbf{"a": 1}',
+    "33 levels": nested(33),
+    "33 levels of objects": b'{"a":' * 33 + b"1" + b"}" * 33,
+    "100,000 levels": nested(100_000),
+    "100,000 levels that never end": b'{"a":' * 100_000,
+    "1001 keys": keyed(1001),
+    "1001 keys in two objects": b'{"a": ' + keyed(500) + b', "b": ' + keyed(499) + b"}",
+    "2^53 + 1": b"9007199254740993",
+    "-2^53 - 1": b"-9007199254740993",
+    "an integer of 5000 digits": b"9" * 5000,
+    "an integer of 4000 digits": b"[" + b"9" * 4000 + b"]",
+}
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_json_that_means_two_things_or_none_is_malformed(body: bytes) -> None:
+    with pytest.raises(Malformed) as refused:
+        load_json(body)
+
+    assert (refused.value.status, refused.value.code) == (400, "malformed")
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (b"{}", {}),
+        (b" [1, -2, 1.5, true, false, null] ", [1, -2, 1.5, True, False, None]),
+        (b'{"a": {"a": [{"a": 1}, {"a": 2}]}}', {"a": {"a": [{"a": 1}, {"a": 2}]}}),
+        (b"9007199254740992", 2**53),
+        (b"-9007199254740992", -(2**53)),
+        (b"1e308", 1e308),
+        (b'"\\ud83d\\ude00"', "\U0001f600"),
+        ('{"näme": "日本"}'.encode(), {"näme": "日本"}),
+        (b'"\\u001f\\n\\u007f"', "\x1f\n\x7f"),
+    ],
+)
+def test_json_that_means_one_thing_is_read(body: bytes, value: Any) -> None:
+    assert load_json(body) == value
+
+
+def test_a_thousand_keys_are_read() -> None:
+    assert len(load_json(keyed(1000))) == 1000
+
+
+@pytest.mark.parametrize("inner", ["", "1", '"a", null'])
+def test_thirty_two_levels_are_read_whatever_the_innermost_holds(inner: str) -> None:
+    assert load_json(nested(32, inner)) == json.loads(nested(32, inner))
+
+
+def test_a_refusal_does_not_quote_the_body() -> None:
+    with pytest.raises(Malformed) as refused:
+        load_json(b'{"code": "493817", }')
+
+    assert "493817" not in refused.value.sentence
+
+
+TEXTS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=5)
+PLAIN = (
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+)
+VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3))
+
+
+@QUICK
+@given(VALUES, st.booleans())
+def test_every_value_that_keeps_the_rules_is_read_as_it_was_written(value: Any, ensure_ascii: bool) -> None:
+    assert load_json(json.dumps(value, ensure_ascii=ensure_ascii).encode()) == value
+
+
+JSONISH = st.lists(st.sampled_from([*'{}[]",:0123456789eE+-.', "\\u", "\\", "null", "NaN", '"a":', "d83d"]))
+
+
+@QUICK
+@given(st.binary(max_size=80) | JSONISH.map("".join).map(str.encode))
+def test_no_bytes_end_in_anything_but_a_value_or_a_refusal(body: bytes) -> None:
+    read = None
+    try:
+        read = load_json(body)
+    except Malformed:
+        return
+
+    assert json.dumps(read, allow_nan=False) == json.dumps(json.loads(body))
+
+
+FORMS: list[tuple[bytes, dict[str, Any]]] = [
+    (b"", {}),
+    (b"a=1&b[c]=2&d[]=3&d[]=4", {"a": "1", "b": {"c": "2"}, "d": ["3", "4"]}),
+    (b"a=1&a=2", {"a": "2"}),
+    (b"a&b=", {"a": "", "b": ""}),
+    (b"fields[cart]=number,total&fields[user]=", {"fields": {"cart": "number,total", "user": ""}}),
+    (b"filter[options][size]=s&filter[options][colour]=red", {"filter": {"options": {"size": "s", "colour": "red"}}}),
+    (b"filter[ids][]=1&filter[ids][]=2", {"filter": {"ids": ["1", "2"]}}),
+    (b"fields%5Bcart%5D=a%2Cb", {"fields": {"cart": "a,b"}}),
+    (b"name=J%C3%BCrgen+M%2B", {"name": "Jürgen M+"}),
+    (b"a=b=c;d", {"a": "b=c;d"}),
+    (b"a[b]=1&a[b]=2", {"a": {"b": "2"}}),
+    (b"a]=1", {"a]": "1"}),
+]
+
+
+@pytest.mark.parametrize(("encoded", "params"), FORMS)
+def test_parameters_nest_by_their_brackets(encoded: bytes, params: dict[str, Any]) -> None:
+    assert read_form(encoded) == params
+
+
+UNBALANCED = b"a[=1 a[b=1 a[b]c=1 a[b[c]]=1 a[b]]=1 [a]=1 []=1".split()
+NOT_TEXT = [b"a=%FF", b"%FF=a", b"a=%ED%A0%80", b"a=\xc3\xa9", b"a=\xff", b"a=%00", b"a%00=1", b"a[%00]=1"]
+
+
+@pytest.mark.parametrize("encoded", [*UNBALANCED, *NOT_TEXT, b"&".join([b"a=1"] * 201)])
+def test_parameters_that_cannot_be_read_are_malformed(encoded: bytes) -> None:
+    with pytest.raises(Malformed):
+        read_form(encoded)
+
+
+def test_two_hundred_parameters_are_read() -> None:
+    assert len(read_form(b"&".join(b"a%d=1" % number for number in range(200)))) == 200
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [b"a=1&a[b]=2", b"a[b]=2&a=1", b"a=1&a[]=2", b"a[]=2&a=1", b"a[b]=1&a[]=2", b"a[]=2&a[b]=1", b"a[b][c]=1&a[b]=2"],
+)
+def test_a_parameter_is_a_value_or_a_group_or_a_list_whichever_comes_first(encoded: bytes) -> None:
+    with pytest.raises(Malformed):
+        read_form(encoded)
+
+
+@pytest.mark.parametrize("encoded", [b"a[][b]=1", b"a[b][][c]=1", b"a[][]=1"])
+def test_a_list_of_groups_is_refused_and_not_read_as_a_list_of_values(encoded: bytes) -> None:
+    with pytest.raises(Malformed):
+        read_form(encoded)
+
+
+def test_parameters_nested_deeper_than_json_may_be_are_malformed() -> None:
+    with pytest.raises(Malformed):
+        read_form(b"a" + b"[b]" * 33 + b"=1")
+
+
+@QUICK
+@given(st.binary(max_size=60) | st.text("ab[]=&%0fF+", max_size=40).map(str.encode))
+def test_no_parameters_end_in_anything_but_a_mapping_or_a_refusal(encoded: bytes) -> None:
+    read: Any = {}
+    try:
+        read = read_form(encoded)
+    except Malformed:
+        return
+
+    assert isinstance(read, dict)
+    assert "\x00" not in json.dumps(read, ensure_ascii=False)
+
+
+TRUSTED = read_settings({"SHOP_TRUSTED_PROXIES": "10.0.0.0/8, 2001:db8:1::/48"}).trusted_proxies
+
+
+def source(peer: str | None, *forwarded: str, trusted: tuple[Network, ...] = TRUSTED) -> str:
+    headers = [(b"x-forwarded-for", value.encode("latin-1")) for value in forwarded]
+    scope: Scope = {"type": "http", "client": (peer, 4711) if peer else None, "headers": headers}
+    return source_address(scope, trusted)
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded"),
+    [("203.0.113.9", "198.51.100.1"), ("11.0.0.1", "10.0.0.2"), ("2001:db8:2::1", "198.51.100.1"), ("unix", "1.1.1.1")],
+)
+def test_what_an_untrusted_peer_says_of_itself_does_not_count(peer: str, forwarded: str) -> None:
+    assert source(peer, forwarded) == peer
+
+
+def test_without_trusted_proxies_nobody_is_believed() -> None:
+    assert source("10.0.0.1", "198.51.100.1", trusted=()) == "10.0.0.1"
+
+
+def test_without_a_peer_the_source_is_unknown() -> None:
+    assert source(None, "198.51.100.1") == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "address"),
+    [
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", [""], "10.0.0.1"),
+        ("10.0.0.1", ["198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.1", ["6.6.6.6, 198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.1", ["6.6.6.6, 198.51.100.1, 10.0.0.3, 10.0.0.2"], "198.51.100.1"),
+        ("10.0.0.1", ["6.6.6.6", "198.51.100.1", "10.0.0.2"], "198.51.100.1"),
+        ("10.0.0.1", ["6.6.6.6,198.51.100.1 ,, 10.0.0.2 ,"], "198.51.100.1"),
+        ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+        ("2001:db8:1::1", ["2001:db8:9::7"], "2001:db8:9::7"),
+        ("2001:db8:1::1", ["6.6.6.6, 2001:db8:9::7, 10.0.0.2"], "2001:db8:9::7"),
+    ],
+)
+def test_the_source_is_the_last_address_that_no_trusted_proxy_has(
+    peer: str, forwarded: list[str], address: str
+) -> None:
+    assert source(peer, *forwarded) == address
+
+
+@pytest.mark.parametrize(
+    "junk", ["unknown", "_hidden", "198.51.100.1:80", "[2001:db8::1]", "1", "198.51.100.256", "é", "<script>"]
+)
+def test_a_hop_that_is_no_address_ends_at_the_proxy_that_wrote_it(junk: str) -> None:
+    assert source("10.0.0.1", f"198.51.100.1, {junk}") == "10.0.0.1"
+    assert source("10.0.0.1", f"198.51.100.1, {junk}, 10.0.0.2") == "10.0.0.2"
+
+
+def test_a_trusted_proxy_is_known_on_a_socket_for_both_versions_of_ip() -> None:
+    assert source("::ffff:10.0.0.1", "198.51.100.1") == "198.51.100.1"
+
+
+def route(method: str, path: str) -> Route:
+    async def answer(request: Request, _ctx: Context) -> Reply:
+        return json_reply([f"{method} {path}", dict(request.path_params)])
+
+    return Route(method, path, answer, "anyone", "Say which route answers", reads_claim=False)
+
+
+def routing(*lines: str) -> Router:
+    """A router of routes written as `GET /path`; no route of it needs the database it is given."""
+    configure_logging("error", "json", io.TextIOWrapper(io.BytesIO()))
+    database = open_database("postgresql://nowhere.invalid/shop", size=1)
+    shared = Shared(database, parse_keys("t1:" + "5a" * 32), Shop(currencies=["USD"]))
+    return Router(Frame(shared), [route(*line.split()) for line in lines])
+
+
+async def ask(router: Router, method: str, path: str) -> httpx.Response:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(router), base_url="http://shop") as client:
+        return await client.request(method, path)
+
+
+async def answer(router: Router, line: str) -> Any:
+    response = await ask(router, *line.split())
+    return response.json() if response.status_code == 200 else response.status_code
+
+
+async def test_each_of_a_hundred_and_fifty_routes_answers_its_own_address() -> None:
+    forms = ("/shop/noun{0}", "/shop/noun{0}/{{id}}", "/shop/noun{0}/{{id}}/verb{0}")
+    paths = [form.format(number) for number in range(50) for form in forms]
+    router = routing(*(f"GET {path}" for path in paths))
+
+    for path in paths:
+        params = {"id": "a-7"} if "{id}" in path else {}
+        assert await answer(router, f"GET {path.replace('{id}', 'a-7')}") == [f"GET {path}", params]
+
+
+async def test_parameters_are_taken_from_their_places() -> None:
+    router = routing("GET /books/{book_id}/readers/{id}")
+
+    assert (await answer(router, "GET /books/7/readers/r%C3%A4"))[1] == {"book_id": "7", "id": "rä"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/book", "/books/", "/books//readers", "/books/7/8", "/books/7/readers/", "/Books"]
+)
+async def test_an_address_that_no_route_has_is_missing(path: str) -> None:
+    router = routing("GET /books", "GET /books/{id}", "GET /books/{id}/readers")
+
+    missing = await ask(router, "GET", path)
+
+    assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
+
+
+async def test_a_literal_segment_wins_over_a_parameter() -> None:
+    router = routing("GET /books/{id}", "GET /books/new", "GET /books/{id}/{part}", "GET /books/new/{part}")
+
+    assert await answer(router, "GET /books/new") == ["GET /books/new", {}]
+    assert await answer(router, "GET /books/7") == ["GET /books/{id}", {"id": "7"}]
+    assert await answer(router, "GET /books/new/cover") == ["GET /books/new/{part}", {"part": "cover"}]
+
+
+async def test_a_literal_segment_that_leads_nowhere_does_not_hide_a_parameter() -> None:
+    router = routing("GET /books/{id}", "GET /books/new/{part}/large", "GET /books/{id}/cover")
+
+    assert await answer(router, "GET /books/new") == ["GET /books/{id}", {"id": "new"}]
+    assert await answer(router, "GET /books/new/cover") == ["GET /books/{id}/cover", {"id": "new"}]
+
+
+async def test_a_literal_address_with_another_method_does_not_hide_a_parameter() -> None:
+    router = routing("GET /books/{id}", "POST /books/search")
+
+    assert await answer(router, "GET /books/search") == ["GET /books/{id}", {"id": "search"}]
+    assert await answer(router, "POST /books/search") == ["POST /books/search", {}]
+
+
+@pytest.mark.parametrize("path", ["/books", "/books/7"])
+async def test_a_method_that_is_not_there_is_refused_with_those_that_are(path: str) -> None:
+    router = routing("POST /books", "GET /books", "POST /books/{id}", "GET /books/{id}")
+
+    refused = await ask(router, "DELETE", path)
+
+    assert (refused.status_code, refused.json()["code"]) == (405, "method_not_allowed")
+    assert refused.headers["allow"] == "GET, HEAD, POST"
+
+
+async def body_sent(router: Router, method: str, path: str) -> bytes:
+    """The body as it leaves the application: a client would hide one that follows HEAD."""
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    scope: Scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": [], "client": None}
+    await router(scope, receive, send)
+    return b"".join(message.get("body", b"") for message in sent)
+
+
+async def test_head_is_answered_like_get_without_a_body() -> None:
+    router = routing("GET /books/{id}", "POST /books")
+
+    head, get = await ask(router, "HEAD", "/books/7"), await ask(router, "GET", "/books/7")
+
+    assert await body_sent(router, "GET", "/books/7") == get.content
+    assert await body_sent(router, "HEAD", "/books/7") == await body_sent(router, "HEAD", "/books") == b""
+    assert head.status_code == 200
+    assert head.headers["content-length"] == get.headers["content-length"] == str(len(get.content))
+    assert (await ask(router, "HEAD", "/books")).headers["allow"] == "POST"
+    assert (await ask(router, "HEAD", "/nothing")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "lines", [("GET /books", "GET /books"), ("GET /books/{id}", "GET /books/{id}"), ("GET /a/{id}", "GET /a/{name}/b")]
+)
+def test_routes_that_contradict_each_other_cannot_be_made(lines: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=r"is there twice|is called id elsewhere"):
+        routing(*lines)
