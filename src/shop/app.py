@@ -17,15 +17,17 @@ from shop.base.keys import Keys, parse_keys
 from shop.base.settings import Settings
 from shop.db.embedded import database_url
 from shop.db.pool import open_database
+from shop.platform.routes import ROUTES as PLATFORM_ROUTES
 from shop.queries import setup
-from shop.site import health, reference
+from shop.site import health, mailbox, reference
 from shop.site.routes import site_routes
-from shop.storefront.resources.sales import RESOURCES as STOREFRONT_RESOURCES
+from shop.storefront.resources.known import RESOURCES as STOREFRONT_RESOURCES
 from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
 from shop.web.endpoint import Frame, Route
 from shop.web.log import configure_logging, flush_log
 from shop.web.metrics import save_snapshot
 from shop.web.router import Router
+from shop.worker import postman_for, work
 
 KEY_FILE = "secret_keys"
 WATCH_SECONDS = 0.2
@@ -61,8 +63,13 @@ def read_keys(settings: Settings) -> Keys:
         raise CannotStart(f"{file} cannot be read: {error}.") from None
 
 
+def is_mailbox_on(settings: Settings, host: str) -> bool:
+    """By itself only in a local try-out; otherwise it must be asked for, because it shows everybody's codes."""
+    return settings.mailbox == "on" or (settings.mailbox is None and settings.is_try_out(host))
+
+
 def all_routes(site: tuple[Route, ...]) -> tuple[Route, ...]:
-    return (*STOREFRONT_ROUTES, *site)
+    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *site)
 
 
 def load(serving: Serving) -> ASGIApp:
@@ -90,7 +97,8 @@ class Application:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
-            watch = asyncio.create_task(self._watch(await self._start()))
+            frame = await self._start()
+            tasks = [asyncio.create_task(self._watch(frame)), asyncio.create_task(self._work(frame))]
         except Exception as error:
             structlog.get_logger("shop").exception("start failed")
             await send({"type": "lifespan.startup.failed", "message": str(error)})
@@ -98,7 +106,9 @@ class Application:
         structlog.get_logger("shop").info("worker ready", pid=os.getpid())
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        watch.cancel()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         flush_log()
         if self._close:
             await self._close()
@@ -111,7 +121,7 @@ class Application:
         if shop is None:
             raise CannotStart("The database has no shop in it; run `shop migrate`.")
         frame = Frame(
-            Shared(database, read_keys(settings), shop),
+            Shared(database, read_keys(settings), shop, settings, asyncio.Event()),
             trusted=settings.trusted_proxies,
             cors_origins=settings.cors_origins,
         )
@@ -123,6 +133,9 @@ class Application:
         gc.set_threshold(20_000, 20, 50)
         return frame
 
+    async def _work(self, frame: Frame) -> None:
+        await work(frame.shared, postman_for(self._serving.settings))
+
     def _routes(self, frame: Frame) -> tuple[Route, ...]:
         serving, settings = self._serving, self._serving.settings
         return all_routes(
@@ -133,7 +146,9 @@ class Application:
                     is_try_out=settings.is_try_out(serving.host),
                     snapshots=self._snapshots,
                 ),
-                description=reference.description(STOREFRONT_ROUTES, STOREFRONT_RESOURCES),
+                description=reference.description((*STOREFRONT_ROUTES, *PLATFORM_ROUTES), STOREFRONT_RESOURCES),
+                mailbox=mailbox.page(is_on=is_mailbox_on(settings, serving.host)),
+                mails=mailbox.listing(is_on=is_mailbox_on(settings, serving.host)),
             )
         )
 

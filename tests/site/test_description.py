@@ -7,7 +7,7 @@ from hypothesis import settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from shop.site.reference import describe
-from shop.storefront.resources.sales import RESOURCES
+from shop.storefront.resources.known import RESOURCES
 from shop.storefront.routes import ROUTES
 from tests.service import Service
 

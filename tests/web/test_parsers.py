@@ -1,5 +1,6 @@
 """What is made of a request before any endpoint sees it: its JSON, its parameters, its source, its route."""
 
+import asyncio
 import io
 import json
 from typing import Any
@@ -286,7 +287,7 @@ def routing(*lines: str) -> Router:
     """A router of routes written as `GET /path`; no route of it needs the database it is given."""
     configure_logging("error", "json", io.TextIOWrapper(io.BytesIO()))
     database = open_database("postgresql://nowhere.invalid/shop", size=1)
-    shared = Shared(database, parse_keys("t1:" + "5a" * 32), Shop(currencies=["USD"]))
+    shared = Shared(database, parse_keys("t1:" + "5a" * 32), Shop(currencies=["USD"]), read_settings({}), asyncio.Event())
     return Router(Frame(shared), [route(*line.split()) for line in lines])
 
 

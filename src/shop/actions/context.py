@@ -1,5 +1,6 @@
 """What every action is given: who asks, the database, the keys, the shop, and the key under which work is done once."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
@@ -7,11 +8,13 @@ from uuid import UUID
 import msgspec
 
 from shop.base.actor import GUEST, Claim
-from shop.base.errors import InFlight, KeyReused
+from shop.base.errors import InFlight, InvalidToken, KeyReused, Unauthenticated
 from shop.base.keys import Keys
+from shop.base.settings import Settings
 from shop.db.pool import Database, LockTimeout, Session
 from shop.models.setup import Shop
-from shop.queries import journal
+from shop.queries import access, journal
+from shop.queries.access import Bearer
 
 
 class Shared(msgspec.Struct, frozen=True):
@@ -20,6 +23,20 @@ class Shared(msgspec.Struct, frozen=True):
     database: Database
     keys: Keys
     shop: Shop
+    settings: Settings
+    mail_waits: asyncio.Event
+    """Set when a mail was queued, so that this process's worker need not wait for its next look."""
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a request came from, for limits, the audit and the list of sessions."""
+
+    request_id: str | None
+    source: str
+    user_agent: str | None
+
+
+NOWHERE = Origin(None, "", None)
 
 
 class OnceKey(msgspec.Struct, frozen=True):
@@ -46,13 +63,25 @@ class Once:
 class Context:
     """One request's view of the program."""
 
-    __slots__ = ("claim", "db", "once_key", "shared")
+    __slots__ = ("_bearer", "claim", "db", "once_key", "origin", "shared")
 
     def __init__(self, shared: Shared, claim: Claim = GUEST) -> None:
         self.shared = shared
         self.claim = claim
         self.db: Session = shared.database.session()
         self.once_key: OnceKey | None = None
+        self.origin = NOWHERE
+        self._bearer: Bearer | None = None
+
+    async def signed_in(self) -> Bearer:
+        """The user whose token was sent; asked for once."""
+        if self.claim.bearer is None:
+            raise Unauthenticated("Send a user token with this request.")
+        if self._bearer is None:
+            self._bearer = await access.find_bearer(self.db, self.claim.bearer)
+        if self._bearer is None:
+            raise InvalidToken()
+        return self._bearer
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Once]:

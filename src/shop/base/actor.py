@@ -12,10 +12,12 @@ class Claim(msgspec.Struct, frozen=True):
     cart_id: UUID | None = None
     order_token: str | None = None
     """The token as sent, when it is the one we would make for this cart today."""
+    bearer: bytes | None = None
+    """The hash of a user's access token that is well formed; whether it is live, only the database knows."""
 
     @property
     def kind(self) -> str:
-        return "order" if self.cart_id else "guest"
+        return "user" if self.bearer else "order" if self.cart_id else "guest"
 
 
 GUEST = Claim()

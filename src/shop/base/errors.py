@@ -3,7 +3,9 @@
 ShopError
 ├── Malformed 400             cannot be read
 ├── Unauthenticated 401       who are you
-│   └── InvalidToken          the bearer is unknown, expired or revoked
+│   ├── InvalidToken          the bearer is unknown, expired or revoked
+│   ├── InvalidCode           wrong, expired, used, over-tried, or an unknown address: one answer
+│   └── InvalidRefreshToken   bad in any way: one answer
 ├── Forbidden 403             we know, and you may not
 ├── NotFound 404              missing or not yours: one body for both
 ├── MethodNotAllowed 405
@@ -51,6 +53,16 @@ class Unauthenticated(ShopError):
 class InvalidToken(Unauthenticated):
     code = "invalid_token"
     sentence = "The bearer token is unknown, expired or revoked; sign in again."
+
+
+class InvalidCode(Unauthenticated):
+    code = "invalid_code"
+    sentence = "The code is wrong, used or expired; ask for a new one."
+
+
+class InvalidRefreshToken(Unauthenticated):
+    code = "invalid_refresh_token"
+    sentence = "The refresh token is not valid; sign in again."
 
 
 class Forbidden(ShopError):

@@ -2,10 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
+from uuid import UUID
 
 import msgspec
 
 Link = Union["Loaded", None, Sequence["Loaded"]]
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A row of which only the id is known: enough for a link, and too little to be shown."""
+
+    id: UUID
 
 
 class Loaded(msgspec.Struct, frozen=True):

@@ -3,13 +3,14 @@
 _PICK = """python3 -c 'import json,sys; print(json.load(sys.stdin)["data"]["attributes"]["token"])'"""
 
 
-def banner(host: str, port: int) -> str:
+def banner(host: str, port: int, *, has_mailbox: bool) -> str:
     shown = f"[{host}]" if ":" in host else host
     base = f"http://{shown}:{port}"
+    mailbox = f"\n    Mailbox          {base}/mailbox" if has_mailbox else ""
     return f"""
   The shop is served.
 
-    Storefront API   {base}/api/v2/storefront
+    Storefront API   {base}/api/v2/storefront{mailbox}
     API description  {base}/openapi.json
     Health           {base}/readyz
 

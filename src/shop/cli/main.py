@@ -10,6 +10,7 @@ from shop.cli.database import migrate
 from shop.cli.doctor import doctor
 from shop.cli.routes import routes
 from shop.cli.serve import serve
+from shop.cli.worker import worker
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -19,6 +20,7 @@ def shop() -> None:
 
 shop.add_command(serve)
 shop.add_command(migrate)
+shop.add_command(worker)
 shop.add_command(routes)
 shop.add_command(doctor)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from shop.app import KEY_FILE, read_keys
+from shop.app import KEY_FILE, is_mailbox_on, read_keys
 from shop.base.errors import CannotStart
 from shop.base.settings import Settings, read_settings
 from shop.db.embedded import Embedded
@@ -82,3 +82,10 @@ def ensure_keys(settings: Settings) -> None:
         finally:
             making.unlink()
     read_keys(settings)
+
+
+def ensure_mail(settings: Settings, host: str) -> None:
+    if not settings.smtp_url and not is_mailbox_on(settings, host):
+        raise CannotStart(
+            "Mails would have nowhere to go: set SHOP_SMTP_URL, or SHOP_MAILBOX=on to read them at /mailbox."
+        )

@@ -19,10 +19,10 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer
 
-from shop.app import Serving, load
+from shop.app import Serving, is_mailbox_on, load
 from shop.base.errors import CannotStart
 from shop.cli.banner import banner
-from shop.cli.prepare import database, ensure_keys, ensure_migrated, settings_here
+from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, settings_here
 from shop.db.embedded import Embedded
 from shop.demo.load import load_demo
 from shop.migrations.upgrade import outdated_revisions
@@ -47,6 +47,7 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
     with database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)
         ensure_keys(settings)
+        ensure_mail(settings, host)
         if demo:
             asyncio.run(load_demo(url))
         run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
@@ -79,7 +80,8 @@ def _server(serving: Serving, port: int, workers: int) -> "DrainingServer":
 def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None) -> None:
     # Forked workers would share the parent's locks and threads; spawned ones start clean.
     multiprocessing.set_start_method("spawn", force=True)
-    click.echo(banner(serving.host, server.bind_port), err=True)
+    has_mailbox = is_mailbox_on(serving.settings, serving.host)
+    click.echo(banner(serving.host, server.bind_port, has_mailbox=has_mailbox), err=True)
     finished = threading.Event()
     if embedded:
         threading.Thread(target=_keep_alive, args=(embedded, finished), daemon=True).start()

@@ -9,6 +9,7 @@ from collections import deque
 from typing import Any
 
 import asyncpg
+import msgspec
 
 from shop.base.errors import Unavailable
 
@@ -62,10 +63,12 @@ class Connections:
 
     async def _connect(self) -> Any:
         try:
-            return await asyncpg.connect(self._url, timeout=WAIT_SECONDS, server_settings=self._server_settings)
+            connection = await asyncpg.connect(self._url, timeout=WAIT_SECONDS, server_settings=self._server_settings)
+            await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_to_json, decoder=msgspec.json.decode)
         except BaseException:
             self._lose_place()
             raise
+        return connection
 
     def _lose_place(self) -> None:
         while self._waiting:
@@ -95,6 +98,10 @@ class Connections:
             self._lose_place()
         else:
             self.release(connection)
+
+
+def _to_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _expire(waiter: "asyncio.Future[Any]") -> None:

@@ -88,6 +88,8 @@ def _column(field: msgspec.structs.FieldInfo, hint: Any) -> Column[Any]:
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:
     match field.default:
+        case _ if field.default_factory is dict:
+            return text("'{}'::jsonb")
         case msgspec.NODEFAULT | None:
             return None
         case bool(value):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
+from sqlalchemy import BigInteger, Interval, bindparam, literal_column
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -55,3 +56,8 @@ def statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
 def into(row: type[R]) -> Callable[[Any], R]:
     """Reads a record whose columns are the fields of `row`."""
     return lambda record: row(**record)
+
+
+def seconds(name: str) -> Any:
+    """A parameter in seconds, as an interval."""
+    return bindparam(name, type_=BigInteger) * literal_column("interval '1 second'", Interval)

@@ -16,6 +16,7 @@ _SCALARS: dict[Any, dict[str, Any]] = {
     int: {"type": "integer"},
     bool: {"type": "boolean"},
     datetime: {"type": "string", "format": "date-time"},
+    dict[str, Any]: {"type": "object"},
     Money: {"type": "string", "pattern": r"^-?[0-9]+\.[0-9]+$"},
 }
 _MEANINGS = {
@@ -56,9 +57,14 @@ def openapi(title: str, version: str, operations: Iterable[Operation], resources
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": {"error": _ERROR, **{name: _document(resource) for name, resource in resources.items()}},
+            "schemas": {
+                "error": _ERROR,
+                **{name: _document(resource) for name, resource in resources.items()},
+                **{f"{name}_list": _list(resource) for name, resource in resources.items()},
+            },
             "securitySchemes": {
                 "order_token": {"type": "apiKey", "in": "header", "name": "X-Shop-Order-Token"},
+                "user_token": {"type": "http", "scheme": "bearer"},
             },
         },
     }
@@ -79,7 +85,7 @@ _ERROR = {
 def _operation(operation: Operation, resources: Resources) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Done." if operation.status == 204 else "As asked."}
     if operation.shows:
-        answer["content"] = {operation.media: {"schema": {"$ref": f"#/components/schemas/{operation.shows}"}}}
+        answer["content"] = {operation.media: {"schema": {"$ref": f"#/components/schemas/{_schema(operation.shows)}"}}}
     failures = {
         str(status): {
             "description": _MEANINGS[status],
@@ -108,9 +114,12 @@ def _parameters(operation: Operation, resources: Resources) -> Iterable[dict[str
             "schema": {"type": "string", "format": "uuid"},
             "description": "A repetition within 24 hours is answered with the first one's result.",
         }
-    shown = resources.get(operation.shows or "")
+    shown = resources.get((operation.shows or "").removesuffix("[]"))
     if shown is None:
         return
+    if (operation.shows or "").endswith("[]"):
+        for name in ("page", "per_page"):
+            yield {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 1}}
     if shown.relations:
         yield {
             "name": "include",
@@ -137,6 +146,25 @@ def _document(resource: Resource) -> dict[str, Any]:
         "type": "object",
         "required": ["data"],
         "properties": {"data": _object(resource), "included": {"type": "array", "items": {"type": "object"}}},
+    }
+
+
+def _schema(shows: str) -> str:
+    return f"{shows[:-2]}_list" if shows.endswith("[]") else shows
+
+
+def _list(resource: Resource) -> dict[str, Any]:
+    counts = {name: {"type": "integer"} for name in ("count", "total_count", "total_pages")}
+    links = {name: {"type": "string"} for name in ("self", "next", "prev", "last", "first")}
+    return {
+        "type": "object",
+        "required": ["data", "meta", "links"],
+        "properties": {
+            "data": {"type": "array", "items": _object(resource)},
+            "included": {"type": "array", "items": {"type": "object"}},
+            "meta": {"type": "object", "required": list(counts), "properties": counts},
+            "links": {"type": "object", "required": list(links), "properties": links},
+        },
     }
 
 

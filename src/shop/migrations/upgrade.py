@@ -13,7 +13,13 @@ from shop.base.errors import CannotStart
 LOCK = 7_426_731
 """The advisory lock under which one process migrates."""
 
-CHAPTERS = ("shop.models.journal", "shop.models.orders", "shop.models.setup")
+CHAPTERS = (
+    "shop.models.access",
+    "shop.models.journal",
+    "shop.models.orders",
+    "shop.models.people",
+    "shop.models.setup",
+)
 """Every module that declares tables."""
 
 

@@ -1,6 +1,7 @@
-"""What the service remembers of its own work."""
+"""What the service remembers of its own work: keys of requests done once, counts, mails to send, the audit."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from shop.db.rows import Row, index, key, table
@@ -17,9 +18,69 @@ class IdempotencyKey(Row, frozen=True, kw_only=True):
     expires_at: datetime
 
 
+class RateCount(Row, frozen=True, kw_only=True):
+    """How often something happened in one window. `key` is a digest: neither address nor source stands here."""
+
+    key: bytes
+    seconds: int
+    window_start: datetime
+    count: int
+
+
+class OutboxMail(Row, frozen=True, kw_only=True):
+    """A mail to send, written with the work that wants it. What it says is worked out when it is sent."""
+
+    id: UUID
+    kind: str
+    recipient: str
+    ref_id: UUID
+    not_after: datetime
+    attempts: int = 0
+    next_at: datetime
+    locked_until: datetime | None = None
+    created_at: datetime
+    sent_at: datetime | None = None
+    dead_at: datetime | None = None
+    last_error: str | None = None
+
+
+class AuditEvent(Row, frozen=True, kw_only=True):
+    """What happened, once and for all: a trigger refuses any change, and deletion before the retention is over."""
+
+    id: UUID
+    at: datetime
+    actor_kind: str
+    actor_id: UUID | None = None
+    action: str
+    outcome: str
+    source: str | None = None
+    request_id: str | None = None
+    detail: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+
+
 idempotency_keys = table(
     "idempotency_keys",
     IdempotencyKey,
     key("scope", "key"),
     index("ix_idempotency_keys_expires_at", "expires_at"),
+)
+rate_counts = table(
+    "rate_counts",
+    RateCount,
+    key("key", "seconds", "window_start"),
+    index("ix_rate_counts_window_start", "window_start"),
+)
+outbox_mails = table(
+    "outbox_mails",
+    OutboxMail,
+    key("id"),
+    index("ix_outbox_mails_due", "next_at", where="sent_at is null and dead_at is null"),
+    index("ix_outbox_mails_created_at", "created_at"),
+)
+audit_events = table(
+    "audit_events",
+    AuditEvent,
+    key("id"),
+    index("ix_audit_events_actor_id", "actor_id", "at"),
+    index("ix_audit_events_at", "at"),
 )

@@ -3,7 +3,8 @@
 from datetime import datetime
 from uuid import UUID
 
-from shop.db.rows import Row, check, key, table, unique
+from shop.db.rows import Row, check, index, key, refers, table, unique
+from shop.models.people import addresses, users
 
 
 class Order(Row, frozen=True, kw_only=True):
@@ -12,6 +13,9 @@ class Order(Row, frozen=True, kw_only=True):
     id: UUID
     number: str
     state: str = "cart"
+    user_id: UUID | None = None
+    bill_address_id: UUID | None = None
+    ship_address_id: UUID | None = None
     currency: str
     email: str | None = None
     special_instructions: str | None = None
@@ -41,6 +45,13 @@ orders = table(
     Order,
     key("id"),
     unique("number"),
+    refers("user_id", users),
+    refers("bill_address_id", addresses),
+    refers("ship_address_id", addresses),
+    # A user's newest open cart, and their completed orders.
+    index("ix_orders_user_id", "user_id", "created_at", where="user_id is not null"),
+    index("ix_orders_bill_address_id", "bill_address_id", where="bill_address_id is not null"),
+    index("ix_orders_ship_address_id", "ship_address_id", where="ship_address_id is not null"),
     check("total_is_the_sum", "item_total + ship_total + adjustment_total = total"),
     check("item_count_not_negative", "item_count >= 0"),
     check("currency_is_a_code", "currency ~ '^[A-Z]{3}$'"),

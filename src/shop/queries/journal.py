@@ -1,16 +1,19 @@
-"""Which statements keep the journal of the service's own work."""
+"""Which statements keep the journal of the service's own work: keys of requests, counts, the audit."""
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import ARRAY, BigInteger, LargeBinary, bindparam, case, delete, func, literal_column, select, update
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
 from shop.db.statements import into, statement
-from shop.models.journal import IdempotencyKey
+from shop.models.journal import IdempotencyKey, audit_events, rate_counts
 from shop.models.journal import idempotency_keys as keys
+from shop.rules.limits import Count
 
 _LIFE = timedelta(hours=24)
 _NEW = {
@@ -36,6 +39,83 @@ _FINISH = statement(
 )
 
 
+_asked = (
+    func.unnest(bindparam("keys", type_=ARRAY(LargeBinary)), bindparam("windows", type_=ARRAY(BigInteger)))
+    .table_valued("key", "seconds")
+    .render_derived()
+)
+_asked_key = sql_cast(_asked.c.key, LargeBinary)
+_asked_seconds = sql_cast(_asked.c.seconds, BigInteger)
+_epoch = sql_cast(func.extract("epoch", func.now()), BigInteger)
+# A window of no length never ends: it counts since the last time it was forgotten.
+_window = case((_asked_seconds == 0, 0), else_=_epoch - _epoch % func.greatest(_asked_seconds, 1))
+_ends_in = case(
+    (rate_counts.c.seconds == 0, 1),
+    else_=sql_cast(func.extract("epoch", rate_counts.c.window_start), BigInteger) + rate_counts.c.seconds - _epoch,
+)
+_shown = (rate_counts.c.key, rate_counts.c.seconds, rate_counts.c.count, _ends_in.label("ends_in"))
+_COUNT = statement(
+    insert(rate_counts)
+    .from_select(
+        ["key", "seconds", "window_start", "count"],
+        select(_asked_key, _asked_seconds, func.to_timestamp(_window), literal_column("1")),
+    )
+    .on_conflict_do_update(
+        index_elements=["key", "seconds", "window_start"], set_={"count": rate_counts.c.count + literal_column("1")}
+    )
+    .returning(*_shown),
+    into(Count),
+)
+_READ_COUNTS = statement(
+    select(*_shown).join(
+        _asked,
+        (rate_counts.c.key == _asked_key)
+        & (rate_counts.c.seconds == _asked_seconds)
+        & (rate_counts.c.window_start == func.to_timestamp(_window)),
+    ),
+    into(Count),
+)
+_FORGET_COUNT = statement(
+    delete(rate_counts)
+    .where(rate_counts.c.key == bindparam("key"), rate_counts.c.seconds == 0)
+    .returning(rate_counts.c.key),
+    lambda record: cast(bytes, record[0]),
+)
+_HOUR = 3600
+# Not a window of the clock but an hour from the moment it opened.
+_OPEN_BREAKER = statement(
+    insert(rate_counts)
+    .values(key=bindparam("key"), seconds=_HOUR, window_start=func.date_trunc("minute", func.now()), count=1)
+    .on_conflict_do_update(
+        index_elements=["key", "seconds", "window_start"], set_={"count": rate_counts.c.count + literal_column("1")}
+    )
+    .returning(rate_counts.c.key),
+    lambda record: cast(bytes, record[0]),
+)
+_BREAKER_IS_OPEN = statement(
+    select(rate_counts.c.key)
+    .where(rate_counts.c.key == bindparam("key"), rate_counts.c.window_start > func.now() - timedelta(seconds=_HOUR))
+    .limit(1),
+    lambda record: cast(bytes, record[0]),
+)
+_AUDIT = statement(
+    insert(audit_events)
+    .values(
+        id=bindparam("id"),
+        at=func.now(),
+        actor_kind=bindparam("actor_kind"),
+        actor_id=bindparam("actor_id"),
+        action=bindparam("action"),
+        outcome=bindparam("outcome"),
+        source=bindparam("source"),
+        request_id=bindparam("request_id"),
+        detail=bindparam("detail"),
+    )
+    .returning(audit_events.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+
+
 async def take_idempotency_key(db: Session, *, scope: bytes, key: bytes, fingerprint: bytes) -> bool:
     """True when the work under this key is ours to do."""
     return await db.one(_TAKE, scope_=scope, key_=key, fingerprint=fingerprint) is not None
@@ -47,3 +127,29 @@ async def find_idempotency_key(db: Session, *, scope: bytes, key: bytes) -> Idem
 
 async def finish_idempotency_key(db: Session, *, scope: bytes, key: bytes, record_id: UUID) -> None:
     await db.one(_FINISH, scope_=scope, key_=key, record_id_=record_id)
+
+
+async def count(db: Session, windows: Sequence[tuple[bytes, int]]) -> list[Count]:
+    """Adds one to each window. Sorted, so that two callers never wait for each other."""
+    ordered = sorted(set(windows))
+    return await db.all(_COUNT, keys=[key for key, _ in ordered], windows=[seconds for _, seconds in ordered])
+
+
+async def read_counts(db: Session, windows: Sequence[tuple[bytes, int]]) -> list[Count]:
+    return await db.all(_READ_COUNTS, keys=[key for key, _ in windows], windows=[seconds for _, seconds in windows])
+
+
+async def forget_count(db: Session, key: bytes) -> None:
+    await db.one(_FORGET_COUNT, key=key)
+
+
+async def open_breaker(db: Session, key: bytes) -> None:
+    await db.one(_OPEN_BREAKER, key=key)
+
+
+async def is_breaker_open(db: Session, key: bytes) -> bool:
+    return await db.one(_BREAKER_IS_OPEN, key=key) is not None
+
+
+async def insert_audit(db: Session, **values: Any) -> None:
+    await db.one(_AUDIT, **values)

@@ -1,15 +1,19 @@
 """Which statements read and change orders."""
 
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import bindparam, delete, func, select
+import msgspec
+from sqlalchemy import BigInteger, bindparam, delete, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
 from shop.db.statements import into, statement
+from shop.models.access import access_tokens, sessions
 from shop.models.orders import Order, orders
+from shop.models.people import users
+from shop.queries.access import IS_OPEN_SESSION
 
 _IS_OPEN = orders.c.completed_at.is_(None)
 
@@ -18,6 +22,7 @@ _INSERT = statement(
     .values(
         id=bindparam("id"),
         number=bindparam("number"),
+        user_id=bindparam("user_id"),
         currency=bindparam("currency"),
         created_at=func.now(),
         updated_at=func.now(),
@@ -27,18 +32,106 @@ _INSERT = statement(
     lambda record: cast(datetime, record[0]),
 )
 _FIND_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN), into(Order))
+_this_first = (orders.c.id == bindparam("cart_id", type_=orders.c.id.type)).desc().nulls_last()
+_theirs = (
+    select(orders)
+    .where(_IS_OPEN, or_(orders.c.id == bindparam("cart_id", type_=orders.c.id.type), orders.c.user_id == users.c.id))
+    .order_by(_this_first, orders.c.created_at.desc())
+    .limit(1)
+    .lateral("theirs")
+)
+
+
+class BearersCart(msgspec.Struct, frozen=True):
+    """A bearer's user, and the cart that their token or their newest one is."""
+
+    user_id: UUID
+    cart: Order | None
+
+
+def _bearers(record: Any) -> BearersCart:
+    fields = dict(record)
+    user_id = fields.pop("bearer_id")
+    return BearersCart(user_id, Order(**fields) if fields["id"] else None)
+
+
+# The bearer is checked in the same statement: no row is no session, a row without an order is no cart.
+_FIND_BEARERS = statement(
+    select(users.c.id.label("bearer_id"), *_theirs.c)
+    .select_from(
+        access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id)
+        .join(users, users.c.id == sessions.c.user_id)
+        .outerjoin(_theirs, true())
+    )
+    .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > func.now(), IS_OPEN_SESSION),
+    _bearers,
+)
+_LOCK_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN).with_for_update(), into(Order))
+_LOCK_OTHER = statement(
+    select(orders)
+    .where(orders.c.user_id == bindparam("user_id"), orders.c.id != bindparam("id"), _IS_OPEN)
+    .order_by(orders.c.created_at.desc())
+    .limit(1)
+    .with_for_update(),
+    into(Order),
+)
+_GIVE_TO = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("cart_id"))
+    .values(user_id=bindparam("new_user_id"), updated_at=func.now())
+    .returning(orders),
+    into(Order),
+)
 _DELETE_OPEN = statement(
     delete(orders).where(orders.c.id == bindparam("id"), _IS_OPEN).returning(orders.c.id),
     lambda record: cast(UUID, record[0]),
 )
 
 
-async def insert_cart(db: Session, *, cart_id: UUID, number: str, currency: str) -> Order | None:
+_theirs_completed = (orders.c.user_id == bindparam("user_id"), orders.c.completed_at.is_not(None))
+_COUNT_COMPLETED = statement(
+    select(func.count()).select_from(orders).where(*_theirs_completed), lambda record: cast(int, record[0])
+)
+_LIST_COMPLETED = statement(
+    select(orders)
+    .where(*_theirs_completed)
+    .order_by(orders.c.completed_at.desc(), orders.c.id.desc())
+    .offset(bindparam("skip", type_=BigInteger))
+    .limit(bindparam("most", type_=BigInteger)),
+    into(Order),
+)
+_FIND_COMPLETED = statement(
+    select(orders).where(*_theirs_completed, orders.c.number == bindparam("number")), into(Order)
+)
+
+
+async def insert_cart(
+    db: Session, *, cart_id: UUID, number: str, currency: str, user_id: UUID | None = None
+) -> Order | None:
     """None when the number is taken. The row is built as declared: its defaults here are the table's defaults."""
-    created_at = await db.one(_INSERT, id=cart_id, number=number, currency=currency)
+    values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency, "user_id": user_id}
+    created_at = await db.one(_INSERT, **values)
     if created_at is None:
         return None
-    return Order(id=cart_id, number=number, currency=currency, created_at=created_at, updated_at=created_at)
+    return Order(created_at=created_at, updated_at=created_at, **values)
+
+
+async def find_bearers_cart(db: Session, token_hash: bytes, cart_id: UUID | None) -> BearersCart | None:
+    """The cart with this id, else the bearer's newest open one; none at all when the bearer is not valid."""
+    return await db.one(_FIND_BEARERS, hash=token_hash, cart_id=cart_id)
+
+
+async def lock_open_cart(db: Session, cart_id: UUID) -> Order | None:
+    return await db.one(_LOCK_OPEN, id=cart_id)
+
+
+async def lock_other_cart(db: Session, user_id: UUID, cart_id: UUID) -> Order | None:
+    """The user's newest open cart but this one."""
+    return await db.one(_LOCK_OTHER, user_id=user_id, id=cart_id)
+
+
+async def give_cart_to(db: Session, cart_id: UUID, user_id: UUID) -> Order | None:
+    return await db.one(_GIVE_TO, cart_id=cart_id, new_user_id=user_id)
 
 
 async def find_open_cart(db: Session, cart_id: UUID) -> Order | None:
@@ -47,3 +140,15 @@ async def find_open_cart(db: Session, cart_id: UUID) -> Order | None:
 
 async def delete_open_cart(db: Session, cart_id: UUID) -> bool:
     return await db.one(_DELETE_OPEN, id=cart_id) is not None
+
+
+async def count_completed(db: Session, user_id: UUID) -> int:
+    return await db.one(_COUNT_COMPLETED, user_id=user_id) or 0
+
+
+async def list_completed(db: Session, user_id: UUID, *, offset: int, size: int) -> list[Order]:
+    return await db.all(_LIST_COMPLETED, user_id=user_id, skip=offset, most=size)
+
+
+async def find_completed(db: Session, user_id: UUID, number: str) -> Order | None:
+    return await db.one(_FIND_COMPLETED, user_id=user_id, number=number)

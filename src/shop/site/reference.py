@@ -12,7 +12,11 @@ from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, Reply
 from shop.web.request import Request
 
-_SECURITY = {"anyone": (), "order token": ("order_token",)}
+_SECURITY = {
+    "anyone": (),
+    "order token or user": ("order_token", "user_token"),
+    "user": ("user_token",),
+}
 
 
 def describe(routes: Iterable[Route], resources: Resources) -> dict[str, Any]:

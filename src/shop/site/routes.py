@@ -5,7 +5,9 @@ from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON
 
 
-def site_routes(*, ready: Handler, metrics: Handler, description: Handler) -> tuple[Route, ...]:
+def site_routes(
+    *, ready: Handler, metrics: Handler, description: Handler, mailbox: Handler, mails: Handler
+) -> tuple[Route, ...]:
     """Handlers that need to know the process are made in `app.py` and handed in."""
 
     def row(path: str, handler: Handler, summary: str) -> Route:
@@ -16,4 +18,6 @@ def site_routes(*, ready: Handler, metrics: Handler, description: Handler) -> tu
         row("/readyz", ready, "May the process be sent traffic"),
         row("/metrics", metrics, "Numbers of all workers, for Prometheus"),
         row("/openapi.json", description, "The description of the APIs"),
+        row("/mailbox", mailbox, "Mails of a shop without a mail server, as a page"),
+        row("/mailbox.json", mails, "The same as JSON; `to` picks an address"),
     )

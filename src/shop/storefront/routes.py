@@ -1,21 +1,67 @@
 """The storefront's table: method, address, handler, who may call, what is shown."""
 
-from shop.storefront import cart
+from shop.storefront import account, cart, login
 from shop.web.endpoint import Route
+from shop.web.reply import JSON
 
-_CART = "/api/v2/storefront/cart"
+_BASE = "/api/v2/storefront"
+_AUTH = f"{_BASE}/auth"
+_CART = f"{_BASE}/cart"
+_ME = f"{_BASE}/account"
+_SMALL = 64 * 1024
+_READ = (400, 401)
+_WRITE = (400, 401, 409, 413, 415, 422)
+_GONE = (400, 401, 404, 413, 415)
 
 ROUTES = (
     Route(
         "POST",
-        _CART,
-        cart.create,
+        _AUTH,
+        login.sign_in,
         "anyone",
-        "Open a cart, or return the one the order token opens",
-        "cart",
-        201,
-        (400, 401, 413, 415, 422),
+        "Ask for a code, trade it for tokens, or refresh them",
+        None,
+        200,
+        (400, 401, 413, 415, 422, 429),
+        JSON,
+        _SMALL,
+        reads_claim=False,
     ),
-    Route("GET", _CART, cart.show, "order token", "Show the cart", "cart", 200, (400, 401, 404)),
-    Route("DELETE", _CART, cart.destroy, "order token", "Abandon the cart", None, 204, (400, 401, 404, 413, 415)),
+    Route(
+        "DELETE",
+        f"{_AUTH}/{{token}}",
+        login.sign_out,
+        "anyone",
+        "Sign out: end the session of a token",
+        None,
+        200,
+        (400, 413, 415),
+        JSON,
+        _SMALL,
+        reads_claim=False,
+    ),
+    Route("POST", _CART, cart.create, "anyone", "Open a cart, or return the caller's", "cart", 201, _WRITE),
+    Route("GET", _CART, cart.show, "order token or user", "Show the cart", "cart", 200, (*_READ, 404)),
+    Route("DELETE", _CART, cart.destroy, "order token or user", "Abandon the cart", None, 204, _GONE),
+    Route("PATCH", f"{_CART}/associate", cart.associate, "user", "Join a guest's cart", "cart", 200, (*_WRITE, 404)),
+    Route("GET", _ME, account.show, "user", "Who am I", "user", 200, _READ),
+    Route("PATCH", _ME, account.update, "user", "Change names and defaults", "user", 200, _WRITE),
+    Route("GET", f"{_ME}/addresses", account.list_addresses, "user", "My addresses", "address[]", 200, _READ),
+    Route("POST", f"{_ME}/addresses", account.create_address, "user", "Add an address", "address", 200, _WRITE),
+    Route("GET", f"{_ME}/addresses/{{id}}", account.show_address, "user", "One address", "address", 200, (*_READ, 404)),
+    Route(
+        "PATCH",
+        f"{_ME}/addresses/{{id}}",
+        account.update_address,
+        "user",
+        "Change an address",
+        "address",
+        200,
+        (*_WRITE, 404),
+    ),
+    Route("DELETE", f"{_ME}/addresses/{{id}}", account.destroy_address, "user", "Remove an address", None, 204, _GONE),
+    Route("GET", f"{_ME}/orders", account.list_orders, "user", "My completed orders", "order[]", 200, _READ),
+    Route("GET", f"{_ME}/orders/{{number}}", account.show_order, "user", "One order", "order", 200, (*_READ, 404)),
+    Route("GET", f"{_ME}/sessions", account.list_sessions, "user", "Where I am signed in", "session[]", 200, _READ),
+    Route("DELETE", f"{_ME}/sessions/{{id}}", account.destroy_session, "user", "End a session", None, 204, _GONE),
 )

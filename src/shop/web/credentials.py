@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from shop.base.actor import GUEST, Claim
 from shop.base.errors import InvalidToken, Malformed
 from shop.base.keys import Keys
+from shop.base.secrets import USER_ACCESS, is_secret, secret_hash
 from shop.base.tokens import cart_of_order_token, is_current
 
 _ORDER_TOKEN = b"x-shop-order-token"
@@ -15,9 +16,7 @@ _SINGLE = frozenset({_ORDER_TOKEN, _ORDER_TOKEN_ALIAS, b"authorization", b"idemp
 
 def read_claim(headers: Mapping[bytes, bytes], keys: Keys) -> Claim:
     """Raises for a bearer that cannot be one of ours, and for two order tokens that differ."""
-    bearer = headers.get(b"authorization")
-    if bearer is not None and bearer[:7].lower() in {b"bearer ", b"bearer"}:
-        raise InvalidToken()
+    bearer = _bearer(headers.get(b"authorization"))
     sent = headers.get(_ORDER_TOKEN)
     alias = headers.get(_ORDER_TOKEN_ALIAS)
     if alias is not None:
@@ -25,11 +24,21 @@ def read_claim(headers: Mapping[bytes, bytes], keys: Keys) -> Claim:
             raise Malformed("Two different order tokens are sent; send one.")
         sent = alias
     if not sent:
-        return GUEST
+        return Claim(bearer=bearer) if bearer else GUEST
     # Latin-1 reads any byte, so that odd input ends as a token that is none of ours and not as a defect.
     token = sent.decode("latin-1")
     cart_id = cart_of_order_token(keys, token)
-    return Claim(True, cart_id, token if cart_id and is_current(keys, token) else None)
+    return Claim(True, cart_id, token if cart_id and is_current(keys, token) else None, bearer)
+
+
+def _bearer(authorization: bytes | None) -> bytes | None:
+    """The hash of a bearer token; one that cannot be ours is refused here. Other schemes are not for us."""
+    if authorization is None or authorization[:7].lower() not in {b"bearer ", b"bearer"}:
+        return None
+    token = authorization[7:].strip().decode("latin-1")
+    if not is_secret(USER_ACCESS, token):
+        raise InvalidToken()
+    return secret_hash(token)
 
 
 def check_repeated(headers: Sequence[tuple[bytes, bytes]]) -> None:

@@ -10,14 +10,15 @@ import msgspec
 import structlog
 from starlette.types import Receive, Scope, Send
 
-from shop.actions.context import Context, Shared
-from shop.base.errors import Broken, ShopError
+from shop.actions.context import Context, Origin, Shared
+from shop.base.actor import Claim
+from shop.base.errors import Broken, ShopError, Unauthenticated
 from shop.base.settings import Network
 from shop.web.credentials import check_repeated, read_claim
 from shop.web.idempotency import read_once_key
 from shop.web.log import RequestLine, log_request
 from shop.web.metrics import Observer
-from shop.web.reply import JSON, JSON_API, SECURITY_HEADERS, Reply, error_reply
+from shop.web.reply import JSON, JSON_API, SECURITY_HEADERS, Reply, error_reply, oauth_error_reply
 from shop.web.request import Request
 from shop.web.source import source_address
 
@@ -27,6 +28,24 @@ _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _BODY_METHODS = frozenset({"POST", "PATCH", "PUT", "DELETE"})
 _ONCE_METHODS = frozenset({"POST", "PATCH", "PUT"})
 _log = structlog.get_logger("shop.request")
+
+
+def _anyone(_claim: Claim) -> None:
+    return
+
+
+def _some_credential(claim: Claim) -> None:
+    if not claim.order_token_sent and claim.bearer is None:
+        raise Unauthenticated()
+
+
+def _a_user(claim: Claim) -> None:
+    if claim.bearer is None:
+        raise Unauthenticated("Send a user token with this request.")
+
+
+# Who may call, in the words of the tables: what must have been sent, looked at before the body is.
+_SENT = {"anyone": _anyone, "order token or user": _some_credential, "user": _a_user}
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -45,6 +64,8 @@ class Route(msgspec.Struct, frozen=True):
     media: bytes = JSON_API
     body_limit: int = 1024 * 1024
     reads_claim: bool = True
+    is_oauth: bool = False
+    """Errors in the words of RFC 6749."""
 
 
 class Frame:
@@ -76,13 +97,15 @@ class Endpoint:
         request = Request(scope, receive, request_id, headers)
         request.path_params = path_params
         context = Context(self._frame.shared)
+        source = source_address(scope, self._frame.trusted)
+        context.origin = Origin(request_id, source, _text(headers.get(b"user-agent")))
         try:
             reply = await self._answer(request, context)
         except ShopError as error:
-            reply = error_reply(error, request_id, self._route.media)
+            reply = self._error(error, request_id)
         except Exception:
             _log.exception("failure", request_id=request_id, route=self._route.path)
-            reply = error_reply(Broken(), request_id, self._route.media)
+            reply = self._error(Broken(), request_id)
         await self._send(reply, request, send)
         seconds = perf_counter() - started
         self._observe(reply.status, seconds)
@@ -95,9 +118,12 @@ class Endpoint:
                 round(seconds * 1000, 2),
                 context.db.count,
                 request.claim.kind,
-                source_address(scope, self._frame.trusted),
+                source,
             )
         )
+
+    def _error(self, error: ShopError, request_id: str) -> Reply:
+        return oauth_error_reply(error) if self._route.is_oauth else error_reply(error, request_id, self._route.media)
 
     async def _answer(self, request: Request, context: Context) -> Reply:
         route = self._route
@@ -106,6 +132,7 @@ class Endpoint:
             if len(request.headers) != len(request.scope["headers"]):
                 check_repeated(request.scope["headers"])
             context.claim = request.claim = read_claim(request.headers, self._frame.shared.keys)
+            _SENT[route.who](request.claim)
         if route.method in _BODY_METHODS:
             await request.read_body(route.body_limit)
             if route.method in _ONCE_METHODS and route.reads_claim:
@@ -116,6 +143,7 @@ class Endpoint:
         headers = [
             *reply.headers,
             *SECURITY_HEADERS,
+            (b"content-security-policy", reply.policy),
             (b"x-request-id", request.id.encode()),
             (b"content-length", str(len(reply.body)).encode()),
         ]
@@ -137,6 +165,13 @@ class Endpoint:
             (b"access-control-allow-origin", origin),
             (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
         ]
+
+
+def _text(header: bytes | None) -> str | None:
+    """A header as one line that can be kept and shown."""
+    if header is None:
+        return None
+    return "".join(letter if letter.isprintable() else "?" for letter in header.decode("latin-1"))[:200]
 
 
 def media_for(path: str) -> bytes:

@@ -16,8 +16,8 @@ SECURITY_HEADERS: tuple[Header, ...] = (
     (b"strict-transport-security", b"max-age=31536000; includeSubDomains"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+API_POLICY = b"default-src 'none'; frame-ancestors 'none'"
 # A cart shows its token, an account its address: nothing of an API answer is for a cache unless a route says so.
 NO_STORE: Header = (b"cache-control", b"no-store")
 _JSON_API_HEADERS = ((b"content-type", JSON_API), NO_STORE)
@@ -31,6 +31,8 @@ class Reply(msgspec.Struct, frozen=True):
     status: int
     body: bytes = b""
     headers: Sequence[Header] = ()
+    policy: bytes = API_POLICY
+    """The Content-Security-Policy; a page has one of its own."""
 
 
 NO_CONTENT = Reply(204, headers=(NO_STORE,))
@@ -49,6 +51,20 @@ def error_reply(error: ShopError, request_id: str, media: bytes) -> Reply:
     if isinstance(error, Invalid) and error.errors:
         body["errors"] = error.errors
     return Reply(error.status, _encode(body), ((b"content-type", media), NO_STORE, *_error_headers(error)))
+
+
+_OAUTH_WORDS = {
+    401: "invalid_client",
+    403: "insufficient_scope",
+    429: "temporarily_unavailable",
+    503: "temporarily_unavailable",
+}
+
+
+def oauth_error_reply(error: ShopError) -> Reply:
+    """As RFC 6749 has it."""
+    body = {"error": _OAUTH_WORDS.get(error.status, "invalid_request"), "error_description": error.sentence}
+    return Reply(error.status, _encode(body), ((b"content-type", JSON), NO_STORE, *_error_headers(error)))
 
 
 def _error_headers(error: ShopError) -> Sequence[Header]:

@@ -46,6 +46,12 @@ class Request:
         query: bytes = self.scope["query_string"]
         return query
 
+    def url(self, public_url: str | None) -> str:
+        """This request's own address without its query, as its caller can reach it."""
+        host = self.headers.get(b"host", b"localhost").decode("latin-1")
+        base = public_url or f"{self.scope.get('scheme', 'http')}://{host}"
+        return base + str(self.scope["path"])
+
     @property
     def params(self) -> Mapping[str, Any]:
         """The query's and the body's parameters as one nested mapping; the query's word counts where both speak."""

@@ -1,0 +1,181 @@
+"""What signed-in shoppers do with what we know of them: names, addresses, sessions."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from shop.actions.audit import audit
+from shop.actions.context import Context
+from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated
+from shop.base.ids import new_id
+from shop.models.access import Session
+from shop.models.people import AccountUser, PlacedAddress, User
+from shop.queries import access, people
+from shop.rules.addresses import address_errors
+
+_TEXTS = ("firstname", "lastname", "company", "address1", "address2", "city", "zipcode", "phone", "label")
+_USER_TEXTS = ("first_name", "last_name", "selected_locale")
+_DEFAULTS = ("bill_address_id", "ship_address_id")
+
+
+async def get_account(ctx: Context) -> tuple[AccountUser, dict[UUID, PlacedAddress]]:
+    """The account, and its default addresses by id."""
+    if ctx.claim.bearer is None:
+        raise Unauthenticated("Send a user token with this request.")
+    account = await people.find_account(ctx.db, ctx.claim.bearer)
+    if account is None:
+        raise InvalidToken()
+    return account, await default_addresses(ctx, account)
+
+
+async def get_user(ctx: Context, user_id: UUID) -> tuple[AccountUser, list[PlacedAddress]]:
+    """The owner of a cart that the caller may see."""
+    user = await people.find_user(ctx.db, user_id)
+    if user is None:
+        raise NotFound()
+    return user, list((await default_addresses(ctx, user)).values())
+
+
+async def update_account(ctx: Context, wishes: Mapping[str, Any]) -> None:
+    """Changes what is given and nothing else."""
+    user = (await ctx.signed_in()).user
+    errors = _user_errors(wishes)
+    wanted = {name: wishes[name] for name in (*_USER_TEXTS, "public_metadata") if name in wishes}
+    for name in _DEFAULTS:
+        if name in wishes:
+            address_id = as_uuid(wishes[name])
+            if wishes[name] is not None and not (address_id and await people.find_address(ctx.db, user.id, address_id)):
+                errors[name] = ["is not an address of yours"]
+            wanted[name] = address_id
+    if errors:
+        raise Invalid(errors)
+    present = {name: getattr(user, name) for name in (*_USER_TEXTS, "public_metadata", *_DEFAULTS)}
+    await people.update_user(ctx.db, user.id, **{**present, **wanted})
+
+
+async def list_addresses(ctx: Context) -> list[PlacedAddress]:
+    return await people.list_addresses(ctx.db, (await ctx.signed_in()).user.id)
+
+
+async def get_address(ctx: Context, address_id: str) -> PlacedAddress:
+    user = (await ctx.signed_in()).user
+    found = as_uuid(address_id) and await people.find_address(ctx.db, user.id, UUID(address_id))
+    if not found:
+        raise NotFound()
+    return found
+
+
+async def add_address(ctx: Context, wishes: Mapping[str, Any]) -> PlacedAddress:
+    """The first address of a user becomes both defaults."""
+    user = (await ctx.signed_in()).user
+    fields = await _fields(ctx, wishes, None)
+    address_id = new_id()
+    async with ctx.transaction() as once:
+        if once.done:
+            return await get_address(ctx, str(once.done))
+        await people.insert_address(ctx.db, address_id, user.id, fields)
+        if user.bill_address_id is None and user.ship_address_id is None:
+            present = {name: getattr(user, name) for name in (*_USER_TEXTS, "public_metadata")}
+            await people.update_user(ctx.db, user.id, **present, bill_address_id=address_id, ship_address_id=address_id)
+        once.made(address_id)
+        return await get_address(ctx, str(address_id))
+
+
+async def change_address(ctx: Context, address_id: str, wishes: Mapping[str, Any]) -> PlacedAddress:
+    """One that a completed order uses stays as it was, hidden; the change is a new address."""
+    user = (await ctx.signed_in()).user
+    present = await get_address(ctx, address_id)
+    fields = await _fields(ctx, wishes, present)
+    async with ctx.transaction() as once:
+        if once.done:
+            return await get_address(ctx, str(once.done))
+        changed_id = present.id
+        if await people.is_used(ctx.db, present.id):
+            changed_id = new_id()
+            await people.insert_address(ctx.db, changed_id, user.id, fields)
+            await people.replace_default(ctx.db, user.id, old_id=present.id, new_id=changed_id)
+            await people.hide_address(ctx.db, present.id)
+        else:
+            await people.update_address(ctx.db, present.id, fields)
+        once.made(changed_id)
+        return await get_address(ctx, str(changed_id))
+
+
+async def remove_address(ctx: Context, address_id: str) -> None:
+    user = (await ctx.signed_in()).user
+    present = await get_address(ctx, address_id)
+    async with ctx.db.transaction():
+        await people.replace_default(ctx.db, user.id, old_id=present.id, new_id=None)
+        if await people.is_used(ctx.db, present.id) is None:
+            await people.delete_address(ctx.db, present.id)
+        else:
+            await people.hide_address(ctx.db, present.id)
+
+
+async def list_sessions(ctx: Context) -> tuple[list[Session], UUID]:
+    """Where the user is signed in, and which of them this is."""
+    bearer = await ctx.signed_in()
+    return await access.list_sessions(ctx.db, bearer.user.id), bearer.session_id
+
+
+async def end_session(ctx: Context, session_id: str) -> None:
+    user = (await ctx.signed_in()).user
+    wanted = as_uuid(session_id)
+    async with ctx.db.transaction():
+        reason = "ended by the user"
+        if wanted is None or not await access.end_users_session(
+            ctx.db, session_id=wanted, user_id=user.id, reason=reason
+        ):
+            raise NotFound()
+        await audit(ctx, "session_end", "done", actor_id=user.id, detail={"session_id": session_id})
+
+
+def as_uuid(value: Any) -> UUID | None:
+    try:
+        return UUID(value) if isinstance(value, str) and len(value) == 36 else None
+    except ValueError:
+        return None
+
+
+async def default_addresses(ctx: Context, user: User) -> dict[UUID, PlacedAddress]:
+    wanted = [address_id for address_id in {user.bill_address_id, user.ship_address_id} if address_id]
+    return await people.find_addresses(ctx.db, wanted) if wanted else {}
+
+
+def _user_errors(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
+    errors: dict[str, list[str]] = {}
+    if "email" in wishes:
+        errors["email"] = ["is who you are and cannot be changed here"]
+    for name in _USER_TEXTS:
+        text = wishes.get(name)
+        if text is not None and not (isinstance(text, str) and len(text) <= 255 and text.isprintable()):
+            errors[name] = ["must be one line of at most 255 characters"]
+    if not isinstance(wishes.get("public_metadata", {}), dict):
+        errors["public_metadata"] = ["must be an object"]
+    return errors
+
+
+async def _fields(ctx: Context, wishes: Mapping[str, Any], present: PlacedAddress | None) -> dict[str, Any]:
+    """The fields of an address as they will be: what is wished over what is there, checked for its country."""
+    fields = {name: wishes.get(name, getattr(present, name, None)) for name in _TEXTS}
+    errors = {name: ["must be text"] for name, value in fields.items() if not isinstance(value, str | None)}
+    if errors:
+        raise Invalid(errors)
+    country_wish = wishes.get("country_iso") or wishes.get("country_id") or (present and present.country_iso) or ""
+    country = await people.find_country(ctx.db, code=str(country_wish).upper(), country_id=as_uuid(country_wish))
+    if country is None:
+        raise Invalid({"country_iso": ["must be the code of a country, like US or USA"]})
+    state_wish = wishes.get("state_id") or wishes.get("state_name") or wishes.get("state_code")
+    if state_wish is None and present and present.country_id == country.id:
+        state_wish = present.state_name
+    if not isinstance(state_wish, str | None):
+        raise Invalid({"state_name": ["must be text"]})
+    state = None
+    if state_wish:
+        state_id = as_uuid(state_wish)
+        state = await people.find_state(ctx.db, country_id=country.id, text=state_wish, state_id=state_id)
+    named = state.name if state else state_wish
+    errors = address_errors({**fields, "country_iso": country.iso, "state_name": named})
+    if errors:
+        raise Invalid(errors)
+    return {**fields, "country_id": country.id, "state_id": state and state.id, "state_name": None if state else named}

@@ -1,0 +1,150 @@
+"""What must be counted before it is decided: guesses, floods, failures. Each count is committed by itself, so that a
+guess costs a try even when the request then fails. Closed when the database is away: no count, no answer.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+from shop.actions.audit import audit
+from shop.actions.context import Context
+from shop.base.email import Email
+from shop.base.errors import TooMany
+from shop.base.settings import Limits, is_loopback
+from shop.models.access import LoginRequest
+from shop.queries import access, journal
+from shop.rules.limits import Count, Limit, exceeded, retry_after
+
+_BREAKER = sha256(b"breaker").digest()
+
+
+async def count_mail(ctx: Context, email: Email) -> bool:
+    """Whether a mail to this address is within all budgets. Too many from one source is refused; by address it is not
+    told, for the owner must not be made to see a stranger's doing.
+    """
+    settings = ctx.shared.settings
+    await _count_source(ctx, "mails by source", settings.limit_mails_per_source)
+    limits = [
+        *_limits("mails by address", email.budget_key, settings.limit_mails_per_address),
+        *_limits("mails", "", settings.limit_mails),
+    ]
+    return not await _count(ctx, limits)
+
+
+async def count_cart(ctx: Context) -> None:
+    await _count_source(ctx, "carts by source", ctx.shared.settings.limit_carts_per_source)
+
+
+async def refuse_flood(ctx: Context) -> None:
+    """A source that has failed too often is not listened to until its window ends, right or wrong."""
+    limits = _source_limits(ctx, "failures by source", ctx.shared.settings.limit_failures_per_source)
+    if not limits:
+        return
+    counts = await journal.read_counts(ctx.db, [(limit.key, limit.seconds) for limit in limits])
+    _refuse(exceeded(limits, counts))
+
+
+async def take_try(ctx: Context, email: Email) -> LoginRequest | None:
+    """The address's live request, one more try counted and kept."""
+    return await access.take_try(ctx.db, email_key=email.key, tries=ctx.shared.settings.limit_tries_per_code or 2**31)
+
+
+async def note_wrong_code(ctx: Context, email: Email, *, was_live: bool) -> None:
+    """Counts a failed exchange. Only a guess at a live code counts against the address and the shop; any other writes
+    as many rows under names that nobody reads, so that time tells nothing.
+    """
+    settings = ctx.shared.settings
+    address = _limits("failures by address", email.key, settings.limit_failures_per_address)
+    everyone = _limits("failures", "", settings.limit_failures)
+    source = _source_limits(ctx, "failures by source", settings.limit_failures_per_source)
+    counted = [*address, *everyone] if was_live else [_decoy(limit, email) for limit in (*address, *everyone)]
+    async with ctx.db.transaction():
+        counts = await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in (*counted, *source)])
+        await audit(ctx, "sign_in", "refused", detail={"reason": "code"})
+        over = exceeded([*(counted if was_live else ()), *source], counts)
+        await _audit_first(ctx, over)
+        if was_live and exceeded(everyone, counts):
+            await journal.open_breaker(ctx.db, _BREAKER)
+    _refuse([pair for pair in over if pair[0] in source])
+
+
+async def note_bad_refresh(ctx: Context, detail: dict[str, str]) -> None:
+    source = _source_limits(ctx, "failures by source", ctx.shared.settings.limit_failures_per_source)
+    async with ctx.db.transaction():
+        counts = await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in source])
+        await audit(ctx, "refresh", "refused", detail=detail)
+        over = exceeded(source, counts)
+        await _audit_first(ctx, over)
+    _refuse(over)
+
+
+async def is_under_attack(ctx: Context, email: Email) -> bool:
+    """Whether the next code must be a long one: for this address, or for all while the breaker is open."""
+    limits = _limits("failures by address", email.key, ctx.shared.settings.limit_failures_per_address)
+    counts = await journal.read_counts(ctx.db, [(limit.key, limit.seconds) for limit in limits])
+    reached = [limit for limit in limits if any(_reached(limit, count) for count in counts)]
+    return bool(reached) or await journal.is_breaker_open(ctx.db, _BREAKER)
+
+
+async def forget_failures(ctx: Context, email_key: str) -> None:
+    """A sign-in ends the count of failures since the last success; the day's count stays."""
+    await journal.forget_count(ctx.db, _key("failures by address", email_key))
+
+
+async def _count_source(ctx: Context, name: str, allowed: Limits) -> None:
+    _refuse(await _count(ctx, _source_limits(ctx, name, allowed)))
+
+
+async def _count(ctx: Context, limits: Sequence[Limit]) -> list[tuple[Limit, Count]]:
+    if not limits:
+        return []
+    async with ctx.db.transaction():
+        counts = await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in limits])
+        over = exceeded(limits, counts)
+        await _audit_first(ctx, over)
+    return over
+
+
+async def _audit_first(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
+    """One event a limit, key and window: written by whoever passes it first."""
+    for limit, count in over:
+        if count.count == limit.count + 1:
+            detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count}
+            await audit(ctx, "limit", "refused", detail=detail)
+
+
+def _refuse(over: Sequence[tuple[Limit, Count]]) -> None:
+    if over:
+        raise TooMany(retry_after(over))
+
+
+def _source_limits(ctx: Context, name: str, allowed: Limits) -> list[Limit]:
+    # Behind a local proxy that is not configured as one, all callers would be this one.
+    if is_loopback(ctx.origin.source) and ctx.shared.settings.limit_loopback != "1":
+        return []
+    return _limits(name, _network(ctx.origin.source), allowed)
+
+
+def _network(source: str) -> str:
+    """An IPv4 address is one caller; of IPv6 a household has a whole /64."""
+    try:
+        address = ipaddress.ip_address(source)
+    except ValueError:
+        return source
+    return str(ipaddress.ip_network((address, 64), strict=False)) if address.version == 6 else source
+
+
+def _limits(name: str, key: str, allowed: Limits) -> list[Limit]:
+    return [Limit(name, _key(name, key), count, seconds) for count, seconds in allowed]
+
+
+def _key(name: str, key: str) -> bytes:
+    return sha256(f"{name}\x00{key}".encode()).digest()
+
+
+def _decoy(limit: Limit, email: Email) -> Limit:
+    return Limit("decoy", _key(f"decoy {limit.name}", email.key), limit.count, limit.seconds or 1)
+
+
+def _reached(limit: Limit, count: Count) -> bool:
+    return (limit.key, limit.seconds) == (count.key, count.seconds) and count.count >= limit.count

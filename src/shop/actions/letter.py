@@ -1,0 +1,55 @@
+"""What a mail says, worked out when it is sent or looked at: no code lies in the database."""
+
+import math
+from pathlib import Path
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from shop.actions.context import Shared
+from shop.db.pool import Session
+from shop.gateways.mail import Mail
+from shop.models.access import LoginRequest
+from shop.models.journal import OutboxMail
+from shop.queries import access
+from shop.rules.codes import login_code, shown_code
+
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "letters"), autoescape=True, undefined=StrictUndefined
+)
+_plain = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "letters"),
+    autoescape=False,  # noqa: S701  The text part of a mail is not HTML.
+    undefined=StrictUndefined,
+)
+
+
+class Letter(msgspec.Struct, frozen=True):
+    """A mail with the code it carries, and whether it is still of use."""
+
+    mail: Mail
+    code: str
+    is_fresh: bool
+
+
+async def write_letter(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
+    """None when what it was about is gone."""
+    request = await access.find_request(db, queued.ref_id)
+    if request is None or request.key_id not in shared.keys:
+        return None
+    code = login_code(shared.keys, request.key_id, request.id, request.nonce, is_long=request.is_long)
+    minutes = math.ceil((request.expires_at - request.created_at).total_seconds() / 60)
+    words = {"shop": shared.shop.name, "shown": shown_code(code), "minutes": minutes}
+    mail = Mail(
+        mark=str(queued.id),
+        recipient=queued.recipient,
+        # The code is not in the subject: a locked screen shows it.
+        subject=f"Your code for {shared.shop.name}",
+        text=_plain.get_template("login_code.txt").render(words),
+        html=_templates.get_template("login_code.html").render(words),
+    )
+    return Letter(mail, code, _is_fresh(request))
+
+
+def _is_fresh(request: LoginRequest) -> bool:
+    return request.consumed_at is None and request.superseded_at is None

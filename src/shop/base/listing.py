@@ -1,0 +1,16 @@
+"""What is asked of a list: which page of it."""
+
+import msgspec
+
+DEFAULT_SIZE = 25
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page by its number."""
+
+    number: int = 1
+    size: int = DEFAULT_SIZE
+
+    @property
+    def offset(self) -> int:
+        return (self.number - 1) * self.size

@@ -1,0 +1,51 @@
+"""What a bearer secret looks like on the wire, and what of it is kept.
+
+    kind prefix, 43 of base 62 (256 bits), 6 of base 62 (CRC-32)
+    for scanners: shp(at|rt)_[0-9A-Za-z]{49}
+
+Only the SHA-256 of a secret is kept: with 256 random bits there is nothing to guess from it.
+"""
+
+import re
+import secrets
+import zlib
+from hashlib import sha256
+
+USER_ACCESS = "shpat_"
+USER_REFRESH = "shprt_"
+KINDS = (USER_ACCESS, USER_REFRESH)
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SECRET = re.compile(r"(shp[a-z]{2}_)[0-9A-Za-z]{43}([0-9A-Za-z]{6})", re.ASCII)
+
+
+def new_bytes(size: int = 32) -> bytes:
+    return secrets.token_bytes(size)
+
+
+def secret_text(kind: str, value: bytes) -> str:
+    """The wire form of 32 bytes."""
+    text = kind + _base62(int.from_bytes(value), 43)
+    return text + _checksum(text)
+
+
+def is_secret(kind: str, text: str) -> bool:
+    """Whether a text could be a secret of this kind: length, prefix, alphabet, checksum; the database is not asked."""
+    match = _SECRET.fullmatch(text)
+    return match is not None and match[1] == kind and match[2] == _checksum(text[:-6])
+
+
+def secret_hash(text: str) -> bytes:
+    return sha256(text.encode()).digest()
+
+
+def _checksum(text: str) -> str:
+    return _base62(zlib.crc32(text.encode()), 6)
+
+
+def _base62(number: int, width: int) -> str:
+    digits = []
+    for _ in range(width):
+        number, digit = divmod(number, 62)
+        digits.append(_ALPHABET[digit])
+    return "".join(reversed(digits))

@@ -1,0 +1,44 @@
+"""`shop worker`."""
+
+import asyncio
+import contextlib
+import signal
+
+import click
+
+from shop.actions.context import Shared
+from shop.app import read_keys
+from shop.base.errors import CannotStart
+from shop.base.settings import Settings
+from shop.cli.prepare import database, ensure_migrated, settings_here
+from shop.db.pool import open_database
+from shop.queries import setup
+from shop.web.log import configure_logging
+from shop.worker import postman_for, work
+
+
+@click.command(epilog="Example: SHOP_SMTP_URL=smtp://mail.example:587 shop worker")
+def worker() -> None:
+    """Deliver mails and keep house without serving, until SIGTERM or Ctrl-C. Every `shop serve` does this too."""
+    settings = settings_here()
+    configure_logging(settings.log_level, settings.log_format)
+    with database(settings) as (url, embedded):
+        ensure_migrated(url, may_upgrade=embedded is not None)
+        asyncio.run(_work(settings, url))
+
+
+async def _work(settings: Settings, url: str) -> None:
+    opened = open_database(url, size=2)
+    try:
+        shop = await setup.find_shop(opened.session())
+        if shop is None:
+            raise CannotStart("The database has no shop in it; run `shop migrate`.")
+        shared = Shared(opened, read_keys(settings), shop, settings, asyncio.Event())
+        task = asyncio.create_task(work(shared, postman_for(settings)))
+        for name in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(name, task.cancel)
+        click.echo("The worker delivers mails and keeps house.", err=True)
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    finally:
+        await opened.close()

@@ -1,0 +1,104 @@
+"""Who shops here, where they live, and which countries and states there are."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from shop.db.rows import Row, index, key, refers, table, unique
+
+
+class Country(Row, frozen=True, kw_only=True):
+    """Rows come by migration, the id from the code: the same in every shop."""
+
+    id: UUID
+    iso: str
+    iso3: str
+    iso_name: str
+    name: str
+    numcode: int
+    states_required: bool = False
+    zipcode_required: bool = False
+
+
+class State(Row, frozen=True, kw_only=True):
+    """A state, province or prefecture, where a country's addresses have one."""
+
+    id: UUID
+    country_id: UUID
+    abbr: str
+    name: str
+
+
+class User(Row, frozen=True, kw_only=True):
+    """A shopper. `email` is where mail goes, `email_key` who it is; unverified until the first sign-in."""
+
+    id: UUID
+    email: str
+    email_key: str
+    first_name: str | None = None
+    last_name: str | None = None
+    selected_locale: str | None = None
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    bill_address_id: UUID | None = None
+    ship_address_id: UUID | None = None
+    verified_at: datetime | None = None
+    disabled_at: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class AccountUser(User, frozen=True, kw_only=True):
+    """A user with what an account shows of them."""
+
+    completed_orders: int
+
+
+class Address(Row, frozen=True, kw_only=True):
+    """As it was typed. One that a completed order uses is never changed: an edit makes a new row."""
+
+    id: UUID
+    user_id: UUID | None = None
+    firstname: str
+    lastname: str
+    company: str | None = None
+    address1: str
+    address2: str | None = None
+    city: str | None = None
+    zipcode: str | None = None
+    state_id: UUID | None = None
+    state_name: str | None = None
+    country_id: UUID
+    phone: str | None = None
+    label: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None = None
+
+
+class PlacedAddress(Address, frozen=True, kw_only=True):
+    """An address with the country and state it lies in."""
+
+    country_name: str
+    country_iso: str
+    country_iso3: str
+    state_code: str | None = None
+
+
+countries = table("countries", Country, key("id"), unique("iso"), unique("iso3"))
+states = table("states", State, key("id"), refers("country_id", countries), unique("country_id", "abbr"))
+users = table(
+    "users",
+    User,
+    key("id"),
+    unique("email_key"),
+    index("ix_users_unverified", "created_at", where="verified_at is null"),
+)
+addresses = table(
+    "addresses",
+    Address,
+    key("id"),
+    refers("user_id", users, on_delete="cascade"),
+    refers("country_id", countries),
+    refers("state_id", states),
+    index("ix_addresses_user_id", "user_id", "created_at", where="deleted_at is null"),
+)

@@ -1,0 +1,26 @@
+"""The platform's table: method, address, handler, who may call."""
+
+from shop.platform import oauth
+from shop.web.endpoint import Route
+from shop.web.reply import JSON
+
+_SMALL = 64 * 1024
+_ERRORS = (400, 413, 415)
+
+ROUTES = tuple(
+    Route(
+        "POST",
+        f"/{prefix}/revoke",
+        oauth.revoke,
+        "anyone",
+        "End the session of a token",
+        None,
+        200,
+        _ERRORS,
+        JSON,
+        _SMALL,
+        reads_claim=False,
+        is_oauth=True,
+    )
+    for prefix in ("shop_oauth", "spree_oauth")
+)

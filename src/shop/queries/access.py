@@ -1,0 +1,318 @@
+"""Which statements let shoppers in and out: requests for a code, sessions, tokens."""
+
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import BigInteger, and_, bindparam, func, select, update
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import insert
+
+from shop.db.pool import Session as Db
+from shop.db.statements import into, seconds, statement
+from shop.models.access import (
+    LoginRequest,
+    Session,
+    access_tokens,
+    login_requests,
+    refresh_tokens,
+    sessions,
+)
+from shop.models.people import User, users
+
+_now = func.now()
+_IS_LIVE_REQUEST = and_(login_requests.c.consumed_at.is_(None), login_requests.c.superseded_at.is_(None))
+IS_OPEN_SESSION = and_(
+    sessions.c.revoked_at.is_(None), sessions.c.absolute_expires_at > _now, users.c.disabled_at.is_(None)
+)
+"""What a session and its user must be for an access token to count."""
+_IS_LIVE_SESSION = and_(IS_OPEN_SESSION, sessions.c.idle_expires_at > _now)
+
+# The row is locked as well as made: two requests for one address come one after the other.
+_LOCK_USER = statement(
+    insert(users)
+    .values(
+        id=bindparam("id"),
+        email=bindparam("email"),
+        email_key=bindparam("email_key"),
+        first_name=bindparam("first_name"),
+        last_name=bindparam("last_name"),
+        created_at=_now,
+        updated_at=_now,
+    )
+    .on_conflict_do_update(index_elements=["email_key"], set_={"email_key": bindparam("email_key")})
+    .returning(users),
+    into(User),
+)
+_SUPERSEDE = statement(
+    update(login_requests)
+    .where(login_requests.c.email_key == bindparam("key"), _IS_LIVE_REQUEST)
+    .values(superseded_at=_now)
+    .returning(login_requests.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_INSERT_REQUEST = statement(
+    insert(login_requests)
+    .values(
+        id=bindparam("id"),
+        email_key=bindparam("email_key"),
+        email=bindparam("email"),
+        key_id=bindparam("key_id"),
+        nonce=bindparam("nonce"),
+        is_long=bindparam("is_long"),
+        first_name=bindparam("first_name"),
+        last_name=bindparam("last_name"),
+        created_at=_now,
+        expires_at=_now + seconds("ttl"),
+    )
+    .returning(login_requests),
+    into(LoginRequest),
+)
+_TRY = statement(
+    update(login_requests)
+    .where(
+        login_requests.c.email_key == bindparam("key"),
+        _IS_LIVE_REQUEST,
+        login_requests.c.expires_at > _now,
+        login_requests.c.is_long | (login_requests.c.attempts < bindparam("tries", type_=BigInteger)),
+    )
+    .values(attempts=login_requests.c.attempts + 1)
+    .returning(login_requests),
+    into(LoginRequest),
+)
+_CONSUME = statement(
+    update(login_requests)
+    .where(login_requests.c.id == bindparam("request_id"), _IS_LIVE_REQUEST)
+    .values(consumed_at=_now)
+    .returning(login_requests.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_FIND_REQUEST = statement(select(login_requests).where(login_requests.c.id == bindparam("id")), into(LoginRequest))
+_INSERT_SESSION = statement(
+    insert(sessions)
+    .values(
+        id=bindparam("id"),
+        user_id=bindparam("user_id"),
+        source=bindparam("source"),
+        user_agent=bindparam("user_agent"),
+        created_at=_now,
+        refreshed_at=_now,
+        idle_expires_at=_now + seconds("idle"),
+        absolute_expires_at=_now + seconds("absolute"),
+    )
+    .returning(sessions),
+    into(Session),
+)
+_INSERT_REFRESH = statement(
+    insert(refresh_tokens)
+    .values(
+        hash=bindparam("hash"), session_id=bindparam("session_id"), parent_hash=bindparam("parent"), created_at=_now
+    )
+    .returning(refresh_tokens.c.hash),
+    lambda record: cast(bytes, record[0]),
+)
+_INSERT_ACCESS = statement(
+    insert(access_tokens)
+    .values(
+        hash=bindparam("hash"),
+        session_id=bindparam("session_id"),
+        refresh_hash=bindparam("refresh_hash"),
+        created_at=_now,
+        expires_at=_now + seconds("ttl"),
+    )
+    .returning(sql_cast(func.extract("epoch", access_tokens.c.created_at), BigInteger)),
+    lambda record: cast(int, record[0]),
+)
+
+
+class ShownRefresh(msgspec.Struct, frozen=True):
+    """A refresh token that was shown, with its session and user."""
+
+    session_id: UUID
+    user_id: UUID
+    email_key: str
+    is_live: bool
+    seconds_since_rotation: float | None
+    child_hash: bytes | None
+    child_is_head: bool
+    key_id: str | None
+    nonce: bytes | None
+
+
+_child = refresh_tokens.alias("child")
+# The session's row is the lock: whatever is shown of a family, one after the other is judged.
+_LOCK_REFRESH = statement(
+    select(
+        sessions.c.id.label("session_id"),
+        sessions.c.user_id,
+        users.c.email_key,
+        _IS_LIVE_SESSION.label("is_live"),
+    )
+    .select_from(refresh_tokens.join(sessions, sessions.c.id == refresh_tokens.c.session_id).join(users))
+    .where(refresh_tokens.c.hash == bindparam("hash"))
+    .with_for_update(of=sessions),
+    lambda record: cast(tuple[UUID, UUID, str, bool], tuple(record)),
+)
+_FIND_ROTATION = statement(
+    select(
+        func.extract("epoch", _now - refresh_tokens.c.rotated_at).label("seconds"),
+        _child.c.hash,
+        and_(_child.c.hash.is_not(None), _child.c.rotated_at.is_(None)),
+        refresh_tokens.c.key_id,
+        refresh_tokens.c.nonce,
+    )
+    .select_from(refresh_tokens.outerjoin(_child, _child.c.parent_hash == refresh_tokens.c.hash))
+    .where(refresh_tokens.c.hash == bindparam("hash")),
+    tuple,
+)
+_ROTATE = statement(
+    update(refresh_tokens)
+    .where(refresh_tokens.c.hash == bindparam("parent"), refresh_tokens.c.rotated_at.is_(None))
+    .values(rotated_at=_now, key_id=bindparam("new_key_id"), nonce=bindparam("new_nonce"))
+    .returning(refresh_tokens.c.hash),
+    lambda record: cast(bytes, record[0]),
+)
+_TOUCH_SESSION = statement(
+    update(sessions)
+    .where(sessions.c.id == bindparam("session_id"))
+    .values(refreshed_at=_now, idle_expires_at=_now + seconds("idle"))
+    .returning(sessions.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_FIND_ISSUED = statement(
+    select(sql_cast(func.extract("epoch", access_tokens.c.created_at), BigInteger))
+    .where(access_tokens.c.refresh_hash == bindparam("hash"))
+    .order_by(access_tokens.c.created_at)
+    .limit(1),
+    lambda record: cast(int, record[0]),
+)
+_END_SESSION = statement(
+    update(sessions)
+    .where(sessions.c.id == bindparam("session_id"), sessions.c.revoked_at.is_(None))
+    .values(revoked_at=_now, revoke_reason=bindparam("reason"))
+    .returning(sessions.c.user_id),
+    lambda record: cast(UUID, record[0]),
+)
+_END_USERS_SESSION = statement(
+    update(sessions)
+    .where(
+        sessions.c.id == bindparam("session_id"),
+        sessions.c.user_id == bindparam("owner_id"),
+        sessions.c.revoked_at.is_(None),
+    )
+    .values(revoked_at=_now, revoke_reason=bindparam("reason"))
+    .returning(sessions.c.user_id),
+    lambda record: cast(UUID, record[0]),
+)
+_SESSION_OF = {
+    kind: statement(
+        select(tokens.c.session_id).where(tokens.c.hash == bindparam("hash")), lambda record: cast(UUID, record[0])
+    )
+    for kind, tokens in {"access": access_tokens, "refresh": refresh_tokens}.items()
+}
+_LIST_SESSIONS = statement(
+    select(sessions)
+    .select_from(sessions.join(users))
+    .where(sessions.c.user_id == bindparam("user_id"), _IS_LIVE_SESSION)
+    .order_by(sessions.c.created_at.desc()),
+    into(Session),
+)
+
+
+class Bearer(msgspec.Struct, frozen=True):
+    """The user a token belongs to, and the session it is of."""
+
+    user: User
+    session_id: UUID
+
+
+def _bearer(record: Any) -> Bearer:
+    fields = dict(record)
+    return Bearer(session_id=fields.pop("session_id"), user=User(**fields))
+
+
+_FIND_BEARER = statement(
+    select(users, sessions.c.id.label("session_id"))
+    .select_from(access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id).join(users))
+    .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > _now, IS_OPEN_SESSION),
+    _bearer,
+)
+
+
+async def lock_user(db: Db, **values: Any) -> User:
+    """The user of an address, made if there is none; held until the transaction ends."""
+    return cast(User, await db.one(_LOCK_USER, **values))
+
+
+async def supersede_requests(db: Db, email_key: str) -> None:
+    await db.one(_SUPERSEDE, key=email_key)
+
+
+async def insert_request(db: Db, **values: Any) -> LoginRequest:
+    return cast(LoginRequest, await db.one(_INSERT_REQUEST, **values))
+
+
+async def take_try(db: Db, *, email_key: str, tries: int) -> LoginRequest | None:
+    """The live request of an address with one more try counted; none when there is none, or no try is left."""
+    return await db.one(_TRY, key=email_key, tries=tries)
+
+
+async def consume_request(db: Db, request_id: UUID) -> bool:
+    return await db.one(_CONSUME, request_id=request_id) is not None
+
+
+async def find_request(db: Db, request_id: UUID) -> LoginRequest | None:
+    return await db.one(_FIND_REQUEST, id=request_id)
+
+
+async def insert_session(db: Db, **values: Any) -> Session:
+    return cast(Session, await db.one(_INSERT_SESSION, **values))
+
+
+async def insert_tokens(
+    db: Db, *, session_id: UUID, refresh_hash: bytes, access_hash: bytes, parent: bytes | None, ttl: int
+) -> int:
+    """Returns the moment of issue, by the database's clock."""
+    await db.one(_INSERT_REFRESH, hash=refresh_hash, session_id=session_id, parent=parent)
+    values = {"hash": access_hash, "session_id": session_id, "refresh_hash": refresh_hash, "ttl": ttl}
+    return cast(int, await db.one(_INSERT_ACCESS, **values))
+
+
+async def lock_refresh(db: Db, token_hash: bytes) -> ShownRefresh | None:
+    found = await db.one(_LOCK_REFRESH, hash=token_hash)
+    if found is None:
+        return None
+    rotation = cast(tuple[Any, ...], await db.one(_FIND_ROTATION, hash=token_hash))
+    elapsed = None if rotation[0] is None else float(rotation[0])
+    return ShownRefresh(*found, elapsed, *rotation[1:])
+
+
+async def rotate(db: Db, *, parent: bytes, key_id: str, nonce: bytes, session_id: UUID, idle: int) -> None:
+    await db.one(_ROTATE, parent=parent, new_key_id=key_id, new_nonce=nonce)
+    await db.one(_TOUCH_SESSION, session_id=session_id, idle=idle)
+
+
+async def find_issued_at(db: Db, refresh_hash: bytes) -> int | None:
+    """When the pair of a refresh token was issued."""
+    return await db.one(_FIND_ISSUED, hash=refresh_hash)
+
+
+async def end_session(db: Db, session_id: UUID, reason: str) -> UUID | None:
+    """Its user, or none when it had ended before."""
+    return await db.one(_END_SESSION, session_id=session_id, reason=reason)
+
+
+async def end_users_session(db: Db, *, session_id: UUID, user_id: UUID, reason: str) -> bool:
+    return await db.one(_END_USERS_SESSION, session_id=session_id, owner_id=user_id, reason=reason) is not None
+
+
+async def find_session_of(db: Db, kind: str, token_hash: bytes) -> UUID | None:
+    return await db.one(_SESSION_OF[kind], hash=token_hash)
+
+
+async def list_sessions(db: Db, user_id: UUID) -> list[Session]:
+    return await db.all(_LIST_SESSIONS, user_id=user_id)
+
+
+async def find_bearer(db: Db, token_hash: bytes) -> Bearer | None:
+    return await db.one(_FIND_BEARER, hash=token_hash)

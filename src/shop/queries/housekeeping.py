@@ -1,0 +1,60 @@
+"""Which statements throw away what has had its time."""
+
+from datetime import timedelta
+from typing import Any, cast
+
+from sqlalchemy import BigInteger, Table, and_, bindparam, delete, exists, func, select, tuple_
+
+from shop.db.pool import Session
+from shop.db.statements import Statement, seconds, statement
+from shop.models.access import access_tokens, login_requests, sessions
+from shop.models.journal import audit_events, idempotency_keys, outbox_mails, rate_counts
+from shop.models.orders import orders
+from shop.models.people import users
+
+_BROOM = 7_426_732
+_now = func.now()
+
+
+def _purge(table: Table, condition: Any) -> Statement[Any]:
+    """Deletes a batch of what the condition finds; rows that others hold are left for the next time."""
+    key = table.primary_key.columns.values()
+    found = select(*key).where(condition).limit(bindparam("most", type_=BigInteger)).with_for_update(skip_locked=True)
+    column = key[0] if len(key) == 1 else tuple_(*key)
+    return statement(delete(table).where(column.in_(found)).returning(key[0]), lambda record: record[0])
+
+
+PURGES: dict[str, Statement[Any]] = {
+    "login requests": _purge(login_requests, login_requests.c.expires_at < _now - timedelta(days=1)),
+    "access tokens": _purge(access_tokens, access_tokens.c.expires_at < _now - timedelta(days=1)),
+    # With all its tokens: rotated ones are kept to here, so that a copy is known for one to the end.
+    "sessions": _purge(sessions, sessions.c.absolute_expires_at < _now),
+    "unverified users": _purge(
+        users,
+        and_(
+            users.c.verified_at.is_(None),
+            users.c.created_at < _now - timedelta(days=7),
+            ~exists().where(orders.c.user_id == users.c.id),
+        ),
+    ),
+    "idle guest carts": _purge(
+        orders,
+        and_(
+            orders.c.completed_at.is_(None),
+            orders.c.user_id.is_(None),
+            orders.c.updated_at < _now - seconds("cart_idle"),
+        ),
+    ),
+    "idempotency keys": _purge(idempotency_keys, idempotency_keys.c.expires_at < _now),
+    "counts": _purge(
+        rate_counts, and_(rate_counts.c.seconds > 0, rate_counts.c.window_start < _now - timedelta(days=2))
+    ),
+    "mails": _purge(outbox_mails, outbox_mails.c.created_at < _now - timedelta(days=30)),
+    "audit events": _purge(audit_events, audit_events.c.at < _now - timedelta(days=365)),
+}
+_TAKE_BROOM = statement(select(func.pg_try_advisory_xact_lock(_BROOM)), lambda record: cast(bool, record[0]))
+
+
+async def take_broom(db: Session) -> bool:
+    """Whether this transaction may keep house: one at a time over all machines."""
+    return await db.one(_TAKE_BROOM) is True

@@ -1,0 +1,36 @@
+"""What becomes of a refresh token that is shown: the session goes on, repeats itself, or ends.
+
+token           shown                              then
+head            before the session's end           rotate: a child of it is the new head
+parent of head  within the grace after rotation    repeat: the identical pair again (two tabs, a lost answer)
+any older one   or the parent after the grace      reuse: somebody has a copy, the session ends
+anything else                                      refuse
+"""
+
+from typing import Literal
+
+import msgspec
+
+Outcome = Literal["rotate", "repeat", "reuse", "refuse"]
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What the database knows of a refresh token that was shown."""
+
+    is_live: bool
+    """Its session is neither revoked nor past its idle or absolute end, and its user is not disabled."""
+    is_users: bool
+    """The e-mail sent with it is its user's."""
+    seconds_since_rotation: float | None
+    """None for the head."""
+    child_is_head: bool
+
+
+def outcome(shown: Shown, grace: int) -> Outcome:
+    if not shown.is_live or not shown.is_users:
+        return "refuse"
+    if shown.seconds_since_rotation is None:
+        return "rotate"
+    if shown.child_is_head and shown.seconds_since_rotation <= grace:
+        return "repeat"
+    return "reuse"

@@ -1,0 +1,77 @@
+"""The mailbox of a shop without a mail server: a page for people, and the same as JSON."""
+
+import secrets
+from pathlib import Path
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from shop.actions.context import Context
+from shop.actions.letter import write_letter
+from shop.base.errors import NotFound
+from shop.queries import outbox
+from shop.web.endpoint import Handler
+from shop.web.reply import NO_STORE, Reply, json_reply
+from shop.web.request import Request
+
+MOST = 50
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined
+)
+
+
+class Received(msgspec.Struct, frozen=True):
+    """A mail as the mailbox shows it; rendered when it is read."""
+
+    to: str
+    subject: str
+    text: str
+    html: str
+    sent_at: str
+    code: str | None
+
+
+def listing(*, is_on: bool) -> Handler:
+    async def answer(request: Request, ctx: Context) -> Reply:
+        to = request.params.get("to")
+        return json_reply(await _received(ctx, to if isinstance(to, str) and to else None, is_on=is_on))
+
+    return answer
+
+
+def page(*, is_on: bool) -> Handler:
+    async def answer(_request: Request, ctx: Context) -> Reply:
+        mails = await _received(ctx, None, is_on=is_on)
+        nonce = secrets.token_urlsafe(16)
+        body = _templates.get_template("mailbox.html").render(mails=mails, nonce=nonce, shop=ctx.shared.shop.name)
+        headers = ((b"content-type", b"text/html; charset=utf-8"), NO_STORE)
+        return Reply(200, body.encode(), headers, _policy(nonce))
+
+    return answer
+
+
+def _policy(nonce: str) -> bytes:
+    """Nothing from elsewhere, and of ours only what carries the page's own word."""
+    parts = (
+        "default-src 'none'",
+        f"style-src 'nonce-{nonce}'",
+        f"script-src 'nonce-{nonce}'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+    return "; ".join(parts).encode()
+
+
+async def _received(ctx: Context, to: str | None, *, is_on: bool) -> list[Received]:
+    if not is_on:
+        raise NotFound("There is no such address.")
+    found = []
+    for queued in await outbox.list_newest(ctx.db, to=to, most=MOST):
+        letter = await write_letter(ctx.shared, ctx.db, queued)
+        if letter:
+            mail = letter.mail
+            sent_at = queued.created_at.isoformat(timespec="milliseconds")[:-6] + "Z"
+            found.append(Received(mail.recipient, mail.subject, mail.text, mail.html, sent_at, letter.code))
+    return found

@@ -1,0 +1,95 @@
+"""The account's endpoints: who I am, where I live, what I bought, where I am signed in."""
+
+from shop.actions import account, orders
+from shop.actions.context import Context
+from shop.base.loaded import Link, Loaded
+from shop.jsonapi.document import Drawing, document
+from shop.jsonapi.paging import read_page
+from shop.models.people import AccountUser, PlacedAddress
+from shop.storefront.drawing import page_reply, read_drawing, seen_from, short_page
+from shop.storefront.inputs import wrapped
+from shop.storefront.resources.people import ADDRESS, SESSION, USER
+from shop.storefront.resources.sales import NOTHING_YET, ORDER
+from shop.web.reply import NO_CONTENT, Reply, document_reply
+from shop.web.request import Request
+
+
+async def show(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, USER)
+    return document_reply(await _account(ctx, drawing))
+
+
+async def update(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, USER)
+    await account.update_account(ctx, wrapped(request, "user"))
+    return document_reply(await _account(ctx, drawing))
+
+
+async def list_addresses(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, ADDRESS)
+    found = await account.list_addresses(ctx)
+    return page_reply(request, ctx, ADDRESS, drawing, short_page(found, read_page(request.params)))
+
+
+async def show_address(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, ADDRESS)
+    return _address(await account.get_address(ctx, request.path_params["id"]), drawing)
+
+
+async def create_address(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, ADDRESS)
+    return _address(await account.add_address(ctx, wrapped(request, "address")), drawing)
+
+
+async def update_address(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, ADDRESS)
+    changed = await account.change_address(ctx, request.path_params["id"], wrapped(request, "address"))
+    return _address(changed, drawing)
+
+
+async def destroy_address(request: Request, ctx: Context) -> Reply:
+    await account.remove_address(ctx, request.path_params["id"])
+    return NO_CONTENT
+
+
+async def list_orders(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, ORDER, is_list=True)
+    page = read_page(request.params)
+    found, total = await orders.list_completed(ctx, page)
+    records = [Loaded(order, NOTHING_YET) for order in found]
+    return page_reply(request, ctx, ORDER, drawing, (records, total, page))
+
+
+async def show_order(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, ORDER)
+    order = await orders.get_completed(ctx, request.path_params["number"])
+    return document_reply(document(ORDER, Loaded(order, NOTHING_YET), drawing))
+
+
+async def list_sessions(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, SESSION)
+    found, current = await account.list_sessions(ctx)
+    page = short_page(found, read_page(request.params))
+    return page_reply(request, ctx, SESSION, seen_from(drawing, ctx, current), page)
+
+
+async def destroy_session(request: Request, ctx: Context) -> Reply:
+    await account.end_session(ctx, request.path_params["id"])
+    return NO_CONTENT
+
+
+async def _account(ctx: Context, drawing: Drawing) -> bytes:
+    user, addresses = await account.get_account(ctx)
+    return document(USER, Loaded(user, user_links(user, list(addresses.values()))), drawing)
+
+
+def user_links(user: AccountUser, addresses: list[PlacedAddress]) -> dict[str, Link]:
+    loaded = {address.id: Loaded(address) for address in addresses}
+    return {
+        "default_billing_address": loaded.get(user.bill_address_id) if user.bill_address_id else None,
+        "default_shipping_address": loaded.get(user.ship_address_id) if user.ship_address_id else None,
+    }
+
+
+def _address(address: PlacedAddress, drawing: Drawing) -> Reply:
+    return document_reply(document(ADDRESS, Loaded(address), drawing))

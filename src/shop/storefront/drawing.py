@@ -1,0 +1,44 @@
+"""How the storefront's documents are drawn: the client's wishes, the shop's locale, who looks."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from shop.actions.context import Context
+from shop.base.listing import Page
+from shop.base.loaded import Loaded
+from shop.jsonapi.document import Drawing, list_document
+from shop.jsonapi.paging import page_extras
+from shop.jsonapi.query import read_document_query
+from shop.jsonapi.resource import Resource, Scene
+from shop.storefront.resources.known import RESOURCES
+from shop.storefront.resources.viewer import Viewer
+from shop.web.reply import Reply, document_reply
+from shop.web.request import Request
+
+
+def read_drawing(request: Request, ctx: Context, resource: Resource, *, is_list: bool = False) -> Drawing:
+    """Read before the work: a wish that cannot be met must not leave anything behind."""
+    query = read_document_query(request.params, resource, RESOURCES)
+    viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list)
+    return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, viewer), query)
+
+
+def seen_from(drawing: Drawing, ctx: Context, session_id: UUID) -> Drawing:
+    viewer = Viewer(ctx.shared.keys, ctx.claim, session_id)
+    return Drawing(drawing.resources, Scene(drawing.scene.locale, viewer), drawing.query)
+
+
+def page_reply(
+    request: Request, ctx: Context, resource: Resource, drawing: Drawing, found: tuple[Sequence[Loaded], int, Page]
+) -> Reply:
+    """One page of a list: its records, how many there are in all, and which page it is."""
+    records, total, page = found
+    url = request.url(ctx.shared.settings.public_url)
+    extras = page_extras(page, total, len(records), url, request.params)
+    return document_reply(list_document(resource, records, drawing, extras))
+
+
+def short_page(rows: Sequence[Any], page: Page) -> tuple[Sequence[Loaded], int, Page]:
+    """A page of a list that is short by nature, and was read whole."""
+    return [Loaded(row) for row in rows[page.offset : page.offset + page.size]], len(rows), page

@@ -1,0 +1,64 @@
+"""What the storefront shows of shoppers: accounts, addresses, sessions."""
+
+from typing import Any
+
+from shop.jsonapi.resource import Scene, computed, one, resource
+from shop.models.access import Session
+from shop.models.people import AccountUser, PlacedAddress
+from shop.storefront.resources.viewer import Viewer
+
+
+def _is_current(session: Any, scene: Scene) -> bool:
+    viewer: Viewer = scene.props
+    return bool(session.id == viewer.session_id)
+
+
+USER = resource(
+    "user",
+    AccountUser,
+    attributes=[
+        "email",
+        "first_name",
+        "last_name",
+        "selected_locale",
+        # A number when there is none, as the family has it.
+        computed("store_credits", lambda _user, _scene: 0, int),
+        "completed_orders",
+        "public_metadata",
+    ],
+    relations=[one("default_billing_address", "address"), one("default_shipping_address", "address")],
+)
+
+ADDRESS = resource(
+    "address",
+    PlacedAddress,
+    attributes=[
+        "firstname",
+        "lastname",
+        "company",
+        "address1",
+        "address2",
+        "city",
+        "zipcode",
+        "phone",
+        "state_name",
+        "state_code",
+        "country_name",
+        "country_iso",
+        "country_iso3",
+        "label",
+    ],
+)
+
+SESSION = resource(
+    "session",
+    Session,
+    attributes=[
+        "created_at",
+        "refreshed_at",
+        "absolute_expires_at",
+        "source",
+        "user_agent",
+        computed("current", _is_current, bool),
+    ],
+)
