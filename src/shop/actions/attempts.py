@@ -98,10 +98,14 @@ async def _count_source(ctx: Context, name: str, allowed: Limits) -> None:
 async def _count(ctx: Context, limits: Sequence[Limit]) -> list[tuple[Limit, Count]]:
     if not limits:
         return []
-    async with ctx.db.transaction():
-        counts = await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in limits])
-        over = exceeded(limits, counts)
-        await _audit_first(ctx, over)
+    # Apart from the request's own work: a count is kept whatever becomes of that.
+    apart = ctx.shared.database.session()
+    counts = await journal.count(apart, [(limit.key, limit.seconds) for limit in limits])
+    ctx.db.count += apart.count
+    over = exceeded(limits, counts)
+    if over:
+        async with ctx.db.transaction():
+            await _audit_first(ctx, over)
     return over
 
 

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import msgspec
 
+from shop.actions import attempts
 from shop.actions.context import Context
 from shop.base.errors import InvalidToken, NotFound, Unauthenticated, Unavailable
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
@@ -97,6 +98,7 @@ async def _get_cart(ctx: Context, cart_id: UUID) -> Order:
 
 
 async def _new_cart(ctx: Context, currency: str | None, user_id: UUID | None) -> Order:
+    await attempts.count_cart(ctx)
     shop = ctx.shared.shop
     chosen = currency if currency in shop.currencies else shop.currencies[0]
     for digits in ORDER_NUMBER_DIGITS:

@@ -1,0 +1,127 @@
+"""What has had its time is thrown away while the shop serves; what has not, stays."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import asyncpg
+import pytest
+
+from shop.actions.context import Shared
+from shop.actions.housekeeping import BATCH, keep_house
+from shop.base.keys import parse_keys
+from shop.base.settings import read_settings
+from shop.db.pool import open_database
+from shop.models.setup import Shop
+from tests.service import KEYS
+
+CART = """insert into orders (id, number, currency, created_at, updated_at, completed_at, user_id)
+    values ($1, $2, 'USD', $3, $3, $4, $5)"""
+USER = "insert into users (id, email, email_key, verified_at, created_at, updated_at) values ($1, $2, $2, $3, $4, $4)"
+
+
+@pytest.fixture
+async def house(own_database: Callable[..., str]) -> AsyncIterator[tuple[Shared, Any]]:
+    """A shop's database that nobody else keeps, and a connection to it."""
+    url = own_database()
+    database = open_database(url, size=4)
+    db = await asyncpg.connect(url)
+    yield Shared(database, parse_keys(KEYS), Shop(currencies=["USD"]), read_settings({}), asyncio.Event()), db
+    await db.close()
+    await database.close()
+
+
+async def ago(db: Any, days: float) -> Any:
+    return await db.fetchval("select now() - interval '1 day' * $1", days)
+
+
+async def test_idle_guest_carts_go_and_all_others_stay(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    old, new, user = await ago(db, 31), await ago(db, 29), uuid.uuid4()
+    await db.execute(USER, user, "a@example.com", new, new)
+    rows = {
+        "idle": (old, None, None),
+        "fresh": (new, None, None),
+        "bought": (old, old, None),
+        "owned": (old, None, user),
+    }
+    for name, row in rows.items():
+        await db.execute(CART, uuid.uuid4(), name, *row)
+
+    removed = await keep_house(shared)
+
+    assert removed == {"idle guest carts": 1}
+    assert {row[0] for row in await db.fetch("select number from orders")} == {"fresh", "bought", "owned"}
+
+
+async def test_unverified_users_go_after_a_week(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    for name, verified, days in (("stale", None, 8), ("young", None, 6), ("real", 8, 8)):
+        await db.execute(USER, uuid.uuid4(), name, verified and await ago(db, verified), await ago(db, days))
+
+    await keep_house(shared)
+
+    assert {row[0] for row in await db.fetch("select email from users")} == {"young", "real"}
+
+
+async def test_a_session_goes_with_all_its_tokens_at_its_absolute_end_and_not_before(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    user = uuid.uuid4()
+    await db.execute(USER, user, "a@example.com", await ago(db, 1), await ago(db, 100))
+    session = "insert into sessions values ($1, $2, '', null, $3, $3, $3, $4, $5, null)"
+    token = "insert into refresh_tokens values ($1, $2, null, $3, $3, null, null)"
+    for name, ends in ((b"over", 0.1), (b"revoked", -10), (b"live", -10)):
+        mark = uuid.uuid4()
+        await db.execute(session, mark, user, await ago(db, 90), await ago(db, ends), await ago(db, 50))
+        await db.execute(token, name, mark, await ago(db, 90))
+
+    await keep_house(shared)
+
+    # A rotated token of a revoked session is still known, so that its reuse is still seen.
+    assert {row[0] for row in await db.fetch("select hash from refresh_tokens")} == {b"revoked", b"live"}
+
+
+async def test_audit_events_go_after_a_year_and_not_before(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    event = "insert into audit_events (id, at, actor_kind, action, outcome) values ($1, $2, 'guest', $3, 'done')"
+    await db.execute(event, uuid.uuid4(), await ago(db, 366), "old")
+    await db.execute(event, uuid.uuid4(), await ago(db, 364), "kept")
+
+    await keep_house(shared)
+
+    assert [row[0] for row in await db.fetch("select action from audit_events")] == ["kept"]
+
+
+async def test_more_than_a_batch_goes_in_several(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    fill = """insert into rate_counts
+        select decode(md5(n::text), 'hex'), 60, now() - interval '3 days', 1 from generate_series(1, $1) n"""
+    await db.execute(fill, BATCH * 2 + 5)
+
+    removed = await keep_house(shared)
+
+    assert removed == {"counts": BATCH * 2 + 5}
+
+
+async def test_only_one_keeps_house_at_a_time(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    await db.execute(CART, uuid.uuid4(), "idle", await ago(db, 31), None, None)
+    async with db.transaction():
+        await db.execute("select pg_advisory_xact_lock(7426732)")
+
+        assert await keep_house(shared) == {}
+
+    assert await keep_house(shared) == {"idle guest carts": 1}
+
+
+async def test_what_others_hold_is_left_for_the_next_time(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    for name in ("held", "free"):
+        await db.execute(CART, uuid.uuid4(), name, await ago(db, 31), None, None)
+    async with db.transaction():
+        await db.execute("select 1 from orders where number = 'held' for update")
+        removed = await keep_house(shared)
+
+    assert removed == {"idle guest carts": 1}
+    assert [row[0] for row in await db.fetch("select number from orders")] == ["held"]

@@ -1,0 +1,117 @@
+"""A real mail server for tests: plain, STARTTLS or TLS, with or without a login, and able to be away or unwilling."""
+
+import datetime
+import ipaddress
+import socket
+import ssl
+import threading
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from pathlib import Path
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+
+class Received:
+    """Mails as the server got them; what arrives can be awaited."""
+
+    def __init__(self) -> None:
+        self.mails: list[EmailMessage] = []
+        self.peers: list[bool] = []
+        self.answer = "250 OK"
+        self._changed = threading.Condition()
+
+    async def handle_DATA(self, server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
+        if self.answer.startswith("250"):
+            with self._changed:
+                self.mails.append(message_from_bytes(envelope.content, policy=default))
+                self.peers.append(server.transport.get_extra_info("sslcontext") is not None)
+                self._changed.notify_all()
+        return self.answer
+
+    def wait(self, count: int, seconds: float = 15) -> list[EmailMessage]:
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.mails) >= count, seconds), (
+                f"only {len(self.mails)} mails came"
+            )
+            return list(self.mails)
+
+
+class MailServer:
+    """Listens on a loopback port from `start` to `stop`; the port stays its own in between."""
+
+    def __init__(
+        self, *, tls: str = "none", directory: Path | None = None, login: tuple[str, str] | None = None
+    ) -> None:
+        self.received = Received()
+        self._login = login
+        self._tls = tls
+        self._context = server_context(directory) if directory else None
+        self.port = 0
+        self._controller: Controller | None = None
+
+    def start(self) -> "MailServer":
+        options: dict[str, Any] = {"hostname": "127.0.0.1", "port": self.port or free_port()}
+        if self._tls == "tls":
+            options["ssl_context"] = self._context
+        if self._tls == "starttls":
+            options |= {"tls_context": self._context, "require_starttls": True}
+        if self._login:
+            options |= {
+                "authenticator": self._check,
+                "auth_required": True,
+                "auth_require_tls": self._tls == "starttls",
+            }
+        self._controller = Controller(self.received, **options)
+        self._controller.start()
+        self.port = self._controller.port
+        return self
+
+    def stop(self) -> None:
+        if self._controller:
+            self._controller.stop()
+            self._controller = None
+
+    def _check(self, _server: SMTP, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+        sent = (data.login.decode(), data.password.decode()) if isinstance(data, LoginPassword) else None
+        return AuthResult(success=sent == self._login)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def server_context(directory: Path) -> ssl.SSLContext:
+    """A certificate for 127.0.0.1 that signs itself; `certificate.pem` is what a client must trust."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (directory / "certificate.pem").write_bytes(certificate.public_bytes(pem))
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (directory / "key.pem").write_bytes(private)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(directory / "certificate.pem", directory / "key.pem")
+    return context
