@@ -16,6 +16,7 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.server import Server
 from starlette.types import Receive, Scope, Send
 
+from bench.floor_signin import FloorSignIn
 from shop.base.ids import new_id
 from shop.base.money import money_text, wire_decimal
 from shop.storefront.resources.sales import CART
@@ -31,6 +32,11 @@ AMOUNTS = (
     "pre_tax_total",
     "total",
 )
+
+
+async def know_json(connection: Any) -> None:
+    codec = {"encoder": lambda value: encode(value).decode(), "decoder": msgspec.json.decode}
+    await connection.set_type_codec("jsonb", schema="pg_catalog", **codec)
 
 
 async def keep_state(_connection: Any) -> None:
@@ -57,12 +63,18 @@ class Floor:
     def __init__(self, url: str | None) -> None:
         self.url = url
         self.pool: Any = None
+        self.signin: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.live(receive, send)
         elif self.pool is None:
             await answer(send, 200, b"{}")
+        elif scope["path"].endswith("/auth"):
+            await answer(send, 200, await self.signin.exchange((await receive())["body"]))
+        elif scope["path"].endswith("/account"):
+            bearer = next(value for name, value in scope["headers"] if name == b"authorization")
+            await answer(send, 200, await self.signin.account(bearer[7:].decode()))
         elif scope["method"] == "POST":
             await answer(send, 201, await self.create())
         else:
@@ -72,7 +84,8 @@ class Floor:
     async def live(self, receive: Receive, send: Send) -> None:
         await receive()
         if self.url:
-            self.pool = await asyncpg.create_pool(self.url, min_size=0, max_size=8, reset=keep_state)
+            self.pool = await asyncpg.create_pool(self.url, min_size=0, max_size=8, reset=keep_state, init=know_json)
+            self.signin = FloorSignIn(self.pool)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await send({"type": "lifespan.shutdown.complete"})

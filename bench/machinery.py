@@ -150,6 +150,30 @@ end
     return script
 
 
+def body_script(directory: Path, name: str, bodies: list[str]) -> Path:
+    """Each request posts another body, each body once."""
+    listing = directory / f"{name}.txt"
+    listing.write_text("\n".join(bodies))
+    script = directory / f"{name}.lua"
+    script.write_text(f"""
+local bodies, at = {{}}, 0
+for line in io.lines("{listing}") do bodies[#bodies + 1] = line end
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+request = function()
+  at = at + 1
+  return wrk.format(nil, nil, nil, bodies[at])
+end
+""")
+    return script
+
+
+def bearer_script(directory: Path, name: str, tokens: list[str]) -> Path:
+    script = read_script(directory, name, tokens)
+    script.write_text(script.read_text().replace('"X-Shop-Order-Token"] = ', '"Authorization"] = "Bearer " .. '))
+    return script
+
+
 def run_sql(url: str, *statements: str) -> Any:
     """The rows of the last statement."""
 

@@ -13,7 +13,20 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.machinery import Sample, Server, create_script, fill, load, load_generator, median, read_script, run_sql
+from bench.machinery import (
+    Sample,
+    Server,
+    bearer_script,
+    body_script,
+    create_script,
+    fill,
+    load,
+    load_generator,
+    median,
+    read_script,
+    run_sql,
+)
+from bench.signin import make_bearers, make_requests
 from shop.base.keys import parse_keys
 from shop.base.tokens import order_token
 from shop.db.embedded import Embedded, database_url
@@ -103,24 +116,55 @@ def main_table(bench: Bench, url: str) -> None:
     memory = shop.worker.memory_info().rss / 1e6
     for server in (floor, plain, crowded, shop):
         server.stop()
-    bench.say(
-        "", "| | requests/s | of the floor | at least | p50 ms | p99 ms | CPU µs |", "|---|--:|--:|--:|--:|--:|--:|"
-    )
-    for name, sample in found.items():
-        base = found.get(f"floor {name.split()[1].strip(',')}")
-        ratio = f"{sample.per_second / base.per_second:.2f}" if base else ""
-        wanted = (
-            {"create": "0.80", "read": "0.65"}.get(name.split()[1].strip(","), "") if name.startswith("shop") else ""
-        )
-        bench.say(
-            f"| {name} | {sample.per_second:,.0f} | {ratio} | {wanted} | {sample.p50:.2f} | {sample.p99:.2f} | {sample.cpu:.0f} |"
-        )
+    ratio_table(bench, found, {"create": "0.80", "read": "0.65"})
     for verb in ("create", "read"):
         bench.say(
             "",
             f"p99 of {verb} is {found[f'shop {verb}'].p99 / found[f'floor {verb}'].p99:.2f} times the floor's (at most 2).",
         )
     bench.say("", f"Resident memory of the worker after this load: {memory:.0f} MB (at most 120).")
+
+
+def sign_in_table(bench: Bench, url: str) -> None:
+    """Exchange and account beside a floor with the same statements."""
+    keys = parse_keys(KEYS)
+    floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor.log").wait("/ready")
+    shop = bench.shop(url, "signin")
+    bearers = bearer_script(bench.directory, "bearers", make_bearers(url, SAMPLE))
+    # A code can be traded once, so there must be more of them than a round can trade.
+    enough = {"floor": 4_000 * bench.seconds, "shop": 3_000 * bench.seconds}
+    bodies = {
+        name: [
+            body_script(bench.directory, f"{name}{turn}", make_requests(url, keys, f"{name}{turn}-", count))
+            for turn in range(bench.rounds)
+        ]
+        for name, count in enough.items()
+    }
+    auth, me = "/api/v2/storefront/auth", "/api/v2/storefront/account"
+    found = bench.interleaved(
+        {
+            "floor exchange": lambda: load(bench.wrk, floor, bench.seconds, bodies["floor"].pop(), auth),
+            "shop exchange": lambda: load(bench.wrk, shop, bench.seconds, bodies["shop"].pop(), auth),
+            "floor account": lambda: load(bench.wrk, floor, bench.seconds, bearers, me),
+            "shop account": lambda: load(bench.wrk, shop, bench.seconds, bearers, me),
+        }
+    )
+    for server in (floor, shop):
+        server.stop()
+    ratio_table(bench, found, {"exchange": "0.50", "account": "0.60"})
+
+
+def ratio_table(bench: Bench, found: dict[str, Sample], wanted: dict[str, str]) -> None:
+    bench.say(
+        "", "| | requests/s | of the floor | at least | p50 ms | p99 ms | CPU µs |", "|---|--:|--:|--:|--:|--:|--:|"
+    )
+    for name, sample in found.items():
+        verb = name.split()[1].strip(",")
+        base = found.get(f"floor {verb}")
+        ratio = f"{sample.per_second / base.per_second:.2f}" if base else ""
+        least = wanted.get(verb, "") if name.startswith("shop") else ""
+        figures = f"{sample.p50:.2f} | {sample.p99:.2f} | {sample.cpu:.0f}"
+        bench.say(f"| {name} | {sample.per_second:,.0f} | {ratio} | {least} | {figures} |")
 
 
 def database_alone(bench: Bench, server: Embedded, url: str) -> None:
@@ -235,6 +279,7 @@ def main() -> None:
         try:
             url = make_url("shop_bench")
             main_table(bench, url)
+            sign_in_table(bench, make_url("shop_signin"))
             database_alone(bench, server, url)
             growth(bench, make_url)
         finally:
