@@ -25,16 +25,22 @@ def test_the_readmes_curl_chain_works_as_pasted(service: Service) -> None:
 
     assert out.returncode == 0, out.stderr
     documents, rest = [], out.stdout
-    while rest.startswith("{"):
+    while rest:
         document, end = json.JSONDecoder().raw_decode(rest)
         documents.append(document)
-        rest = rest[end:]
-    whole, part, euro, again = [document["data"] for document in documents]
-    assert whole["attributes"]["state"] == "cart"
-    assert part["attributes"] == {"number": whole["attributes"]["number"], "state": "cart", "display_total": "$0.00"}
-    assert euro["attributes"]["currency"] == "EUR"
+        rest = rest[end:].lstrip()
+    whole, part, euro, again, gone, notice, me, mine, sessions, signed_out = documents
+    assert whole["data"]["attributes"]["state"] == "cart"
+    shown = {"number": whole["data"]["attributes"]["number"], "state": "cart", "display_total": "$0.00"}
+    assert part["data"]["attributes"] == shown
+    assert euro["data"]["attributes"]["currency"] == "EUR"
     assert again == euro
-    assert rest == "204\n"
+    assert gone == 204
+    assert list(notice) == ["message"]
+    assert me["data"]["attributes"]["first_name"] == "Ada"
+    assert mine["data"]["relationships"]["user"]["data"]["id"] == me["data"]["id"]
+    assert [session["attributes"]["current"] for session in sessions["data"]] == [True]
+    assert signed_out == {}
 
 
 def test_the_banners_curl_chain_works_as_pasted(service: Service) -> None:
