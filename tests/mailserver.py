@@ -1,5 +1,6 @@
 """A real mail server for tests: plain, STARTTLS or TLS, with or without a login, and able to be away or unwilling."""
 
+import asyncio
 import datetime
 import ipaddress
 import socket
@@ -26,6 +27,7 @@ class Received:
         self.mails: list[EmailMessage] = []
         self.peers: list[bool] = []
         self.answer = "250 OK"
+        self.hold: threading.Event | None = None
         self._changed = threading.Condition()
 
     async def handle_DATA(self, server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
@@ -34,6 +36,8 @@ class Received:
                 self.mails.append(message_from_bytes(envelope.content, policy=default))
                 self.peers.append(server.transport.get_extra_info("sslcontext") is not None)
                 self._changed.notify_all()
+        if self.hold:
+            await asyncio.get_running_loop().run_in_executor(None, self.hold.wait, 30)
         return self.answer
 
     def wait(self, count: int, seconds: float = 15) -> list[EmailMessage]:

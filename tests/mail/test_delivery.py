@@ -1,7 +1,10 @@
 """Mails leave over real SMTP, after the work that wanted them, at least once and never lost while they are of use."""
 
+import os
 import re
+import signal
 import subprocess
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +14,7 @@ import asyncpg
 import httpx
 import pytest
 
+from tests.cluster import make_run_dir, remove_run_dir
 from tests.mailserver import MailServer
 from tests.service import KEYS, SHOP, Service, clean_environ
 
@@ -186,21 +190,33 @@ async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(sta
     await db.close()
 
 
-async def test_a_worker_that_died_after_sending_repeats_the_same_mail_and_code(start: Callable[..., Posted]) -> None:
-    """What a kill between sending and marking leaves behind is a leased row whose lease runs out."""
-    shop, email = start(MailServer()), someone()
+async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_same_code(
+    start: Callable[..., Posted], tmp_path: Path
+) -> None:
+    """The mail server has the mail but has not said so when the service is killed; the next one finds a leased row."""
+    server, email = MailServer(), someone()
+    server.received.hold = threading.Event()
+    shop = start(server)
     ask(shop.url, email)
-    (first,) = shop.server.received.wait(1)
+    (first,) = server.received.wait(1)
+    for pid in (shop.service.process.pid, *shop.service.worker_pids()):
+        os.kill(pid, signal.SIGKILL)
+    server.received.hold.set()
+
     db = await asyncpg.connect(shop.database_url)
-    left = "update outbox_mails set sent_at = null, locked_until = now() where sent_at is not null"
-    while await db.execute(left) == "UPDATE 0":
-        pass
-
-    second = shop.server.received.wait(2)[1]
-
-    assert second["Message-ID"] == first["Message-ID"]
-    assert code_in(second) == code_in(first)
-    await db.close()
+    await db.execute("update outbox_mails set locked_until = now()")
+    environ = {"SHOP_DATA_DIR": str(tmp_path), "SHOP_DATABASE_URL": shop.database_url, "SHOP_SECRET_KEYS": KEYS}
+    environ |= {"SHOP_SMTP_URL": f"smtp://127.0.0.1:{server.port}", "SHOP_MAIL_FROM": "Shop <shop@example.org>"}
+    second = Service(**environ, SHOP_DRAIN_SECONDS="0")
+    try:
+        mails = server.received.wait(2)
+        assert trade(second.url, email, code_in(mails[1])).status_code == 200
+    finally:
+        second.stop()
+        await db.close()
+    assert len(server.received.mails) == 2
+    assert mails[1]["Message-ID"] == first["Message-ID"]
+    assert code_in(mails[1]) == code_in(first)
 
 
 def test_no_mail_leaves_for_a_request_that_was_refused(start: Callable[..., Posted]) -> None:
@@ -281,3 +297,29 @@ async def test_with_a_mail_server_no_secret_is_in_any_log_or_in_the_database(sta
     for secret in secrets:
         assert not re.search(rf"\b{secret}\b", log)
         assert not re.search(rf"\b{secret}\b", dump)
+
+
+def test_no_token_is_on_disk_outside_the_key_file() -> None:
+    """With the embedded database: its files, its log of changes, and whatever else the data directory holds."""
+    directory, server = make_run_dir(), MailServer().start()
+    service = Service(
+        SHOP_DATA_DIR=str(directory), SHOP_SMTP_URL=f"smtp://127.0.0.1:{server.port}", SHOP_DRAIN_SECONDS="0"
+    )
+    try:
+        email = someone()
+        ask(service.url, email)
+        pair = trade(service.url, email, code_in(server.received.wait(1)[0])).json()
+        cart = httpx.post(service.url + "/api/v2/storefront/cart").json()["data"]["attributes"]["token"]
+        assert service.stop() == 0
+        files = [path for path in directory.rglob("*") if path.is_file()]
+        contents = b"".join(path.read_bytes() for path in files)
+    finally:
+        service.kill()
+        server.stop()
+        remove_run_dir(directory)
+
+    assert any("pg_wal" in str(path) for path in files)
+    assert email.encode() in contents
+    for secret in (pair["access_token"], pair["refresh_token"], cart):
+        # The digest alone, without prefix and checksum: that is the secret.
+        assert secret[6:-6].encode() not in contents

@@ -12,8 +12,9 @@ from shop.queries import outbox
 
 BATCH = 10
 LEASE_SECONDS = 60
-# Seconds to the next try, by the number of tries made.
-LADDER = (1, 5, 25, 125)
+# Seconds to the next try, by the number of tries made; the last one is repeated while the mail is of use, and is short
+# enough for a mail to leave within a minute of the server's return.
+LADDER = (1, 5, 25, 50)
 _log = structlog.get_logger("shop.mail")
 
 
@@ -53,7 +54,6 @@ async def _deliver_one(shared: Shared, postman: Postman, queued: OutboxMail) -> 
 
 
 async def _again(shared: Shared, queued: OutboxMail, reason: str) -> None:
-    # While its code is alive a mail is worth trying; the last rung is repeated until then.
     pause = LADDER[min(queued.attempts, len(LADDER)) - 1]
     await outbox.retry_later(shared.database.session(), queued.id, pause=pause, error=reason)
     _log.warning("mail delayed", mail=str(queued.id), attempts=queued.attempts, reason=reason)

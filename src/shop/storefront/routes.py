@@ -1,7 +1,7 @@
 """The storefront's table: method, address, handler, who may call, what is shown."""
 
 from shop.storefront import account, cart, login
-from shop.web.endpoint import Route
+from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON
 
 _BASE = "/api/v2/storefront"
@@ -12,6 +12,15 @@ _SMALL = 64 * 1024
 _READ = (400, 401)
 _WRITE = (400, 401, 409, 413, 415, 422, 429)
 _GONE = (400, 401, 404, 413, 415)
+
+
+def _patch(path: str, handler: Handler, summary: str, shows: str, errors: tuple[int, ...]) -> tuple[Route, Route]:
+    """A plain update answers PUT as well, for clients of the family that send it."""
+    return (
+        Route("PATCH", path, handler, "user", summary, shows, 200, errors),
+        Route("PUT", path, handler, "user", summary, shows, 200, errors),
+    )
+
 
 ROUTES = (
     Route(
@@ -45,20 +54,11 @@ ROUTES = (
     Route("DELETE", _CART, cart.destroy, "order token or user", "Abandon the cart", None, 204, _GONE),
     Route("PATCH", f"{_CART}/associate", cart.associate, "user", "Join a guest's cart", "cart", 200, (*_WRITE, 404)),
     Route("GET", _ME, account.show, "user", "Who am I", "user", 200, _READ),
-    Route("PATCH", _ME, account.update, "user", "Change names and defaults", "user", 200, _WRITE),
+    *_patch(_ME, account.update, "Change names and defaults", "user", _WRITE),
     Route("GET", f"{_ME}/addresses", account.list_addresses, "user", "My addresses", "address[]", 200, _READ),
     Route("POST", f"{_ME}/addresses", account.create_address, "user", "Add an address", "address", 200, _WRITE),
     Route("GET", f"{_ME}/addresses/{{id}}", account.show_address, "user", "One address", "address", 200, (*_READ, 404)),
-    Route(
-        "PATCH",
-        f"{_ME}/addresses/{{id}}",
-        account.update_address,
-        "user",
-        "Change an address",
-        "address",
-        200,
-        (*_WRITE, 404),
-    ),
+    *_patch(f"{_ME}/addresses/{{id}}", account.update_address, "Change an address", "address", (*_WRITE, 404)),
     Route("DELETE", f"{_ME}/addresses/{{id}}", account.destroy_address, "user", "Remove an address", None, 204, _GONE),
     Route("GET", f"{_ME}/orders", account.list_orders, "user", "My completed orders", "order[]", 200, _READ),
     Route("GET", f"{_ME}/orders/{{number}}", account.show_order, "user", "One order", "order", 200, (*_READ, 404)),
