@@ -9,7 +9,7 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated
 from shop.base.ids import new_id
 from shop.models.access import Session
-from shop.models.people import AccountUser, PlacedAddress, User
+from shop.models.people import AccountUser, Country, PlacedAddress, State, User
 from shop.queries import access, people
 from shop.rules.addresses import address_errors
 
@@ -38,19 +38,31 @@ async def get_user(ctx: Context, user_id: UUID) -> tuple[AccountUser, list[Place
 
 async def update_account(ctx: Context, wishes: Mapping[str, Any]) -> None:
     """Changes what is given and nothing else."""
-    user = (await ctx.signed_in()).user
-    errors = _user_errors(wishes)
-    wanted = {name: wishes[name] for name in (*_USER_TEXTS, "public_metadata") if name in wishes}
-    for name in _DEFAULTS:
-        if name in wishes:
-            address_id = as_uuid(wishes[name])
-            if wishes[name] is not None and not (address_id and await people.find_address(ctx.db, user.id, address_id)):
-                errors[name] = ["is not an address of yours"]
-            wanted[name] = address_id
-    if errors:
-        raise Invalid(errors)
-    present = {name: getattr(user, name) for name in (*_USER_TEXTS, "public_metadata", *_DEFAULTS)}
-    await people.update_user(ctx.db, user.id, **{**present, **wanted})
+    user_id = (await ctx.signed_in()).user.id
+    async with ctx.transaction() as once:
+        if once.done:
+            return
+        user = await people.lock_user(ctx.db, user_id)
+        errors = _user_errors(wishes)
+        wanted = {name: wishes[name] for name in (*_USER_TEXTS, "public_metadata") if name in wishes}
+        for name in _DEFAULTS:
+            if name in wishes:
+                address_id = as_uuid(wishes[name])
+                if wishes[name] is not None and not await _is_theirs(ctx, user_id, address_id):
+                    errors[name] = ["is not an address of yours"]
+                wanted[name] = address_id
+        if errors:
+            raise Invalid(errors)
+        await people.update_user(ctx.db, user_id, **{**_present(user), **wanted})
+        once.made(user_id)
+
+
+async def _is_theirs(ctx: Context, user_id: UUID, address_id: UUID | None) -> bool:
+    return address_id is not None and await people.find_address(ctx.db, user_id, address_id) is not None
+
+
+def _present(user: User) -> dict[str, Any]:
+    return {name: getattr(user, name) for name in (*_USER_TEXTS, "public_metadata", *_DEFAULTS)}
 
 
 async def list_addresses(ctx: Context) -> list[PlacedAddress]:
@@ -67,33 +79,34 @@ async def get_address(ctx: Context, address_id: str) -> PlacedAddress:
 
 async def add_address(ctx: Context, wishes: Mapping[str, Any]) -> PlacedAddress:
     """The first address of a user becomes both defaults."""
-    user = (await ctx.signed_in()).user
-    fields = await _fields(ctx, wishes, None)
-    address_id = new_id()
+    user_id = (await ctx.signed_in()).user.id
     async with ctx.transaction() as once:
         if once.done:
             return await get_address(ctx, str(once.done))
-        await people.insert_address(ctx.db, address_id, user.id, fields)
+        fields = await _fields(ctx, wishes, None)
+        user, address_id = await people.lock_user(ctx.db, user_id), new_id()
+        await people.insert_address(ctx.db, address_id, user_id, fields)
         if user.bill_address_id is None and user.ship_address_id is None:
-            present = {name: getattr(user, name) for name in (*_USER_TEXTS, "public_metadata")}
-            await people.update_user(ctx.db, user.id, **present, bill_address_id=address_id, ship_address_id=address_id)
+            both = {"bill_address_id": address_id, "ship_address_id": address_id}
+            await people.update_user(ctx.db, user_id, **{**_present(user), **both})
         once.made(address_id)
         return await get_address(ctx, str(address_id))
 
 
 async def change_address(ctx: Context, address_id: str, wishes: Mapping[str, Any]) -> PlacedAddress:
     """One that a completed order uses stays as it was, hidden; the change is a new address."""
-    user = (await ctx.signed_in()).user
-    present = await get_address(ctx, address_id)
-    fields = await _fields(ctx, wishes, present)
+    user_id = (await ctx.signed_in()).user.id
     async with ctx.transaction() as once:
         if once.done:
             return await get_address(ctx, str(once.done))
+        await people.lock_user(ctx.db, user_id)
+        present = await get_address(ctx, address_id)
+        fields = await _fields(ctx, wishes, present)
         changed_id = present.id
         if await people.is_used(ctx.db, present.id):
             changed_id = new_id()
-            await people.insert_address(ctx.db, changed_id, user.id, fields)
-            await people.replace_default(ctx.db, user.id, old_id=present.id, new_id=changed_id)
+            await people.insert_address(ctx.db, changed_id, user_id, fields)
+            await people.replace_default(ctx.db, user_id, old_id=present.id, new_id=changed_id)
             await people.hide_address(ctx.db, present.id)
         else:
             await people.update_address(ctx.db, present.id, fields)
@@ -165,17 +178,26 @@ async def _fields(ctx: Context, wishes: Mapping[str, Any], present: PlacedAddres
     country = await people.find_country(ctx.db, code=str(country_wish).upper(), country_id=as_uuid(country_wish))
     if country is None:
         raise Invalid({"country_iso": ["must be the code of a country, like US or USA"]})
-    state_wish = wishes.get("state_id") or wishes.get("state_name") or wishes.get("state_code")
-    if state_wish is None and present and present.country_id == country.id:
-        state_wish = present.state_name
-    if not isinstance(state_wish, str | None):
-        raise Invalid({"state_name": ["must be text"]})
-    state = None
-    if state_wish:
-        state_id = as_uuid(state_wish)
-        state = await people.find_state(ctx.db, country_id=country.id, text=state_wish, state_id=state_id)
-    named = state.name if state else state_wish
-    errors = address_errors({**fields, "country_iso": country.iso, "state_name": named})
+    state, typed = await _state(ctx, wishes, country, present)
+    candidates = [typed, state.name, state.abbr] if state else [typed]
+    errors = address_errors({**fields, "country_iso": country.iso}, candidates)
     if errors:
         raise Invalid(errors)
-    return {**fields, "country_id": country.id, "state_id": state and state.id, "state_name": None if state else named}
+    return {**fields, "country_id": country.id, "state_id": state and state.id, "state_name": None if state else typed}
+
+
+async def _state(
+    ctx: Context, wishes: Mapping[str, Any], country: Country, present: PlacedAddress | None
+) -> tuple[State | None, str | None]:
+    """The state that is wished for, by id, abbreviation or name; and the text of one we do not list."""
+    wish = next((wishes[name] for name in ("state_id", "state_name", "state_code") if wishes.get(name)), None)
+    if wish is None and present and present.country_id == country.id and "state_name" not in wishes:
+        wish = present.state_name
+    if not isinstance(wish, str | None):
+        raise Invalid({"state_name": ["must be text"]})
+    if not wish:
+        return None, None
+    state = await people.find_state(ctx.db, country_id=country.id, text=wish, state_id=as_uuid(wish))
+    if state is None and wishes.get("state_id"):
+        raise Invalid({"state_id": ["is not a state of this country"]})
+    return state, wish

@@ -24,11 +24,10 @@ async def count_mail(ctx: Context, email: Email) -> bool:
     """
     settings = ctx.shared.settings
     await _count_source(ctx, "mails by source", settings.limit_mails_per_source)
-    limits = [
-        *_limits("mails by address", email.budget_key, settings.limit_mails_per_address),
-        *_limits("mails", "", settings.limit_mails),
-    ]
-    return not await _count(ctx, limits)
+    if await _count(ctx, _limits("mails by address", email.budget_key, settings.limit_mails_per_address)):
+        return False
+    # Only what would be sent counts against the shop: one flooded address must not spend everybody's mails.
+    return not await _count(ctx, _limits("mails", "", settings.limit_mails))
 
 
 async def count_cart(ctx: Context) -> None:
@@ -45,8 +44,12 @@ async def refuse_flood(ctx: Context) -> None:
 
 
 async def take_try(ctx: Context, email: Email) -> LoginRequest | None:
-    """The address's live request, one more try counted and kept."""
-    return await access.take_try(ctx.db, email_key=email.key, tries=ctx.shared.settings.limit_tries_per_code or 2**31)
+    """The address's live request, one more try counted and kept; where there is none, as much is written elsewhere."""
+    tries = ctx.shared.settings.limit_tries_per_code or 2**31
+    request = await access.take_try(ctx.db, email_key=email.key, tries=tries)
+    if request is None:
+        await _count(ctx, [Limit("decoy", _key("decoy try", email.key), 2**31, 1)])
+    return request
 
 
 async def note_wrong_code(ctx: Context, email: Email, *, was_live: bool) -> None:

@@ -9,7 +9,7 @@ from shop.actions.context import Context
 from shop.base.errors import InvalidToken, NotFound, Unauthenticated, Unavailable
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
 from shop.models.orders import Order
-from shop.queries import orders
+from shop.queries import orders, people
 from shop.rules.merging import Merge, Strategy, merge_carts
 
 
@@ -57,7 +57,10 @@ async def join_carts(ctx: Context, guest_cart_id: UUID | None, strategy: Strateg
     user = (await ctx.signed_in()).user
     if guest_cart_id is None:
         raise NotFound()
-    async with ctx.db.transaction():
+    async with ctx.transaction() as once:
+        if once.done:
+            return Joined(await _get_cart(ctx, once.done), merge_carts(strategy, [], None, {}), None)
+        await people.lock_user(ctx.db, user.id)
         guest = await orders.lock_open_cart(ctx.db, guest_cart_id)
         if guest is None or guest.user_id not in {None, user.id}:
             raise NotFound()
@@ -68,6 +71,7 @@ async def join_carts(ctx: Context, guest_cart_id: UUID | None, strategy: Strateg
             if closed:
                 await orders.delete_open_cart(ctx.db, closed.id)
             survivor = await orders.give_cart_to(ctx.db, survivor.id, user.id) or survivor
+        once.made(survivor.id)
     return Joined(survivor, merge, closed)
 
 

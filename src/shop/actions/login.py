@@ -173,7 +173,7 @@ async def _shown(ctx: Context, email: Email, token: str) -> tuple[str, TokenPair
     if decided == "reuse":
         await access.end_session(ctx.db, shown.session_id, "a rotated refresh token was used again")
         await audit(ctx, "reuse", "ended", actor_id=shown.user_id, detail={"session_id": str(shown.session_id)})
-    return decided, None
+    return decided if facts.is_users else "e-mail", None
 
 
 async def _rotate(ctx: Context, shown: access.ShownRefresh, token: str) -> TokenPair:

@@ -2,15 +2,18 @@
 
 from shop.actions.context import Context
 from shop.base.errors import NotFound
-from shop.base.listing import Page
+from shop.base.listing import Page, Sort
 from shop.models.orders import Order
 from shop.queries import orders
 
+SORTS = orders.SORTS
+NEWEST = Sort("completed_at", is_descending=True)
 
-async def list_completed(ctx: Context, page: Page) -> tuple[list[Order], int]:
+
+async def list_completed(ctx: Context, page: Page, sort: Sort | None) -> tuple[list[Order], int]:
     user = (await ctx.signed_in()).user
     total = await orders.count_completed(ctx.db, user.id)
-    return await orders.list_completed(ctx.db, user.id, offset=page.offset, size=page.size), total
+    return await orders.list_completed(ctx.db, user.id, page, sort or NEWEST), total
 
 
 async def get_completed(ctx: Context, number: str) -> Order:

@@ -7,6 +7,8 @@ import msgspec
 from email_validator import EmailNotValidError, validate_email
 
 MAX_OCTETS = 254
+# Dots of other scripts, which the encoder below would take for ours.
+_OTHER_DOTS = frozenset("\u3002\uff0e\uff61")
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -26,6 +28,8 @@ def read_email(text: str) -> Email | None:
         return None
     domain = domain.translate(_LOWER)
     if not domain.isascii():
+        if set(domain) & _OTHER_DOTS:
+            return None
         try:
             # IDNA 2008 to the letter, without the mapping that would turn look-alikes into other names.
             domain = idna.encode(domain, uts46=False).decode()
@@ -33,7 +37,7 @@ def read_email(text: str) -> Email | None:
             return None
     address = f"{local}@{domain}"
     try:
-        validate_email(address, check_deliverability=False, allow_smtputf8=False, test_environment=True)
+        validate_email(address, check_deliverability=False, allow_smtputf8=False, test_environment=True, strict=True)
     except EmailNotValidError:
         return None
     if "." not in domain or len(address) > MAX_OCTETS:

@@ -1,4 +1,4 @@
-"""What is asked of a list: which page of it."""
+"""What is asked of a list: which page of it, and in which order."""
 
 import msgspec
 
@@ -14,3 +14,10 @@ class Page(msgspec.Struct, frozen=True):
     @property
     def offset(self) -> int:
         return (self.number - 1) * self.size
+
+
+class Sort(msgspec.Struct, frozen=True):
+    """By which field, and whether the largest comes first."""
+
+    name: str
+    is_descending: bool

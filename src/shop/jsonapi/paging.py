@@ -1,10 +1,11 @@
 """Which page of a list is asked for, and what a list's document says of its pages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from shop.base.listing import DEFAULT_SIZE, Page
+from shop.base.errors import Malformed
+from shop.base.listing import DEFAULT_SIZE, Page, Sort
 from shop.jsonapi.document import Extras
 
 LARGEST_SIZE = 500
@@ -20,8 +21,21 @@ def read_page(params: Mapping[str, Any]) -> Page:
     )
 
 
-def page_extras(page: Page, total: int, count: int, url: str, params: Mapping[str, Any]) -> Extras:
-    """`meta` and all five links; next and previous stop at the ends."""
+def read_sort(params: Mapping[str, Any], allowed: Sequence[str]) -> Sort | None:
+    """The first field of `sort`; a name that is not allowed is an error, because a typo must not pass for an order."""
+    text = params.get("sort")
+    if not isinstance(text, str) or not text.strip():
+        return None
+    for part in text.split(","):
+        if part.strip().removeprefix("-") not in allowed:
+            raise Malformed(f"There is no sort {part[:100]!r}; allowed: {', '.join(allowed)}.", code="unknown_sort")
+    first = text.split(",")[0].strip()
+    return Sort(first.removeprefix("-"), first.startswith("-"))
+
+
+def page_extras(page: Page, total: int, count: int, asked: str, params: Mapping[str, Any]) -> Extras:
+    """`meta` and all five links; next and previous stop at the ends. `asked` is the address as it was asked for."""
+    url = asked.partition("?")[0]
     pages = -(-total // page.size)
     last = max(pages, 1)
     kept = [(name, value) for name in _KEPT if name in params for name, value in _flat(name, params[name])]
@@ -30,7 +44,7 @@ def page_extras(page: Page, total: int, count: int, url: str, params: Mapping[st
         return f"{url}?{urlencode(sorted([*kept, ('page', str(number))]))}"
 
     links = {
-        "self": link(page.number),
+        "self": asked,
         "next": link(min(page.number + 1, last)),
         "prev": link(max(page.number - 1, 1)),
         "last": link(last),

@@ -8,8 +8,9 @@ import msgspec
 from sqlalchemy import BigInteger, bindparam, delete, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 
+from shop.base.listing import Page, Sort
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import Statement, into, statement
 from shop.models.access import access_tokens, sessions
 from shop.models.orders import Order, orders
 from shop.models.people import users
@@ -92,14 +93,22 @@ _theirs_completed = (orders.c.user_id == bindparam("user_id"), orders.c.complete
 _COUNT_COMPLETED = statement(
     select(func.count()).select_from(orders).where(*_theirs_completed), lambda record: cast(int, record[0])
 )
-_LIST_COMPLETED = statement(
-    select(orders)
-    .where(*_theirs_completed)
-    .order_by(orders.c.completed_at.desc(), orders.c.id.desc())
-    .offset(bindparam("skip", type_=BigInteger))
-    .limit(bindparam("most", type_=BigInteger)),
-    into(Order),
-)
+SORTS = ("completed_at", "created_at", "updated_at", "number", "total", "item_total", "item_count", "id")
+
+
+def _listed(sort: Sort) -> Statement[Order]:
+    column = orders.c[sort.name]
+    return statement(
+        select(orders)
+        .where(*_theirs_completed)
+        .order_by(column.desc() if sort.is_descending else column, orders.c.id)
+        .offset(bindparam("skip", type_=BigInteger))
+        .limit(bindparam("most", type_=BigInteger)),
+        into(Order),
+    )
+
+
+_LIST_COMPLETED = {Sort(name, down): _listed(Sort(name, down)) for name in SORTS for down in (False, True)}
 _FIND_COMPLETED = statement(
     select(orders).where(*_theirs_completed, orders.c.number == bindparam("number")), into(Order)
 )
@@ -146,8 +155,8 @@ async def count_completed(db: Session, user_id: UUID) -> int:
     return await db.one(_COUNT_COMPLETED, user_id=user_id) or 0
 
 
-async def list_completed(db: Session, user_id: UUID, *, offset: int, size: int) -> list[Order]:
-    return await db.all(_LIST_COMPLETED, user_id=user_id, skip=offset, most=size)
+async def list_completed(db: Session, user_id: UUID, page: Page, sort: Sort) -> list[Order]:
+    return await db.all(_LIST_COMPLETED[sort], user_id=user_id, skip=page.offset, most=page.size)
 
 
 async def find_completed(db: Session, user_id: UUID, number: str) -> Order | None:

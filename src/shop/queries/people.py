@@ -52,6 +52,7 @@ _FIND_ACCOUNT = statement(
 _FIND_USER = statement(
     select(users, _completed.label("completed_orders")).where(users.c.id == bindparam("id")), into(AccountUser)
 )
+_LOCK_USER = statement(select(users).where(users.c.id == bindparam("id")).with_for_update(), into(User))
 _UPDATE_USER = statement(
     update(users)
     .where(users.c.id == bindparam("user_id"))
@@ -182,6 +183,11 @@ async def find_account(db: Session, token_hash: bytes) -> AccountUser | None:
 
 async def find_user(db: Session, user_id: UUID) -> AccountUser | None:
     return await db.one(_FIND_USER, id=user_id)
+
+
+async def lock_user(db: Session, user_id: UUID) -> User:
+    """The user's row as it is now, held until the transaction ends: two changes come one after the other."""
+    return cast(User, await db.one(_LOCK_USER, id=user_id))
 
 
 async def update_user(db: Session, user_id: UUID, **values: Any) -> User:

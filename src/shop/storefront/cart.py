@@ -59,7 +59,7 @@ def _strategy(request: Request) -> Strategy:
 
 
 def _is_true(request: Request, name: str) -> bool:
-    return request.params.get(name) in {True, "true", "1"}
+    return request.params.get(name) in (True, "true", "1")
 
 
 async def _document(order: Order, ctx: Context, drawing: Drawing, extras: Extras = NO_EXTRAS) -> bytes:

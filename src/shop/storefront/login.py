@@ -5,9 +5,10 @@ from typing import Any
 
 from shop.actions import login
 from shop.actions.context import Context
+from shop.base.email import Email, read_email
 from shop.base.errors import Invalid, Malformed
 from shop.rules.codes import typed_code
-from shop.storefront.inputs import email_of, wrapped
+from shop.storefront.inputs import wrapped
 from shop.web.reply import Reply, json_reply
 from shop.web.request import Request
 
@@ -16,14 +17,20 @@ NOTICE = {"message": "If this address can receive mail, a code is on its way."}
 
 async def sign_in(request: Request, ctx: Context) -> Reply:
     """What the body's `user` holds selects the operation: a code, a refresh token, or neither."""
-    user = wrapped(request, "user")
+    # The body alone: a code or token in an address would stand in every log on the way.
+    user = wrapped(request.body_params(), "user")
     if "code" in user and "refresh_token" in user:
         raise Malformed("Send either a code or a refresh_token, not both.")
+    fields = _Fields(user)
+    email = fields.email()
     if "code" in user:
-        return json_reply(await login.exchange_code(ctx, email_of(user), _code(user)))
+        code = fields.code()
+        return json_reply(await login.exchange_code(ctx, fields.checked(email), code))
     if "refresh_token" in user:
-        return json_reply(await login.refresh(ctx, email_of(user), _text(user, "refresh_token")))
-    await login.request_code(ctx, email_of(user), _names(user))
+        token = fields.text("refresh_token")
+        return json_reply(await login.refresh(ctx, fields.checked(email), token))
+    names = login.Names(fields.name("first_name"), fields.name("last_name"))
+    await login.request_code(ctx, fields.checked(email), names)
     return json_reply(NOTICE)
 
 
@@ -32,28 +39,42 @@ async def sign_out(request: Request, ctx: Context) -> Reply:
     return json_reply({})
 
 
-def _code(user: Mapping[str, Any]) -> str:
-    code = user.get("code")
-    typed = typed_code(code) if isinstance(code, str) else None
-    if typed is None:
-        raise Invalid({"code": ["must be the digits of the mail, or its long code"]})
-    return typed
+class _Fields:
+    """Reads the fields of `user`; every one that fails is named in the end, not only the first."""
 
+    def __init__(self, user: Mapping[str, Any]) -> None:
+        self._user = user
+        self._errors: dict[str, list[str]] = {}
 
-def _text(user: Mapping[str, Any], name: str) -> str:
-    value = user.get(name)
-    if not isinstance(value, str) or not value:
-        raise Invalid({name: ["must be text"]})
-    return value
+    def checked(self, email: Email | None) -> Email:
+        if self._errors or email is None:
+            raise Invalid(self._errors)
+        return email
 
+    def email(self) -> Email | None:
+        text = self._user.get("email")
+        email = read_email(text) if isinstance(text, str) else None
+        if email is None:
+            self._errors["email"] = ["must be one e-mail address"]
+        return email
 
-def _names(user: Mapping[str, Any]) -> login.Names:
-    names = {name: user.get(name) for name in ("first_name", "last_name")}
-    errors = {name: ["must be one line of at most 255 characters"] for name, value in names.items() if not _fits(value)}
-    if errors:
-        raise Invalid(errors)
-    return login.Names(**names)
+    def code(self) -> str:
+        code = self._user.get("code")
+        typed = typed_code(code) if isinstance(code, str) else None
+        if typed is None:
+            self._errors["code"] = ["must be the digits of the mail, or its long code"]
+        return typed or ""
 
+    def text(self, name: str) -> str:
+        value = self._user.get(name)
+        if not isinstance(value, str) or not value:
+            self._errors[name] = ["must be text"]
+            return ""
+        return value
 
-def _fits(name: Any) -> bool:
-    return name is None or (isinstance(name, str) and len(name) <= 255 and name.isprintable())
+    def name(self, name: str) -> str | None:
+        value = self._user.get(name)
+        if value is None or (isinstance(value, str) and len(value) <= 255 and value.isprintable()):
+            return value
+        self._errors[name] = ["must be one line of at most 255 characters"]
+        return None

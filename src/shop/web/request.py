@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from starlette.types import Receive, Scope
 
@@ -47,21 +47,23 @@ class Request:
         return query
 
     def url(self, public_url: str | None) -> str:
-        """This request's own address without its query, as its caller can reach it."""
+        """This request's own address with its query, as its caller can reach it."""
         host = self.headers.get(b"host", b"localhost").decode("latin-1")
         base = public_url or f"{self.scope.get('scheme', 'http')}://{host}"
-        return base + str(self.scope["path"])
+        query = f"?{self.query_string.decode('latin-1')}" if self.query_string else ""
+        return base + quote(str(self.scope["path"])) + query
 
     @property
     def params(self) -> Mapping[str, Any]:
         """The query's and the body's parameters as one nested mapping; the query's word counts where both speak."""
         if self._params is None:
             self._params = (
-                {**self._body_params(), **read_form(self.query_string)} if self.query_string or self.body else {}
+                {**self.body_params(), **read_form(self.query_string)} if self.query_string or self.body else {}
             )
         return self._params
 
-    def _body_params(self) -> Mapping[str, Any]:
+    def body_params(self) -> Mapping[str, Any]:
+        """The body's parameters alone, for what must not stand in an address."""
         if not self.body:
             return {}
         if self._media_type() == _FORM:

@@ -95,6 +95,8 @@ class Router:
 
     def _match(self, path: str) -> tuple[Methods, dict[str, str]]:
         params: dict[str, str] = {}
+        if "\x00" in path:
+            return {}, params  # No text of ours has one, and the database would refuse it in its own words.
         return _walk(self._patterns, path.split("/"), 0, params), params
 
 

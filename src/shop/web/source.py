@@ -11,17 +11,24 @@ from shop.base.settings import Network
 def source_address(scope: Scope, trusted: Sequence[Network]) -> str:
     """The right-most address in X-Forwarded-For that no trusted proxy added; left of it anyone can write anything."""
     client = scope.get("client")
-    peer: str = client[0] if client else "unknown"
+    peer: str = _plain(client[0]) if client else "unknown"
     if not trusted or not _is_trusted(peer, trusted):
         return peer
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
     for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
         if not _is_address(hop):
             return peer
-        peer = hop
+        peer = _plain(hop)
         if not _is_trusted(hop, trusted):
             break
     return peer
+
+
+def _plain(text: str) -> str:
+    """A socket for both families shows an IPv4 peer as ::ffff:10.0.0.1; it is the same caller either way."""
+    if "." not in text or not text.lower().startswith("::ffff:"):
+        return text
+    return text[7:] if _is_address(text[7:]) else text
 
 
 def _is_address(text: str) -> bool:
@@ -35,7 +42,5 @@ def _is_address(text: str) -> bool:
 def _is_trusted(text: str, trusted: Sequence[Network]) -> bool:
     if not _is_address(text):
         return False
-    address = ipaddress.ip_address(text)
-    # A socket for both families shows an IPv4 peer as ::ffff:10.0.0.1.
-    plain = getattr(address, "ipv4_mapped", None) or address
-    return any(plain in network for network in trusted)
+    address = ipaddress.ip_address(_plain(text))
+    return any(address in network for network in trusted)

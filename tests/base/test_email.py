@@ -1,0 +1,208 @@
+"""E-mail addresses: which are taken, whose identity they are, whose budget they spend."""
+
+import string
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from shop.base.email import Email, read_email
+
+THOROUGH = settings(max_examples=500, derandomize=True, deadline=None)
+
+HOSTILE = [
+    "",
+    " ",
+    "@",
+    "mike",
+    "mike@",
+    "@example.com",
+    "mike@example",
+    "mike@localhost",
+    "mike@example.com.",
+    "mike@.example.com",
+    "mike@example..com",
+    "mike@-example.com",
+    "mike@exam_ple.com",
+    "mike@[192.0.2.1]",
+    "mike@[IPv6:2001:db8::1]",
+    "mike@192.0.2.1",
+    "mike@xn--a.com",
+    "mike@" + "a" * 64 + ".com",
+    "mike@" + ".".join(["a" * 60] * 5) + ".com",
+    "m" * 65 + "@example.com",
+    "m" * 288 + "@example.com",
+    "mike@example.com,eve@example.net",
+    "mike@example.com;eve@example.net",
+    "mike@example.com eve@example.net",
+    "eve@example.net,mike@example.com",
+    "mike@eve.example@example.com",
+    "mike@example.com\r\nBcc: eve@example.net",
+    "mike\r\n@example.com",
+    "mike@example.com\n",
+    "\nmike@example.com",
+    "mike@example.com\x00",
+    "mi\x00ke@example.com",
+    "mike@example.com\x00.eve.example",
+    "mi\x7fke@example.com",
+    "mike@example\t.com",
+    " mike@example.com",
+    "mike@example.com ",
+    "mike @example.com",
+    "mi ke@example.com",
+    '"mike"@example.com',
+    '"mi ke"@example.com',
+    '"mike@example.com,eve"@example.net',
+    "mike\\@example.com",
+    "Mike <mike@example.com>",
+    "<mike@example.com>",
+    "mike(a comment)@example.com",
+    "mike@example.com(a comment)",
+    "mike@(a comment)example.com",
+    ".mike@example.com",
+    "mike.@example.com",
+    "mi..ke@example.com",
+    "mailto:mike@example.com?cc=eve@example.net,",
+    "mïke@example.com",
+    "用户@example.com",
+    "mike@\ud800.com",
+    "mi\u202eke@example.com",
+    "mike@exam\u00adple.com",
+    "mike@exam\u200bple.com",
+    "mike@exam\u200dple.com",
+    "mike@example.com\u00a0",
+    "mike\uff20example.com",
+]
+# Each of these becomes mike@example.com by some lower-casing or compatibility mapping.
+LOOK_ALIKES = [
+    "m\u0131ke@example.com",
+    "M\u0130KE@EXAMPLE.COM",
+    "mi\u212ae@example.com",
+    "MI\u212aE@EXAMPLE.COM",
+    "\uff4dike@example.com",
+    "mike\u200b@example.com",
+    "mike@\uff45xample.com",
+    "mike@\uff45\uff58\uff41\uff4d\uff50\uff4c\uff45.com",
+    "mike@example\uff0ecom",
+    "mike@example\u3002com",
+    "mike@example\uff61com",
+    "mike@example.\u212bom",
+    "mike@e\u2179ample.com",
+    "mike@\u24d4xample.com",
+    "mike@exampl\u00e9\u0301.com",
+    "mike@ex\u0430mple.com",
+]
+
+
+def test_the_address_is_kept_as_typed_but_for_its_domain() -> None:
+    assert read_email("Mike.Smith+Shop@Example.COM") == Email(
+        address="Mike.Smith+Shop@example.com",
+        key="mike.smith+shop@example.com",
+        budget_key="mikesmith@example.com",
+    )
+
+
+@pytest.mark.parametrize("text", ["mike@example.com", "MIKE@EXAMPLE.COM", "Mike@Example.Com", "miKE@eXample.com"])
+def test_one_mailbox_in_any_case_is_one_identity(text: str) -> None:
+    email = read_email(text)
+
+    assert email
+    assert (email.key, email.budget_key) == ("mike@example.com", "mike@example.com")
+
+
+@pytest.mark.parametrize("text", ["m.i.k.e@example.com", "mike+a@example.com", "M.ike+b+c.d@EXAMPLE.com"])
+def test_tags_and_dots_spend_the_same_budget_but_are_another_identity(text: str) -> None:
+    email = read_email(text)
+
+    assert email
+    assert email.budget_key == "mike@example.com"
+    assert email.key == text.lower()
+
+
+def test_an_address_that_is_all_tag_has_a_budget_of_its_own() -> None:
+    email = read_email("+Tag@example.com")
+
+    assert email
+    assert email.budget_key == "+tag@example.com"
+
+
+@pytest.mark.parametrize(
+    ("typed", "domain"),
+    [
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("XN--BCHER-KVA.EXAMPLE", "xn--bcher-kva.example"),
+        ("bücher.EXAMPLE", "xn--bcher-kva.example"),
+        ("пример.рф", "xn--e1afmkfd.xn--p1ai"),
+        ("例え.jp", "xn--r8jz45g.jp"),
+        ("faß.de", "xn--fa-hia.de"),
+        ("fass.de", "fass.de"),
+    ],
+)
+def test_a_domain_of_any_script_is_kept_as_its_a_label(typed: str, domain: str) -> None:
+    email = read_email(f"mike@{typed}")
+
+    assert email
+    assert (email.address, email.key) == (f"mike@{domain}", f"mike@{domain}")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_what_is_not_one_deliverable_mailbox_is_none(text: str) -> None:
+    assert read_email(text) is None
+
+
+@pytest.mark.parametrize("text", LOOK_ALIKES, ids=ascii)
+def test_a_look_alike_is_nobody_or_someone_else(text: str) -> None:
+    email = read_email(text)
+
+    assert email is None or (email.key != "mike@example.com" and email.budget_key != "mike@example.com")
+
+
+def test_an_address_may_have_254_octets_and_a_local_part_of_64_and_no_more() -> None:
+    longest = "m" * 64 + "@" + ".".join(["a" * 61, "b" * 61, "c" * 61]) + ".com"
+    assert len(longest) == 254
+
+    assert read_email(longest)
+    assert read_email(longest.replace("@a", "@aa")) is None
+    assert read_email("m" * 64 + "@example.com")
+    assert read_email("m" * 65 + "@example.com") is None
+
+
+def test_an_address_may_not_grow_beyond_its_limit_by_its_a_labels() -> None:
+    text = "m" * 60 + "@" + ".".join(["ü" + "a" * 40] * 4) + ".com"
+    assert len(text.encode()) < 254
+
+    email = read_email(text)
+
+    assert email is None or len(email.address) <= 254
+
+
+@THOROUGH
+@given(text=st.text(max_size=300) | st.emails() | st.builds("{}@{}".format, st.text(max_size=20), st.text(max_size=20)))
+@example("mike@\ud800")
+@example("\ud800@example.com")
+@example("mike@xn--\uff10.com")
+@example("mike@" + "ü" * 240)
+@example("mike@\u0300.com")
+@example("@" * 250)
+def test_no_text_makes_it_raise_and_what_is_taken_is_plain(text: str) -> None:
+    email = read_email(text)
+
+    if email:
+        assert email.address.isascii()
+        assert email.address.isprintable()
+        assert " " not in email.address
+        assert email.address.count("@") == 1
+        assert len(email.address) <= 254
+        assert not set(email.key) & set(string.ascii_uppercase)
+        assert read_email(email.address) == email
+
+
+@THOROUGH
+@given(st.emails())
+def test_an_ordinary_address_is_its_own_identity_whatever_its_case(text: str) -> None:
+    found = read_email(text)
+
+    if found:
+        keys = [read_email(spelling) for spelling in (text.upper(), text.lower(), found.address, found.key)]
+        assert {email.key if email else None for email in keys} == {found.key}

@@ -1,0 +1,108 @@
+"""Bearer secrets: their form on the wire, their checksum, and what of them is kept."""
+
+import re
+import string
+import zlib
+from hashlib import sha256
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shop.base.secrets import KINDS, USER_ACCESS, USER_REFRESH, is_secret, new_bytes, secret_hash, secret_text
+
+SCANNED = re.compile(r"\bshp(at|rt)_[0-9A-Za-z]{49}\b")
+ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
+VALUE = bytes(range(32))
+QUICK = settings(max_examples=300, derandomize=True, deadline=None)
+
+
+def number(text: str) -> int:
+    """What base 62 says, read by hand."""
+    total = 0
+    for letter in text:
+        total = total * 62 + ALPHABET.index(letter)
+    return total
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [bytes(32), b"\xff" * 32, VALUE, bytes(31) + b"\x01"])
+def test_a_secret_is_its_kind_43_of_base_62_and_a_checksum(kind: str, value: bytes) -> None:
+    text = secret_text(kind, value)
+
+    assert SCANNED.fullmatch(text)
+    assert text.startswith(kind)
+    assert number(text[6:-6]) == int.from_bytes(value)
+    assert number(text[-6:]) == zlib.crc32(text[:-6].encode())
+    assert is_secret(kind, text)
+
+
+def test_a_scanner_finds_a_secret_in_running_text() -> None:
+    text = secret_text(USER_ACCESS, VALUE)
+
+    for around in (f"Authorization: Bearer {text}", f'{{"access_token":"{text}"}}', f"/auth/{text}?x", f"{text}\n"):
+        found = SCANNED.search(around)
+        assert found
+        assert found[0] == text
+
+
+def test_every_change_of_one_character_is_refused() -> None:
+    text = secret_text(USER_REFRESH, VALUE)
+    for place in range(len(text)):
+        for letter in set(ALPHABET + "_-. \n") - {text[place]}:
+            assert not is_secret(USER_REFRESH, text[:place] + letter + text[place + 1 :])
+
+
+def test_every_character_lost_doubled_or_swapped_is_refused() -> None:
+    text = secret_text(USER_ACCESS, VALUE)
+    for place in range(len(text)):
+        head, here, tail = text[:place], text[place], text[place + 1 :]
+        assert not is_secret(USER_ACCESS, head + tail)
+        assert not is_secret(USER_ACCESS, head + here + here + tail)
+        swapped = head + tail[:1] + here + tail[1:]
+        assert swapped == text or not is_secret(USER_ACCESS, swapped)
+
+
+def test_kinds_do_not_mix_even_with_the_same_value() -> None:
+    access, refresh = secret_text(USER_ACCESS, VALUE), secret_text(USER_REFRESH, VALUE)
+
+    assert (is_secret(USER_ACCESS, access), is_secret(USER_REFRESH, refresh)) == (True, True)
+    assert (is_secret(USER_ACCESS, refresh), is_secret(USER_REFRESH, access)) == (False, False)
+    assert not is_secret(USER_REFRESH, access.replace(USER_ACCESS, USER_REFRESH))
+    assert access[-6:] != refresh[-6:]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "shpat_", "x" * 55, "shpat_" + "0" * 49, "shpat_" + "é" * 49, "shpat_" + "\uff10" * 49, "a" * 100_000],
+)
+def test_what_never_was_a_secret_is_refused(text: str) -> None:
+    assert not any(is_secret(kind, text) for kind in KINDS)
+
+
+def test_blanks_and_line_ends_around_a_secret_are_refused() -> None:
+    text = secret_text(USER_ACCESS, VALUE)
+
+    for around in (f" {text}", f"{text} ", f"{text}\n", f"\n{text}", f"{text}\x00", text.upper(), text.lower()):
+        assert not is_secret(USER_ACCESS, around)
+
+
+@QUICK
+@given(text=st.text(max_size=80))
+def test_no_text_makes_the_check_raise(text: str) -> None:
+    assert not is_secret(USER_ACCESS, text)
+
+
+def test_new_values_have_256_bits_and_never_come_twice() -> None:
+    values = [new_bytes() for _ in range(10_000)]
+
+    assert {len(value) for value in values} == {32}
+    assert len(set(values)) == 10_000
+    assert len(new_bytes(16)) == 16
+
+
+def test_what_is_kept_is_the_sha_256_of_the_whole_text() -> None:
+    text = secret_text(USER_ACCESS, VALUE)
+
+    assert secret_hash(text) == sha256(text.encode()).digest()
+    assert secret_hash(text) != secret_hash(secret_text(USER_REFRESH, VALUE))

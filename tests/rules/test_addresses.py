@@ -1,0 +1,75 @@
+"""Whether an address can be one in its country."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shop.migrations.geography import country_rows
+from shop.rules.addresses import MAX_LENGTH, address_errors
+
+HOMES: dict[str, dict[str, str | None]] = {
+    "US": {"address1": "1 Infinite Loop", "city": "Cupertino", "zipcode": "95014", "state_name": "California"},
+    "GB": {"address1": "10 Downing Street", "city": "London", "zipcode": "SW1A 2AA"},
+    "DE": {"address1": "Platz der Republik 1", "city": "Berlin", "zipcode": "11011"},
+    "FR": {"address1": "55 rue du Faubourg Saint-Honoré", "city": "Paris", "zipcode": "75008"},
+    "JP": {"address1": "1-7-1 Nagatacho", "city": "Chiyoda", "zipcode": "100-8914", "state_name": "Tokyo"},
+}
+
+
+def home(country: str, **changes: str | None) -> dict[str, str | None]:
+    return {"firstname": "Ada", "lastname": "Lovelace", "country_iso": country, **HOMES[country], **changes}
+
+
+@pytest.mark.parametrize("country", sorted(HOMES))
+def test_a_real_address_of_a_country_is_accepted(country: str) -> None:
+    assert address_errors(home(country)) == {}
+
+
+@pytest.mark.parametrize(
+    ("country", "changes", "field"),
+    [
+        ("US", {"zipcode": None}, "zipcode"),
+        ("US", {"zipcode": "9501"}, "zipcode"),
+        ("US", {"zipcode": "SW1A 2AA"}, "zipcode"),
+        ("US", {"state_name": None}, "state_name"),
+        ("US", {"state_name": "Bavaria"}, "state_name"),
+        ("US", {"city": " "}, "city"),
+        ("US", {"address1": ""}, "address1"),
+        ("GB", {"zipcode": "12345"}, "zipcode"),
+        ("DE", {"zipcode": "1101"}, "zipcode"),
+        ("FR", {"zipcode": "ABCDE"}, "zipcode"),
+        ("JP", {"state_name": None}, "state_name"),
+        ("US", {"firstname": "  "}, "firstname"),
+        ("US", {"lastname": None}, "lastname"),
+        ("US", {"country_iso": "XX"}, "country_iso"),
+        ("US", {"country_iso": ""}, "country_iso"),
+        ("US", {"company": "a\nb"}, "company"),
+        ("US", {"address1": "x" * (MAX_LENGTH + 1)}, "address1"),
+    ],
+)
+def test_the_failing_field_is_named(country: str, changes: dict[str, str | None], field: str) -> None:
+    assert set(address_errors(home(country, **changes))) == {field}
+
+
+def test_every_failing_field_is_named_at_once() -> None:
+    errors = address_errors({"country_iso": "US"})
+
+    assert set(errors) == {"firstname", "lastname", "address1", "city", "zipcode", "state_name"}
+
+
+def test_a_zip_code_of_another_state_is_refused() -> None:
+    assert set(address_errors(home("US", zipcode="10001"))) == {"zipcode"}
+
+
+def test_every_country_of_the_shop_can_be_judged_and_wants_a_street() -> None:
+    for country in country_rows():
+        errors = address_errors({"firstname": "Ada", "lastname": "Lovelace", "country_iso": country["iso"]})
+
+        assert "address1" in errors, country["iso"]
+        assert ("zipcode" in errors) == country["zipcode_required"], country["iso"]
+
+
+@given(st.fixed_dictionaries({}, optional={name: st.none() | st.text(max_size=300) for name in home("US")}))
+def test_any_text_is_judged_and_never_breaks_the_rule(fields: dict[str, str | None]) -> None:
+    known = {*home("US"), "address2", "phone", "company", "label"}
+    assert set(address_errors(fields)) <= known

@@ -1,0 +1,52 @@
+"""What becomes of a refresh token that is shown."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shop.rules.refresh import Outcome, Shown, outcome
+
+GRACE = 30
+ELAPSED = st.one_of(st.none(), st.floats(min_value=-5, max_value=10**7))
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "child_is_head", "expected"),
+    [
+        (None, False, "rotate"),
+        (0.0, True, "repeat"),
+        (30.0, True, "repeat"),
+        (30.001, True, "reuse"),
+        (0.0, False, "reuse"),
+        (10**6, True, "reuse"),
+        (-0.5, True, "repeat"),
+    ],
+)
+def test_head_rotates_parent_repeats_within_the_grace_and_all_else_is_reuse(
+    elapsed: float | None, child_is_head: bool, expected: Outcome
+) -> None:
+    assert outcome(Shown(True, True, elapsed, child_is_head), GRACE) == expected
+
+
+@given(st.booleans(), ELAPSED, st.booleans())
+def test_a_token_of_an_ended_session_is_refused_and_ends_nothing(
+    is_users: bool, elapsed: float | None, child_is_head: bool
+) -> None:
+    assert outcome(Shown(False, is_users, elapsed, child_is_head), GRACE) == "refuse"
+
+
+@given(st.booleans(), ELAPSED, st.booleans())
+def test_a_token_with_anothers_address_is_refused_and_ends_nothing(
+    is_live: bool, elapsed: float | None, child_is_head: bool
+) -> None:
+    assert outcome(Shown(is_live, False, elapsed, child_is_head), GRACE) == "refuse"
+
+
+@given(st.floats(min_value=0.001, max_value=10**7))
+def test_without_a_grace_every_later_repetition_is_reuse(elapsed: float) -> None:
+    assert outcome(Shown(True, True, elapsed, True), 0) == "reuse"
+
+
+@given(ELAPSED, st.booleans(), st.integers(0, 60))
+def test_a_live_token_of_its_user_is_never_just_refused(elapsed: float | None, head: bool, grace: int) -> None:
+    assert outcome(Shown(True, True, elapsed, head), grace) in {"rotate", "repeat", "reuse"}

@@ -1,0 +1,653 @@
+"""Signing in with a one-time code: asking for it, trading it once, and what strangers learn from it."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from shop.base.secrets import USER_ACCESS, USER_REFRESH, is_secret, secret_hash
+from tests.service import Service
+
+AUTH = "/api/v2/storefront/auth"
+ACCOUNT = "/api/v2/storefront/account"
+NOTICE = {"message": "If this address can receive mail, a code is on its way."}
+PASSING = {"date", "x-request-id"}
+WRONG_TYPES: list[Any] = [123456, 0, -1, 1.5, True, False, None, [], ["a"], {}, {"a": "b"}]
+
+
+def new_address(name: str = "mike") -> str:
+    return f"{name}-{uuid4().hex}@example.com"
+
+
+async def ask(http: httpx.AsyncClient, headers: Any = None, /, **user: Any) -> httpx.Response:
+    return await http.post(AUTH, json={"user": user}, headers=headers)
+
+
+async def mails_to(http: httpx.AsyncClient, email: str) -> list[dict[str, Any]]:
+    mails: list[dict[str, Any]] = (await http.get("/mailbox.json", params={"to": email})).json()
+    return mails
+
+
+async def new_code(http: httpx.AsyncClient, email: str, headers: dict[str, str] | None = None, /, **names: str) -> str:
+    """Asks for a code and reads it in the mailbox."""
+    asked = await ask(http, headers, email=email, **names)
+    assert asked.status_code == 200, asked.text
+    return str((await mails_to(http, email))[0]["code"])
+
+
+def wrong(code: str, by: int = 1) -> str:
+    return f"{(int(code) + by) % 10**6:06}"
+
+
+def without_id(answer: httpx.Response) -> dict[str, Any]:
+    return {name: value for name, value in answer.json().items() if name != "request_id"}
+
+
+def lasting(answer: httpx.Response) -> list[tuple[str, str]]:
+    return sorted((name, value) for name, value in answer.headers.items() if name not in PASSING)
+
+
+async def signed_in(http: httpx.AsyncClient, email: str) -> dict[str, Any]:
+    answer = await ask(http, email=email, code=await new_code(http, email))
+    assert answer.status_code == 200, answer.text
+    pair: dict[str, Any] = answer.json()
+    return pair
+
+
+async def test_asking_for_a_code_answers_a_notice_and_nothing_else(http: httpx.AsyncClient) -> None:
+    email = new_address()
+
+    answer = await ask(http, email=email)
+
+    assert (answer.status_code, answer.json()) == (200, NOTICE)
+    assert answer.headers["content-type"].startswith("application/json")
+    mails = await mails_to(http, email)
+    assert [set(mail) for mail in mails] == [{"to", "subject", "text", "html", "sent_at", "code"}]
+    assert mails[0]["to"] == email
+
+
+async def test_the_mail_shows_six_digits_and_its_lifetime_and_has_no_code_in_its_subject(
+    http: httpx.AsyncClient,
+) -> None:
+    email = new_address()
+
+    code = await new_code(http, email)
+
+    mail = (await mails_to(http, email))[0]
+    assert len(code) == 6
+    assert code.isdigit()
+    assert code in mail["text"]
+    assert code in mail["html"]
+    assert code not in mail["subject"]
+    assert "10 minutes" in mail["text"]
+
+
+async def test_asking_makes_an_unverified_user_with_the_given_names(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address("Mike")
+
+    await ask(http, email=email, first_name="Mike", last_name="O\u2019Hara")
+
+    user = await db.fetchrow("select * from users where email_key = $1", email.lower())
+    assert (user["email"], user["first_name"], user["last_name"]) == (email, "Mike", "O\u2019Hara")
+    assert (user["verified_at"], user["disabled_at"]) == (None, None)
+
+
+async def test_names_are_optional_and_may_be_null(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+
+    answer = await ask(http, email=email, first_name=None)
+
+    names = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
+    assert (answer.status_code, tuple(names)) == (200, (None, None))
+
+
+async def test_the_names_of_the_request_that_is_redeemed_win(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+    await ask(http, email=email, first_name="Evil", last_name="Stranger")
+    code = await new_code(http, email, first_name="Mike", last_name="Smith")
+
+    answer = await ask(http, email=email, code=code)
+
+    user = await db.fetchrow("select * from users where email_key = $1", email)
+    assert answer.status_code == 200
+    assert (user["first_name"], user["last_name"]) == ("Mike", "Smith")
+    assert user["verified_at"]
+
+
+async def test_after_the_first_sign_in_no_code_request_changes_a_name(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+    await ask(http, email=email, code=await new_code(http, email, first_name="Mike", last_name="Smith"))
+
+    code = await new_code(http, email, first_name="Evil", last_name="Stranger")
+    asked = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
+    again = await ask(http, email=email, code=code)
+
+    redeemed = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
+    assert again.status_code == 200
+    assert (tuple(asked), tuple(redeemed)) == (("Mike", "Smith"), ("Mike", "Smith"))
+
+
+async def test_nothing_the_caller_supplied_stands_in_the_mail(http: httpx.AsyncClient) -> None:
+    email = new_address()
+
+    await new_code(http, email, first_name="visit evil.example", last_name="<b>WON</b> {{ 7 * 191 }}")
+
+    mail = (await mails_to(http, email))[0]
+    for part in ("subject", "text", "html"):
+        for word in ("evil", "visit", "WON", "&lt;b", "191", "1337"):
+            assert word not in mail[part]
+
+
+async def test_a_code_is_traded_for_the_tokens_of_the_seed(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    before = int(time.time())
+
+    answer = await ask(http, email=email, code=code)
+
+    pair = answer.json()
+    assert answer.status_code == 200
+    assert set(pair) == {"access_token", "token_type", "expires_in", "refresh_token", "created_at"}
+    assert (pair["token_type"], pair["expires_in"], type(pair["created_at"])) == ("Bearer", 86400, int)
+    assert before - 5 <= pair["created_at"] <= time.time() + 5
+    assert is_secret(USER_ACCESS, pair["access_token"])
+    assert is_secret(USER_REFRESH, pair["refresh_token"])
+    bearer = {"Authorization": f"Bearer {pair['access_token']}"}
+    account = await http.get(ACCOUNT, headers=bearer)
+    assert (account.status_code, account.json()["data"]["attributes"]["email"]) == (200, email)
+
+
+async def test_token_answers_are_not_for_caches_and_set_no_cookie(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    traded = await ask(http, email=email, code=code)
+    refreshed = await ask(http, email=email, refresh_token=traded.json()["refresh_token"])
+
+    for answer in (traded, refreshed):
+        assert answer.status_code == 200
+        assert answer.headers["cache-control"] == "no-store"
+        assert "set-cookie" not in answer.headers
+
+
+async def test_a_code_works_once(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+
+    first, second = await ask(http, email=email, code=code), await ask(http, email=email, code=code)
+
+    assert (first.status_code, second.status_code, second.json()["code"]) == (200, 401, "invalid_code")
+
+
+async def test_a_hundred_trades_of_one_code_at_once_let_one_in(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+
+    answers = await asyncio.gather(*(ask(http, email=email, code=code) for _ in range(100)))
+
+    statuses = sorted(answer.status_code for answer in answers)
+    assert statuses == [200] + [401] * 99
+    sessions = "select count(*) from sessions s join users u on u.id = s.user_id where u.email_key = $1"
+    assert await db.fetchval(sessions, email) == 1
+
+
+async def test_trades_that_all_took_their_try_before_one_was_done_let_one_in(http: httpx.AsyncClient, db: Any) -> None:
+    """All are held at the request's row, so that none has used the code up when the others compare it."""
+    email = new_address()
+    code = await new_code(http, email)
+
+    async with asyncio.timeout(20), db.transaction():
+        await db.execute("select id from login_requests where email_key = $1 for update", email)
+        trades = [asyncio.create_task(ask(http, email=email, code=code)) for _ in range(5)]
+        while await db.fetchval("select count(*) from pg_locks where not granted") < 5:
+            pass
+    answers = await asyncio.gather(*trades)
+
+    assert sorted(answer.status_code for answer in answers) == [200] + [401] * 4
+
+
+async def test_two_hundred_wrong_guesses_at_once_close_the_code(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+
+    guesses = await asyncio.gather(*(ask(http, email=email, code=wrong(code, by)) for by in range(1, 201)))
+    right = await ask(http, email=email, code=code)
+
+    assert {answer.status_code for answer in guesses} == {401}
+    assert (right.status_code, right.json()["code"]) == (401, "invalid_code")
+    assert await db.fetchval("select attempts from login_requests where email_key = $1", email) == 5
+
+
+async def test_four_wrong_tries_leave_the_fifth_to_be_right(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    for by in range(1, 5):
+        await ask(http, email=email, code=wrong(code, by))
+
+    assert (await ask(http, email=email, code=code)).status_code == 200
+
+
+async def test_five_wrong_tries_close_a_code_and_a_fresh_one_works(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    for by in range(1, 6):
+        assert (await ask(http, email=email, code=wrong(code, by))).status_code == 401
+
+    refused = await ask(http, email=email, code=code)
+    fresh = await ask(http, email=email, code=await new_code(http, email))
+
+    assert (refused.status_code, fresh.status_code) == (401, 200)
+
+
+async def test_only_the_newest_code_works(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    old = await new_code(http, email)
+    new = await new_code(http, email)
+
+    assert (await ask(http, email=email, code=old)).status_code == (401 if old != new else 200)
+    assert (await ask(http, email=email, code=new)).status_code == (200 if old != new else 401)
+
+
+async def test_many_requests_at_once_leave_one_live_code(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+
+    answers = await asyncio.gather(*(ask(http, email=email) for _ in range(5)))
+
+    live = "select id from login_requests where email_key = $1 and superseded_at is null and consumed_at is null"
+    assert {answer.status_code for answer in answers} == {200}
+    assert len(await db.fetch(live, email)) == 1
+    codes = [mail["code"] for mail in await mails_to(http, email)]
+    statuses = [(await ask(http, email=email, code=code)).status_code for code in codes]
+    assert (len(codes), statuses.count(200), statuses.count(401)) == (5, 1, 4)
+
+
+async def test_a_code_works_only_with_the_address_it_was_sent_to(http: httpx.AsyncClient) -> None:
+    mike, eve = new_address("mike"), new_address("eve")
+    mikes = await new_code(http, mike)
+    eves = await new_code(http, eve)
+    while eves == mikes:
+        eves = await new_code(http, eve)
+
+    crossed = [await ask(http, email=eve, code=mikes), await ask(http, email=mike, code=eves)]
+    own = [await ask(http, email=eve, code=eves), await ask(http, email=mike, code=mikes)]
+
+    assert [answer.status_code for answer in crossed] == [401, 401]
+    assert [answer.status_code for answer in own] == [200, 200]
+
+
+async def test_an_address_in_another_case_is_the_same_user_and_mail_goes_to_the_stored_spelling(
+    http: httpx.AsyncClient, db: Any
+) -> None:
+    email = new_address("Mike")
+    await signed_in(http, email)
+
+    code = await new_code(http, email.upper())
+    answer = await ask(http, email=email.lower(), code=code)
+
+    assert answer.status_code == 200
+    assert {mail["to"] for mail in await mails_to(http, email)} == {email}
+    assert await db.fetchval("select count(*) from users where lower(email) = $1", email.lower()) == 1
+
+
+async def test_a_look_alike_of_an_address_gets_neither_its_mail_nor_its_tokens(http: httpx.AsyncClient) -> None:
+    email = new_address("mike")
+    code = await new_code(http, email)
+    for look_alike in (email.replace("i", "\u0131", 1), email.replace("k", "\u212a", 1)):
+        asked = await ask(http, email=look_alike)
+        traded = await ask(http, email=look_alike, code=code)
+
+        assert (asked.status_code, traded.status_code) == (422, 422)
+    assert len(await mails_to(http, email)) == 1
+    assert (await ask(http, email=email, code=code)).status_code == 200
+
+
+async def test_a_domain_of_another_script_signs_in_under_either_form(http: httpx.AsyncClient) -> None:
+    name = uuid4().hex
+
+    await ask(http, email=f"{name}@bücher.example")
+
+    mails = await mails_to(http, f"{name}@xn--bcher-kva.example")
+    answer = await ask(http, email=f"{name}@bücher.example", code=mails[0]["code"])
+    assert answer.status_code == 200
+
+
+async def test_an_expired_code_is_refused(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    await db.execute(
+        "update login_requests set expires_at = now() - interval '1 second' where email_key = $1",
+        email,
+    )
+
+    assert (await ask(http, email=email, code=code)).status_code == 401
+
+
+async def test_a_code_lives_six_hundred_seconds_by_the_clock_of_the_database(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+
+    life = await db.fetchval("select expires_at - created_at from login_requests where email_key = $1", email)
+    await db.execute(
+        "update login_requests set expires_at = now() + interval '5 seconds' where email_key = $1",
+        email,
+    )
+
+    assert life.total_seconds() == 600
+    assert (await ask(http, email=email, code=code)).status_code == 200
+
+
+async def test_whoever_asks_for_a_code_learns_nothing_of_the_address(http: httpx.AsyncClient, db: Any) -> None:
+    unknown, unverified, known, disabled = (new_address(name) for name in ("un", "unv", "kn", "dis"))
+    await ask(http, email=unverified)
+    for email in (known, disabled):
+        await signed_in(http, email)
+    await db.execute("update users set disabled_at = now() where email_key = $1", disabled)
+    sent = len(await mails_to(http, disabled))
+
+    answers = [await ask(http, email=email) for email in (unknown, unverified, known, disabled)]
+
+    assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
+    assert all(lasting(answer) == lasting(answers[0]) for answer in answers)
+    assert len(await mails_to(http, disabled)) == sent
+
+
+async def test_every_code_that_is_not_good_gets_one_and_the_same_answer(http: httpx.AsyncClient, db: Any) -> None:
+    guessed, expired, used, tried = (new_address(name) for name in ("guessed", "expired", "used", "tried"))
+    codes = {email: await new_code(http, email) for email in (guessed, expired, used, tried)}
+    await db.execute("update login_requests set expires_at = now() where email_key = $1", expired)
+    await ask(http, email=used, code=codes[used])
+    for by in range(1, 6):
+        await ask(http, email=tried, code=wrong(codes[tried], by))
+
+    codes[guessed] = wrong(codes[guessed])
+    answers = [await ask(http, email=email, code=code) for email, code in codes.items()]
+    answers.append(await ask(http, email=new_address("unknown"), code="123456"))
+    answers.append(await ask(http, email=guessed, code="0" * 26))
+
+    assert [answer.status_code for answer in answers] == [401] * 6
+    assert without_id(answers[0])["code"] == "invalid_code"
+    assert all(without_id(answer) == without_id(answers[0]) for answer in answers)
+    assert all(lasting(answer) == lasting(answers[0]) for answer in answers)
+    assert answers[0].headers["www-authenticate"] == 'Bearer realm="shop"'
+
+
+async def test_a_disabled_user_cannot_trade_a_code_that_came_before(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    await db.execute("update users set disabled_at = now() where email_key = $1", email)
+
+    answer = await ask(http, email=email, code=code)
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "invalid_code")
+
+
+@pytest.mark.parametrize("user", [None, "x", 1, True, [], [{"email": "mike@example.com"}]])
+async def test_a_body_without_an_object_user_cannot_be_read(http: httpx.AsyncClient, user: Any) -> None:
+    bodies: list[dict[str, Any]] = [{"user": user}, {"users": {}}, {"email": "mike@example.com"}, {}]
+    for body in bodies:
+        answer = await http.post(AUTH, json=body)
+
+        assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
+
+
+async def test_no_body_at_all_cannot_be_read(http: httpx.AsyncClient) -> None:
+    answer = await http.post(AUTH)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
+
+
+async def test_an_empty_user_lacks_an_address(http: httpx.AsyncClient) -> None:
+    answer = await ask(http)
+
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, ["email"])
+
+
+async def test_a_code_and_a_refresh_token_together_are_refused_and_both_still_work(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    token = (await signed_in(http, email))["refresh_token"]
+    code = await new_code(http, email)
+
+    for _ in range(6):
+        both = await ask(http, email=email, code=code, refresh_token=token)
+        assert (both.status_code, both.json()["code"]) == (400, "malformed")
+    for empty in (None, "", 0):
+        assert (await ask(http, email=email, code=code, refresh_token=empty)).status_code == 400
+        assert (await ask(http, email=email, code=empty, refresh_token=token)).status_code == 400
+
+    assert (await ask(http, email=email, refresh_token=token)).status_code == 200
+    assert (await ask(http, email=email, code=code)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "email",
+    [
+        *WRONG_TYPES,
+        "",
+        " ",
+        "mike",
+        "mike@localhost",
+        "mike@example.com.",
+        "mike@example.com,eve@example.net",
+        "mike@example.com\r\nBcc: eve@example.net",
+        "Mike <mike@example.com>",
+        '"mike"@example.com',
+        "m" * 300 + "@example.com",
+        "m" * 60_000,
+    ],
+    ids=lambda email: repr(email)[:40],
+)
+async def test_what_is_no_address_is_named_in_every_operation_and_nothing_is_mailed(
+    http: httpx.AsyncClient, db: Any, email: Any
+) -> None:
+    before = await db.fetchval("select count(*) from outbox_mails")
+    for operation in ({}, {"code": "123456"}, {"refresh_token": "x"}, {"first_name": "Mike"}):
+        answer = await ask(http, email=email, **operation)
+
+        assert answer.status_code == 422, operation
+        assert (answer.json()["code"], list(answer.json()["errors"])) == ("validation_failed", ["email"])
+    assert await db.fetchval("select count(*) from outbox_mails") == before
+
+
+async def test_nul_in_any_field_cannot_be_read(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    for field in ("email", "code", "refresh_token", "first_name", "last_name"):
+        answer = await ask(http, **{"email": email, field: f"{email}\x00"})
+
+        assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
+    assert await mails_to(http, email) == []
+
+
+@pytest.mark.parametrize("field", ["code", "refresh_token", "first_name", "last_name"])
+async def test_a_field_of_another_type_is_named_and_nothing_is_mailed_or_consumed(
+    http: httpx.AsyncClient, db: Any, field: str
+) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    for value in WRONG_TYPES:
+        if value is None and field in {"first_name", "last_name"}:
+            continue
+        answer = await ask(http, **{"email": email, field: value})
+
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, [field]), value
+    assert len(await mails_to(http, email)) == 1
+    assert await db.fetchval("select attempts from login_requests where email_key = $1", email) == 0
+    assert (await ask(http, email=email, code=code)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", " ", "-", "\u0661\u0662\u0663\u0664\u0665\u0666", "123_456", "123456\n", "123456\n9", "abcdef", "x" * 60_000],
+    ids=lambda typed: ascii(typed)[:30],
+)
+async def test_what_cannot_be_a_code_is_named_and_costs_no_try(http: httpx.AsyncClient, db: Any, typed: str) -> None:
+    email = new_address()
+    await new_code(http, email)
+
+    answer = await ask(http, email=email, code=typed)
+
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, ["code"])
+    assert await db.fetchval("select attempts from login_requests where email_key = $1", email) == 0
+
+
+async def test_a_code_may_be_typed_with_blanks_and_dashes(http: httpx.AsyncClient) -> None:
+    for form in ("{0}{1}", "{0} {1}", "{0}-{1}", " {0}{1} "):
+        email = new_address()
+        code = await new_code(http, email)
+
+        assert (await ask(http, email=email, code=form.format(code[:3], code[3:]))).status_code == 200
+
+
+async def test_a_code_too_long_to_be_one_is_merely_wrong(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+
+    for typed in (code + "0", "0" + code, code[:5], code * 9000):
+        assert (await ask(http, email=email, code=typed)).status_code == 401
+    assert (await ask(http, email=email, code=code)).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["a" * 256, "Mike\r\nBcc: eve@example.net", "a\nb", "a\tb", "\x1b[31m", "a\u202eb"])
+async def test_a_name_that_is_not_one_short_line_is_named_and_nothing_is_mailed(
+    http: httpx.AsyncClient, name: str
+) -> None:
+    email = new_address()
+
+    answer = await ask(http, email=email, first_name=name, last_name=name)
+
+    assert (answer.status_code, set(answer.json()["errors"])) == (422, {"first_name", "last_name"})
+    assert await mails_to(http, email) == []
+
+
+async def test_a_name_may_have_255_characters_of_any_script(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+
+    answer = await ask(http, email=email, first_name="名" * 255, last_name="\U0001f600" * 255)
+
+    names = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
+    assert (answer.status_code, tuple(names)) == (200, ("名" * 255, "\U0001f600" * 255))
+
+
+async def test_every_failing_field_is_named_at_once(http: httpx.AsyncClient) -> None:
+    asked = await ask(http, email="mike", first_name=5, last_name="a\nb")
+    traded = await ask(http, email="mike", code=5)
+
+    assert set(asked.json()["errors"]) == {"email", "first_name", "last_name"}
+    assert set(traded.json()["errors"]) == {"email", "code"}
+
+
+@pytest.mark.parametrize("field", ["email", "code", "refresh_token", "first_name", "other"])
+async def test_a_body_beyond_64_kib_is_too_large_and_consumes_nothing(http: httpx.AsyncClient, field: str) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+
+    answer = await ask(http, **{"email": email, "code": code, field: "x" * 70_000})
+
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    assert (await ask(http, email=email, code=code)).status_code == 200
+
+
+async def test_secrets_are_read_in_the_body_and_never_in_the_address(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    query = {"user[email]": email, "user[code]": code}
+
+    alone = await http.post(AUTH, params=query)
+    beside = await http.post(AUTH, params=query, json={"user": {"email": new_address(), "code": "000000"}})
+
+    assert (alone.status_code, beside.status_code) == (400, 401)
+    assert (await ask(http, email=email, code=code)).status_code == 200
+
+
+@pytest.mark.parametrize("make", [lambda _: "Bearer junk", lambda _: "Bearer", lambda token: f"Bearer {token}"])
+async def test_a_bearer_that_is_no_good_does_not_hinder_signing_in(
+    http: httpx.AsyncClient, db: Any, make: Callable[[str], str]
+) -> None:
+    email = new_address()
+    pair = await signed_in(http, email)
+    await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(pair["access_token"]))
+    headers = {"Authorization": make(pair["access_token"])}
+
+    refreshed = await ask(http, headers, email=email, refresh_token=pair["refresh_token"])
+    traded = await ask(http, headers, email=email, code=await new_code(http, email, headers))
+    gone = await http.delete(f"{AUTH}/{pair['refresh_token']}", headers=headers)
+
+    assert (refreshed.status_code, traded.status_code, gone.status_code) == (200, 200, 200)
+
+
+async def test_an_idempotency_key_never_repeats_a_sign_in(http: httpx.AsyncClient) -> None:
+    email, key = new_address(), {"Idempotency-Key": str(uuid4())}
+    code = await new_code(http, email, key)
+
+    first, second = [await ask(http, key, email=email, code=code) for _ in range(2)]
+
+    assert (first.status_code, second.status_code) == (200, 401)
+
+
+async def test_signing_out_ends_the_session_and_answers_the_same_for_anything(http: httpx.AsyncClient) -> None:
+    email = new_address()
+    pair = await signed_in(http, email)
+    other = await signed_in(http, email)
+
+    tokens = (pair["access_token"], pair["access_token"], "junk", pair["refresh_token"], "x" * 500)
+    answers = [await http.delete(f"{AUTH}/{token}") for token in tokens]
+
+    assert {(answer.status_code, answer.text) for answer in answers} == {(200, "{}")}
+    ended = await http.get(ACCOUNT, headers={"Authorization": f"Bearer {pair['access_token']}"})
+    alive = await http.get(ACCOUNT, headers={"Authorization": f"Bearer {other['access_token']}"})
+    assert (ended.status_code, alive.status_code) == (401, 200)
+    assert (await ask(http, email=email, refresh_token=pair["refresh_token"])).status_code == 401
+
+
+async def test_no_code_token_or_path_with_one_stands_in_the_log(http: httpx.AsyncClient, service: Service) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    answer = await ask(http, email=email, code=code)
+    pair = answer.json()
+    gone = await http.delete(f"{AUTH}/{pair['access_token']}")
+    line = service.request_line(gone.headers["x-request-id"])
+
+    assert (line["route"], line["status"]) == (AUTH + "/{token}", 200)
+    said = "".join(service.lines)
+    for secret in (pair["access_token"], pair["refresh_token"], pair["access_token"][6:-6]):
+        assert secret not in said
+    assert not any(code in str(value) for value in service.request_line(answer.headers["x-request-id"]).values())
+
+
+async def test_each_sign_in_and_each_refusal_is_one_event_of_the_audit(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    refused = await ask(http, email=email, code=wrong(code))
+    done = await ask(http, email=email, code=code)
+
+    event = "select action, outcome, actor_kind, detail::text from audit_events where request_id = $1"
+    first = await db.fetch(event, refused.headers["x-request-id"])
+    second = await db.fetch(event, done.headers["x-request-id"])
+    assert [tuple(row)[:3] for row in first] == [("sign_in", "refused", "guest")]
+    assert [tuple(row)[:3] for row in second] == [("sign_in", "done", "user")]
+    assert code not in first[0]["detail"] + second[0]["detail"]
+
+
+async def test_callers_of_this_machine_are_not_counted_by_source(http: httpx.AsyncClient, service: Service) -> None:
+    answers = [await ask(http, email=new_address()) for _ in range(25)]
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert service.request_line(answers[-1].headers["x-request-id"])["source"] == "127.0.0.1"
+
+
+async def test_neither_code_nor_token_lies_in_the_database(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_address()
+    code = await new_code(http, email)
+    pair = (await ask(http, email=email, code=code)).json()
+    owned = f"select t::text from {{}} t where t.email_key = '{email}'"
+    tables = ("sessions", "access_tokens", "refresh_tokens", "audit_events", "outbox_mails", "rate_counts")
+
+    rows = [row[0] for table in tables for row in await db.fetch(f"select t::text from {table} t")]
+
+    request = (await db.fetchval(owned.format("login_requests"))).split(",")
+    assert code not in request
+    for token in (pair["access_token"], pair["refresh_token"]):
+        assert not any(token[6:49] in row for row in rows)
+        assert not any(token.encode().hex() in row for row in rows)

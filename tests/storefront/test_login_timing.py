@@ -1,0 +1,105 @@
+"""Time tells nothing: an address that is known and one that is not take equally long."""
+
+import statistics
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import httpx
+import pytest
+
+from tests.cluster import Cluster
+from tests.service import KEYS, Service
+from tests.storefront.test_login import ask, new_address
+
+CALLS = 150
+GAP = 0.002
+# Counted like any others, and never reached.
+LIMITS = {
+    "SHOP_LIMIT_MAILS": "100000/3600",
+    "SHOP_LIMIT_FAILURES": "100000/300, 100000/86400",
+}
+
+
+@pytest.fixture(scope="module")
+def quiet_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
+    yield cluster.new_database(f"timing_{worker_name}")
+    cluster.drop_database(f"timing_{worker_name}")
+
+
+@pytest.fixture(scope="module")
+def quiet_service(quiet_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A shop that nobody else calls."""
+    service = Service(
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATABASE_URL=quiet_url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+        **LIMITS,
+    )
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+async def quiet(quiet_service: Service) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=quiet_service.url, timeout=20) as client:
+        for _ in range(30):
+            email = new_address()
+            await ask(client, email=email)
+            await ask(client, email=email, code="123456")
+        yield client
+
+
+@pytest.fixture
+async def database(quiet_url: str) -> AsyncIterator[Any]:
+    connection = await asyncpg.connect(quiet_url)
+    yield connection
+    await connection.close()
+
+
+async def known_addresses(database: Any) -> list[str]:
+    """Addresses of users who have signed in before."""
+    emails = [new_address("known") for _ in range(CALLS)]
+    await database.executemany(
+        "insert into users (id, email, email_key, public_metadata, verified_at, created_at, updated_at)"
+        " values ($1, $2, $2, '{}', now(), now(), now())",
+        [(uuid4(), email) for email in emails],
+    )
+    return emails
+
+
+async def median_gap(http: httpx.AsyncClient, known: list[str], status: int, **fields: Any) -> float:
+    """How much longer a known address takes than an unknown one right beside it; each is as often first as second."""
+    gaps = []
+    for number, email in enumerate(known):
+        pair = {"known": email, "unknown": new_address("other")}
+        times = {}
+        for kind in pair if number % 2 else reversed(pair):
+            started = time.perf_counter()
+            answer = await ask(http, email=pair[kind], **fields)
+            times[kind] = time.perf_counter() - started
+            assert answer.status_code == status
+        gaps.append(times["known"] - times["unknown"])
+    return abs(statistics.median(gaps))
+
+
+async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
+    assert await median_gap(quiet, await known_addresses(database), 200) < GAP
+
+
+async def test_a_wrong_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
+    assert await median_gap(quiet, await known_addresses(database), 401, code="000000") < GAP
+
+
+async def test_a_wrong_code_takes_as_long_whether_or_not_there_is_a_live_one(
+    quiet: httpx.AsyncClient, database: Any
+) -> None:
+    known = await known_addresses(database)
+    for email in known:
+        await ask(quiet, email=email)
+
+    assert await median_gap(quiet, known, 401, code="000000") < GAP

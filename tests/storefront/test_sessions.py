@@ -1,0 +1,517 @@
+"""Sessions: refreshed, repeated, reused, idle, ended; and what is kept of them."""
+
+import asyncio
+from hashlib import sha256
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.base.secrets import USER_ACCESS, USER_REFRESH, new_bytes, secret_text
+from tests.service import Service
+from tests.shopper import PREFIX, Answer, Shopper
+from tests.shoppers import AUTH, Member, ask_for_code, mailed_code, new_email, refresh, sign_in, trade
+
+REVOKE = ("/shop_oauth/revoke", "/spree_oauth/revoke")
+
+
+async def session_of(db: Any, member: Member) -> UUID:
+    token_hash = sha256(member.access_token.encode()).digest()
+    session_id: UUID = await db.fetchval("select session_id from access_tokens where hash = $1", token_hash)
+    return session_id
+
+
+async def age_rotations(db: Any, member: Member, seconds: int) -> None:
+    await db.execute(
+        "update refresh_tokens set rotated_at = rotated_at - make_interval(secs => $2) where session_id = $1",
+        await session_of(db, member),
+        float(seconds),
+    )
+
+
+async def sign_out(http: httpx.AsyncClient, token: str) -> Answer:
+    return Answer(await http.delete(f"{AUTH}/{token}"))
+
+
+def without_id(answer: Answer) -> dict[str, Any]:
+    return {name: value for name, value in answer.json.items() if name != "request_id"}
+
+
+async def test_a_traded_code_gives_the_pair_of_the_seed(http: httpx.AsyncClient) -> None:
+    email = new_email()
+    await ask_for_code(http, email)
+
+    answer = await trade(http, email, await mailed_code(http, email))
+
+    assert set(answer.json) == {"access_token", "token_type", "expires_in", "refresh_token", "created_at"}
+    assert (answer.json["token_type"], answer.json["expires_in"]) == ("Bearer", 86400)
+    assert isinstance(answer.json["created_at"], int)
+    assert answer.headers["cache-control"] == "no-store"
+    assert "set-cookie" not in answer.headers
+
+
+async def test_a_refresh_gives_a_new_pair_and_the_old_access_token_lives_on(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+    old = Member(http, member.email, vars(member))
+
+    await member.renew()
+
+    assert member.access_token != old.access_token
+    assert member.refresh_token != old.refresh_token
+    assert await member.is_signed_in()
+    assert await old.is_signed_in()
+
+
+async def test_a_refresh_answers_as_the_trade_did(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+
+    answer = await member.refresh()
+
+    assert set(answer.json) == {"access_token", "token_type", "expires_in", "refresh_token", "created_at"}
+    assert (answer.status, answer.json["token_type"], answer.json["expires_in"]) == (200, "Bearer", 86400)
+    assert answer.headers["content-type"].startswith("application/json")
+    assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_an_expired_bearer_does_not_stand_in_the_way_of_a_refresh(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+    body = {"user": {"email": member.email, "refresh_token": member.refresh_token}}
+
+    answer = await member.ask("POST", "/auth", headers={"Authorization": "Bearer gone"}, json=body)
+
+    assert answer.status == 200
+
+
+async def test_the_parent_within_the_grace_returns_the_identical_body(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    first = await member.refresh()
+    await age_rotations(db, member, 25)
+
+    second = await member.refresh()
+
+    assert (first.status, second.status) == (200, 200)
+    assert second.response.content == first.response.content
+    assert (await member.refresh(first.json["refresh_token"])).status == 200
+
+
+async def test_fifty_refreshes_of_one_token_at_once_make_one_pair(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+
+    answers = await asyncio.gather(*(member.refresh() for _ in range(50)))
+
+    assert {answer.status for answer in answers} == {200}
+    assert len({answer.response.content for answer in answers}) == 1
+    session_id = await session_of(db, member)
+    assert await db.fetchval("select count(*) from refresh_tokens where session_id = $1", session_id) == 2
+    assert await db.fetchval("select count(*) from access_tokens where session_id = $1", session_id) == 2
+
+
+async def test_the_parent_after_the_grace_ends_its_session_and_no_other(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    elsewhere = await sign_in(http, member.email)
+    stolen = member.refresh_token
+    await member.renew()
+    await age_rotations(db, member, 60)
+
+    reused = await member.refresh(stolen)
+
+    assert (reused.status, reused.code) == (401, "invalid_refresh_token")
+    assert not await member.is_signed_in()
+    assert (await member.refresh()).status == 401
+    assert await elsewhere.is_signed_in()
+    assert (await elsewhere.refresh()).status == 200
+
+
+async def test_the_grace_ends_after_thirty_seconds(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    await member.refresh()
+    await age_rotations(db, member, 31)
+
+    assert (await member.refresh()).status == 401
+
+
+async def test_a_grandparent_within_the_grace_is_reuse(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+    grandparent = member.refresh_token
+    await member.renew()
+    await member.renew()
+
+    reused = await member.refresh(grandparent)
+
+    assert (reused.status, reused.code) == (401, "invalid_refresh_token")
+    assert not await member.is_signed_in()
+    assert (await member.refresh()).status == 401
+
+
+async def test_a_session_cannot_be_refreshed_after_its_idle_end(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    aged = "update sessions set idle_expires_at = now() - interval '1 second' where id = $1"
+    await db.execute(aged, await session_of(db, member))
+
+    assert without_id(await member.refresh())["code"] == "invalid_refresh_token"
+
+
+async def test_a_refresh_moves_the_idle_end_and_not_the_absolute_one(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    session_id = await session_of(db, member)
+    lifetimes = """select extract(epoch from idle_expires_at - now())::float as idle,
+                          extract(epoch from absolute_expires_at - now())::float as absolute
+                   from sessions where id = $1"""
+    aged = """update sessions set idle_expires_at = idle_expires_at - interval '20 days',
+                                  absolute_expires_at = absolute_expires_at - interval '20 days' where id = $1"""
+    await db.execute(aged, session_id)
+
+    await member.renew()
+
+    left = await db.fetchrow(lifetimes, session_id)
+    assert left["idle"] == pytest.approx(30 * 86400, abs=60)
+    assert left["absolute"] == pytest.approx(70 * 86400, abs=60)
+
+
+async def test_a_session_is_over_after_its_absolute_end(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    aged = "update sessions set absolute_expires_at = now() - interval '1 second' where id = $1"
+    await db.execute(aged, await session_of(db, member))
+
+    assert (await member.refresh()).status == 401
+    assert not await member.is_signed_in()
+
+
+async def test_anothers_address_consumes_nothing_and_is_audited(http: httpx.AsyncClient, db: Any) -> None:
+    member, other = await sign_in(http), await sign_in(http)
+
+    wrong = await refresh(http, other.email, member.refresh_token)
+    right = await member.refresh()
+
+    assert (wrong.status, wrong.code) == (401, "invalid_refresh_token")
+    assert right.status == 200
+    row = await db.fetchrow("select action, outcome from audit_events where request_id = $1", wrong.request_id)
+    assert tuple(row) == ("refresh", "refused")
+
+
+async def test_a_rotated_token_with_anothers_address_ends_nothing(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    old = member.refresh_token
+    await member.renew()
+    await age_rotations(db, member, 60)
+
+    assert (await refresh(http, new_email(), old)).status == 401
+    assert await member.is_signed_in()
+
+
+async def test_the_address_is_the_same_in_any_case(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+
+    assert (await refresh(http, member.email.upper(), member.refresh_token)).status == 200
+
+
+async def test_a_bad_refresh_token_has_one_answer_however_it_is_bad(http: httpx.AsyncClient, db: Any) -> None:
+    member, purged, ended = [await sign_in(http) for _ in range(3)]
+    await db.execute("delete from sessions where id = $1", await session_of(db, purged))
+    await sign_out(http, ended.refresh_token)
+    flipped = member.refresh_token[:-1] + ("0" if member.refresh_token[-1] != "0" else "1")
+    bad = [
+        (purged.email, purged.refresh_token),
+        (ended.email, ended.refresh_token),
+        (member.email, secret_text(USER_REFRESH, new_bytes())),
+        (member.email, flipped),
+        (member.email, "x"),
+        (member.email, "é" * 100),
+        (member.email, member.access_token),
+        (new_email(), member.refresh_token),
+    ]
+
+    answers = [await refresh(http, email, token) for email, token in bad]
+
+    assert {answer.status for answer in answers} == {401}
+    assert all(without_id(answer) == without_id(answers[0]) for answer in answers)
+    assert answers[0].code == "invalid_refresh_token"
+
+
+async def test_a_refresh_token_with_a_bad_checksum_is_looked_up_nowhere(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+
+    answer = await member.refresh(member.refresh_token[:-1] + "!")
+
+    detail = await db.fetchval("select detail->>'reason' from audit_events where request_id = $1", answer.request_id)
+    assert (answer.status, detail) == (401, "form")
+
+
+async def test_signing_out_answers_the_same_for_any_token(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+    unknown = [secret_text(kind, new_bytes()) for kind in (USER_ACCESS, USER_REFRESH)]
+
+    answers = [
+        await sign_out(http, token)
+        for token in (member.access_token, member.access_token, member.refresh_token, *unknown, "x", "%C3%A9")
+    ]
+
+    assert {(answer.status, answer.response.content) for answer in answers} == {(200, b"{}")}
+
+
+@pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
+async def test_either_token_ends_the_whole_session_and_no_other(http: httpx.AsyncClient, kind: str) -> None:
+    member = await sign_in(http)
+    elsewhere = await sign_in(http, member.email)
+    older = Member(http, member.email, vars(member))
+    await member.renew()
+
+    await sign_out(http, vars(member)[kind])
+
+    assert not await member.is_signed_in()
+    assert not await older.is_signed_in()
+    assert (await member.refresh()).status == 401
+    assert await elsewhere.is_signed_in()
+
+
+async def test_a_rotated_refresh_token_ends_its_session_too(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+    rotated = member.refresh_token
+    await member.renew()
+
+    await sign_out(http, rotated)
+
+    assert not await member.is_signed_in()
+
+
+async def test_signing_out_does_not_look_at_a_bearer(http: httpx.AsyncClient) -> None:
+    member, other = await sign_in(http), await sign_in(http)
+
+    answer = await other.delete(f"/auth/{member.access_token}", headers={"Authorization": "Bearer gone"})
+
+    assert (answer.status, answer.json) == (200, {})
+    assert not await member.is_signed_in()
+    assert await other.is_signed_in()
+
+
+@pytest.mark.parametrize("address", REVOKE)
+@pytest.mark.parametrize("form", ["json", "data"])
+async def test_a_token_in_the_body_ends_its_session(http: httpx.AsyncClient, address: str, form: str) -> None:
+    for kind in ("access_token", "refresh_token"):
+        member = await sign_in(http)
+
+        answer = await http.post(address, **{form: {"token": vars(member)[kind]}})  # type: ignore[arg-type]
+
+        assert (answer.status_code, answer.content) == (200, b"{}")
+        assert not await member.is_signed_in()
+        assert (await member.refresh()).status == 401
+
+
+@pytest.mark.parametrize("address", REVOKE)
+async def test_revoking_answers_the_same_for_any_token(http: httpx.AsyncClient, address: str) -> None:
+    for token in (secret_text(USER_ACCESS, new_bytes()), secret_text(USER_REFRESH, new_bytes()), "x", "é"):
+        answer = await http.post(address, json={"token": token})
+
+        assert (answer.status_code, answer.content) == (200, b"{}")
+
+
+@pytest.mark.parametrize("address", REVOKE)
+async def test_a_token_in_the_query_is_refused_in_the_words_of_oauth(http: httpx.AsyncClient, address: str) -> None:
+    member = await sign_in(http)
+    refused = [
+        await http.post(address, params={"token": member.access_token}),
+        await http.post(address, params={"token": member.access_token}, json={"token": member.access_token}),
+        await http.post(address),
+        await http.post(address, json={"token": ["x"]}),
+    ]
+
+    for answer in refused:
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+        assert set(answer.json()) == {"error", "error_description"}
+    assert await member.is_signed_in()
+
+
+async def test_an_expired_access_token_is_refused_everywhere(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    aged = "update access_tokens set expires_at = now() - interval '1 second' where session_id = $1"
+    await db.execute(aged, await session_of(db, member))
+
+    asked = [
+        ("GET", "/account"),
+        ("PATCH", "/account"),
+        ("GET", "/account/addresses"),
+        ("POST", "/account/addresses"),
+        ("GET", "/account/orders"),
+        ("GET", "/account/sessions"),
+        ("POST", "/cart"),
+        ("GET", "/cart"),
+        ("DELETE", "/cart"),
+        ("PATCH", "/cart/associate"),
+    ]
+    for method, path in asked:
+        answer = await member.ask(method, path, json=None if method == "GET" else {"user": {}, "address": {}})
+
+        assert (answer.status, answer.code) == (401, "invalid_token"), path
+        assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+    assert (await member.refresh()).status == 200
+
+
+async def test_kinds_of_token_never_mix(http: httpx.AsyncClient, guest: Shopper) -> None:
+    member = await sign_in(http)
+    await guest.post("/cart")
+
+    for wrong in (member.refresh_token, str(guest.order_token), secret_text("shppt_", new_bytes())):
+        answer = await member.get("/account", headers={"Authorization": f"Bearer {wrong}"})
+        assert (answer.status, answer.code) == (401, "invalid_token")
+    assert (await guest.get("/cart", headers={"X-Shop-Order-Token": member.access_token})).status == 404
+
+
+async def test_a_token_in_the_query_is_no_credential(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+
+    answer = await http.get(PREFIX + "/account", params={"access_token": member.access_token})
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+
+
+async def test_a_forged_access_token_never_reaches_the_database(http: httpx.AsyncClient, service: Service) -> None:
+    member = await sign_in(http)
+    token = member.access_token
+    for position in range(6, len(token), 9):
+        forged = token[:position] + ("0" if token[position] != "0" else "1") + token[position + 1 :]
+
+        answer = await member.get("/account", headers={"Authorization": f"Bearer {forged}"})
+
+        assert (answer.status, service.request_line(answer.request_id)["statements"]) == (401, 0)
+
+
+async def test_a_disabled_user_loses_every_token_at_once(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    elsewhere = await sign_in(http, member.email)
+    await ask_for_code(http, member.email)
+    code = await mailed_code(http, member.email)
+    await db.execute("update users set disabled_at = now() where id = $1", await member.id())
+
+    assert [await member.is_signed_in(), await elsewhere.is_signed_in()] == [False, False]
+    assert [(await member.refresh()).status, (await elsewhere.refresh()).status] == [401, 401]
+    assert (await member.post("/cart")).status == 401
+    refused = await trade(http, member.email, code)
+    assert (refused.status, refused.code) == (401, "invalid_code")
+
+
+async def test_no_token_or_code_stands_in_the_database(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_email()
+    await ask_for_code(http, email, first_name="Ada")
+    code = await mailed_code(http, email)
+    member = Member(http, email, (await trade(http, email, code)).json)
+    secrets = [member.access_token, member.refresh_token]
+    await member.renew()
+    cart = await member.post("/cart")
+    secrets += [member.access_token, member.refresh_token, cart["token"]]
+    plain = [secret[6:] for secret in secrets] + [secret[6:].encode().hex() for secret in secrets]
+
+    tables = await db.fetch("select tablename from pg_tables where schemaname = 'public'")
+    for (table,) in tables:
+        for (row,) in await db.fetch(f"select t::text from {table} t"):
+            assert not any(secret in row for secret in plain), table
+    own = "select t::text from login_requests t where email_key = $1"
+    requests = [row for (row,) in await db.fetch(own, email)]
+    mails = [row for (row,) in await db.fetch("select t::text from outbox_mails t where recipient = $1", email)]
+    assert (len(requests), len(mails)) == (1, 1)
+    columns = {part for row in requests + mails for part in row.strip("()").split(",")}
+    assert code not in columns
+    assert sha256(code.encode()).hexdigest() not in requests[0]
+
+
+async def test_signing_in_refreshing_and_signing_out_are_audited(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    user_id, session_id = await member.id(), await session_of(db, member)
+    await member.renew()
+    await sign_out(http, member.access_token)
+
+    kept = "select action, outcome, detail->>'session_id' from audit_events where actor_id = $1 order by at"
+    rows = [tuple(row) for row in await db.fetch(kept, user_id)]
+    assert [row[:2] for row in rows] == [("sign_in", "done"), ("refresh", "done"), ("sign_out", "done")]
+    assert [row[2] for row in rows[1:]] == [str(session_id)] * 2
+
+
+async def test_reuse_is_audited_with_who_and_where(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    user_id, session_id = await member.id(), await session_of(db, member)
+    await member.refresh()
+    await age_rotations(db, member, 60)
+    reused = await member.refresh()
+
+    events = "select actor_id, outcome, source, detail from audit_events where request_id = $1 and action = 'reuse'"
+    row = await db.fetchrow(events, reused.request_id)
+    assert (row["actor_id"], row["outcome"], row["source"]) == (user_id, "ended", "127.0.0.1")
+    assert str(session_id) in row["detail"]
+    reason = await db.fetchval("select revoke_reason from sessions where id = $1", session_id)
+    assert reason == "a rotated refresh token was used again"
+
+
+async def test_a_second_sign_out_is_not_audited_again(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    user_id = await member.id()
+    for token in (member.access_token, member.refresh_token, member.access_token):
+        await sign_out(http, token)
+
+    events = "select count(*) from audit_events where actor_id = $1 and action = 'sign_out'"
+    assert await db.fetchval(events, user_id) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update audit_events set outcome = 'done'",
+        "update audit_events set at = at - interval '400 days'",
+        "delete from audit_events",
+        "truncate audit_events",
+        "truncate audit_events cascade",
+    ],
+)
+async def test_the_database_refuses_to_change_the_audit(http: httpx.AsyncClient, db: Any, change: str) -> None:
+    await sign_in(http)
+    before = await db.fetchval("select count(*) from audit_events")
+
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="kept as they are"):
+        await db.execute(change)
+
+    assert await db.fetchval("select count(*) from audit_events") >= before
+
+
+async def test_an_audit_event_may_go_after_its_year_and_not_before(db: Any) -> None:
+    insert = """insert into audit_events (id, at, actor_kind, action, outcome)
+                values ($1, now() - make_interval(days => $2), 'guest', 'sign_in', 'refused')"""
+    old, young = uuid4(), uuid4()
+    await db.execute(insert, old, 366)
+    await db.execute(insert, young, 364)
+
+    assert await db.execute("delete from audit_events where id = $1", old) == "DELETE 1"
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await db.execute("delete from audit_events where id = $1", young)
+
+
+async def test_the_database_refuses_two_children_of_one_token(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    await member.refresh()
+    parent = sha256(member.refresh_token.encode()).digest()
+    child = """insert into refresh_tokens (hash, session_id, parent_hash, created_at)
+               values ($1, $2, $3, now())"""
+
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await db.execute(child, new_bytes(), await session_of(db, member), parent)
+
+
+async def test_a_sign_out_beside_refreshes_ends_the_session(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+
+    answers = await asyncio.gather(
+        *(member.refresh() for _ in range(10)), sign_out(http, member.refresh_token), *(member.refresh() for _ in "ab")
+    )
+
+    assert {answer.status for answer in answers} <= {200, 401}
+    assert not await member.is_signed_in()
+    for answer in answers:
+        if "access_token" in answer.json:
+            assert not await Member(http, member.email, answer.json).is_signed_in()
+
+
+async def test_checking_a_bearer_costs_one_statement(http: httpx.AsyncClient, service: Service) -> None:
+    member = await sign_in(http)
+
+    asked = [await member.get("/account"), await member.get("/cart"), await member.post("/cart")]
+
+    assert [service.request_line(answer.request_id)["statements"] for answer in asked] == [1, 1, 2]
