@@ -75,6 +75,7 @@ async def test_every_statement_can_be_prepared_against_the_migrated_schema(db: A
         await db.prepare(statement.sql)
 
 
+@pytest.mark.torture
 def test_four_migrators_at_once_all_succeed(own_database: Callable[..., str]) -> None:
     url = own_database(template="template0")
     environ = clean_environ(SHOP_DATABASE_URL=url, SHOP_SECRET_KEYS=KEYS)

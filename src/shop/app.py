@@ -1,18 +1,21 @@
 """How the program is put together: settings, then database, then doors."""
 
 import asyncio
+import contextlib
 import gc
 import os
-from collections.abc import Callable, Iterable
+import shutil
+import signal
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shop.actions.context import Shared
-from shop.base.errors import CannotStart
+from shop.base.errors import CannotStart, Unavailable
 from shop.base.keys import Keys, parse_keys
 from shop.base.settings import Settings
 from shop.db.embedded import database_url
@@ -31,6 +34,9 @@ from shop.worker import postman_for, work
 
 KEY_FILE = "secret_keys"
 WATCH_SECONDS = 0.2
+START_TRIES = 150
+
+T = TypeVar("T")
 
 
 class Serving(msgspec.Struct, frozen=True):
@@ -80,6 +86,16 @@ def load(serving: Serving) -> ASGIApp:
     return Application(serving)
 
 
+async def _patiently(work: Callable[[], Awaitable[T]]) -> T:
+    """A worker that is started again while the database recovers waits for it, or the parent would give up on both."""
+    for _ in range(START_TRIES):
+        try:
+            return await work()
+        except Unavailable:
+            await asyncio.sleep(WATCH_SECONDS)
+    return await work()
+
+
 class Application:
     """Starts with the server's lifespan, then hands every request to the router."""
 
@@ -117,7 +133,7 @@ class Application:
     async def _start(self) -> Frame:
         settings = self._serving.settings
         database = open_database(settled_url(settings), size=settings.database_pool)
-        shop = await setup.find_shop(database.session())
+        shop = await _patiently(lambda: setup.find_shop(database.session()))
         if shop is None:
             raise CannotStart("The database has no shop in it; run `shop migrate`.")
         frame = Frame(
@@ -160,10 +176,15 @@ class Application:
     async def _watch(self, frame: Frame) -> None:
         """Workers would outlive a killed parent and keep the port; and they must know when a stop is near."""
         flag = self._serving.run_dir / "draining"
+        # A supervisor may send SIGTERM to every process at once; it is for the parent, which stops us by SIGINT.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
         while True:
-            flush_log()
-            self._snapshots()
+            # A full disk, a swept directory or a closed log is no reason to stop watching.
+            with contextlib.suppress(OSError):
+                flush_log()
+                self._snapshots()
             if os.getppid() != self._serving.parent:
+                shutil.rmtree(self._serving.run_dir, ignore_errors=True)
                 os._exit(1)
             frame.draining = flag.exists()
             await asyncio.sleep(WATCH_SECONDS)

@@ -87,14 +87,17 @@ async def median_gap(http: httpx.AsyncClient, known: list[str], status: int, **f
     return abs(statistics.median(gaps))
 
 
+@pytest.mark.torture
 async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
     assert await median_gap(quiet, await known_addresses(database), 200) < GAP
 
 
+@pytest.mark.torture
 async def test_a_wrong_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
     assert await median_gap(quiet, await known_addresses(database), 401, code="000000") < GAP
 
 
+@pytest.mark.torture
 async def test_a_wrong_code_takes_as_long_whether_or_not_there_is_a_live_one(
     quiet: httpx.AsyncClient, database: Any
 ) -> None:

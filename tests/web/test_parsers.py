@@ -287,7 +287,9 @@ def routing(*lines: str) -> Router:
     """A router of routes written as `GET /path`; no route of it needs the database it is given."""
     configure_logging("error", "json", io.TextIOWrapper(io.BytesIO()))
     database = open_database("postgresql://nowhere.invalid/shop", size=1)
-    shared = Shared(database, parse_keys("t1:" + "5a" * 32), Shop(currencies=["USD"]), read_settings({}), asyncio.Event())
+    shared = Shared(
+        database, parse_keys("t1:" + "5a" * 32), Shop(currencies=["USD"]), read_settings({}), asyncio.Event()
+    )
     return Router(Frame(shared), [route(*line.split()) for line in lines])
 
 

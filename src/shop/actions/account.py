@@ -116,8 +116,9 @@ async def change_address(ctx: Context, address_id: str, wishes: Mapping[str, Any
 
 async def remove_address(ctx: Context, address_id: str) -> None:
     user = (await ctx.signed_in()).user
-    present = await get_address(ctx, address_id)
     async with ctx.db.transaction():
+        await people.lock_user(ctx.db, user.id)
+        present = await get_address(ctx, address_id)
         await people.replace_default(ctx.db, user.id, old_id=present.id, new_id=None)
         if await people.is_used(ctx.db, present.id) is None:
             await people.delete_address(ctx.db, present.id)

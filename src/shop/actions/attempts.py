@@ -57,13 +57,15 @@ async def note_wrong_code(ctx: Context, email: Email, *, was_live: bool) -> None
     as many rows under names that nobody reads, so that time tells nothing.
     """
     settings = ctx.shared.settings
-    address = _limits("failures by address", email.key, settings.limit_failures_per_address)
+    by_address = _limits("failures by address", email.key, settings.limit_failures_per_address)
     everyone = _limits("failures", "", settings.limit_failures)
     source = _source_limits(ctx, "failures by source", settings.limit_failures_per_source)
-    counted = [*address, *everyone] if was_live else [_decoy(limit, email) for limit in (*address, *everyone)]
+    counted = [*by_address, *everyone]
+    counted = counted if was_live else [_decoy(limit, email) for limit in counted]
     async with ctx.db.transaction():
         counts = await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in (*counted, *source)])
-        await audit(ctx, "sign_in", "refused", detail={"reason": "code"})
+        address = _key("audit", email.key).hex()[:16]
+        await audit(ctx, "sign_in", "refused", detail={"reason": "code", "address": address})
         over = exceeded([*(counted if was_live else ()), *source], counts)
         await _audit_first(ctx, over)
         if was_live and exceeded(everyone, counts):
@@ -117,6 +119,7 @@ async def _audit_first(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> Non
     for limit, count in over:
         if count.count == limit.count + 1:
             detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count}
+            detail["key"] = limit.key.hex()[:16]
             await audit(ctx, "limit", "refused", detail=detail)
 
 

@@ -18,12 +18,18 @@ async def open_cart(ctx: Context, currency: str | None) -> Order:
     cart, user_id = await _find_cart(ctx)
     if cart:
         return cart
-    if ctx.once_key is None:
-        return await _new_cart(ctx, currency, user_id)
+    # Counted before a transaction holds a connection: a second one for the count would starve the pool.
+    await attempts.count_cart(ctx)
+    if ctx.once_key is None and user_id is None:
+        return await _new_cart(ctx, currency, None)
     async with ctx.transaction() as once:
         if once.done:
             return await _get_cart(ctx, once.done)
-        cart = await _new_cart(ctx, currency, user_id)
+        if user_id:
+            # Of many calls at once by one user the first makes the cart, and the others find it.
+            await people.lock_user(ctx.db, user_id)
+            cart, _ = await _find_cart(ctx)
+        cart = cart or await _new_cart(ctx, currency, user_id)
         once.made(cart.id)
         return cart
 
@@ -50,6 +56,8 @@ class Joined(msgspec.Struct, frozen=True):
     cart: Order
     merge: Merge
     closed: Order | None
+    is_repetition: bool = False
+    """Done before under the same key; what happened to the other was told then."""
 
 
 async def join_carts(ctx: Context, guest_cart_id: UUID | None, strategy: Strategy, *, dry_run: bool) -> Joined:
@@ -57,9 +65,11 @@ async def join_carts(ctx: Context, guest_cart_id: UUID | None, strategy: Strateg
     user = (await ctx.signed_in()).user
     if guest_cart_id is None:
         raise NotFound()
-    async with ctx.transaction() as once:
-        if once.done:
-            return Joined(await _get_cart(ctx, once.done), merge_carts(strategy, [], None, {}), None)
+    async with ctx.db.transaction() if dry_run else ctx.transaction() as once:
+        if once and once.done:
+            return Joined(
+                await _get_cart(ctx, once.done), merge_carts(strategy, [], None, {}), None, is_repetition=True
+            )
         await people.lock_user(ctx.db, user.id)
         guest = await orders.lock_open_cart(ctx.db, guest_cart_id)
         if guest is None or guest.user_id not in {None, user.id}:
@@ -71,7 +81,8 @@ async def join_carts(ctx: Context, guest_cart_id: UUID | None, strategy: Strateg
             if closed:
                 await orders.delete_open_cart(ctx.db, closed.id)
             survivor = await orders.give_cart_to(ctx.db, survivor.id, user.id) or survivor
-        once.made(survivor.id)
+        if once:
+            once.made(survivor.id)
     return Joined(survivor, merge, closed)
 
 
@@ -102,7 +113,6 @@ async def _get_cart(ctx: Context, cart_id: UUID) -> Order:
 
 
 async def _new_cart(ctx: Context, currency: str | None, user_id: UUID | None) -> Order:
-    await attempts.count_cart(ctx)
     shop = ctx.shared.shop
     chosen = currency if currency in shop.currencies else shop.currencies[0]
     for digits in ORDER_NUMBER_DIGITS:

@@ -115,10 +115,12 @@ def _code(ctx: Context, request: LoginRequest | None) -> str | None:
 async def _redeem(ctx: Context, request: LoginRequest) -> TokenPair | None:
     """None when somebody was faster, or the user may not sign in."""
     async with ctx.db.transaction():
-        if not await access.consume_request(ctx.db, request.id):
-            return None
+        # The user before the request, as when a code is asked for, or the two would wait for each other.
         named = {"first_name": request.first_name, "last_name": request.last_name}
         found = await access.lock_user(ctx.db, id=new_id(), email=request.email, email_key=request.email_key, **named)
+        if not await access.consume_request(ctx.db, request.id):
+            await audit(ctx, "sign_in", "refused", actor_id=found.id, detail={"reason": "used"})
+            return None
         if found.disabled_at:
             await audit(ctx, "sign_in", "refused", actor_id=found.id, detail={"reason": "disabled"})
             return None

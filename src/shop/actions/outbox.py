@@ -1,11 +1,13 @@
 """How queued mails are delivered: leased, sent, marked; later again when the server is away, given up visibly."""
 
+import asyncio
 from typing import Protocol
 
 import structlog
 
 from shop.actions.context import Shared
 from shop.actions.letter import write_letter
+from shop.base.errors import ShopError
 from shop.gateways.mail import Mail, MailDelayed, MailRefused
 from shop.models.journal import OutboxMail
 from shop.queries import outbox
@@ -25,32 +27,45 @@ class Postman(Protocol):
 
 
 async def deliver(shared: Shared, postman: Postman) -> int:
-    """Delivers what is due; says how many it looked at. A crash after sending repeats the same mail, code and mark."""
-    leased = await outbox.lease_mails(shared.database.session(), most=BATCH, lease=LEASE_SECONDS)
-    for queued in leased:
-        await _deliver_one(shared, postman, queued)
-    return len(leased)
+    """Delivers what is due, one after the other and each leased by itself: a slow server must not outlast the lease of
+    a mail that still waits. A crash after sending repeats the same mail, code and mark.
+    """
+    for number in range(BATCH):
+        leased = await outbox.lease_mails(shared.database.session(), most=1, lease=LEASE_SECONDS)
+        if not leased:
+            return number
+        await _deliver_one(shared, postman, leased[0])
+    return BATCH
 
 
 async def _deliver_one(shared: Shared, postman: Postman, queued: OutboxMail) -> None:
     db = shared.database.session()
-    letter = await write_letter(shared, db, queued)
-    if letter is None or not letter.is_fresh or await outbox.is_late(db, queued.id):
-        await outbox.give_up(db, queued.id, "no longer of use")
-        return
     try:
-        await postman.send(letter.mail)
+        letter = await write_letter(shared, db, queued)
+        if letter is None or not letter.is_fresh or await outbox.is_late(db, queued.id):
+            await _give_up(shared, queued, "no longer of use")
+            return
+        async with asyncio.timeout(LEASE_SECONDS - 10):
+            await postman.send(letter.mail)
     except MailRefused as reason:
-        await outbox.give_up(db, queued.id, str(reason))
-        _log.error("mail given up", mail=str(queued.id), reason=str(reason))
+        await _give_up(shared, queued, str(reason))
     except MailDelayed as reason:
         await _again(shared, queued, str(reason))
+    except TimeoutError:
+        await _again(shared, queued, "the mail server was too slow")
+    except ShopError:
+        raise
     except Exception as defect:
         # A mail that cannot be made must not stand in the way of the others.
-        await outbox.give_up(db, queued.id, type(defect).__name__)
-        _log.exception("mail given up", mail=str(queued.id))
+        _log.exception("mail cannot be made", mail=str(queued.id))
+        await _give_up(shared, queued, type(defect).__name__)
     else:
         await outbox.mark_sent(db, queued.id)
+
+
+async def _give_up(shared: Shared, queued: OutboxMail, reason: str) -> None:
+    await outbox.give_up(shared.database.session(), queued.id, reason)
+    _log.error("mail given up", mail=str(queued.id), reason=reason)
 
 
 async def _again(shared: Shared, queued: OutboxMail, reason: str) -> None:

@@ -70,6 +70,15 @@ def _word(*words: str) -> Callable[[str], str]:
 def _database(text: str) -> str:
     if not text.startswith(("postgresql://", "postgres://")):
         raise ValueError("give a URL that begins with postgresql://")
+    sentence = "give postgresql://user:password@host:port/database, odd characters of the password percent-encoded"
+    try:
+        parts = urlsplit(text)
+        # Several hosts are several ports; one must be a number.
+        fits = not parts.fragment and ("," in parts.netloc or parts.port != 0)
+    except ValueError:
+        raise ValueError(sentence) from None
+    if not fits:
+        raise ValueError(sentence)
     return text
 
 

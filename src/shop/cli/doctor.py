@@ -9,7 +9,7 @@ import click
 from shop.app import read_keys
 from shop.base.errors import CannotStart
 from shop.base.settings import Settings
-from shop.cli.prepare import database, ensure_migrated, make_data_dir, settings_here
+from shop.cli.prepare import database, ensure_mail, ensure_migrated, make_data_dir, settings_here
 from shop.migrations.upgrade import current_revision
 
 Check = Callable[[Settings], str]
@@ -41,15 +41,23 @@ def check_proxy(settings: Settings) -> str:
             "SHOP_PUBLIC_URL is set but SHOP_TRUSTED_PROXIES is not: behind a proxy all callers would look like one; "
             "name the proxy's address."
         )
-    return (
-        "trusted: " + ", ".join(map(str, settings.trusted_proxies)) if settings.trusted_proxies else "none configured"
-    )
+    if not settings.trusted_proxies:
+        return "none configured; callers from this machine are not counted by source"
+    return "trusted: " + ", ".join(map(str, settings.trusted_proxies))
+
+
+def check_mail(settings: Settings) -> str:
+    ensure_mail(settings, "127.0.0.1")
+    if settings.smtp_url:
+        return "goes over the configured mail server; `shop worker` and the log say when it is away"
+    return "stays in the mailbox at /mailbox, where everybody's codes can be read"
 
 
 CHECKS: dict[str, Check] = {
     "data directory": check_data_dir,
     "database": check_database,
     "secret keys": check_keys,
+    "mail": check_mail,
     "proxy": check_proxy,
 }
 

@@ -1,6 +1,7 @@
 """The verbs of the `shop` command."""
 
 import os
+import signal
 import sys
 
 import click
@@ -26,6 +27,8 @@ shop.add_command(doctor)
 
 
 def main() -> None:
+    # As an exception, so that what was begun is ended: the embedded database is stopped on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         shop()
     except CannotStart as reason:

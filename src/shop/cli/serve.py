@@ -1,13 +1,18 @@
 """`shop serve`: everything that must be right before a worker starts, and the stop that cuts no answer."""
 
 import asyncio
+import contextlib
 import errno
 import multiprocessing
 import os
 import shutil
+import signal
 import socket
+import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,8 +48,8 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
     """Serve the shop until SIGTERM or Ctrl-C."""
     settings = settings_here()
     configure_logging(settings.log_level, settings.log_format)
-    port = free_port(host, port)
-    with database(settings) as (url, embedded):
+    address, port = free_port(host, port)
+    with _held(address, port), database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)
         ensure_keys(settings)
         ensure_mail(settings, host)
@@ -53,17 +58,17 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
         run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
         try:
             serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
-            _serve(serving, _server(serving, port, workers), embedded)
+            _serve(serving, _server(serving, address, port, workers), embedded)
         finally:
             shutil.rmtree(run_dir, ignore_errors=True)
 
 
-def _server(serving: Serving, port: int, workers: int) -> "DrainingServer":
+def _server(serving: Serving, address: str, port: int, workers: int) -> "DrainingServer":
     return DrainingServer(
         serving.settings.drain_seconds,
         serving.run_dir / "draining",
         target="shop",
-        address=serving.host,
+        address=address,
         port=port,
         interface=Interfaces.ASGI,
         workers=workers,
@@ -83,12 +88,16 @@ def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None
     has_mailbox = is_mailbox_on(serving.settings, serving.host)
     click.echo(banner(serving.host, server.bind_port, has_mailbox=has_mailbox), err=True)
     finished = threading.Event()
+    keeper = threading.Thread(target=_keep_alive, args=(embedded, finished), daemon=True)
     if embedded:
-        threading.Thread(target=_keep_alive, args=(embedded, finished), daemon=True).start()
+        keeper.start()
     try:
         server.serve(target_loader=partial(load, serving), wrap_loader=False)
     finally:
         finished.set()
+        # Or it might start the database again after we have stopped it.
+        if embedded:
+            keeper.join()
 
 
 class DrainingServer(MPServer):
@@ -100,6 +109,11 @@ class DrainingServer(MPServer):
         self._flag = flag
         self._hurry = threading.Event()
 
+    def _spawn_worker(self, *args: Any, **kwargs: Any) -> Any:
+        worker = super()._spawn_worker(*args, **kwargs)
+        setattr(worker, "terminate", partial(_interrupt, worker))  # noqa: B010  Its own would send SIGTERM.
+        return worker
+
     def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:
         if self.interrupt_signal:
             self._hurry.set()  # Asked twice: the person at the terminal does not want to wait.
@@ -107,15 +121,24 @@ class DrainingServer(MPServer):
 
     def shutdown(self, exit_code: int = 0) -> None:
         if self.interrupt_signal:
-            self._flag.touch()
+            # The directory may have been swept away with other old files; then nobody can be told, and the stop goes on.
+            with contextlib.suppress(OSError):
+                self._flag.touch()
             self._hurry.wait(self._drain_seconds)
         super().shutdown(exit_code)
 
 
-def _keep_alive(embedded: Embedded, finished: threading.Event) -> None:
+def _interrupt(worker: Any) -> None:
+    """Workers are deaf to SIGTERM, which a supervisor may send to all processes before the drain is over."""
+    worker.interrupt_by_parent = True
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(worker.inner.pid, signal.SIGINT)
+
+
+def _keep_alive(embedded: Embedded | None, finished: threading.Event) -> None:
     """The embedded server has nobody else to start it again when it is killed."""
     log = structlog.get_logger("shop")
-    while not finished.wait(REVIVE_SECONDS):
+    while embedded and not finished.wait(REVIVE_SECONDS):
         try:
             if embedded.revive():
                 log.warning("the embedded database had died and was started again")
@@ -123,7 +146,21 @@ def _keep_alive(embedded: Embedded, finished: threading.Event) -> None:
             log.error("the embedded database is down", reason=str(reason))
 
 
-def free_port(host: str, port: int) -> int:
+@contextmanager
+def _held(address: str, port: int) -> Iterator[None]:
+    """Two shops that start at once would both find the port free; a name that only one process can have tells them."""
+    if sys.platform != "linux":
+        yield
+        return
+    with socket.socket(socket.AF_UNIX) as name:
+        try:
+            name.bind(f"\0shop {address} {port}")
+        except OSError as error:
+            raise CannotStart(_why_not(error, address, port)) from None
+        yield
+
+
+def free_port(host: str, port: int) -> tuple[str, int]:
     """Granian listens with SO_REUSEPORT and would share a taken port without a word, so we try it without first."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -137,7 +174,7 @@ def free_port(host: str, port: int) -> int:
             probe.bind(address)
         except OSError as error:
             raise CannotStart(_why_not(error, host, port)) from None
-        return int(probe.getsockname()[1])
+        return str(address[0]), int(probe.getsockname()[1])
 
 
 def _why_not(error: OSError, host: str, port: int) -> str:

@@ -10,7 +10,7 @@ from shop.actions.context import Shared
 from shop.app import read_keys
 from shop.base.errors import CannotStart
 from shop.base.settings import Settings
-from shop.cli.prepare import database, ensure_migrated, settings_here
+from shop.cli.prepare import database, ensure_mail, ensure_migrated, settings_here
 from shop.db.pool import open_database
 from shop.queries import setup
 from shop.web.log import configure_logging
@@ -21,6 +21,7 @@ from shop.worker import postman_for, work
 def worker() -> None:
     """Deliver mails and keep house without serving, until SIGTERM or Ctrl-C. Every `shop serve` does this too."""
     settings = settings_here()
+    ensure_mail(settings, "127.0.0.1")
     configure_logging(settings.log_level, settings.log_format)
     with database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)

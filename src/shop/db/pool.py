@@ -74,7 +74,7 @@ class Session:
     async def _run(self, method: str, statement: Statement[Any], arguments: list[Any]) -> Any:
         self.count += 1
         if self._connection is not None:
-            return await _translating(getattr(self._connection, method)(statement.sql, *arguments))
+            return await _translating(getattr(self._connection, method), statement.sql, *arguments)
         if statement.writes and self.committed:
             raise AssertionError("a second write outside a transaction: open one with `async with ctx.transaction()`")
         connections = self._database.connections
@@ -99,21 +99,21 @@ class Session:
     async def transaction(self) -> AsyncIterator[None]:
         """READ COMMITTED. A connection lost at COMMIT is an unknown outcome: the caller hears 503 and may ask again."""
         connections = self._database.connections
-        connection = await _translating(connections.acquire())
+        connection = await _translating(connections.acquire)
         try:
             transaction = connection.transaction()
-            await _translating(transaction.start())
+            await _translating(transaction.start)
             self._connection = connection
             try:
                 yield
             except Exception:
                 if not connection.is_closed():
-                    await _translating(transaction.rollback())
+                    await _translating(transaction.rollback)
                 raise
-            await _translating(transaction.commit())
+            await _translating(transaction.commit)
             self.committed = True
         except BaseException as error:
-            if not isinstance(error, Exception) or connection.is_in_transaction():
+            if not isinstance(error, Exception) or connection.is_closed() or connection.is_in_transaction():
                 connection.terminate()
             raise
         finally:
@@ -132,9 +132,10 @@ class Session:
         raise AssertionError("unreachable")
 
 
-async def _translating(work: Awaitable[T]) -> T:
+async def _translating(call: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+    # Called in here: on a closed connection asyncpg raises before there is anything to await.
     try:
-        return await work
+        return await call(*arguments)
     except Exception as error:
         raise translated(error) from error
 

@@ -52,12 +52,13 @@ class Smtp:
                 self._check_private(client)
                 await client.login(self._username, self._password or "")
             await client.send_message(message(mail, self._sender))
-        except aiosmtplib.SMTPAuthenticationError as error:
-            raise MailDelayed(f"the mail server does not accept our user name and password ({error.code})") from error
-        except aiosmtplib.SMTPResponseException as error:
+        except aiosmtplib.SMTPDataError as error:
             # 5xx is for good, 4xx for now; what the server said may repeat what we sent, so only its number is kept.
             kind = MailRefused if error.code >= 500 else MailDelayed
             raise kind(f"the mail server answered {error.code}") from error
+        except aiosmtplib.SMTPResponseException as error:
+            # To the greeting, the login or the sender: that is about us and not about this mail, and can be mended.
+            raise MailDelayed(f"the mail server does not take mails from us ({error.code})") from error
         except aiosmtplib.SMTPRecipientsRefused as error:
             codes = [refusal.code for refusal in error.recipients]
             kind = MailRefused if all(code >= 500 for code in codes) else MailDelayed

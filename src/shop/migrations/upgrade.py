@@ -7,6 +7,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
+from sqlalchemy.exc import DBAPIError
 
 from shop.base.errors import CannotStart
 
@@ -47,7 +48,9 @@ async def current_revision(url: str) -> str | None:
     """None when nothing was ever migrated. Raises CannotStart when the database does not answer."""
     try:
         connection = await asyncpg.connect(url, timeout=5)
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+    except ValueError:
+        raise CannotStart("SHOP_DATABASE_URL cannot be read; percent-encode odd characters of the password.") from None
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise CannotStart(
             f"The database does not answer ({_reason(error)}); check SHOP_DATABASE_URL and that it runs."
         ) from None
@@ -55,6 +58,8 @@ async def current_revision(url: str) -> str | None:
         found: str | None = await connection.fetchval("select version_num from alembic_version")
     except asyncpg.UndefinedTableError:
         return None
+    except asyncpg.PostgresError as error:
+        raise CannotStart(f"The database cannot be read ({_reason(error)}); check the rights of its user.") from None
     else:
         return found
     finally:
@@ -68,8 +73,11 @@ def upgrade(url: str) -> None:
     except CommandError as error:
         if "Can't locate revision" not in str(error):
             raise
+    except DBAPIError as error:
+        raise CannotStart(f"The database cannot be migrated ({_reason(error.orig)}).") from None
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException | None) -> str:
     # The first line only, and never the URL: it may hold a password.
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+    lines = str(error).splitlines()
+    return lines[0].rpartition(">: ")[2] if lines else type(error).__name__

@@ -3,7 +3,19 @@
 from datetime import timedelta
 from typing import Any, cast
 
-from sqlalchemy import BigInteger, Table, and_, bindparam, delete, exists, func, select, tuple_
+from sqlalchemy import (
+    BigInteger,
+    Interval,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal_column,
+    select,
+    tuple_,
+)
 
 from shop.db.pool import Session
 from shop.db.statements import Statement, seconds, statement
@@ -13,6 +25,7 @@ from shop.models.orders import orders
 from shop.models.people import users
 
 _BROOM = 7_426_732
+_SECOND = literal_column("interval '1 second'", Interval)
 _now = func.now()
 
 
@@ -24,6 +37,8 @@ def _purge(table: Table, condition: Any) -> Statement[Any]:
     return statement(delete(table).where(column.in_(found)).returning(key[0]), lambda record: record[0])
 
 
+_window_ended = rate_counts.c.window_start + rate_counts.c.seconds * _SECOND < _now - timedelta(days=1)
+
 PURGES: dict[str, Statement[Any]] = {
     "login requests": _purge(login_requests, login_requests.c.expires_at < _now - timedelta(days=1)),
     "access tokens": _purge(access_tokens, access_tokens.c.expires_at < _now - timedelta(days=1)),
@@ -34,6 +49,7 @@ PURGES: dict[str, Statement[Any]] = {
         and_(
             users.c.verified_at.is_(None),
             users.c.created_at < _now - timedelta(days=7),
+            users.c.disabled_at.is_(None),
             ~exists().where(orders.c.user_id == users.c.id),
         ),
     ),
@@ -46,9 +62,7 @@ PURGES: dict[str, Statement[Any]] = {
         ),
     ),
     "idempotency keys": _purge(idempotency_keys, idempotency_keys.c.expires_at < _now),
-    "counts": _purge(
-        rate_counts, and_(rate_counts.c.seconds > 0, rate_counts.c.window_start < _now - timedelta(days=2))
-    ),
+    "counts": _purge(rate_counts, and_(rate_counts.c.seconds > 0, _window_ended)),
     "mails": _purge(outbox_mails, outbox_mails.c.created_at < _now - timedelta(days=30)),
     "audit events": _purge(audit_events, audit_events.c.at < _now - timedelta(days=365)),
 }

@@ -18,9 +18,11 @@ _is_unverified = users.c.verified_at.is_(None)
 
 
 def _first_name_wins(name: str) -> Any:
-    """A name of the redeemed request, while nobody had proved the address; a verified user's never changes."""
+    """The redeemed request's, given or not, while nobody had proved the address: what strangers said is forgotten. A
+    verified user's never changes.
+    """
     given = bindparam(f"given_{name}", type_=Text)
-    return case((_is_unverified, func.coalesce(given, users.c[name])), else_=users.c[name])
+    return case((_is_unverified, given), else_=users.c[name])
 
 
 _VERIFY = statement(

@@ -37,7 +37,7 @@ async def destroy(_request: Request, ctx: Context) -> Reply:
 
 async def associate(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
-    token = request.params.get("guest_order_token")
+    token = request.body_params().get("guest_order_token")  # Never from the address, which stands in logs.
     guest_cart_id = cart_of_order_token(ctx.shared.keys, token) if isinstance(token, str) else None
     joined = await cart.join_carts(ctx, guest_cart_id, _strategy(request), dry_run=_is_true(request, "dry_run"))
     told = {
@@ -47,6 +47,7 @@ async def associate(request: Request, ctx: Context) -> Reply:
         "moved": joined.merge.moved,
         "capped": joined.merge.capped,
         "dry_run": _is_true(request, "dry_run"),
+        "repeated": joined.is_repetition,
     }
     return document_reply(await _document(joined.cart, ctx, drawing, Extras({"merge": told})))
 
@@ -72,5 +73,7 @@ async def _links(order: Order, ctx: Context, drawing: Drawing) -> Mapping[str, L
         return NOTHING_YET
     if "user" not in (drawing.query.include or {}):
         return {**NOTHING_YET, "user": Loaded(Named(order.user_id))}
+    if ctx.claim.bearer is None or (await ctx.signed_in()).user.id != order.user_id:
+        return NOTHING_YET  # The token opens the cart, and not who its owner is and where they live.
     user, addresses = await account.get_user(ctx, order.user_id)
     return {**NOTHING_YET, "user": Loaded(user, user_links(user, addresses))}

@@ -63,11 +63,16 @@ def configure_logging(level: str, form: str | None, stream: TextIO = sys.stderr)
         structlog.configure(processors, wrapper, logger_factory=structlog.BytesLoggerFactory(stream.buffer))
         put: Callable[[RequestLine], Any] = lambda line: _Log.pending.append(encode(line))  # noqa: E731
     else:
-        processors = [*common, structlog.dev.ConsoleRenderer(colors=stream.isatty())]
+        processors = [*common, _console_renderer(stream)]
         structlog.configure(processors, wrapper, logger_factory=structlog.WriteLoggerFactory(stream))
         logger = structlog.get_logger("shop.request")
         put = lambda line: logger.info("request", **_console(line))  # noqa: E731
     _Log.put = staticmethod(put if _LEVELS[level] <= logging.INFO else lambda line: None)
+
+
+def _console_renderer(stream: TextIO) -> structlog.dev.ConsoleRenderer:
+    # The library's own tracebacks show local variables, and with them tokens.
+    return structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback)
 
 
 def _after_requests(_logger: Any, _name: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

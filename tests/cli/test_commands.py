@@ -1,0 +1,145 @@
+"""The other commands: they say what they found, work beside a served shop, and explain themselves."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+from click.testing import CliRunner
+
+from shop.cli.main import shop as commands
+from shop.migrations.upgrade import newest_revision
+from tests.cli.command import Command, external, sentence
+from tests.db.processes import ask
+from tests.service import SHOP, Service, clean_environ
+
+OwnDatabase = Callable[..., str]
+
+
+def test_commands_work_beside_a_served_shop(shop: Command, at_home: tuple[Service, Path]) -> None:
+    service, data_dir = at_home
+
+    migrated = shop("migrate", SHOP_DATA_DIR=str(data_dir))
+    examined = shop("doctor", SHOP_DATA_DIR=str(data_dir))
+
+    assert (migrated.stdout, migrated.stderr) == (f"The database is up to date (revision {newest_revision()}).\n", "")
+    assert examined.returncode == 0
+    assert f"the embedded PostgreSQL answers and stands at revision {newest_revision()}" in examined.stdout
+    assert httpx.get(f"{service.url}/readyz").status_code == 200
+
+
+def test_an_empty_database_is_migrated_once_and_then_up_to_date(shop: Command, own_database: OwnDatabase) -> None:
+    settings = external(own_database(template="template0"))
+
+    first, second = shop("migrate", **settings), shop("migrate", **settings)
+
+    newest = newest_revision()
+    assert (first.returncode, first.stdout) == (0, f"Migrated from an empty database to revision {newest}.\n")
+    assert (second.returncode, second.stdout) == (0, f"The database is up to date (revision {newest}).\n")
+    assert first.stderr + second.stderr == ""
+
+
+def test_four_migrations_at_once_all_succeed(own_database: OwnDatabase) -> None:
+    url = own_database(template="template0")
+
+    four = [
+        subprocess.Popen([SHOP, "migrate"], env=clean_environ(**external(url)), stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    endings = [(process.communicate(timeout=30)[1], process.returncode) for process in four]
+
+    assert endings == [("", 0)] * 4
+    assert ask(url, "select version_num from alembic_version") == newest_revision()
+    assert ask(url, "select count(*) from shops") == 1
+
+
+def test_a_migration_leaves_a_database_that_is_ahead_alone(shop: Command, own_database: OwnDatabase) -> None:
+    url = own_database()
+    ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
+
+    done = shop("migrate", **external(url))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "The database is up to date (revision ffff, ahead of this program).\n"
+
+
+def test_a_migration_of_a_database_that_is_away_says_so(shop: Command) -> None:
+    said = sentence(shop("migrate", **external("postgresql://shop@127.0.0.1:1/shop")))
+
+    assert said.startswith("The database does not answer (")
+
+
+def test_the_doctor_says_of_everything_that_it_is_well(shop: Command, database_url: str, tmp_path: Path) -> None:
+    done = shop("doctor", **external(database_url, SHOP_DATA_DIR=str(tmp_path)))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "  ok    configuration: every SHOP_ variable is known and readable",
+        f"  ok    data directory: {tmp_path} can be written",
+        f"  ok    database: the configured PostgreSQL answers and stands at revision {newest_revision()}",
+        "  ok    secret keys: Keys(t1), the first signs",
+        "  ok    mail: stays in the mailbox at /mailbox, where everybody's codes can be read",
+        "  ok    proxy: none configured; callers from this machine are not counted by source",
+    ]
+
+
+def test_the_doctor_finds_every_trouble_and_says_what_to_do(shop: Command, tmp_path: Path) -> None:
+    done = shop(
+        "doctor",
+        SHOP_DATA_DIR=str(tmp_path),
+        SHOP_DATABASE_URL="postgresql://shop:hunter2@127.0.0.1:1/shop",
+        SHOP_PUBLIC_URL="https://shop.example",
+    )
+
+    assert (done.returncode, done.stderr) == (1, "")
+    found = [(line[2:6].strip(), line[8:].partition(":")[0]) for line in done.stdout.splitlines()]
+    assert found == [
+        ("ok", "configuration"),
+        ("ok", "data directory"),
+        ("FAIL", "database"),
+        ("FAIL", "secret keys"),
+        ("FAIL", "mail"),
+        ("FAIL", "proxy"),
+    ]
+    for advice in ("check SHOP_DATABASE_URL", "set SHOP_SECRET_KEYS", "set SHOP_SMTP_URL", "name the proxy's address"):
+        assert advice in done.stdout
+    assert "hunter2" not in done.stdout
+
+
+def test_the_doctor_says_of_a_setting_it_cannot_read_what_a_start_would_say(shop: Command) -> None:
+    said = sentence(shop("doctor", SHOP_DRAIN_SECONDS="soon"))
+
+    assert said == "SHOP_DRAIN_SECONDS cannot be read: give a number of seconds."
+
+
+def test_routes_are_the_table_of_contents(shop: Command) -> None:
+    done = shop("routes")
+
+    rows = [re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines()]
+    assert rows[0] == ["method", "address", "handler", "who may call"]
+    assert ["POST", "/api/v2/storefront/cart", "storefront.cart.create", "anyone"] in rows
+    assert ["GET", "/api/v2/storefront/cart", "storefront.cart.show"] in [row[:3] for row in rows]
+    assert ["GET", "/readyz", "site", "anyone"] in rows
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_that_goes_away_is_told_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [SHOP, "routes"], env=clean_environ(), stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+
+    assert done.stderr == ""
+
+
+def test_every_command_explains_itself_with_an_example() -> None:
+    for name in commands.commands:
+        shown = CliRunner().invoke(commands, [name, "--help"])
+
+        assert shown.exit_code == 0
+        assert re.search(rf"\n  Example: .*\bshop {name}\b", shown.output), name
+    assert {"serve", "migrate", "routes", "doctor"} <= set(commands.commands)

@@ -1,0 +1,279 @@
+"""Starting: what stops it is said in one sentence that helps; what it makes on disk is for nobody else."""
+
+import asyncio
+import fcntl
+import os
+import re
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.db.embedded import database_url as embedded_url
+from tests.cli.command import Command, external, sentence
+from tests.cluster import with_database
+from tests.db.processes import ask, first_to_end, living, serving, until
+from tests.service import SHOP, Service, clean_environ
+
+OwnDatabase = Callable[..., str]
+
+
+def test_a_port_that_another_program_holds_is_refused(shop: Command, database_url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+
+        said = sentence(shop.serve("--port", port, **external(database_url)))
+
+    assert said == f"Port {port} is taken on 127.0.0.1; stop what listens there, or give another --port."
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_port_that_another_shop_serves_is_refused(
+    shop: Command, at_home: tuple[Service, Path], database_url: str, host: str
+) -> None:
+    port = str(urlsplit(at_home[0].url).port)
+
+    said = sentence(shop.serve("--host", host, "--port", port, **external(database_url)))
+
+    assert said == f"Port {port} is taken on {host}; stop what listens there, or give another --port."
+
+
+def test_of_two_shops_that_start_at_once_on_one_port_one_is_refused(at_home: tuple[Service, Path]) -> None:
+    data_dir = at_home[1]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+    with (data_dir / "postgres.control").open("r+") as control:
+        # Who has found the port free comes here next, and waits: neither listens yet.
+        fcntl.flock(control, fcntl.LOCK_EX)
+        both = [
+            subprocess.Popen(
+                [str(SHOP), "serve", "--port", port],
+                env=clean_environ(SHOP_DATA_DIR=str(data_dir)),
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(2)
+        ]
+        ended = first_to_end(*both, seconds=20)
+        for process in both:
+            process.kill()
+    said = [process.communicate()[1] for process in both]
+
+    assert ended is not None
+    assert said[ended].startswith(f"shop: Port {port} is taken on 127.0.0.1; ")
+
+
+def test_an_address_that_is_not_ours_is_refused(shop: Command, database_url: str) -> None:
+    said = sentence(shop.serve("--host", "192.0.2.1", **external(database_url)))
+
+    assert said == "192.0.2.1 is not an address of this machine; give another --host."
+
+
+def test_localhost_is_an_address_to_listen_at(own_database: OwnDatabase) -> None:
+    with serving("--host", "localhost", **external(own_database()), SHOP_DRAIN_SECONDS="0") as service:
+        assert httpx.get(f"{service.url}/readyz").status_code == 200
+
+
+def test_an_unknown_setting_is_named_with_the_nearest_known_one(shop: Command) -> None:
+    said = sentence(shop.serve(SHOP_DATABSE_URL="postgresql://shop@db/shop"))
+
+    assert said == "SHOP_DATABSE_URL is not a setting of the shop; did you mean SHOP_DATABASE_URL?"
+
+
+@pytest.mark.parametrize("url", ["mysql://shop:hunter2@db/shop", "/run/postgresql"])
+def test_a_database_url_of_another_kind_is_refused_by_name(shop: Command, url: str) -> None:
+    said = sentence(shop.serve(**external(url)))
+
+    assert said == "SHOP_DATABASE_URL cannot be read: give a URL that begins with postgresql://."
+
+
+def test_a_database_that_is_away_is_said_without_its_password(shop: Command) -> None:
+    said = sentence(shop.serve(**external("postgresql://shop:hunter2@127.0.0.1:1/shop")))
+
+    assert said.startswith("The database does not answer (")
+    assert said.endswith("; check SHOP_DATABASE_URL and that it runs.")
+    assert "hunter2" not in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://shop:hunter2/x@127.0.0.1/shop",
+        "postgresql://shop:hunter2#x@127.0.0.1/shop",
+        "postgresql://shop:hunter2@127.0.0.1:99999/shop",
+    ],
+)
+def test_a_database_url_that_makes_no_sense_is_refused_without_its_password(shop: Command, url: str) -> None:
+    said = sentence(shop.serve(**external(url)))
+
+    assert "SHOP_DATABASE_URL" in said
+    assert "hunter2" not in said
+
+
+def test_an_unknown_database_is_named(shop: Command, database_url: str) -> None:
+    said = sentence(shop.serve(**external(with_database(database_url, "no_such_shop"))))
+
+    assert said == (
+        'The database does not answer (database "no_such_shop" does not exist); '
+        "check SHOP_DATABASE_URL and that it runs."
+    )
+
+
+async def is_locked(url: str) -> bool:
+    try:
+        connection = await asyncpg.connect(url)
+    except asyncpg.InvalidPasswordError:
+        return True
+    await connection.close()
+    return False
+
+
+def test_a_wrong_password_is_said_and_not_repeated(shop: Command, at_home: tuple[Service, Path]) -> None:
+    url = embedded_url(at_home[1])
+    rules = Path(ask(url, "show hba_file"))
+    rules.write_text("local all locked scram-sha-256\n" + rules.read_text())
+    ask(url, "create role locked login password 'right'", "select pg_reload_conf()")
+    wrong = url.replace("user=shop", "user=locked&password=hunter2")
+    asyncio.run(until(lambda: is_locked(wrong)))
+
+    said = sentence(shop.serve(**external(wrong)))
+
+    assert said == (
+        'The database does not answer (password authentication failed for user "locked"); '
+        "check SHOP_DATABASE_URL and that it runs."
+    )
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)])
+def test_an_account_without_rights_in_the_database_is_said(
+    shop: Command, at_home: tuple[Service, Path], command: tuple[str, ...]
+) -> None:
+    url = embedded_url(at_home[1])
+    ask(url, "drop role if exists stranger", "create role stranger login", "select 1")
+
+    said = sentence(shop(*command, **external(url.replace("user=shop", "user=stranger"))))
+
+    assert "permission denied" in said
+
+
+def test_a_database_that_is_behind_is_refused(shop: Command, own_database: OwnDatabase) -> None:
+    said = sentence(shop.serve(**external(own_database(template="template0"))))
+
+    assert said == "The database is behind this program; run `shop migrate` first."
+
+
+def test_a_database_that_is_ahead_is_served(own_database: OwnDatabase) -> None:
+    url = own_database()
+    ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
+
+    with serving(**external(url), SHOP_DRAIN_SECONDS="0") as service:
+        ready = httpx.get(f"{service.url}/readyz")
+        cart = httpx.post(f"{service.url}/api/v2/storefront/cart")
+
+    assert (ready.status_code, cart.status_code) == (200, 201)
+
+
+def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_path: Path) -> None:
+    said = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
+
+    assert said.startswith("With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too, the same on every machine; ")
+    command = re.fullmatch(r".*; make one with: (.+)", said)
+    assert command
+    made = subprocess.run(command[1], shell=True, capture_output=True, text=True, check=True).stdout.strip()
+    assert re.fullmatch(r"k1:[0-9a-f]{64}", made)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mails_must_have_somewhere_to_go(shop: Command, database_url: str) -> None:
+    said = sentence(shop.serve(**external(database_url, SHOP_MAILBOX="off")))
+
+    assert said == "Mails would have nowhere to go: set SHOP_SMTP_URL, or SHOP_MAILBOX=on to read them at /mailbox."
+
+
+@pytest.mark.parametrize("keys", ["k1:" + "ab" * 31, "k1:" + "ab" * 32 + ",abababab", "ab" * 32])
+def test_keys_that_cannot_be_read_are_not_repeated(shop: Command, database_url: str, keys: str) -> None:
+    said = sentence(shop.serve(**external(database_url, SHOP_SECRET_KEYS=keys)))
+
+    assert said.startswith("SHOP_SECRET_KEYS cannot be read: entry ")
+    assert "abab" not in said
+
+
+def test_a_key_file_that_cannot_be_read_is_named_and_not_repeated(
+    shop: Command, database_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "secret_keys").write_text("k1:abababab\n")
+
+    said = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
+
+    assert said.startswith(f"{tmp_path}/secret_keys cannot be read: entry 1 is not `id:hex`")
+    assert "abab" not in said
+
+
+def _data_dirs(tmp_path: Path) -> dict[str, Path]:
+    (tmp_path / "file").touch()
+    return {
+        "a file": tmp_path / "file",
+        "under a file": tmp_path / "file" / "var",
+        "where nothing can be made": Path("/proc/none"),
+        "where nothing can be written": Path("/proc"),
+    }
+
+
+@pytest.mark.parametrize(
+    "case", ["a file", "under a file", "where nothing can be made", "where nothing can be written"]
+)
+def test_a_data_directory_that_cannot_be_written_is_named(shop: Command, tmp_path: Path, case: str) -> None:
+    path = _data_dirs(tmp_path)[case]
+
+    said = sentence(shop.serve(SHOP_DATA_DIR=str(path)))
+
+    assert said.startswith(f"{path} cannot be ")
+    assert said.endswith("; choose another with SHOP_DATA_DIR.")
+
+
+def mode(path: Path) -> str:
+    return oct(path.stat().st_mode & 0o777)
+
+
+def test_a_first_start_makes_a_database_and_keys_for_nobody_else(at_home: tuple[Service, Path]) -> None:
+    service, data_dir = at_home
+
+    assert httpx.get(f"{service.url}/readyz").status_code == 200
+    assert re.fullmatch(r"k1:[0-9a-f]{64}\n", (data_dir / "secret_keys").read_text())
+    assert mode(data_dir / "secret_keys") == "0o600"
+    assert {mode(data_dir / name) for name in ("postgres", "run")} == {"0o700"}
+    assert int(mode(data_dir), 8) & 0o066 == 0
+    assert {path.name for path in data_dir.iterdir() if path.name.startswith("secret")} == {"secret_keys"}
+
+
+def test_a_start_that_failed_leaves_nothing_behind(shop: Command, roomy: Path) -> None:
+    data_dir, temp = roomy / "failed", roomy / "tmp"
+    temp.mkdir()
+
+    # The database is made and started before the malformed key file is read.
+    data_dir.mkdir(mode=0o711)
+    (data_dir / "secret_keys").write_text("nonsense")
+    said = sentence(shop.serve(SHOP_DATA_DIR=str(data_dir), TMPDIR=str(temp)))
+
+    assert said.startswith(f"{data_dir}/secret_keys cannot be read")
+    assert list(temp.iterdir()) == []
+    assert living(data_dir) == []
+
+
+if os.geteuid() == 0:  # Only for root does the server run under an account of its own.
+
+    def test_a_directory_that_the_servers_account_may_not_enter_is_named(shop: Command, roomy: Path) -> None:
+        closed = roomy / "closed"
+        closed.mkdir(mode=0o700)
+
+        said = sentence(shop.serve(SHOP_DATA_DIR=str(closed / "shop" / "var")))
+
+        assert said == (
+            f"The embedded database runs as shop-postgres, which may not enter {closed}; "
+            "choose a SHOP_DATA_DIR it can reach, or run the shop as an ordinary user."
+        )

@@ -1,0 +1,327 @@
+"""Stopping: asked, the shop cuts no answer; killed, it leaves nothing that holds the port."""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID, uuid4
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.db.embedded import Embedded
+from shop.migrations.upgrade import LOCK
+from tests.cli.command import external
+from tests.db.processes import is_event, living, postmaster_pid, roomy_dir, serving, stop, until, watched
+from tests.service import SHOP, Service, clean_environ
+from tests.shopper import PREFIX
+
+CART = PREFIX + "/cart"
+READY = is_event("worker ready")
+
+Serve = Callable[..., AbstractContextManager[Service]]
+
+
+@pytest.fixture
+def url(own_database: Callable[..., str]) -> str:
+    return own_database()
+
+
+@pytest.fixture
+def served(url: str, tmp_path: Path) -> Serve:
+    """Serves a shop whose temporary files are the only ones in `tmp_path`, by which its processes can be told too."""
+
+    def serve(*arguments: str, drain: str) -> AbstractContextManager[Service]:
+        return serving(*arguments, **external(url, SHOP_DRAIN_SECONDS=drain, TMPDIR=str(tmp_path)))
+
+    return serve
+
+
+@pytest.fixture
+def roomy() -> Iterator[Path]:
+    with roomy_dir() as path:
+        yield path
+
+
+def is_free(service: Service) -> bool:
+    """Whether the port can be had by somebody who shares it with nobody."""
+    address = urlsplit(service.url)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((address.hostname, address.port))
+        probe.listen()
+    return True
+
+
+async def is_unready(http: httpx.AsyncClient) -> bool:
+    return (await http.get("/readyz")).status_code == 503
+
+
+async def is_closed(service: Service) -> bool:
+    """Whether nobody listens any more."""
+    address = urlsplit(service.url)
+    try:
+        _, writer = await asyncio.open_connection(address.hostname, address.port)
+    except ConnectionRefusedError:
+        return True
+    writer.close()
+    return False
+
+
+def ended(service: Service) -> Any:
+    """The exit status, awaited."""
+    return asyncio.to_thread(service.process.wait, 30)
+
+
+async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_end(served: Serve) -> None:
+    with served(drain="1") as service:
+        async with httpx.AsyncClient(base_url=service.url) as http:
+            before = await http.get("/readyz")
+            asked = time.monotonic()
+            service.process.send_signal(signal.SIGTERM)
+
+            await until(lambda: is_unready(http))
+            unready_after = time.monotonic() - asked
+            answers = [await http.get("/livez"), await http.post(CART), await http.get("/readyz")]
+
+        status = await ended(service)
+        stopped_after = time.monotonic() - asked
+
+    assert (before.status_code, "connection" in before.headers) == (200, False)
+    assert unready_after < 1.5
+    assert [answer.status_code for answer in answers] == [200, 201, 503]
+    assert {answer.headers["connection"] for answer in answers} == {"close"}
+    assert (status, 1 < stopped_after < 10) == (0, True)
+
+
+class Load:
+    """Shoppers who open carts as fast as they can, each over a connection it keeps, until nobody listens any more."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.answers: Counter[int] = Counter()
+        self.cut: list[str] = []
+        self.unanswered: list[float] = []
+        self.busy = asyncio.Event()
+
+    async def shop(self) -> None:
+        async with httpx.AsyncClient(base_url=self.url, timeout=20) as http:
+            while await self._open_cart(http):
+                if self.answers.total() >= 50:
+                    self.busy.set()
+
+    async def _open_cart(self, http: httpx.AsyncClient) -> bool:
+        try:
+            self.answers[(await http.post(CART)).status_code] += 1
+        except httpx.ConnectError:
+            return False
+        except (httpx.ReadError, httpx.RemoteProtocolError) as error:
+            # A connection that was closed before the first byte of an answer: whoever is told nothing may ask again.
+            if isinstance(error, httpx.RemoteProtocolError) and "without sending a response" not in str(error):
+                self.cut.append(str(error))
+            self.unanswered.append(time.monotonic())
+        return True
+
+
+async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drains(served: Serve, url: str) -> None:
+    with served(drain="1") as service:
+        load = Load(service.url)
+        shoppers = [asyncio.create_task(load.shop()) for _ in range(8)]
+        await load.busy.wait()
+        asked = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+
+        await asyncio.gather(*shoppers)
+        closed_after = time.monotonic() - asked
+        status = await ended(service)
+
+    assert load.cut == []
+    assert set(load.answers) == {201}
+    assert all(moment - asked >= 1 for moment in load.unanswered)
+    assert (status, closed_after >= 1) == (0, True)
+    connection = await asyncpg.connect(url)
+    kept = await connection.fetchval("select count(*) from orders")
+    await connection.close()
+    assert load.answers[201] <= kept <= load.answers[201] + len(load.unanswered)
+
+
+async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(served: Serve, url: str) -> None:
+    key = {"Idempotency-Key": str(uuid4())}
+    with served(drain="0") as service:
+        rival = await asyncpg.connect(url)
+        async with httpx.AsyncClient(base_url=service.url, timeout=20) as http:
+            first = await http.post(CART, headers=key)
+            # The same key held by somebody else: the second request waits for its end, at most two seconds.
+            row = await rival.fetchrow(
+                "delete from idempotency_keys where record_id = $1 returning *", UUID(first.json()["data"]["id"])
+            )
+            held = rival.transaction()
+            await held.start()
+            await rival.execute("insert into idempotency_keys values ($1, $2, $3, $4, $5, $6)", *row.values())
+            asking = asyncio.create_task(http.post(CART, headers=key))
+            await until(lambda: rival.fetchval("select exists (select from pg_locks where not granted)"))
+
+            service.process.send_signal(signal.SIGTERM)
+            await until(lambda: is_closed(service))
+            await held.rollback()
+            answer = await asking
+        status = await ended(service)
+        await rival.close()
+
+    assert (answer.status_code, answer.json()["data"]["type"], status) == (201, "cart", 0)
+
+
+async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(served: Serve) -> None:
+    with served(drain="30") as service:
+        async with httpx.AsyncClient(base_url=service.url) as http:
+            group = os.getpgid(service.process.pid)
+            # A terminal sends it to a whole group.
+            for pid in (service.process.pid, *service.worker_pids()):
+                if os.getpgid(pid) == group:
+                    os.kill(pid, signal.SIGINT)
+            await until(lambda: is_unready(http))
+            cart = await http.post(CART)
+
+        asked = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        status = await ended(service)
+
+    assert (cart.status_code, status) == (201, 0)
+    assert time.monotonic() - asked < 8
+
+
+@pytest.mark.torture
+async def test_a_stop_that_a_supervisor_sends_to_every_process_is_a_stop_like_any_other(served: Serve) -> None:
+    with served(drain="1") as service:
+        async with httpx.AsyncClient(base_url=service.url) as http:
+            for pid in (service.process.pid, *service.worker_pids()):
+                os.kill(pid, signal.SIGTERM)
+
+            await until(lambda: is_unready(http))
+            cart = await http.post(CART)
+        status = await ended(service)
+
+    assert (cart.status_code, status) == (201, 0)
+
+
+@pytest.mark.torture
+def test_a_stopped_shop_leaves_nothing_behind(roomy: Path) -> None:
+    data_dir, temp = roomy / "var", roomy / "tmp"
+    temp.mkdir()
+    with serving("--workers", "2", SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0", TMPDIR=str(temp)) as service:
+        service.wait_for(READY, count=2)
+        with watched(*service.worker_pids(), postmaster_pid(data_dir)) as all_ended:
+            status = stop(service)
+
+            assert all_ended(0)
+
+    assert status == 0
+    assert living(roomy) == []
+    assert list(temp.iterdir()) == []
+    assert is_free(service)
+
+
+@pytest.mark.torture
+async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy: Path) -> None:
+    server = Embedded(roomy)
+    connection = await asyncpg.connect(await asyncio.to_thread(server.start))
+    await connection.execute(f"select pg_advisory_lock({LOCK})")
+    # It waits for our lock before it migrates; then we leave, and it is the database's only user.
+    process = await asyncio.create_subprocess_exec(
+        SHOP, "serve", "--port", "0", env=clean_environ(SHOP_DATA_DIR=str(roomy)), stderr=asyncio.subprocess.DEVNULL
+    )
+    await until(lambda: connection.fetchval("select exists (select from pg_locks where not granted)"))
+    await asyncio.to_thread(server.stop)
+
+    process.terminate()
+    await asyncio.wait_for(process.wait(), 20)
+
+    connection.terminate()
+    assert living(roomy) == []
+
+
+def test_a_killed_shop_takes_its_workers_with_it_and_leaves_nothing(served: Serve, tmp_path: Path) -> None:
+    with served("--workers", "2", drain="0") as service:
+        service.wait_for(READY, count=2)
+        with watched(*service.worker_pids()) as all_ended:
+            service.process.kill()
+
+            assert all_ended(3)
+        status = service.process.wait(10)
+
+    assert status == -signal.SIGKILL
+    assert is_free(service)
+    assert living(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.torture
+def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_parent(
+    served: Serve, tmp_path: Path
+) -> None:
+    with served(drain="0") as service, watched(*service.worker_pids()) as all_ended:
+        sweep(tmp_path)
+        stop_reading(service)
+
+        carts = [httpx.post(service.url + CART).status_code for _ in range(3)]
+        service.process.kill()
+
+        assert carts == [201] * 3
+        assert all_ended(3)
+
+
+@pytest.mark.torture
+def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served: Serve, tmp_path: Path) -> None:
+    with served(drain="0") as service:
+        sweep(tmp_path)
+
+        assert stop(service) == 0
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def sweep(directory: Path) -> None:
+    """As a housekeeper does with what has lain in the temporary directory for ten days."""
+    for run_dir in directory.iterdir():
+        shutil.rmtree(run_dir)
+
+
+def stop_reading(service: Service) -> None:
+    """Leaves the pipe of the service's log without a reader."""
+    assert service.process.stderr
+    with Path(os.devnull).open() as nothing:
+        os.dup2(nothing.fileno(), service.process.stderr.fileno())
+    # A read that is under way keeps the pipe open until it gets a line.
+    httpx.get(f"{service.url}/livez")
+    service._reader.join(10)
+
+
+async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve) -> None:
+    with served(drain="0") as service:
+        (killed,) = service.worker_pids()
+        os.kill(killed, signal.SIGKILL)
+
+        await asyncio.to_thread(service.wait_for, READY, count=2)
+        async with httpx.AsyncClient(base_url=service.url) as http:
+            await until(lambda: is_ready(http))
+            cart = await http.post(CART)
+        status = await asyncio.to_thread(stop, service)
+
+    assert service.worker_pids()[1] != killed
+    assert (cart.status_code, status) == (201, 0)
+
+
+async def is_ready(http: httpx.AsyncClient) -> bool:
+    try:
+        return (await http.get("/readyz")).status_code == 200
+    except httpx.TransportError:  # The new worker says that it is ready just before it listens.
+        return False

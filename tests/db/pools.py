@@ -1,0 +1,48 @@
+"""What the tests of the pool share: statements to run, and a look at whether any place was lost."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from shop.db.pool import Database
+from shop.db.statements import Statement
+
+Opened = Callable[..., Awaitable[Database]]
+
+
+def sql(text: str, *, writes: bool = False) -> Statement[Any]:
+    """A statement that stands in no list of the program's own."""
+    return Statement(text, (), {}, writes, lambda record: record[0])
+
+
+ONE = sql("select 1")
+PID = sql("select pg_backend_pid()")
+
+
+async def timed(work: Awaitable[Any]) -> tuple[Any, float]:
+    """What came of it, a result or an error, and after how many seconds."""
+    started = time.monotonic()
+    endings = await asyncio.gather(work, return_exceptions=True)
+    return endings[0], time.monotonic() - started
+
+
+@asynccontextmanager
+async def all_taken(database: Database, size: int) -> AsyncIterator[list[Any]]:
+    """Every connection of the pool, held; the list may be emptied by the test."""
+    held = [await database.connections.acquire() for _ in range(size)]
+    yield held
+    for connection in held:
+        database.connections.release(connection)
+
+
+async def assert_whole(database: Database, size: int) -> None:
+    """All places can be taken, and not one more."""
+    async with asyncio.timeout(1.5), all_taken(database, size):
+        extra = asyncio.create_task(database.connections.acquire())
+        await asyncio.sleep(0)
+        assert not extra.done()
+        extra.cancel()
+        await asyncio.gather(extra, return_exceptions=True)
+    assert await database.session().one(ONE) == 1

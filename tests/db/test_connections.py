@@ -1,0 +1,199 @@
+"""The stack of connections: bounded in number, bounded waits, and no place that is ever lost."""
+
+import asyncio
+import time
+from typing import Any
+
+from shop.base.errors import Unavailable
+from shop.db.connections import Connections
+from shop.db.embedded import Embedded
+from shop.db.pool import SESSION_SETTINGS, Database, open_database
+from tests.cluster import with_database
+from tests.db.pools import ONE, PID, Opened, all_taken, assert_whole, sql, timed
+from tests.db.processes import roomy_dir, until
+
+
+async def test_a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(opened: Opened) -> None:
+    database = await opened(size=2)
+
+    async with all_taken(database, 2):
+        endings = await asyncio.gather(*(timed(database.session().one(ONE)) for _ in range(40)))
+
+    assert {type(error) for error, _ in endings} == {Unavailable}
+    assert all(1.9 < seconds < 3 for _, seconds in endings)
+    # Nobody stands in line for those who gave up.
+    answers, seconds = await timed(asyncio.gather(*(database.session().one(ONE) for _ in range(40))))
+    assert (answers, seconds < 1.5) == ([1] * 40, True)
+    await assert_whole(database, 2)
+
+
+async def test_there_are_never_more_connections_than_the_size(opened: Opened, rival: Any) -> None:
+    database = await opened(size=3)
+
+    pids = await asyncio.gather(*(database.session().one(PID) for _ in range(50)))
+
+    assert len(set(pids)) == 3
+    mine = "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'shop'"
+    assert await rival.fetchval(mine) == 3
+
+
+async def test_connections_are_made_when_first_needed_and_the_last_one_is_used_first(opened: Opened) -> None:
+    database = await opened(size=3)
+
+    pids = [await database.session().one(PID) for _ in range(5)]
+
+    assert len(set(pids)) == 1
+
+
+async def test_every_connection_has_the_time_limits(opened: Opened) -> None:
+    session = (await opened()).session()
+
+    shown = {name: await session.one(sql(f"show {name}")) for name in SESSION_SETTINGS}
+
+    assert shown == {
+        "application_name": "shop",
+        "statement_timeout": "5s",
+        "lock_timeout": "2s",
+        "idle_in_transaction_session_timeout": "10s",
+        "timezone": "UTC",
+        "jit": "off",
+    }
+
+
+async def test_waiters_that_are_cancelled_leave_their_places(opened: Opened) -> None:
+    database = await opened(size=3)
+
+    async with all_taken(database, 3):
+        waiting = [asyncio.create_task(database.connections.acquire()) for _ in range(10)]
+        await asyncio.sleep(0)
+        for task in waiting:
+            task.cancel()
+        endings = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert {type(ending) for ending in endings} == {asyncio.CancelledError}
+    await assert_whole(database, 3)
+
+
+async def test_a_waiter_that_is_cancelled_as_its_turn_comes_hands_the_place_on(opened: Opened) -> None:
+    database = await opened(size=1)
+
+    async with all_taken(database, 1) as held:
+        first, second = [asyncio.create_task(database.connections.acquire()) for _ in range(2)]
+        await asyncio.sleep(0)
+        database.connections.release(held.pop())
+        first.cancel()
+        held.append(await asyncio.wait_for(second, 1))
+
+    assert first.cancelled()
+    await assert_whole(database, 1)
+
+
+async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_on(opened: Opened) -> None:
+    database = await opened(size=1)
+
+    async with all_taken(database, 1) as held:
+        first, second = [asyncio.create_task(database.connections.acquire()) for _ in range(2)]
+        await asyncio.sleep(0)
+        held[0].terminate()
+        database.connections.release(held.pop())
+        first.cancel()
+        held.append(await asyncio.wait_for(second, 1))
+
+    assert first.cancelled()
+    await assert_whole(database, 1)
+
+
+async def test_a_waiter_that_is_cancelled_as_its_time_is_up_is_cancelled(opened: Opened) -> None:
+    database = await opened(size=1)
+
+    async with all_taken(database, 1):
+        waiting = asyncio.create_task(database.connections.acquire())
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_later(2.05, waiting.cancel)
+        # The loop is held up, as by a long collection, and finds both timers due in one turn.
+        time.sleep(2.1)  # noqa: ASYNC251
+        await asyncio.gather(waiting, return_exceptions=True)
+
+    assert waiting.cancelled()
+    await assert_whole(database, 1)
+
+
+async def test_a_task_cancelled_while_it_connects_leaves_its_place(opened: Opened) -> None:
+    database = await opened(size=2)
+    connecting = [asyncio.create_task(database.connections.acquire()) for _ in range(2)]
+    waiting = asyncio.create_task(database.session().one(ONE))
+    await asyncio.sleep(0)
+
+    for task in connecting:
+        task.cancel()
+    await asyncio.gather(*connecting, return_exceptions=True)
+
+    assert await asyncio.wait_for(waiting, 1) == 1
+    await assert_whole(database, 2)
+
+
+async def test_a_connection_the_server_ended_is_replaced(opened: Opened, rival: Any) -> None:
+    database = await opened(size=1)
+    pid = await database.session().one(PID)
+    await rival.execute("select pg_terminate_backend($1, 2000)", pid)
+    (connection,) = [await database.connections.acquire()]
+    database.connections.release(connection)
+
+    assert await database.session().one(PID) != pid
+    await assert_whole(database, 1)
+
+
+async def test_a_closed_pool_has_no_connection_left(opened: Opened, rival: Any) -> None:
+    database = await opened(size=3)
+    await asyncio.gather(*(database.session().one(ONE) for _ in range(9)))
+
+    await database.close()
+
+    mine = "select count(*) = 0 from pg_stat_activity where datname = current_database() and application_name = 'shop'"
+    await until(lambda: rival.fetchval(mine))
+
+
+async def test_a_database_that_is_not_there_is_unavailable_at_once(database_with_marks: str) -> None:
+    for url in ("postgresql://shop@127.0.0.1:1/shop", with_database(database_with_marks, "no_such_database")):
+        database = open_database(url, size=2)
+
+        endings = await asyncio.gather(*(timed(database.session().one(ONE)) for _ in range(20)))
+
+        assert {type(error) for error, _ in endings} == {Unavailable}
+        assert max(seconds for _, seconds in endings) < 1.9
+
+
+async def test_a_server_that_does_not_answer_is_unavailable_within_the_wait() -> None:
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    connections = Connections(f"postgresql://shop@{host}:{port}/shop?sslmode=disable", 1, {})
+
+    error, seconds = await timed(Database(connections).session().one(ONE))
+
+    assert type(error) is Unavailable
+    assert 1.9 < seconds < 3
+    server.close()
+    await server.wait_closed()
+
+
+async def test_the_pool_works_again_after_the_server_was_away(opened: Opened) -> None:
+    with roomy_dir() as data_dir:
+        server = Embedded(data_dir)
+        database = open_database(await asyncio.to_thread(server.start), size=3)
+        await asyncio.gather(*(database.session().one(ONE) for _ in range(9)))
+
+        await asyncio.to_thread(server.stop)
+        away = await asyncio.gather(*(timed(database.session().one(ONE)) for _ in range(9)))
+        await asyncio.to_thread(server.start)
+        back = await asyncio.gather(*(database.session().one(ONE) for _ in range(9)))
+
+        assert {type(error) for error, _ in away} == {Unavailable}
+        assert max(seconds for _, seconds in away) < 1.9
+        assert back == [1] * 9
+        await assert_whole(database, 3)
+        await database.close()
+        await asyncio.to_thread(server.stop)

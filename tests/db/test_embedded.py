@@ -1,0 +1,345 @@
+"""The embedded database: one server for all who use it, which outlives none of them and loses nothing."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote
+
+import asyncpg
+import pytest
+
+from shop.base.errors import CannotStart
+from shop.db.embedded import Embedded, database_url
+from tests.db.processes import HOLDER, ask, kill, living, postmaster_pid, roomy_dir, watched
+
+User = Callable[[Path], Embedded]
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    """Empty: the first start makes a cluster in it."""
+    with roomy_dir() as path:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def made_dir() -> Iterator[Path]:
+    """With a cluster in it that does not run."""
+    with roomy_dir() as path:
+        server = Embedded(path)
+        server.start()
+        server.stop()
+        yield path
+
+
+@pytest.fixture
+def user() -> Iterator[User]:
+    """Makes users of a server; they all stop in the end."""
+    users: list[Embedded] = []
+
+    def make(data_dir: Path) -> Embedded:
+        users.append(Embedded(data_dir))
+        return users[-1]
+
+    yield make
+    for each in users:
+        each.stop()
+
+
+@contextmanager
+def holder(data_dir: Path, program: str = HOLDER, **environ: str) -> Iterator["subprocess.Popen[str]"]:
+    """Another process that uses the embedded database, or is about to."""
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(data_dir)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environ},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.communicate(timeout=30)
+
+
+def told(process: "subprocess.Popen[str]") -> str:
+    """What a holder says: the URL, once the server runs."""
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+def mode(path: Path) -> str:
+    return oct(path.stat().st_mode & 0o777)
+
+
+def test_a_second_user_joins_the_running_server(made_dir: Path, user: User) -> None:
+    user(made_dir).start()
+    pid = postmaster_pid(made_dir)
+
+    url = user(made_dir).start()
+
+    assert url == database_url(made_dir)
+    assert postmaster_pid(made_dir) == pid
+    assert ask(url, "select 1") == 1
+
+
+def test_the_server_runs_until_its_last_user_stops(made_dir: Path, user: User) -> None:
+    first, second = user(made_dir), user(made_dir)
+    url = first.start()
+    second.start()
+
+    with watched(postmaster_pid(made_dir)) as ended:
+        first.stop()
+        assert ask(url, "select 1") == 1
+        second.stop()
+        assert ended(5)
+
+    assert living(made_dir) == []
+
+
+def test_a_stop_leaves_the_server_to_another_process(made_dir: Path, user: User) -> None:
+    server = user(made_dir)
+    server.start()
+    with holder(made_dir) as other:
+        url = told(other)
+
+        server.stop()
+
+        assert ask(url, "select 1") == 1
+    assert living(made_dir) == []
+
+
+def test_the_last_stop_stops_the_server_after_another_user_was_killed(made_dir: Path, user: User) -> None:
+    server = user(made_dir)
+    with holder(made_dir) as other:
+        told(other)
+        server.start()
+        kill(other.pid)
+
+    with watched(postmaster_pid(made_dir)) as ended:
+        server.stop()
+        assert ended(5)
+
+    assert living(made_dir) == []
+
+
+def test_a_stop_without_a_start_does_nothing(made_dir: Path, user: User) -> None:
+    url = user(made_dir).start()
+
+    user(made_dir).stop()
+
+    assert ask(url, "select 1") == 1
+
+
+def test_the_start_after_a_killed_server_recovers_what_was_committed(made_dir: Path, user: User) -> None:
+    server = user(made_dir)
+    url = server.start()
+    ask(url, "create table kept (id int)", "insert into kept select generate_series(1, 1000) returning id")
+    kill(postmaster_pid(made_dir))
+
+    server.start()
+
+    assert ask(url, "select count(*) from kept") == 1000
+
+
+@pytest.mark.torture
+async def test_the_start_after_a_killed_server_waits_for_its_last_statement(made_dir: Path, user: User) -> None:
+    server = user(made_dir)
+    connection = await asyncpg.connect(server.start())
+    # A backend at work does not notice that its postmaster is gone, and keeps the shared memory to the statement's end.
+    busy = asyncio.create_task(connection.execute("select count(*) from generate_series(1, 10000000)"))
+    await asyncio.to_thread(kill, postmaster_pid(made_dir))
+
+    url = await asyncio.to_thread(server.start)
+
+    assert await asyncio.to_thread(ask, url, "select 1") == 1
+    await asyncio.gather(busy, return_exceptions=True)
+    connection.terminate()
+
+
+def test_a_server_that_died_is_revived_and_one_that_lives_is_left_alone(made_dir: Path, user: User) -> None:
+    server = user(made_dir)
+    url = server.start()
+    pid = postmaster_pid(made_dir)
+
+    assert server.revive() is False
+    kill(pid)
+    assert server.revive() is True
+
+    assert postmaster_pid(made_dir) != pid
+    assert ask(url, "select 1") == 1
+
+
+FIRST_OF_A_CONTAINER = """
+import ctypes, os, signal, sys, time
+from pathlib import Path
+from shop.db.embedded import Embedded
+
+# PR_SET_CHILD_SUBREAPER: orphans come to this process, as they come to the first process of a container.
+ctypes.CDLL(None).prctl(36, 1)
+server = Embedded(Path(sys.argv[1]))
+server.start()
+pid = int((Path(sys.argv[1]) / "postgres" / "postmaster.pid").read_text().split()[0])
+os.kill(pid, signal.SIGKILL)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+print(server.revive(), flush=True)
+sys.stdin.read()
+server.stop()
+"""
+
+
+@pytest.mark.torture
+def test_a_server_that_died_is_revived_by_the_first_process_of_a_container(made_dir: Path) -> None:
+    with holder(made_dir, FIRST_OF_A_CONTAINER) as first:
+        revived = told(first)
+
+    assert revived == "True"
+    assert living(made_dir) == []
+
+
+def test_a_server_whose_process_cannot_be_seen_from_here_is_joined(made_dir: Path, user: User) -> None:
+    user(made_dir).start()
+    pid, file = postmaster_pid(made_dir), made_dir / "postgres" / "postmaster.pid"
+    written = file.read_text()
+    # Seen from another container on the same volume, the server's process id is nobody's. Two servers would spoil it.
+    file.write_text(written.replace(str(pid), "4194305", 1))
+
+    url = user(made_dir).start()
+
+    assert ask(url, "select 1") == 1
+    assert living(made_dir) == [pid]
+    file.write_text(written)
+
+
+def test_two_first_starts_at_once_make_one_cluster(data_dir: Path) -> None:
+    with holder(data_dir) as first, holder(data_dir) as second:
+        urls = [told(first), told(second)]
+
+        assert urls == [database_url(data_dir)] * 2
+        assert ask(urls[0], "select count(*) from pg_database where datname = 'shop'") == 1
+        kept = {"postgres", "postgres.control", "postgres.users", "postgres.log", "run"}
+        assert {path.name for path in data_dir.iterdir()} == kept
+    assert living(data_dir) == []
+
+
+def test_half_made_clusters_are_replaced(data_dir: Path, user: User) -> None:
+    for name in ("postgres", "postgres.making"):
+        (data_dir / name / "base").mkdir(parents=True)
+        (data_dir / name / "postgresql.conf").write_text("nonsense")
+
+    url = user(data_dir).start()
+
+    assert ask(url, "select 1") == 1
+    assert not (data_dir / "postgres.making").exists()
+
+
+@pytest.mark.torture
+def test_a_first_start_that_was_killed_at_work_does_not_spoil_the_next(data_dir: Path, user: User) -> None:
+    with holder(data_dir) as killed:
+        # initdb makes this directory early, and goes on without the process that started it.
+        while not list(data_dir.glob("postgres*/global")) and killed.poll() is None:
+            os.sched_yield()
+        kill(killed.pid)
+
+    url = user(data_dir).start()
+
+    assert ask(url, "select 1") == 1
+
+
+def test_cluster_and_socket_are_for_the_servers_account_alone(made_dir: Path, user: User) -> None:
+    user(made_dir).start()
+
+    owner = Path(f"/proc/{postmaster_pid(made_dir)}").stat().st_uid
+    assert owner != 0
+    assert {(made_dir / name).stat().st_uid for name in ("postgres", "run", "postgres.log")} == {owner}
+    assert {mode(made_dir / name) for name in ("postgres", "run")} == {"0o700"}
+    assert {mode(made_dir / name) for name in ("postgres.log", "postgres.control", "postgres.users")} == {"0o600"}
+
+
+def test_a_socket_directory_that_was_opened_is_closed_by_the_next_start(made_dir: Path, user: User) -> None:
+    (made_dir / "run").chmod(0o777)
+
+    user(made_dir).start()
+
+    assert mode(made_dir / "run") == "0o700"
+
+
+def test_there_is_no_port_and_nothing_is_acknowledged_before_it_is_on_disk(made_dir: Path, user: User) -> None:
+    url = user(made_dir).start()
+
+    assert ask(url, "show listen_addresses") == ""
+    assert [ask(url, f"show {name}") for name in ("fsync", "synchronous_commit", "full_page_writes")] == ["on"] * 3
+
+
+def with_cluster(path: Path, made_dir: Path) -> Path:
+    """A copy of the cluster under another name, which is quicker than making one."""
+    path.mkdir(parents=True)
+    subprocess.run(["cp", "-a", made_dir / "postgres", path], check=True)
+    return path
+
+
+def long_dir(data_dir: Path, made_dir: Path) -> Path:
+    """A data directory in which a socket would have a longer path than the system allows."""
+    path = with_cluster(data_dir / ("l" * 60) / ("m" * 60), made_dir)
+    assert len(os.fsencode(path / "run" / ".s.PGSQL.5432")) > 107
+    return path
+
+
+@pytest.mark.torture
+def test_a_data_directory_with_a_long_path_works(data_dir: Path, made_dir: Path) -> None:
+    long = long_dir(data_dir, made_dir)
+
+    with holder(long) as process:
+        url = told(process)
+        assert ask(url, "select 1") == 1
+        socket_dir = Path(unquote(url.partition("host=")[2].partition("&")[0]))
+        assert mode(socket_dir) == "0o700"
+
+    assert not socket_dir.exists()
+
+
+@pytest.mark.torture
+def test_a_server_with_a_long_path_is_found_from_another_temporary_directory(data_dir: Path, made_dir: Path) -> None:
+    long, temps = long_dir(data_dir, made_dir), [data_dir / "tmp1", data_dir / "tmp2"]
+    for temp in temps:
+        temp.mkdir()
+
+    with holder(long, TMPDIR=str(temps[0])) as first:
+        url = told(first)
+        with holder(long, TMPDIR=str(temps[1])) as second:
+            assert told(second) == url
+
+
+def test_a_data_directory_may_have_spaces_percent_signs_and_umlauts(data_dir: Path, made_dir: Path, user: User) -> None:
+    url = user(with_cluster(data_dir / "100 % für uns", made_dir)).start()
+
+    assert ask(url, "select 1") == 1
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("name", ["o'hare", "a,b", "a$HOME"])
+def test_a_data_directory_the_server_cannot_take_is_refused_in_a_sentence(
+    data_dir: Path, made_dir: Path, user: User, name: str
+) -> None:
+    path = with_cluster(data_dir / name, made_dir)
+
+    with pytest.raises(CannotStart, match="SHOP_DATA_DIR"):
+        user(path).start()
+
+    assert living(path) == []
+
+
+def test_a_socket_directory_that_is_not_ours_is_refused_in_a_sentence(
+    data_dir: Path, made_dir: Path, user: User
+) -> None:
+    path = with_cluster(data_dir / "shop", made_dir)
+    (path / "run").symlink_to("/")
+
+    with pytest.raises(CannotStart, match="not a directory of ours"):
+        user(path).start()
+
+    assert living(path) == []

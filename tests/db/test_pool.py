@@ -1,0 +1,278 @@
+"""Sessions: a transaction keeps all or nothing, lost work is tried again within bounds, nothing waits for ever."""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import pytest
+
+from shop.base.errors import Unavailable
+from shop.db.pool import LockTimeout, Lost, Session
+from tests.db.pools import ONE, PID, Opened, assert_whole, sql, timed
+from tests.db.processes import until
+
+SLEEP = sql("select pg_sleep(10)")
+COUNT = sql("select sum(n)::int from marks")
+ADD = {name: sql(f"update marks set n = n + 1 where name = '{name}' returning n", writes=True) for name in "ab"}
+MISS = sql("update marks set n = n + 1 where name = 'none' returning n", writes=True)
+
+
+async def test_a_held_row_ends_as_lock_timeout_within_three_seconds(opened: Opened, rival: Any) -> None:
+    database = await opened(size=1)
+    async with rival.transaction():
+        await rival.execute("update marks set n = 7 where name = 'a'")
+
+        error, seconds = await timed(database.session().one(ADD["a"]))
+
+    assert isinstance(error, LockTimeout)
+    assert (error.status, 1.9 < seconds < 3) == (503, True)
+    assert await database.session().one(ADD["a"]) == 8
+
+
+async def test_a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_on(opened: Opened) -> None:
+    database = await opened(size=1)
+    pid = await database.session().one(PID)
+
+    error, seconds = await timed(database.session().one(SLEEP))
+
+    assert isinstance(error, Unavailable)
+    assert 4.9 < seconds < 6.5
+    assert await database.session().one(PID) == pid
+
+
+async def test_a_deadlock_is_retried_until_both_are_done(opened: Opened) -> None:
+    database = await opened(size=2)
+    both_hold_one = asyncio.Barrier(2)
+    tries: list[str] = []
+
+    async def cross(first: str, second: str) -> None:
+        session = database.session()
+
+        async def work() -> None:
+            tries.append(first)
+            async with session.transaction():
+                await session.one(ADD[first])
+                if tries.count(first) == 1:
+                    await both_hold_one.wait()
+                await session.one(ADD[second])
+
+        await session.retrying(work)
+
+    await asyncio.gather(cross("a", "b"), cross("b", "a"))
+
+    assert len(tries) == 3
+    assert await database.session().all(sql("select n from marks")) == [2, 2]
+
+
+async def overtaken(session: Session, rival: Any) -> None:
+    """A transaction that loses against the rival's for certain: the rival changes its row after its snapshot."""
+    async with session.transaction():
+        await session.one(sql("set transaction isolation level repeatable read"))
+        await session.one(COUNT)
+        await rival.execute("update marks set n = n + 100 where name = 'a'")
+        await session.one(ADD["a"])
+
+
+async def test_a_serialisation_failure_is_retried(opened: Opened, rival: Any) -> None:
+    session = (await opened()).session()
+    tries = 0
+
+    async def work() -> int:
+        nonlocal tries
+        tries += 1
+        if tries < 3:
+            await overtaken(session, rival)
+        async with session.transaction():
+            return int(await session.one(ADD["a"]) or 0)
+
+    assert await session.retrying(work) == 201
+    assert tries == 3
+
+
+async def test_retries_end_after_five_as_unavailable(opened: Opened, rival: Any) -> None:
+    database = await opened(size=1)
+    session = database.session()
+    tries = 0
+
+    async def work() -> None:
+        nonlocal tries
+        tries += 1
+        await overtaken(session, rival)
+
+    error, seconds = await timed(session.retrying(work))
+
+    assert type(error) is Unavailable
+    assert tries == 6
+    assert 5 * 0.01 < seconds < 5 * 0.2 + 1
+    assert await database.session().one(COUNT) == 600
+    await assert_whole(database, 1)
+
+
+async def test_nothing_is_tried_again_once_a_part_of_it_is_kept(opened: Opened, rival: Any) -> None:
+    session = (await opened()).session()
+    tries = 0
+
+    async def work() -> None:
+        nonlocal tries
+        tries += 1
+        await session.one(ADD["b"])
+        await overtaken(session, rival)
+
+    error, _ = await timed(session.retrying(work))
+
+    assert (type(error), tries) == (Unavailable, 1)
+    assert await rival.fetchval("select n from marks where name = 'b'") == 1
+
+
+async def test_an_error_of_ours_is_neither_retried_nor_translated(opened: Opened) -> None:
+    session = (await opened()).session()
+    tries = 0
+
+    async def work() -> None:
+        nonlocal tries
+        tries += 1
+        await session.one(sql("select nonsense"))
+
+    with pytest.raises(asyncpg.UndefinedColumnError):
+        await session.retrying(work)
+
+    assert tries == 1
+
+
+async def test_a_lone_statement_can_lose_too(opened: Opened, rival: Any) -> None:
+    session = (await opened()).session()
+    await rival.execute(
+        "create function lose() returns int language plpgsql as "
+        "$$begin raise exception using errcode = 'serialization_failure'; end$$"
+    )
+
+    with pytest.raises(Lost):
+        await session.one(sql("select lose()"))
+
+    assert await session.one(ONE) == 1
+
+
+async def test_a_second_lone_write_is_an_error_of_ours(opened: Opened) -> None:
+    session = (await opened()).session()
+    await session.one(ADD["a"])
+
+    with pytest.raises(AssertionError, match="open one with"):
+        await session.one(ADD["b"])
+
+    assert await session.one(COUNT) == 1
+
+
+async def test_a_lone_write_that_changed_nothing_may_be_followed_by_another(opened: Opened) -> None:
+    session = (await opened()).session()
+
+    assert await session.one(MISS) is None
+    assert await session.one(ADD["a"]) == 1
+
+
+async def test_a_transaction_keeps_all_of_its_writes(opened: Opened) -> None:
+    session = (await opened()).session()
+
+    async with session.transaction():
+        await session.one(ADD["a"])
+        await session.one(ADD["b"])
+
+    assert await session.one(COUNT) == 2
+
+
+async def test_a_transaction_that_fails_leaves_nothing(opened: Opened) -> None:
+    database = await opened(size=1)
+    session = database.session()
+
+    async def work() -> None:
+        async with session.transaction():
+            await session.one(ADD["a"])
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await work()
+
+    assert await session.one(COUNT) == 0
+    assert await session.one(ADD["b"]) == 1
+    await assert_whole(database, 1)
+
+
+async def test_a_failed_statement_undoes_the_transaction_around_it(opened: Opened) -> None:
+    database = await opened(size=1)
+    session = database.session()
+
+    async def work() -> None:
+        async with session.transaction():
+            await session.one(ADD["a"])
+            await session.one(sql("select nonsense"))
+
+    with pytest.raises(asyncpg.UndefinedColumnError):
+        await work()
+
+    assert await session.one(COUNT) == 0
+    await assert_whole(database, 1)
+
+
+async def is_at_work(rival: Any, text: str) -> bool:
+    """Whether another session of this database is in the middle of that statement."""
+    busy = (
+        "select exists (select from pg_stat_activity where datname = current_database() and state = 'active' "
+        "and query = $1 and pid <> pg_backend_pid())"
+    )
+    return bool(await rival.fetchval(busy, text))
+
+
+async def test_a_task_cancelled_in_mid_statement_gives_its_place_to_a_clean_connection(
+    opened: Opened, rival: Any
+) -> None:
+    database = await opened(size=1)
+    pid = await database.session().one(PID)
+    sleeper = asyncio.create_task(database.session().one(SLEEP))
+    await until(lambda: is_at_work(rival, SLEEP.sql))
+
+    sleeper.cancel()
+    other = await asyncio.wait_for(database.session().one(PID), 1)
+
+    assert (await asyncio.gather(sleeper, return_exceptions=True))[0].__class__ is asyncio.CancelledError
+    assert other != pid
+    await assert_whole(database, 1)
+
+
+async def test_a_task_cancelled_in_a_transaction_leaves_nothing_of_it(opened: Opened, rival: Any) -> None:
+    database = await opened(size=1)
+    session = database.session()
+
+    async def work() -> None:
+        async with session.transaction():
+            await session.one(ADD["a"])
+            await asyncio.Event().wait()
+
+    working = asyncio.create_task(work())
+    waiting = asyncio.create_task(database.session().one(COUNT))
+    adding = "update marks set n = n + 1 where name = 'a' returning n"
+    idle = "select exists (select from pg_stat_activity where state = 'idle in transaction' and query = $1)"
+    await until(lambda: rival.fetchval(idle, adding))
+    working.cancel()
+
+    assert await asyncio.wait_for(waiting, 1) == 0
+    assert (await asyncio.gather(working, return_exceptions=True))[0].__class__ is asyncio.CancelledError
+    assert await database.session().one(ADD["a"]) == 1
+    await assert_whole(database, 1)
+
+
+async def test_a_connection_lost_at_commit_is_unavailable_and_not_retried(opened: Opened, rival: Any) -> None:
+    database = await opened(size=1)
+    session = database.session()
+    tries = 0
+
+    async def work() -> None:
+        nonlocal tries
+        tries += 1
+        async with session.transaction():
+            await session.one(ADD["a"])
+            await rival.execute("select pg_terminate_backend($1, 2000)", await session.one(PID))
+
+    error, _ = await timed(session.retrying(work))
+
+    assert (type(error), tries) == (Unavailable, 1)
+    assert await database.session().one(COUNT) == 0
+    await assert_whole(database, 1)

@@ -1,0 +1,176 @@
+"""Crashes: what was acknowledged is there afterwards, whoever was killed, and the shop comes back by itself."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.db.embedded import Embedded, database_url
+from tests.db.processes import is_event, kill, living, postmaster_pid, roomy_dir, serving, stop
+from tests.service import Service
+from tests.shopper import PREFIX
+
+READY = is_event("worker ready")
+REVIVED = is_event("the embedded database had died and was started again")
+
+
+@pytest.fixture(scope="module")
+def data_dir() -> Iterator[Path]:
+    """One data directory for all crashes: each begins with what the one before it left."""
+    with roomy_dir() as path:
+        (path / "tmp").mkdir()
+        yield path / "var"
+        # A clean stop in the end clears what killed servers left in shared memory.
+        server = Embedded(path / "var")
+        server.start()
+        server.stop()
+
+
+def serve(data_dir: Path) -> AbstractContextManager[Service]:
+    return serving(SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0", TMPDIR=str(data_dir.parent / "tmp"))
+
+
+def shop_pids(data_dir: Path) -> list[int]:
+    """The parent, its workers, and whatever they have started but the database."""
+    return [pid for pid in living(data_dir) if pid != postmaster_pid(data_dir)]
+
+
+class Load:
+    """Shoppers who open carts, half of them under an Idempotency-Key, and note which were acknowledged."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.tokens: dict[UUID, str] = {}
+        """The acknowledged carts."""
+        self.answers: Counter[tuple[int, str | None]] = Counter()
+        """By status and Retry-After."""
+        self.unanswered = 0
+        self._progress = asyncio.Condition()
+        self._shoppers = [asyncio.create_task(self._shop(under_a_key=number % 2 == 0)) for number in range(8)]
+
+    async def _shop(self, *, under_a_key: bool) -> None:
+        async with httpx.AsyncClient(base_url=self.url, timeout=30) as http:
+            while True:
+                headers = {"Idempotency-Key": str(uuid4())} if under_a_key else {}
+                try:
+                    await self._note(await http.post(PREFIX + "/cart", headers=headers))
+                except httpx.TransportError:
+                    self.unanswered += 1
+                    await asyncio.sleep(0.01)
+
+    async def _note(self, answer: httpx.Response) -> None:
+        if answer.status_code == 201:
+            cart = answer.json()["data"]
+            self.tokens[UUID(cart["id"])] = cart["attributes"]["token"]
+        self.answers[answer.status_code, answer.headers.get("retry-after")] += 1
+        async with self._progress:
+            self._progress.notify_all()
+
+    async def more(self, count: int, seconds: float = 30) -> None:
+        """Returns when that many more carts are acknowledged."""
+        wanted = len(self.tokens) + count
+        async with asyncio.timeout(seconds), self._progress:
+            await self._progress.wait_for(lambda: len(self.tokens) >= wanted)
+
+    async def end(self) -> None:
+        for shopper in self._shoppers:
+            shopper.cancel()
+        endings = await asyncio.gather(*self._shoppers, return_exceptions=True)
+        assert {type(ending) for ending in endings} == {asyncio.CancelledError}
+
+
+@asynccontextmanager
+async def load_on(service: Service) -> AsyncIterator[Load]:
+    load = Load(service.url)
+    try:
+        yield load
+    finally:
+        await load.end()
+
+
+async def lost(data_dir: Path, tokens: dict[UUID, str]) -> set[UUID]:
+    """The acknowledged carts that are not in the database, which runs."""
+    connection = await asyncpg.connect(database_url(data_dir))
+    kept = {row["id"] for row in await connection.fetch("select id from orders")}
+    await connection.close()
+    return set(tokens) - kept
+
+
+async def test_no_acknowledged_cart_is_lost_when_the_shop_is_killed_alone_or_with_its_database(data_dir: Path) -> None:
+    tokens: dict[UUID, str] = {}
+    for with_its_database in (False, True):
+        with serve(data_dir) as service:
+            async with load_on(service) as load:
+                await load.more(100)
+                victims = shop_pids(data_dir) + [postmaster_pid(data_dir)] * with_its_database
+                await asyncio.to_thread(kill, *victims)
+        tokens |= load.tokens
+
+    with serve(data_dir) as service:
+        assert await lost(data_dir, tokens) == set()
+        async with httpx.AsyncClient(base_url=service.url) as http:
+            for cart_id, token in list(tokens.items())[-10:]:
+                cart = await http.get(PREFIX + "/cart", headers={"X-Shop-Order-Token": token})
+                assert (cart.status_code, cart.json()["data"]["id"]) == (200, str(cart_id))
+
+
+async def test_a_killed_database_is_revived_and_until_then_the_shop_says_to_come_back(data_dir: Path) -> None:
+    with serve(data_dir) as service:
+        async with load_on(service) as load:
+            await load.more(100)
+            await asyncio.to_thread(kill, postmaster_pid(data_dir))
+            await asyncio.to_thread(service.wait_for, REVIVED)
+            await load.more(100)
+
+        assert await lost(data_dir, load.tokens) == set()
+        assert stop(service) == 0
+
+    assert set(load.answers) <= {(201, None), (503, "5")}
+    assert load.unanswered == 0
+    assert living(data_dir) == []
+
+
+@pytest.mark.torture
+async def test_a_worker_killed_with_its_database_is_replaced_and_the_shop_serves_on(data_dir: Path) -> None:
+    with serve(data_dir) as service:
+        async with load_on(service) as load:
+            await load.more(50)
+            await asyncio.to_thread(kill, postmaster_pid(data_dir), *service.worker_pids())
+            await asyncio.to_thread(service.wait_for, READY, count=2)
+            await load.more(50)
+
+        assert await lost(data_dir, load.tokens) == set()
+        assert stop(service) == 0
+
+    assert set(load.answers) <= {(201, None), (503, "5")}
+
+
+@pytest.mark.torture
+async def test_no_acknowledged_cart_is_lost_in_ten_rounds_of_random_kills(data_dir: Path) -> None:
+    seed = random.randrange(10**6)
+    chance = random.Random(seed)
+    tokens: dict[UUID, str] = {}
+
+    for _ in range(10):
+        with serve(data_dir) as service:
+            assert await lost(data_dir, tokens) == set(), seed
+            async with load_on(service) as load:
+                for times in range(chance.randrange(3)):
+                    await load.more(chance.randrange(1, 300))
+                    await asyncio.to_thread(kill, postmaster_pid(data_dir))
+                    await asyncio.to_thread(service.wait_for, REVIVED, count=times + 1)
+                await load.more(chance.randrange(1, 300))
+                victims = shop_pids(data_dir) + [postmaster_pid(data_dir)] * chance.randrange(2)
+                await asyncio.to_thread(kill, *chance.sample(victims, len(victims)))
+            tokens |= load.tokens
+            assert set(load.answers) <= {(201, None), (503, "5")}, seed
+
+    with serve(data_dir):
+        assert await lost(data_dir, tokens) == set(), seed
