@@ -121,7 +121,7 @@ class DrainingServer(MPServer):
 
     def shutdown(self, exit_code: int = 0) -> None:
         if self.interrupt_signal:
-            # The directory may have been swept away with other old files: nobody can be told then, and the stop goes on.
+            # The directory may have been swept away with other old files: nobody can be told then, and the stop is one.
             with contextlib.suppress(OSError):
                 self._flag.touch()
             self._hurry.wait(self._drain_seconds)
