@@ -154,6 +154,7 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
     assert load.answers[201] <= kept <= load.answers[201] + len(load.unanswered)
 
 
+@pytest.mark.torture
 async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(served: Serve, url: str) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     with served(drain="0") as service:

