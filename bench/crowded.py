@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from granian.constants import HTTPModes, Interfaces, Loops
-from granian.server.mp import MPServer
 
 from shop.app import Application, Serving
 from shop.base.settings import read_settings
+from shop.cli.serve import DrainingServer
 from shop.site.health import live
 from shop.web.endpoint import Frame, Route
 from shop.web.log import configure_logging
@@ -44,8 +44,10 @@ def load_crowded(serving: Serving) -> Crowded:
 
 if __name__ == "__main__":
     settings = read_settings({"SHOP_DATABASE_URL": sys.argv[2], "SHOP_SECRET_KEYS": sys.argv[3]})
-    served = Serving(settings, "127.0.0.1", os.getpid(), Path(tempfile.gettempdir()), frozenset())
-    MPServer(
+    served = Serving(settings, "127.0.0.1", os.getpid(), Path(tempfile.mkdtemp(prefix="shop-")), frozenset())
+    DrainingServer(
+        0,
+        served.run_dir / "never-draining",
         target="crowded",
         port=int(sys.argv[1]),
         interface=Interfaces.ASGI,

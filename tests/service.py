@@ -93,5 +93,6 @@ class Service:
             self.process.kill()
             self.process.wait(10)
         self._reader.join(10)
-        if self.process.stderr:
+        # An orphan may still hold the pipe; closing it under the reader would wait for ever.
+        if self.process.stderr and not self._reader.is_alive():
             self.process.stderr.close()

@@ -33,7 +33,15 @@ class Origin(msgspec.Struct, frozen=True):
 
     request_id: str | None
     source: str
-    user_agent: str | None
+    user_agent_sent: bytes | None
+
+    @property
+    def user_agent(self) -> str | None:
+        """As one line that can be kept and shown."""
+        if self.user_agent_sent is None:
+            return None
+        text = self.user_agent_sent[:200].decode("latin-1")
+        return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 NOWHERE = Origin(None, "", None)

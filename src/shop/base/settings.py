@@ -7,6 +7,7 @@ import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -243,6 +244,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return not any(outward) and is_loopback(host)
 
 
+@lru_cache(maxsize=4096)
 def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True

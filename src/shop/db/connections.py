@@ -62,10 +62,13 @@ class Connections:
                 connection.terminate()
 
     async def _connect(self) -> Any:
+        connection = None
         try:
             connection = await asyncpg.connect(self._url, timeout=WAIT_SECONDS, server_settings=self._server_settings)
             await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_to_json, decoder=msgspec.json.decode)
         except BaseException:
+            if connection is not None:
+                connection.terminate()
             self._lose_place()
             raise
         return connection

@@ -125,7 +125,8 @@ class Embedded:
         later; until the last is gone nothing may be started beside them.
         """
         file = self._cluster / "postmaster.pid"
-        if _server_pid(file) is not None or not file.exists():
+        # Only one that is seen to be dead: a process out of sight, in another container, may be at work.
+        if not _is_unreaped(file):
             return
         deadline = time.monotonic() + _RECOVERY_SECONDS
         while _users_of(self._cluster):
@@ -159,6 +160,8 @@ class Embedded:
             return _answers(_socket_dir(self._dir) / ".s.PGSQL.5432")
         except PermissionError:
             raise CannotStart(f"{self._cluster} belongs to another user; use a data directory of your own.") from None
+        except TimeoutError:
+            raise CannotStart(f"The database server of {self._cluster} does not answer; wait, or end it.") from None
         except (OSError, IndexError):
             return False
 
@@ -281,20 +284,13 @@ def _answers(path: Path) -> bool:
         return probe.recv(1) != b""
 
 
-def _server_pid(file: Path) -> int | None:
-    """The process that a cluster's file names, unless it has ended."""
+def _is_unreaped(file: Path) -> bool:
+    """Whether the process that a cluster's file names has ended, and nobody has taken notice."""
     try:
-        pid = int(file.read_text().split()[0])
-        os.kill(pid, 0)
-    except PermissionError:
-        return pid
+        status = Path(f"/proc/{int(file.read_text().split()[0])}/stat").read_text()
     except (OSError, ValueError, IndexError):
-        return None
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return pid
-    return None if state == "Z" else pid
+        return False
+    return status.rpartition(")")[2].split()[0] == "Z"
 
 
 def _users_of(cluster: Path) -> list[str]:

@@ -98,7 +98,7 @@ class Endpoint:
         request.path_params = path_params
         context = Context(self._frame.shared)
         source = source_address(scope, self._frame.trusted)
-        context.origin = Origin(request_id, source, _text(headers.get(b"user-agent")))
+        context.origin = Origin(request_id, source, headers.get(b"user-agent"))
         try:
             reply = await self._answer(request, context)
         except ShopError as error:
@@ -165,13 +165,6 @@ class Endpoint:
             (b"access-control-allow-origin", origin),
             (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
         ]
-
-
-def _text(header: bytes | None) -> str | None:
-    """A header as one line that can be kept and shown."""
-    if header is None:
-        return None
-    return "".join(letter if letter.isprintable() else "?" for letter in header.decode("latin-1"))[:200]
 
 
 def media_for(path: str) -> bytes:
