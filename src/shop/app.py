@@ -143,7 +143,7 @@ class Application:
         )
         self._router = Router(frame, self._routes(frame))
         self._close = database.close
-        # What lives from here to the end need not be looked at by every collection: the p99 of reads falls to a fifth.
+        # What lives from here to the end need not be looked at by every collection.
         gc.collect()
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)

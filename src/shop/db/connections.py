@@ -1,7 +1,7 @@
 """How connections are shared: a bounded stack of asyncpg connections, and a bounded wait for one.
 
-asyncpg has a pool of its own. Its acquire and release make a proxy and a task around every statement, which costs more
-than the statement's own share of our time (measured: a cart read 1.2 times slower); this one pops and appends.
+asyncpg has a pool of its own. Its acquire and release make a proxy and a task around every statement, which is
+work at every request; this one pops and appends.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ class Connections:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Any] = loop.create_future()
         self._waiting.append(waiter)
-        # A timer and not asyncio.timeout: under load every other request waits here, and this is a third of the cost.
+        # A timer and not asyncio.timeout: under load many requests wait here, and it does less.
         alarm = loop.call_later(WAIT_SECONDS, _expire, waiter)
         try:
             return await waiter

@@ -42,7 +42,7 @@ def log_request(line: RequestLine) -> None:
 
 def flush_log() -> None:
     """Writes the pending request lines together: a write for each would hand the interpreter to another thread each
-    time, which costs more than the line. Called a few times a second, at the end, and before any other log line.
+    time, which costs. Called a few times a second, at the end, and before any other log line.
     """
     if _Log.pending:
         lines = b"\n".join([*_Log.pending, b""])
