@@ -1,6 +1,7 @@
 """What is counted of requests, in each worker's own memory, and how the workers' numbers are added up for `/metrics`.
 
-The metrics library's own way of sharing numbers between processes writes a memory map at every request; here a worker leaves a snapshot of its counts in the run directory a few times a second.
+The metrics library's own way of sharing numbers between processes writes a memory map at every request; here a worker
+leaves a snapshot of its counts in the run directory a few times a second.
 """
 
 from bisect import bisect_left
