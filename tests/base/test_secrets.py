@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shop.base.secrets import KINDS, USER_ACCESS, USER_REFRESH, is_secret, new_bytes, secret_hash, secret_text
 
-SCANNED = re.compile(r"\bshp(at|rt)_[0-9A-Za-z]{49}\b")
+SCANNED = re.compile(r"\bshp(at|rt|pt|pr|cs|os|ol)_[0-9A-Za-z]{49}\b")
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 VALUE = bytes(range(32))
 QUICK = settings(max_examples=300, derandomize=True, deadline=None)

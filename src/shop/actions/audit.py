@@ -5,20 +5,30 @@ from typing import Any
 from uuid import UUID
 
 from shop.actions.context import Context
+from shop.base.actor import Actor
 from shop.base.ids import new_id
 from shop.queries import journal
 
 
 async def audit(
-    ctx: Context, action: str, outcome: str, *, actor_id: UUID | None = None, detail: Mapping[str, Any] | None = None
+    ctx: Context,
+    action: str,
+    outcome: str,
+    *,
+    actor_id: UUID | None = None,
+    subject_id: UUID | None = None,
+    detail: Mapping[str, Any] | None = None,
 ) -> None:
+    """Ascribed to the user named, else to whoever asks; `subject_id` is the record that it happened to."""
+    actor = Actor("user", actor_id) if actor_id else ctx.actor
     await journal.insert_audit(
         ctx.db,
         id=new_id(),
-        actor_kind="user" if actor_id else "guest",
-        actor_id=actor_id,
+        actor_kind=actor.kind,
+        actor_id=actor.id,
         action=action,
         outcome=outcome,
+        subject_id=subject_id,
         source=ctx.origin.source,
         request_id=ctx.origin.request_id,
         detail=dict(detail or {}),

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from shop.base.actor import GUEST, Claim
+from shop.base.actor import GUEST, NOBODY, Claim
 from shop.base.errors import InFlight, InvalidToken, KeyReused, Unauthenticated
 from shop.base.keys import Keys
 from shop.base.settings import Settings
@@ -17,8 +17,8 @@ from shop.queries import access, journal
 from shop.queries.access import Bearer
 
 
-class Shared(msgspec.Struct, frozen=True):
-    """What one process has for all its requests."""
+class Shared(msgspec.Struct):
+    """What one process has for all its requests. The shop's row is replaced when an operator changes it."""
 
     database: Database
     keys: Keys
@@ -71,11 +71,12 @@ class Once:
 class Context:
     """One request's view of the program."""
 
-    __slots__ = ("_bearer", "claim", "db", "once_key", "origin", "shared")
+    __slots__ = ("_bearer", "actor", "claim", "db", "once_key", "origin", "shared")
 
     def __init__(self, shared: Shared, claim: Claim = GUEST) -> None:
         self.shared = shared
         self.claim = claim
+        self.actor = NOBODY
         self.db: Session = shared.database.session()
         self.once_key: OnceKey | None = None
         self.origin = NOWHERE

@@ -5,6 +5,16 @@ from uuid import UUID
 import msgspec
 
 
+class Actor(msgspec.Struct, frozen=True):
+    """Who an event in the audit is ascribed to: a guest, user, application, operator, or the command line."""
+
+    kind: str
+    id: UUID | None = None
+
+
+NOBODY = Actor("guest")
+
+
 class Claim(msgspec.Struct, frozen=True):
     """What the headers say. Its order token is genuine by its key; whether the cart is open, the database knows."""
 

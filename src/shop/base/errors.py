@@ -2,13 +2,19 @@
 
 ShopError
 ├── Malformed 400             cannot be read
+│   ├── InvalidGrant          a platform refresh token that is bad in any way, in the words of RFC 6749
+│   ├── InvalidScope          more than the application's level allows, or nothing
+│   └── UnsupportedGrant      another grant type than ours
 ├── Unauthenticated 401       who are you
+│   ├── InvalidClient         unknown application or wrong secret: one answer
 │   ├── InvalidToken          the bearer is unknown, expired or revoked
 │   ├── InvalidCode           wrong, expired, used, over-tried, or an unknown address: one answer
 │   └── InvalidRefreshToken   bad in any way: one answer
 ├── Forbidden 403             we know, and you may not
+│   └── InsufficientScope     the token is too small for the call
 ├── NotFound 404              missing or not yours: one body for both
 ├── MethodNotAllowed 405
+├── Gone 410                  it was here, and has been used
 ├── Conflict 409              someone was faster, or it changed meanwhile
 │   └── InFlight              the same Idempotency-Key is at work right now
 ├── TooLarge 413, UriTooLong 414, UnsupportedMedia 415, HeadersTooLarge 431
@@ -44,6 +50,21 @@ class Malformed(ShopError):
     sentence = "The request cannot be read."
 
 
+class InvalidGrant(Malformed):
+    code = "invalid_grant"
+    sentence = "The refresh token is unknown, expired, used or not this application's; ask for a new token."
+
+
+class InvalidScope(Malformed):
+    code = "invalid_scope"
+    sentence = "Ask for a scope that the application's access level allows."
+
+
+class UnsupportedGrant(Malformed):
+    code = "unsupported_grant_type"
+    sentence = "Send grant_type as client_credentials or refresh_token."
+
+
 class Unauthenticated(ShopError):
     status = 401
     code = "unauthenticated"
@@ -65,10 +86,27 @@ class InvalidRefreshToken(Unauthenticated):
     sentence = "The refresh token is not valid; sign in again."
 
 
+class InvalidClient(Unauthenticated):
+    code = "invalid_client"
+    sentence = "The client id is unknown, or the secret is not its own."
+
+
 class Forbidden(ShopError):
     status = 403
     code = "forbidden"
     sentence = "This credential may not do that."
+
+
+class InsufficientScope(Forbidden):
+    """Names the scope that would do."""
+
+    code = "insufficient_scope"
+
+    def __init__(self, needed: str) -> None:
+        self.needed = needed
+        super().__init__(
+            f"This token may not do that; it takes the scope {needed}, granted to an application that may."
+        )
 
 
 class NotFound(ShopError):
@@ -84,6 +122,12 @@ class MethodNotAllowed(ShopError):
     def __init__(self, allowed: Sequence[str]) -> None:
         self.allowed = ", ".join(sorted(allowed))
         super().__init__(f"This address answers {self.allowed} only.")
+
+
+class Gone(ShopError):
+    status = 410
+    code = "gone"
+    sentence = "This was for one use, and has been used or is too old."
 
 
 class Conflict(ShopError):

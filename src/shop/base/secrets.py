@@ -1,7 +1,7 @@
 """What a bearer secret looks like on the wire, and what of it is kept.
 
     kind prefix, 43 of base 62 (256 bits), 6 of base 62 (CRC-32)
-    for scanners: shp(at|rt)_[0-9A-Za-z]{49}
+    for scanners: shp(at|rt|pt|pr|cs|os|ol)_[0-9A-Za-z]{49}
 
 Only the SHA-256 of a secret is kept: with 256 random bits there is nothing to guess from it.
 """
@@ -13,7 +13,22 @@ from hashlib import sha256
 
 USER_ACCESS = "shpat_"
 USER_REFRESH = "shprt_"
-KINDS = (USER_ACCESS, USER_REFRESH)
+PLATFORM_ACCESS = "shppt_"
+PLATFORM_REFRESH = "shppr_"
+CLIENT_SECRET = "shpcs_"  # noqa: S105  The prefix, not one of them.
+OPERATOR_SESSION = "shpos_"
+OPERATOR_LINK = "shpol_"
+KINDS = (
+    USER_ACCESS,
+    USER_REFRESH,
+    PLATFORM_ACCESS,
+    PLATFORM_REFRESH,
+    CLIENT_SECRET,
+    OPERATOR_SESSION,
+    OPERATOR_LINK,
+)
+CLIENT_ID = "shpci_"
+"""Not a secret: it names an application, and stands in the clear."""
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SECRET = re.compile(r"(shp[a-z]{2}_)[0-9A-Za-z]{43}([0-9A-Za-z]{6})", re.ASCII)
@@ -21,6 +36,14 @@ _SECRET = re.compile(r"(shp[a-z]{2}_)[0-9A-Za-z]{43}([0-9A-Za-z]{6})", re.ASCII)
 
 def new_bytes(size: int = 32) -> bytes:
     return secrets.token_bytes(size)
+
+
+def new_client_id() -> str:
+    return CLIENT_ID + _base62(int.from_bytes(new_bytes(16)), 22)
+
+
+def new_secret(kind: str) -> str:
+    return secret_text(kind, new_bytes())
 
 
 def secret_text(kind: str, value: bytes) -> str:

@@ -16,10 +16,13 @@ LOCK = 7_426_731
 
 CHAPTERS = (
     "shop.models.access",
+    "shop.models.applications",
     "shop.models.journal",
+    "shop.models.operators",
     "shop.models.orders",
     "shop.models.people",
     "shop.models.setup",
+    "shop.models.taxes",
 )
 """Every module that declares tables."""
 

@@ -1,9 +1,12 @@
-"""How shoppers prove who they are: requests for a code, sessions, and the tokens of a session. No secret is kept."""
+"""How shoppers and applications prove who they are: requests for a code, sessions, and the tokens of a session.
+No secret is kept.
+"""
 
 from datetime import datetime
 from uuid import UUID
 
 from shop.db.rows import Row, check, index, key, refers, table, unique
+from shop.models.applications import applications
 from shop.models.people import users
 
 
@@ -26,10 +29,13 @@ class LoginRequest(Row, frozen=True, kw_only=True):
 
 
 class Session(Row, frozen=True, kw_only=True):
-    """One sign-in on one device: the family of all its tokens. It ends as a whole."""
+    """One sign-in on one device, or one grant to an application: the family of all its tokens. It ends as a whole."""
 
     id: UUID
-    user_id: UUID
+    user_id: UUID | None = None
+    application_id: UUID | None = None
+    scope: str | None = None
+    """What an application asked for and was granted, in its own spelling."""
     source: str
     user_agent: str | None = None
     created_at: datetime
@@ -81,7 +87,10 @@ sessions = table(
     Session,
     key("id"),
     refers("user_id", users, on_delete="cascade"),
-    index("ix_sessions_user_id", "user_id"),
+    refers("application_id", applications, on_delete="cascade"),
+    check("one_owner", "num_nonnulls(user_id, application_id) = 1"),
+    index("ix_sessions_user_id", "user_id", where="user_id is not null"),
+    index("ix_sessions_application_id", "application_id", where="application_id is not null"),
     index("ix_sessions_absolute_expires_at", "absolute_expires_at"),
 )
 refresh_tokens = table(

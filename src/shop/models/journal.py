@@ -53,6 +53,8 @@ class AuditEvent(Row, frozen=True, kw_only=True):
     actor_id: UUID | None = None
     action: str
     outcome: str
+    subject_id: UUID | None = None
+    """The record it happened to, where there is one."""
     source: str | None = None
     request_id: str | None = None
     detail: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
@@ -82,5 +84,6 @@ audit_events = table(
     AuditEvent,
     key("id"),
     index("ix_audit_events_actor_id", "actor_id", "at"),
-    index("ix_audit_events_at", "at"),
+    index("ix_audit_events_subject_id", "subject_id", "at", where="subject_id is not null"),
+    index("ix_audit_events_at", "at", "id"),
 )

@@ -1,6 +1,7 @@
 """What an order is; a cart is an order that nobody has completed."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from shop.db.rows import Row, check, index, key, refers, table, unique
@@ -29,11 +30,18 @@ class Order(Row, frozen=True, kw_only=True):
     additional_tax_total: int = 0
     pre_tax_item_amount: int = 0
     pre_tax_total: int = 0
+    payment_total: int = 0
     shipment_state: str | None = None
     payment_state: str | None = None
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None = None
+    approved_at: datetime | None = None
+    canceled_at: datetime | None = None
+    channel: str = "shop"
+    internal_note: str | None = None
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
 
     @property
     def tax_total(self) -> int:
@@ -48,6 +56,11 @@ orders = table(
     refers("user_id", users),
     refers("bill_address_id", addresses),
     refers("ship_address_id", addresses),
+    # What lists are sorted and filtered by; the id makes each place in them one of its own.
+    index("ix_orders_created_at", "created_at", "id"),
+    index("ix_orders_updated_at", "updated_at", "id"),
+    index("ix_orders_completed_at", "completed_at", "id", where="completed_at is not null"),
+    index("ix_orders_email", "email", where="email is not null"),
     # A user's newest open cart, and their completed orders.
     index("ix_orders_user_id", "user_id", "created_at", where="user_id is not null"),
     index("ix_orders_bill_address_id", "bill_address_id", where="bill_address_id is not null"),

@@ -18,6 +18,8 @@ class Country(Row, frozen=True, kw_only=True):
     numcode: int
     states_required: bool = False
     zipcode_required: bool = False
+    created_at: datetime
+    updated_at: datetime
 
 
 class State(Row, frozen=True, kw_only=True):
@@ -27,6 +29,8 @@ class State(Row, frozen=True, kw_only=True):
     country_id: UUID
     abbr: str
     name: str
+    created_at: datetime
+    updated_at: datetime
 
 
 class User(Row, frozen=True, kw_only=True):
@@ -39,6 +43,7 @@ class User(Row, frozen=True, kw_only=True):
     last_name: str | None = None
     selected_locale: str | None = None
     public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
     bill_address_id: UUID | None = None
     ship_address_id: UUID | None = None
     verified_at: datetime | None = None
@@ -70,6 +75,9 @@ class Address(Row, frozen=True, kw_only=True):
     country_id: UUID
     phone: str | None = None
     label: str | None = None
+    alternative_phone: str | None = None
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None = None
@@ -91,6 +99,7 @@ users = table(
     User,
     key("id"),
     unique("email_key"),
+    index("ix_users_created_at", "created_at", "id"),
     index("ix_users_unverified", "created_at", where="verified_at is null"),
 )
 addresses = table(
@@ -101,4 +110,5 @@ addresses = table(
     refers("country_id", countries),
     refers("state_id", states),
     index("ix_addresses_user_id", "user_id", "created_at", where="deleted_at is null"),
+    index("ix_addresses_created_at", "created_at", "id"),
 )

@@ -11,6 +11,8 @@ class Shop(Row, frozen=True, kw_only=True):
     currencies: list[str]
     default_country: str = "US"
     default_locale: str = "en-US"
+    version: int = 0
+    """Grows with every change, so that each process can see that there was one."""
 
 
 shops = table(

@@ -2,7 +2,7 @@
 
 from shop.platform import oauth
 from shop.web.endpoint import Route
-from shop.web.reply import JSON
+from shop.web.reply import JSON, oauth_error_reply
 
 _SMALL = 64 * 1024
 _ERRORS = (400, 413, 415)
@@ -20,7 +20,7 @@ ROUTES = tuple(
         JSON,
         _SMALL,
         reads_claim=False,
-        is_oauth=True,
+        draw_error=oauth_error_reply,
     )
     for prefix in ("shop_oauth", "spree_oauth")
 )

@@ -107,6 +107,7 @@ _AUDIT = statement(
         actor_id=bindparam("actor_id"),
         action=bindparam("action"),
         outcome=bindparam("outcome"),
+        subject_id=bindparam("subject_id"),
         source=bindparam("source"),
         request_id=bindparam("request_id"),
         detail=bindparam("detail"),

@@ -18,7 +18,7 @@ from shop.web.credentials import check_repeated, read_claim
 from shop.web.idempotency import read_once_key
 from shop.web.log import RequestLine, log_request
 from shop.web.metrics import Observer
-from shop.web.reply import JSON, JSON_API, SECURITY_HEADERS, Reply, error_reply, oauth_error_reply
+from shop.web.reply import JSON, JSON_API, SECURITY_HEADERS, Reply, error_reply
 from shop.web.request import Request
 from shop.web.source import source_address
 
@@ -64,8 +64,8 @@ class Route(msgspec.Struct, frozen=True):
     media: bytes = JSON_API
     body_limit: int = 1024 * 1024
     reads_claim: bool = True
-    is_oauth: bool = False
-    """Errors in the words of RFC 6749."""
+    draw_error: Callable[[ShopError, str, bytes], Reply] = error_reply
+    """What an error looks like here: error, request id, media type."""
 
 
 class Frame:
@@ -123,7 +123,7 @@ class Endpoint:
         )
 
     def _error(self, error: ShopError, request_id: str) -> Reply:
-        return oauth_error_reply(error) if self._route.is_oauth else error_reply(error, request_id, self._route.media)
+        return self._route.draw_error(error, request_id, self._route.media)
 
     async def _answer(self, request: Request, context: Context) -> Reply:
         route = self._route

@@ -5,7 +5,17 @@ from typing import Any
 
 import msgspec
 
-from shop.base.errors import Invalid, InvalidToken, MethodNotAllowed, ShopError, TooMany, Unauthenticated, Unavailable
+from shop.base.errors import (
+    InsufficientScope,
+    Invalid,
+    InvalidClient,
+    InvalidToken,
+    MethodNotAllowed,
+    ShopError,
+    TooMany,
+    Unauthenticated,
+    Unavailable,
+)
 
 Header = tuple[bytes, bytes]
 
@@ -53,6 +63,7 @@ def error_reply(error: ShopError, request_id: str, media: bytes) -> Reply:
     return Reply(error.status, _encode(body), ((b"content-type", media), NO_STORE, *_error_headers(error)))
 
 
+_OAUTH_OWN = frozenset({"invalid_client", "invalid_grant", "invalid_scope", "unsupported_grant_type"})
 _OAUTH_WORDS = {
     401: "invalid_client",
     403: "insufficient_scope",
@@ -61,20 +72,30 @@ _OAUTH_WORDS = {
 }
 
 
-def oauth_error_reply(error: ShopError) -> Reply:
+def oauth_error_reply(error: ShopError, _request_id: str, _media: bytes) -> Reply:
     """As RFC 6749 has it."""
-    body = {"error": _OAUTH_WORDS.get(error.status, "invalid_request"), "error_description": error.sentence}
+    word = error.code if error.code in _OAUTH_OWN else _OAUTH_WORDS.get(error.status, "invalid_request")
+    body = {"error": word, "error_description": error.sentence}
     return Reply(error.status, _encode(body), ((b"content-type", JSON), NO_STORE, *_error_headers(error)))
 
 
 def _error_headers(error: ShopError) -> Sequence[Header]:
     match error:
-        case InvalidToken():
-            return [(b"www-authenticate", b'Bearer realm="shop", error="invalid_token"')]
-        case Unauthenticated():
-            return [(b"www-authenticate", b'Bearer realm="shop"')]
+        case Unauthenticated() | InsufficientScope():
+            return [(b"www-authenticate", _challenge(error).encode())]
         case MethodNotAllowed(allowed=allowed):
             return [(b"allow", allowed.encode())]
         case TooMany(retry_after=seconds) | Unavailable(retry_after=seconds):
             return [(b"retry-after", str(seconds).encode())]
     return []
+
+
+def _challenge(error: ShopError) -> str:
+    match error:
+        case InvalidClient():
+            return 'Basic realm="shop"'
+        case InvalidToken():
+            return 'Bearer realm="shop", error="invalid_token"'
+        case InsufficientScope(needed=needed):
+            return f'Bearer realm="shop", error="insufficient_scope", scope="{needed}"'
+    return 'Bearer realm="shop"'

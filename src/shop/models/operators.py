@@ -1,0 +1,67 @@
+"""Who runs the shop: operators, where they are signed in, and the links with which they choose a password."""
+
+from datetime import datetime
+from uuid import UUID
+
+from shop.db.rows import Row, index, key, refers, table, unique
+
+
+class Operator(Row, frozen=True, kw_only=True):
+    """Someone with access to the dashboard; without a password, someone who was invited and has not come yet."""
+
+    id: UUID
+    email: str
+    email_key: str
+    password_hash: str | None = None
+    totp_sealed: bytes | None = None
+    """The authenticator's secret, encrypted; none until one is set up."""
+    totp_step: int = 0
+    """The newest time step whose code was used: each code counts once."""
+    created_at: datetime
+    updated_at: datetime
+    disabled_at: datetime | None = None
+
+
+class OperatorSession(Row, frozen=True, kw_only=True):
+    """One sign-in in one browser."""
+
+    id: UUID
+    hash: bytes
+    operator_id: UUID
+    source: str
+    user_agent: str | None = None
+    created_at: datetime
+    seen_at: datetime
+    authenticated_at: datetime
+    """When the password was last given; dangerous acts want it fresh."""
+    revoked_at: datetime | None = None
+
+
+class OperatorLink(Row, frozen=True, kw_only=True):
+    """A link to choose a password with, once. Without an operator it is the first operator's, who says who they are."""
+
+    hash: bytes
+    operator_id: UUID | None = None
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None = None
+
+
+operators = table("operators", Operator, key("id"), unique("email_key"))
+operator_sessions = table(
+    "operator_sessions",
+    OperatorSession,
+    key("id"),
+    unique("hash"),
+    refers("operator_id", operators, on_delete="cascade"),
+    index("ix_operator_sessions_operator_id", "operator_id"),
+    index("ix_operator_sessions_created_at", "created_at"),
+)
+operator_links = table(
+    "operator_links",
+    OperatorLink,
+    key("hash"),
+    refers("operator_id", operators, on_delete="cascade"),
+    index("ix_operator_links_operator_id", "operator_id"),
+    index("ix_operator_links_expires_at", "expires_at"),
+)
