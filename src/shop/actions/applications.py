@@ -1,0 +1,93 @@
+"""What is done with applications: made, given another secret, revoked. A secret is told once and kept as a digest."""
+
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.audit import audit
+from shop.actions.context import Context
+from shop.base.errors import Invalid, NotFound
+from shop.base.ids import new_id
+from shop.base.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
+from shop.models.applications import Application
+from shop.queries import applications
+from shop.queries.applications import ListedApplication
+from shop.rules.permissions import LEVELS
+
+LONGEST_NAME = 100
+LONGEST_OVERLAP = 7 * 24 * 3600
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A new application and its secret, which is nowhere else."""
+
+    application: Application
+    secret: str
+
+
+async def create_application(
+    ctx: Context, *, application_id: UUID, name: str, access_level: str, created_by_id: UUID | None
+) -> Made | None:
+    """None when there is one with this id: a form that was sent twice makes one application and tells one secret."""
+    name = _checked_name(name)
+    if access_level not in LEVELS:
+        raise Invalid({"access_level": ["Choose read or write."]})
+    async with ctx.db.transaction():
+        values = {"name": name, "access_level": access_level, "created_by_id": created_by_id}
+        made = await applications.insert_application(ctx.db, id=application_id, client_id=new_client_id(), **values)
+        if made is None:
+            return None
+        secret = await _new_secret(ctx, application_id)
+        detail = {"name": name, "access_level": access_level}
+        await audit(ctx, "application_created", "done", subject_id=application_id, detail=detail)
+    return Made(made, secret)
+
+
+async def rotate_secret(ctx: Context, application_id: UUID, overlap: int) -> str:
+    """A new secret; the one in use stays valid for `overlap` seconds more."""
+    if not 0 <= overlap <= LONGEST_OVERLAP:
+        raise Invalid({"overlap": ["Choose at most seven days."]})
+    async with ctx.db.transaction():
+        found = await applications.lock_application(ctx.db, application_id)
+        if found is None or found.revoked_at:
+            raise NotFound()
+        await applications.expire_secrets(ctx.db, application_id, overlap=overlap)
+        secret = await _new_secret(ctx, application_id)
+        await audit(ctx, "secret_rotated", "done", subject_id=application_id, detail={"overlap": overlap})
+    return secret
+
+
+async def revoke_application(ctx: Context, application_id: UUID) -> None:
+    """Its secrets and all its tokens are worth nothing from here on."""
+    async with ctx.db.transaction():
+        if await applications.lock_application(ctx.db, application_id) is None:
+            raise NotFound()
+        if await applications.revoke(ctx.db, application_id):
+            await audit(ctx, "application_revoked", "done", subject_id=application_id)
+
+
+async def list_applications(ctx: Context) -> list[ListedApplication]:
+    return await applications.list_applications(ctx.db)
+
+
+async def get_application(ctx: Context, application_id: UUID) -> ListedApplication:
+    found = await applications.find_listed(ctx.db, application_id)
+    if found is None:
+        raise NotFound()
+    return found
+
+
+async def _new_secret(ctx: Context, application_id: UUID) -> str:
+    secret = new_secret(CLIENT_SECRET)
+    values = {"application_id": application_id, "hash": secret_hash(secret), "hint": secret[-4:]}
+    await applications.insert_secret(ctx.db, id=new_id(), **values)
+    return secret
+
+
+def _checked_name(name: str) -> str:
+    name = name.strip()
+    if not name:
+        raise Invalid({"name": ["Give the application a name."]})
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise Invalid({"name": [f"Use at most {LONGEST_NAME} printable characters."]})
+    return name
