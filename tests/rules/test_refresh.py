@@ -30,9 +30,9 @@ def test_head_rotates_parent_repeats_within_the_grace_and_all_else_is_reuse(
 
 @given(st.booleans(), ELAPSED, st.booleans())
 def test_a_token_of_an_ended_session_is_refused_and_ends_nothing(
-    is_users: bool, elapsed: float | None, child_is_head: bool
+    is_owners: bool, elapsed: float | None, child_is_head: bool
 ) -> None:
-    assert outcome(Shown(False, is_users, elapsed, child_is_head), GRACE) == "refuse"
+    assert outcome(Shown(False, is_owners, elapsed, child_is_head), GRACE) == "refuse"
 
 
 @given(st.booleans(), ELAPSED, st.booleans())

@@ -83,6 +83,38 @@ async def note_bad_refresh(ctx: Context, detail: dict[str, str]) -> None:
     _refuse(over)
 
 
+async def note_bad_client(ctx: Context, client_id: str | None) -> None:
+    """Counts a failed authentication of an application, and refuses a source that has failed too often.
+
+    A secret cannot be guessed, so whoever shows the right one is let in however often others failed beside them. A
+    flood of wrong ones must cost little: once over its limit, a source is remembered here until its window ends.
+    """
+    name = "client failures by source"
+    enforced = _source_limits(ctx, name, ctx.shared.settings.limit_client_failures)
+    # Counted in any case, so that the audit has one event a window and not one a failure.
+    counted = enforced or [Limit(name, _key(name, _network(ctx.origin.source)), 2**31, 300)]
+    ends_in = ctx.shared.floods.ends_in(counted[0].key)
+    if ends_in:
+        raise TooMany(ends_in)
+    apart = ctx.shared.database.session()
+    counts = await journal.count(apart, [(limit.key, limit.seconds) for limit in counted])
+    over = exceeded(enforced, counts)
+    if over:
+        ctx.shared.floods.remember(counted[0].key, retry_after(over))
+    if over or any(count.count == 1 for count in counts):
+        async with ctx.db.transaction():
+            if any(count.count == 1 for count in counts):
+                await audit(ctx, "client_authentication", "refused", detail={"client_id": client_id})
+            await _audit_first(ctx, over)
+    _refuse(over)
+
+
+async def count_token(ctx: Context, client_id: str) -> None:
+    """Tokens of one application, where the shop limits them."""
+    limits = _limits("tokens by client", client_id, ctx.shared.settings.limit_tokens_per_client)
+    _refuse(await _count(ctx, limits))
+
+
 async def is_under_attack(ctx: Context, email: Email) -> bool:
     """Whether the next code must be a long one: for this address, or for all while the breaker is open."""
     limits = _limits("failures by address", email.key, ctx.shared.settings.limit_failures_per_address)

@@ -3,18 +3,41 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from math import ceil
+from time import monotonic
 from uuid import UUID
 
 import msgspec
 
-from shop.base.actor import GUEST, NOBODY, Claim
-from shop.base.errors import InFlight, InvalidToken, KeyReused, Unauthenticated
+from shop.base.actor import GUEST, NOBODY, Actor, Claim
+from shop.base.errors import InFlight, InsufficientScope, InvalidToken, KeyReused, Unauthenticated
 from shop.base.keys import Keys
 from shop.base.settings import Settings
 from shop.db.pool import Database, LockTimeout, Session
 from shop.models.setup import Shop
-from shop.queries import access, journal
+from shop.queries import access, applications, journal
 from shop.queries.access import Bearer
+from shop.queries.applications import Caller
+from shop.rules.permissions import Act, may
+
+
+class Floods:
+    """Sources that are over a limit, kept in memory until their windows end, so that a flood costs no writing."""
+
+    MOST = 10_000
+
+    def __init__(self) -> None:
+        self._ends: dict[bytes, float] = {}
+
+    def remember(self, key: bytes, seconds: int) -> None:
+        if len(self._ends) >= self.MOST:
+            self._ends.clear()  # Forgotten, a flood is counted in the database again.
+        self._ends[key] = monotonic() + seconds
+
+    def ends_in(self, key: bytes) -> int | None:
+        """Seconds to wait, or none for a source that is not remembered."""
+        end = self._ends.get(key)
+        return ceil(end - monotonic()) if end and end > monotonic() else None
 
 
 class Shared(msgspec.Struct):
@@ -26,6 +49,7 @@ class Shared(msgspec.Struct):
     settings: Settings
     mail_waits: asyncio.Event
     """Set when a mail was queued, so that this process's worker need not wait for its next look."""
+    floods: Floods = msgspec.field(default_factory=Floods)
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -91,6 +115,21 @@ class Context:
         if self._bearer is None:
             raise InvalidToken()
         return self._bearer
+
+    async def application(self, act: Act) -> Caller:
+        """The application whose token was sent, if the token allows this; asked for once."""
+        if self.claim.bearer is None or not self.claim.is_platform:
+            raise Unauthenticated("Send a platform token with this request.")
+        caller = await applications.find_caller(self.db, self.claim.bearer)
+        if caller is None:
+            raise InvalidToken("The bearer token is unknown, expired or revoked; ask for a new one.")
+        self.actor = Actor("application", caller.application_id)
+        if not may(act, caller.scope, caller.access_level):
+            raise InsufficientScope(act)
+        if caller.is_unseen:
+            # Apart from the request's own work, which may fail and was a use all the same.
+            await applications.note_use(self.shared.database.session(), caller.application_id)
+        return caller
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Once]:

@@ -1,23 +1,22 @@
-"""How shoppers sign in and out: ask for a code, trade it for tokens, refresh them, end the session."""
+"""How shoppers sign in: ask for a code, trade it for tokens, refresh them."""
 
 from uuid import UUID
 
 import msgspec
 
-from shop.actions import attempts
+from shop.actions import attempts, tokens
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.actions.tokens import TokenPair
 from shop.base.email import Email
 from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.base.ids import new_id
-from shop.base.secrets import USER_ACCESS, USER_REFRESH, is_secret, new_bytes, secret_hash, secret_text
+from shop.base.secrets import new_bytes
 from shop.models.access import LoginRequest
 from shop.queries import access, outbox, people
 from shop.rules.codes import login_code, matches
-from shop.rules.refresh import Shown, outcome
 
 _NOBODY = UUID(int=0)
-_ROTATION = "rotation"
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -25,16 +24,6 @@ class Names(msgspec.Struct, frozen=True):
 
     first_name: str | None = None
     last_name: str | None = None
-
-
-class TokenPair(msgspec.Struct, frozen=True):
-    """What a sign-in gives: the seed's user token response."""
-
-    access_token: str
-    token_type: str
-    expires_in: int
-    refresh_token: str
-    created_at: int
 
 
 async def request_code(ctx: Context, email: Email, names: Names) -> None:
@@ -80,27 +69,11 @@ async def exchange_code(ctx: Context, email: Email, typed: str) -> TokenPair:
 
 async def refresh(ctx: Context, email: Email, token: str) -> TokenPair:
     await attempts.refuse_flood(ctx)
-    reason, pair = "form", None
-    if is_secret(USER_REFRESH, token):
-        async with ctx.db.transaction():
-            reason, pair = await _shown(ctx, email, token)
-    if pair is None:
-        await attempts.note_bad_refresh(ctx, {"reason": reason})
+    refreshed = await tokens.refresh(ctx, tokens.USER, email.key, token)
+    if refreshed.pair is None:
+        await attempts.note_bad_refresh(ctx, {"reason": refreshed.reason})
         raise InvalidRefreshToken()
-    return pair
-
-
-async def end_session_of(ctx: Context, token: str) -> None:
-    """A live token of either kind ends its whole session; anything else ends nothing, and the caller cannot tell."""
-    kinds = {"access": USER_ACCESS, "refresh": USER_REFRESH}
-    kind = next((name for name, prefix in kinds.items() if is_secret(prefix, token)), None)
-    if kind is None:
-        return
-    async with ctx.db.transaction():
-        session_id = await access.find_session_of(ctx.db, kind, secret_hash(token))
-        user_id = session_id and await access.end_session(ctx.db, session_id, "signed out")
-        if user_id:
-            await audit(ctx, "sign_out", "done", actor_id=user_id, detail={"session_id": str(session_id)})
+    return refreshed.pair
 
 
 def _code(ctx: Context, request: LoginRequest | None) -> str | None:
@@ -125,90 +98,7 @@ async def _redeem(ctx: Context, request: LoginRequest) -> TokenPair | None:
             await audit(ctx, "sign_in", "refused", actor_id=found.id, detail={"reason": "disabled"})
             return None
         await people.verify_user(ctx.db, found.id, **named)
-        pair = await _new_session(ctx, found.id)
+        pair = await tokens.new_session(ctx, tokens.USER, user_id=found.id)
         await attempts.forget_failures(ctx, request.email_key)
         await audit(ctx, "sign_in", "done", actor_id=found.id)
         return pair
-
-
-async def _new_session(ctx: Context, user_id: UUID) -> TokenPair:
-    settings = ctx.shared.settings
-    session = await access.insert_session(
-        ctx.db,
-        id=new_id(),
-        user_id=user_id,
-        source=ctx.origin.source,
-        user_agent=ctx.origin.user_agent,
-        idle=settings.refresh_idle_ttl,
-        absolute=settings.refresh_max_ttl,
-    )
-    return await _issue(ctx, session.id, new_bytes(), new_bytes(), parent=None)
-
-
-async def _issue(
-    ctx: Context, session_id: UUID, access_value: bytes, refresh_value: bytes, *, parent: bytes | None
-) -> TokenPair:
-    access_token, refresh_token = secret_text(USER_ACCESS, access_value), secret_text(USER_REFRESH, refresh_value)
-    ttl = ctx.shared.settings.user_token_ttl
-    created_at = await access.insert_tokens(
-        ctx.db,
-        session_id=session_id,
-        refresh_hash=secret_hash(refresh_token),
-        access_hash=secret_hash(access_token),
-        parent=parent,
-        ttl=ttl,
-    )
-    return TokenPair(access_token, "Bearer", ttl, refresh_token, created_at)
-
-
-async def _shown(ctx: Context, email: Email, token: str) -> tuple[str, TokenPair | None]:
-    """What is decided of a refresh token, and done; nothing of it may be undone by the refusal that follows."""
-    shown = await access.lock_refresh(ctx.db, secret_hash(token))
-    if shown is None:
-        return "unknown", None
-    facts = Shown(shown.is_live, shown.email_key == email.key, shown.seconds_since_rotation, shown.child_is_head)
-    decided = outcome(facts, ctx.shared.settings.refresh_grace)
-    if decided == "rotate":
-        return decided, await _rotate(ctx, shown, token)
-    if decided == "repeat":
-        return decided, await _repeat(ctx, shown, token)
-    if decided == "reuse":
-        await access.end_session(ctx.db, shown.session_id, "a rotated refresh token was used again")
-        await audit(ctx, "reuse", "ended", actor_id=shown.user_id, detail={"session_id": str(shown.session_id)})
-    return decided if facts.is_users else "e-mail", None
-
-
-async def _rotate(ctx: Context, shown: access.ShownRefresh, token: str) -> TokenPair:
-    keys, nonce, parent = ctx.shared.keys, new_bytes(16), secret_hash(token)
-    await access.rotate(
-        ctx.db,
-        parent=parent,
-        key_id=keys.current,
-        nonce=nonce,
-        session_id=shown.session_id,
-        idle=ctx.shared.settings.refresh_idle_ttl,
-    )
-    values = _children(ctx, keys.current, token, nonce)
-    pair = await _issue(ctx, shown.session_id, *values, parent=parent)
-    await audit(ctx, "refresh", "done", actor_id=shown.user_id, detail={"session_id": str(shown.session_id)})
-    return pair
-
-
-async def _repeat(ctx: Context, shown: access.ShownRefresh, token: str) -> TokenPair | None:
-    """The identical pair, worked out again from the token that was shown: neither was ever kept."""
-    if shown.key_id is None or shown.nonce is None or shown.key_id not in ctx.shared.keys:
-        return None
-    access_value, refresh_value = _children(ctx, shown.key_id, token, shown.nonce)
-    refresh_token = secret_text(USER_REFRESH, refresh_value)
-    issued = await access.find_issued_at(ctx.db, secret_hash(refresh_token))
-    if issued is None:
-        return None
-    ttl = ctx.shared.settings.user_token_ttl
-    return TokenPair(secret_text(USER_ACCESS, access_value), "Bearer", ttl, refresh_token, issued)
-
-
-def _children(ctx: Context, key_id: str, parent: str, nonce: bytes) -> tuple[bytes, bytes]:
-    def child(kind: bytes) -> bytes:
-        return ctx.shared.keys.mac(key_id, _ROTATION, b"\x00".join((kind, parent.encode(), nonce)))
-
-    return child(b"access"), child(b"refresh")

@@ -23,10 +23,14 @@ class Claim(msgspec.Struct, frozen=True):
     order_token: str | None = None
     """The token as sent, when it is the one we would make for this cart today."""
     bearer: bytes | None = None
-    """The hash of a user's access token that is well formed; whether it is live, only the database knows."""
+    """The hash of an access token that is well formed; whether it is live, only the database knows."""
+    is_platform: bool = False
+    """The bearer is an application's."""
 
     @property
     def kind(self) -> str:
+        if self.is_platform:
+            return "application"
         return "user" if self.bearer else "order" if self.cart_id else "guest"
 
 

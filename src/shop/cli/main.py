@@ -7,6 +7,7 @@ import sys
 import click
 
 from shop.base.errors import CannotStart
+from shop.cli.applications import app
 from shop.cli.database import migrate
 from shop.cli.doctor import doctor
 from shop.cli.routes import routes
@@ -22,6 +23,7 @@ def shop() -> None:
 shop.add_command(serve)
 shop.add_command(migrate)
 shop.add_command(worker)
+shop.add_command(app)
 shop.add_command(routes)
 shop.add_command(doctor)
 

@@ -64,6 +64,8 @@ class AccessToken(Row, frozen=True, kw_only=True):
     hash: bytes
     session_id: UUID
     refresh_hash: bytes
+    scope: str | None = None
+    """Set where an application asked for less than its session was granted."""
     created_at: datetime
     expires_at: datetime
 

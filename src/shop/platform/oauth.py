@@ -1,15 +1,116 @@
-"""The token endpoints of machines; today the end of a token, with the token in the body (RFC 7009)."""
+"""The token endpoints of machines, in the words of RFC 6749, 7009, 7662 and 8414."""
 
-from shop.actions import login
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote_plus
+
+from shop.actions import oauth, tokens
 from shop.actions.context import Context
-from shop.base.errors import Malformed
+from shop.actions.oauth import Client
+from shop.base.errors import Malformed, UnsupportedGrant
+from shop.rules.permissions import SCOPES
 from shop.web.reply import Reply, json_reply
 from shop.web.request import Request
 
+_GRANTS = ("client_credentials", "refresh_token")
+
+
+async def token(request: Request, ctx: Context) -> Reply:
+    fields = _fields(request)
+    grant_type, scope, refresh_token = (fields.get(name) for name in ("grant_type", "scope", "refresh_token"))
+    if not grant_type:
+        raise Malformed("Send the grant_type.")
+    if grant_type not in _GRANTS:
+        raise UnsupportedGrant()
+    if grant_type == "refresh_token" and not refresh_token:
+        raise Malformed("Send the refresh_token.")
+    application = await oauth.authenticate(ctx, _client(request, fields))
+    if grant_type == "refresh_token":
+        return json_reply(await oauth.refresh(ctx, application, refresh_token or "", scope))
+    return json_reply(await oauth.grant(ctx, application, scope))
+
 
 async def revoke(request: Request, ctx: Context) -> Reply:
-    token = request.params.get("token") if not request.query_string else None
-    if not isinstance(token, str) or not token:
-        raise Malformed("Send the token in the body as `token`.")
-    await login.end_session_of(ctx, token)
+    """Whoever has a token may end it: holding it is the proof."""
+    await tokens.end_session_of(ctx, _token(_fields(request)))
     return json_reply({})
+
+
+async def introspect(request: Request, ctx: Context) -> Reply:
+    fields = _fields(request)
+    shown = _token(fields)
+    application = await oauth.authenticate(ctx, _client(request, fields))
+    found = await oauth.introspect(ctx, application, shown)
+    if found is None:
+        return json_reply({"active": False})
+    known = {"scope": found.scope, "client_id": application.client_id, "token_type": "Bearer"}
+    return json_reply({"active": True, **known, "iat": found.issued_at, "exp": found.expires_at})
+
+
+async def metadata(request: Request, ctx: Context) -> Reply:
+    """What works here, and nothing else."""
+    issuer = request.url(ctx.shared.settings.public_url).partition("/.well-known/")[0]
+    by_secret = ["client_secret_basic", "client_secret_post"]
+    return json_reply(
+        {
+            "issuer": issuer,
+            "token_endpoint": f"{issuer}/shop_oauth/token",
+            "token_endpoint_auth_methods_supported": by_secret,
+            "grant_types_supported": _GRANTS,
+            "response_types_supported": [],
+            "scopes_supported": SCOPES,
+            "revocation_endpoint": f"{issuer}/shop_oauth/revoke",
+            "revocation_endpoint_auth_methods_supported": ["none"],
+            "introspection_endpoint": f"{issuer}/shop_oauth/introspect",
+            "introspection_endpoint_auth_methods_supported": by_secret,
+            "service_documentation": f"{issuer}/docs",
+        }
+    )
+
+
+def _fields(request: Request) -> Mapping[str, str]:
+    """The body's parameters, all text. An address stands in every log on the way, so nothing is read from it."""
+    if request.query_string:
+        raise Malformed("Send the parameters in the body, not in the address.")
+    if request.is_form:
+        names = [name for name, _ in parse_qsl(request.body.decode("latin-1"), keep_blank_values=True)]
+        if len(names) != len(set(names)):
+            raise Malformed("A parameter is sent twice.")
+    fields: Mapping[str, Any] = request.body_params()
+    for name, value in fields.items():
+        if not isinstance(value, str):
+            raise Malformed(f"The parameter {name[:100]!r} must be text.")
+    return fields
+
+
+def _token(fields: Mapping[str, str]) -> str:
+    shown = fields.get("token")
+    if not shown:
+        raise Malformed("Send the token in the body as `token`.")
+    return shown
+
+
+def _client(request: Request, fields: Mapping[str, str]) -> Client | None:
+    """By HTTP Basic or in the body; both at once, or two names, cannot be told apart."""
+    basic = _basic(request.headers.get(b"authorization"))
+    if basic is None:
+        secret = fields.get("client_secret")
+        return Client(fields.get("client_id", ""), secret) if secret else None
+    if "client_secret" in fields or fields.get("client_id", basic.id) != basic.id:
+        raise Malformed("Send the client's id and secret once: in the header or in the body.")
+    return basic
+
+
+def _basic(authorization: bytes | None) -> Client | None:
+    scheme, _, encoded = (authorization or b"").partition(b" ")
+    if scheme.lower() != b"basic":
+        return None
+    try:
+        client_id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        raise Malformed("The Authorization header cannot be read as Basic.") from None
+    if not colon:
+        raise Malformed("The Authorization header cannot be read as Basic.")
+    return Client(unquote_plus(client_id), unquote_plus(secret))

@@ -18,6 +18,7 @@ from shop.models.access import (
     refresh_tokens,
     sessions,
 )
+from shop.models.applications import applications
 from shop.models.people import User, users
 
 _now = func.now()
@@ -27,6 +28,8 @@ IS_OPEN_SESSION = and_(
 )
 """What a session and its user must be for an access token to count."""
 _IS_LIVE_SESSION = and_(IS_OPEN_SESSION, sessions.c.idle_expires_at > _now)
+
+_OWNER_ID = func.coalesce(sessions.c.user_id, sessions.c.application_id).label("owner_id")
 
 # The row is locked as well as made: two requests for one address come one after the other.
 _LOCK_USER = statement(
@@ -93,6 +96,8 @@ _INSERT_SESSION = statement(
     .values(
         id=bindparam("id"),
         user_id=bindparam("user_id"),
+        application_id=bindparam("application_id"),
+        scope=bindparam("scope"),
         source=bindparam("source"),
         user_agent=bindparam("user_agent"),
         created_at=_now,
@@ -117,6 +122,7 @@ _INSERT_ACCESS = statement(
         hash=bindparam("hash"),
         session_id=bindparam("session_id"),
         refresh_hash=bindparam("refresh_hash"),
+        scope=bindparam("scope"),
         created_at=_now,
         expires_at=_now + seconds("ttl"),
     )
@@ -126,11 +132,13 @@ _INSERT_ACCESS = statement(
 
 
 class ShownRefresh(msgspec.Struct, frozen=True):
-    """A refresh token that was shown, with its session and user."""
+    """A refresh token that was shown, with its session, and the user or application it belongs to."""
 
     session_id: UUID
-    user_id: UUID
-    email_key: str
+    owner_id: UUID
+    owner_key: str
+    scope: str | None
+    access_level: str | None
     is_live: bool
     seconds_since_rotation: float | None
     child_hash: bytes | None
@@ -144,14 +152,21 @@ _child = refresh_tokens.alias("child")
 _LOCK_REFRESH = statement(
     select(
         sessions.c.id.label("session_id"),
-        sessions.c.user_id,
-        users.c.email_key,
-        _IS_LIVE_SESSION.label("is_live"),
+        _OWNER_ID,
+        func.coalesce(users.c.email_key, applications.c.client_id).label("owner_key"),
+        sessions.c.scope,
+        applications.c.access_level,
+        # Whichever of the two there is; the other's end is no end.
+        and_(_IS_LIVE_SESSION, applications.c.revoked_at.is_(None)).label("is_live"),
     )
-    .select_from(refresh_tokens.join(sessions, sessions.c.id == refresh_tokens.c.session_id).join(users))
+    .select_from(
+        refresh_tokens.join(sessions, sessions.c.id == refresh_tokens.c.session_id)
+        .outerjoin(users, users.c.id == sessions.c.user_id)
+        .outerjoin(applications, applications.c.id == sessions.c.application_id)
+    )
     .where(refresh_tokens.c.hash == bindparam("hash"))
     .with_for_update(of=sessions),
-    lambda record: cast(tuple[UUID, UUID, str, bool], tuple(record)),
+    lambda record: cast(tuple[UUID, UUID, str, str | None, str | None, bool], tuple(record)),
 )
 _FIND_ROTATION = statement(
     select(
@@ -180,17 +195,17 @@ _TOUCH_SESSION = statement(
     lambda record: cast(UUID, record[0]),
 )
 _FIND_ISSUED = statement(
-    select(sql_cast(func.extract("epoch", access_tokens.c.created_at), BigInteger))
+    select(sql_cast(func.extract("epoch", access_tokens.c.created_at), BigInteger), access_tokens.c.scope)
     .where(access_tokens.c.refresh_hash == bindparam("hash"))
     .order_by(access_tokens.c.created_at)
     .limit(1),
-    lambda record: cast(int, record[0]),
+    lambda record: cast(tuple[int, str | None], tuple(record)),
 )
 _END_SESSION = statement(
     update(sessions)
     .where(sessions.c.id == bindparam("session_id"), sessions.c.revoked_at.is_(None))
     .values(revoked_at=_now, revoke_reason=bindparam("reason"))
-    .returning(sessions.c.user_id),
+    .returning(_OWNER_ID),
     lambda record: cast(UUID, record[0]),
 )
 _END_USERS_SESSION = statement(
@@ -270,11 +285,18 @@ async def insert_session(db: Db, **values: Any) -> Session:
 
 
 async def insert_tokens(
-    db: Db, *, session_id: UUID, refresh_hash: bytes, access_hash: bytes, parent: bytes | None, ttl: int
+    db: Db,
+    *,
+    session_id: UUID,
+    refresh_hash: bytes,
+    access_hash: bytes,
+    parent: bytes | None,
+    ttl: int,
+    scope: str | None,
 ) -> int:
     """Returns the moment of issue, by the database's clock."""
     await db.one(_INSERT_REFRESH, hash=refresh_hash, session_id=session_id, parent=parent)
-    values = {"hash": access_hash, "session_id": session_id, "refresh_hash": refresh_hash, "ttl": ttl}
+    values = {"hash": access_hash, "session_id": session_id, "refresh_hash": refresh_hash, "scope": scope, "ttl": ttl}
     return cast(int, await db.one(_INSERT_ACCESS, **values))
 
 
@@ -292,13 +314,13 @@ async def rotate(db: Db, *, parent: bytes, key_id: str, nonce: bytes, session_id
     await db.one(_TOUCH_SESSION, session_id=session_id, idle=idle)
 
 
-async def find_issued_at(db: Db, refresh_hash: bytes) -> int | None:
-    """When the pair of a refresh token was issued."""
+async def find_issued(db: Db, refresh_hash: bytes) -> tuple[int, str | None] | None:
+    """When the pair of a refresh token was issued, and for which narrower scope."""
     return await db.one(_FIND_ISSUED, hash=refresh_hash)
 
 
 async def end_session(db: Db, session_id: UUID, reason: str) -> UUID | None:
-    """Its user, or none when it had ended before."""
+    """Its user or application, or none when it had ended before."""
     return await db.one(_END_SESSION, session_id=session_id, reason=reason)
 
 

@@ -15,6 +15,7 @@ from shop.models.operators import operators
 
 _now = func.now()
 _IS_LIVE_SECRET = or_(application_secrets.c.expires_at.is_(None), application_secrets.c.expires_at > _now)
+_SCOPE = func.coalesce(access_tokens.c.scope, sessions.c.scope).label("scope")
 _IS_OPEN = and_(
     sessions.c.revoked_at.is_(None), sessions.c.absolute_expires_at > _now, applications.c.revoked_at.is_(None)
 )
@@ -95,7 +96,7 @@ _FIND_CALLER = statement(
     select(
         applications.c.id.label("application_id"),
         applications.c.access_level,
-        sessions.c.scope,
+        _SCOPE,
         or_(
             applications.c.last_used_at.is_(None),
             applications.c.last_used_at < _now - func.make_interval(0, 0, 0, 0, 0, 1),
@@ -131,7 +132,7 @@ class LiveToken(msgspec.Struct, frozen=True):
 _INTROSPECT = {
     "access": statement(
         select(
-            sessions.c.scope,
+            _SCOPE,
             func.floor(func.extract("epoch", access_tokens.c.created_at)).label("issued_at"),
             func.floor(func.extract("epoch", access_tokens.c.expires_at)).label("expires_at"),
         )

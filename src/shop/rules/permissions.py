@@ -31,10 +31,11 @@ def is_grantable(scope: str, level: str) -> bool:
     return bool(words) and words <= _GRANTABLE[level]
 
 
-def is_within(scope: str, granted: str) -> bool:
-    """A token that is refreshed may shrink, and never grows."""
-    words, most = scope_words(scope), scope_words(granted)
-    return bool(words) and words <= most
+def is_within(scope: str, granted: str, level: str) -> bool:
+    """A token that is refreshed may shrink, and never grows: of `admin read`, `admin` is fewer words and more power."""
+    words = scope_words(scope)
+    grows = may("write", scope, level) and not may("write", granted, level)
+    return bool(words) and words <= scope_words(granted) and not grows
 
 
 def may(act: Act, scope: str, level: str) -> bool:

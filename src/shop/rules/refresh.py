@@ -18,16 +18,16 @@ class Shown(msgspec.Struct, frozen=True):
     """What the database knows of a refresh token that was shown."""
 
     is_live: bool
-    """Its session is neither revoked nor past its idle or absolute end, and its user is not disabled."""
-    is_users: bool
-    """The e-mail sent with it is its user's."""
+    """Its session is neither revoked nor past its end, nor is its user disabled or its application revoked."""
+    is_owners: bool
+    """It was shown with its user's e-mail, or by its own application."""
     seconds_since_rotation: float | None
     """None for the head."""
     child_is_head: bool
 
 
 def outcome(shown: Shown, grace: int) -> Outcome:
-    if not shown.is_live or not shown.is_users:
+    if not shown.is_live or not shown.is_owners:
         return "refuse"
     if shown.seconds_since_rotation is None:
         return "rotate"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from shop.actions import login
+from shop.actions import login, tokens
 from shop.actions.context import Context
 from shop.base.email import Email, read_email
 from shop.base.errors import Invalid, Malformed
@@ -35,7 +35,7 @@ async def sign_in(request: Request, ctx: Context) -> Reply:
 
 
 async def sign_out(request: Request, ctx: Context) -> Reply:
-    await login.end_session_of(ctx, request.path_params["token"])
+    await tokens.end_session_of(ctx, request.path_params["token"])
     return json_reply({})
 
 

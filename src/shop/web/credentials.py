@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from shop.base.actor import GUEST, Claim
 from shop.base.errors import InvalidToken, Malformed
 from shop.base.keys import Keys
-from shop.base.secrets import USER_ACCESS, is_secret, secret_hash
+from shop.base.secrets import PLATFORM_ACCESS, USER_ACCESS, is_secret, secret_hash
 from shop.base.tokens import cart_of_order_token, is_current
 
 _ORDER_TOKEN = b"x-shop-order-token"
@@ -14,9 +14,15 @@ _ORDER_TOKEN_ALIAS = b"x-spree-order-token"
 _SINGLE = frozenset({_ORDER_TOKEN, _ORDER_TOKEN_ALIAS, b"authorization", b"idempotency-key", b"content-type"})
 
 
+def read_platform_claim(headers: Mapping[bytes, bytes]) -> Claim:
+    """On the platform only an application's token counts."""
+    bearer = _bearer(headers.get(b"authorization"), PLATFORM_ACCESS)
+    return Claim(bearer=bearer, is_platform=True) if bearer else GUEST
+
+
 def read_claim(headers: Mapping[bytes, bytes], keys: Keys) -> Claim:
     """Raises for a bearer that cannot be one of ours, and for two order tokens that differ."""
-    bearer = _bearer(headers.get(b"authorization"))
+    bearer = _bearer(headers.get(b"authorization"), USER_ACCESS)
     sent = headers.get(_ORDER_TOKEN)
     alias = headers.get(_ORDER_TOKEN_ALIAS)
     if alias is not None:
@@ -31,12 +37,12 @@ def read_claim(headers: Mapping[bytes, bytes], keys: Keys) -> Claim:
     return Claim(True, cart_id, token if cart_id and is_current(keys, token) else None, bearer)
 
 
-def _bearer(authorization: bytes | None) -> bytes | None:
+def _bearer(authorization: bytes | None, kind: str) -> bytes | None:
     """The hash of a bearer token; one that cannot be ours is refused here. Other schemes are not for us."""
     if authorization is None or authorization[:7].lower() not in {b"bearer ", b"bearer"}:
         return None
     token = authorization[7:].strip().decode("latin-1")
-    if not is_secret(USER_ACCESS, token):
+    if not is_secret(kind, token):
         raise InvalidToken()
     return secret_hash(token)
 

@@ -14,7 +14,7 @@ from shop.actions.context import Context, Origin, Shared
 from shop.base.actor import Claim
 from shop.base.errors import Broken, ShopError, Unauthenticated
 from shop.base.settings import Network
-from shop.web.credentials import check_repeated, read_claim
+from shop.web.credentials import check_repeated, read_claim, read_platform_claim
 from shop.web.idempotency import read_once_key
 from shop.web.log import RequestLine, log_request
 from shop.web.metrics import Observer
@@ -44,8 +44,19 @@ def _a_user(claim: Claim) -> None:
         raise Unauthenticated("Send a user token with this request.")
 
 
+def _an_application(claim: Claim) -> None:
+    if claim.bearer is None:
+        raise Unauthenticated("Send a platform token with this request.")
+
+
 # Who may call, in the words of the tables: what must have been sent, looked at before the body is.
-_SENT = {"anyone": _anyone, "order token or user": _some_credential, "user": _a_user}
+_SENT = {
+    "anyone": _anyone,
+    "order token or user": _some_credential,
+    "user": _a_user,
+    "application: read": _an_application,
+    "application: write": _an_application,
+}
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -87,6 +98,7 @@ class Endpoint:
         self._frame = frame
         self._route = route
         self._observe = Observer(route.method, route.path)
+        self._is_platform = route.who.startswith("application")
         self._is_cross_origin = route.path.startswith("/api/v2/storefront")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: dict[str, str]) -> None:
@@ -131,7 +143,11 @@ class Endpoint:
         if route.reads_claim:
             if len(request.headers) != len(request.scope["headers"]):
                 check_repeated(request.scope["headers"])
-            context.claim = request.claim = read_claim(request.headers, self._frame.shared.keys)
+            context.claim = request.claim = (
+                read_platform_claim(request.headers)
+                if self._is_platform
+                else read_claim(request.headers, self._frame.shared.keys)
+            )
             _SENT[route.who](request.claim)
         if route.method in _BODY_METHODS:
             await request.read_body(route.body_limit)

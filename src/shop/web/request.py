@@ -66,12 +66,16 @@ class Request:
         """The body's parameters alone, for what must not stand in an address."""
         if not self.body:
             return {}
-        if self._media_type() == _FORM:
+        if self.is_form:
             return read_form(self.body)
         value = load_json(self.body)
         if not isinstance(value, dict):
             raise Malformed("The body must be a JSON object.")
         return value
+
+    @property
+    def is_form(self) -> bool:
+        return self._media_type() == _FORM
 
     def _media_type(self) -> str:
         return self.headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()

@@ -197,6 +197,7 @@ def upgrade() -> None:
     op.create_index("ix_orders_created_at", "orders", ["created_at", "id"], unique=False, postgresql_where=None)
     op.create_index("ix_orders_email", "orders", ["email"], unique=False, postgresql_where=sa.text("email is not null"))
     op.create_index("ix_orders_updated_at", "orders", ["updated_at", "id"], unique=False, postgresql_where=None)
+    op.add_column("access_tokens", sa.Column("scope", sa.Text(), nullable=True))
     op.add_column("sessions", sa.Column("application_id", sa.UUID(), nullable=True))
     op.add_column("sessions", sa.Column("scope", sa.Text(), nullable=True))
     op.alter_column("sessions", "user_id", existing_type=sa.UUID(), nullable=True)

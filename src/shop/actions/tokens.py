@@ -1,0 +1,185 @@
+"""How sessions live and end: a pair of tokens at the start, a new pair at each refresh, the end of them all."""
+
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.audit import audit
+from shop.actions.context import Context
+from shop.base.actor import Actor
+from shop.base.ids import new_id
+from shop.base.secrets import (
+    PLATFORM_ACCESS,
+    PLATFORM_REFRESH,
+    USER_ACCESS,
+    USER_REFRESH,
+    is_secret,
+    new_bytes,
+    secret_hash,
+    secret_text,
+)
+from shop.base.settings import Settings
+from shop.queries import access
+from shop.rules.permissions import is_within
+from shop.rules.refresh import Shown, outcome
+
+_ROTATION = "rotation"
+
+
+class TokenPair(msgspec.Struct, frozen=True):
+    """What a sign-in gives: the seed's token response."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    refresh_token: str
+    created_at: int
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """Whose tokens: their prefixes, so that no kind is ever taken for another."""
+
+    actor: str
+    access: str
+    refresh: str
+
+    def ttl(self, settings: Settings) -> int:
+        return settings.user_token_ttl if self.actor == "user" else settings.platform_token_ttl
+
+
+USER = Kind("user", USER_ACCESS, USER_REFRESH)
+PLATFORM = Kind("application", PLATFORM_ACCESS, PLATFORM_REFRESH)
+
+
+async def new_session(
+    ctx: Context,
+    kind: Kind,
+    *,
+    user_id: UUID | None = None,
+    application_id: UUID | None = None,
+    scope: str | None = None,
+) -> TokenPair:
+    settings = ctx.shared.settings
+    session = await access.insert_session(
+        ctx.db,
+        id=new_id(),
+        user_id=user_id,
+        application_id=application_id,
+        scope=scope,
+        source=ctx.origin.source,
+        user_agent=ctx.origin.user_agent,
+        idle=settings.refresh_idle_ttl,
+        absolute=settings.refresh_max_ttl,
+    )
+    return await _issue(ctx, kind, session.id, (new_bytes(), new_bytes()), parent=None)
+
+
+class Refreshed(msgspec.Struct, frozen=True):
+    """What was decided of a refresh token: the pair, or the reason why there is none."""
+
+    reason: str
+    pair: TokenPair | None = None
+    scope: str | None = None
+
+
+async def refresh(ctx: Context, kind: Kind, owner_key: str, token: str, scope: str | None = None) -> Refreshed:
+    """The next pair of a session. `owner_key` is whose it must be, an address or a client id; `scope` may narrow it."""
+    if not is_secret(kind.refresh, token):
+        return Refreshed("form")
+    async with ctx.db.transaction():
+        return await _shown(ctx, kind, owner_key, token, scope)
+
+
+async def end_session_of(ctx: Context, token: str) -> None:
+    """A live token of any kind ends its whole session; anything else ends nothing, and the caller cannot tell."""
+    kinds = {kind.access: ("access", kind) for kind in (USER, PLATFORM)}
+    kinds |= {kind.refresh: ("refresh", kind) for kind in (USER, PLATFORM)}
+    table, kind = next((found for prefix, found in kinds.items() if is_secret(prefix, token)), ("", USER))
+    if not table:
+        return
+    async with ctx.db.transaction():
+        session_id = await access.find_session_of(ctx.db, table, secret_hash(token))
+        owner_id = session_id and await access.end_session(ctx.db, session_id, "signed out")
+        if owner_id:
+            ctx.actor = Actor(kind.actor, owner_id)
+            await audit(ctx, "sign_out", "done", detail={"session_id": str(session_id)})
+
+
+async def _issue(
+    ctx: Context,
+    kind: Kind,
+    session_id: UUID,
+    values: tuple[bytes, bytes],
+    *,
+    parent: bytes | None,
+    scope: str | None = None,
+) -> TokenPair:
+    access_token, refresh_token = secret_text(kind.access, values[0]), secret_text(kind.refresh, values[1])
+    ttl = kind.ttl(ctx.shared.settings)
+    created_at = await access.insert_tokens(
+        ctx.db,
+        session_id=session_id,
+        refresh_hash=secret_hash(refresh_token),
+        access_hash=secret_hash(access_token),
+        parent=parent,
+        ttl=ttl,
+        scope=scope,
+    )
+    return TokenPair(access_token, "Bearer", ttl, refresh_token, created_at)
+
+
+async def _shown(ctx: Context, kind: Kind, owner_key: str, token: str, scope: str | None) -> Refreshed:
+    """What is decided of a refresh token, and done; nothing of it may be undone by the refusal that follows."""
+    shown = await access.lock_refresh(ctx.db, secret_hash(token))
+    if shown is None:
+        return Refreshed("unknown")
+    facts = Shown(shown.is_live, shown.owner_key == owner_key, shown.seconds_since_rotation, shown.child_is_head)
+    ctx.actor = Actor(kind.actor, shown.owner_id) if facts.is_owners else ctx.actor
+    decided = outcome(facts, ctx.shared.settings.refresh_grace)
+    if decided in {"rotate", "repeat"} and scope and not is_within(scope, shown.scope or "", shown.access_level or ""):
+        return Refreshed("scope")
+    if decided == "rotate":
+        return Refreshed(decided, await _rotate(ctx, kind, shown, token, scope), scope or shown.scope)
+    if decided == "repeat":
+        return await _repeat(ctx, kind, shown, token)
+    if decided == "reuse":
+        await access.end_session(ctx.db, shown.session_id, "a rotated refresh token was used again")
+        await audit(ctx, "reuse", "ended", detail={"session_id": str(shown.session_id)})
+    return Refreshed(decided if facts.is_owners else "owner")
+
+
+async def _rotate(ctx: Context, kind: Kind, shown: access.ShownRefresh, token: str, scope: str | None) -> TokenPair:
+    keys, nonce, parent = ctx.shared.keys, new_bytes(16), secret_hash(token)
+    await access.rotate(
+        ctx.db,
+        parent=parent,
+        key_id=keys.current,
+        nonce=nonce,
+        session_id=shown.session_id,
+        idle=ctx.shared.settings.refresh_idle_ttl,
+    )
+    values = _children(ctx, keys.current, token, nonce)
+    pair = await _issue(ctx, kind, shown.session_id, values, parent=parent, scope=scope)
+    await audit(ctx, "refresh", "done", detail={"session_id": str(shown.session_id)})
+    return pair
+
+
+async def _repeat(ctx: Context, kind: Kind, shown: access.ShownRefresh, token: str) -> Refreshed:
+    """The identical pair, worked out again from the token that was shown: neither was ever kept."""
+    if shown.key_id is None or shown.nonce is None or shown.key_id not in ctx.shared.keys:
+        return Refreshed("key")
+    access_value, refresh_value = _children(ctx, shown.key_id, token, shown.nonce)
+    refresh_token = secret_text(kind.refresh, refresh_value)
+    issued = await access.find_issued(ctx.db, secret_hash(refresh_token))
+    if issued is None:
+        return Refreshed("unknown")
+    ttl = kind.ttl(ctx.shared.settings)
+    pair = TokenPair(secret_text(kind.access, access_value), "Bearer", ttl, refresh_token, issued[0])
+    return Refreshed("repeat", pair, issued[1] or shown.scope)
+
+
+def _children(ctx: Context, key_id: str, parent: str, nonce: bytes) -> tuple[bytes, bytes]:
+    def child(kind: bytes) -> bytes:
+        return ctx.shared.keys.mac(key_id, _ROTATION, b"\x00".join((kind, parent.encode(), nonce)))
+
+    return child(b"access"), child(b"refresh")

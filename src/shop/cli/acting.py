@@ -1,0 +1,41 @@
+"""How a command does one of the shop's verbs: beside a running shop or without one, on the same database."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from shop.actions.context import Context, Shared
+from shop.app import read_keys
+from shop.base.actor import Actor
+from shop.base.errors import CannotStart, Invalid, ShopError
+from shop.base.settings import Settings
+from shop.cli.prepare import database, ensure_keys, ensure_migrated
+from shop.db.pool import open_database
+from shop.queries import setup
+
+T = TypeVar("T")
+
+
+def act(settings: Settings, work: Callable[[Context], Awaitable[T]]) -> T:
+    """Runs one action, ascribed to the command line."""
+    ensure_keys(settings)
+    with database(settings) as (url, embedded):
+        ensure_migrated(url, may_upgrade=embedded is not None)
+        return asyncio.run(_act(settings, url, work))
+
+
+async def _act(settings: Settings, url: str, work: Callable[[Context], Awaitable[T]]) -> T:
+    opened = open_database(url, size=2)
+    try:
+        shop = await setup.find_shop(opened.session())
+        if shop is None:
+            raise CannotStart("The database has no shop in it; run `shop migrate`.")
+        ctx = Context(Shared(opened, read_keys(settings), shop, settings, asyncio.Event()))
+        ctx.actor = Actor("command line")
+        return await work(ctx)
+    except Invalid as error:
+        raise CannotStart(" ".join(sentence for sentences in error.errors.values() for sentence in sentences)) from None
+    except ShopError as error:
+        raise CannotStart(error.sentence) from None
+    finally:
+        await opened.close()
