@@ -83,7 +83,7 @@ async def add_address(ctx: Context, wishes: Mapping[str, Any]) -> PlacedAddress:
     async with ctx.transaction() as once:
         if once.done:
             return await get_address(ctx, str(once.done))
-        fields = await _fields(ctx, wishes, None)
+        fields = await address_fields(ctx, wishes, None)
         user, address_id = await people.lock_user(ctx.db, user_id), new_id()
         await people.insert_address(ctx.db, address_id, user_id, fields)
         if user.bill_address_id is None and user.ship_address_id is None:
@@ -101,7 +101,7 @@ async def change_address(ctx: Context, address_id: str, wishes: Mapping[str, Any
             return await get_address(ctx, str(once.done))
         await people.lock_user(ctx.db, user_id)
         present = await get_address(ctx, address_id)
-        fields = await _fields(ctx, wishes, present)
+        fields = await address_fields(ctx, wishes, present)
         changed_id = present.id
         if await people.is_used(ctx.db, present.id):
             changed_id = new_id()
@@ -169,7 +169,7 @@ def _user_errors(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
     return errors
 
 
-async def _fields(ctx: Context, wishes: Mapping[str, Any], present: PlacedAddress | None) -> dict[str, Any]:
+async def address_fields(ctx: Context, wishes: Mapping[str, Any], present: PlacedAddress | None) -> dict[str, Any]:
     """The fields of an address as they will be: what is wished over what is there, checked for its country."""
     fields = {name: wishes.get(name, getattr(present, name, None)) for name in _TEXTS}
     errors = {name: ["must be text"] for name, value in fields.items() if not isinstance(value, str | None)}

@@ -21,7 +21,7 @@ async def open_cart(ctx: Context, currency: str | None) -> Order:
     # Counted before a transaction holds a connection: a second one for the count would starve the pool.
     await attempts.count_cart(ctx)
     if ctx.once_key is None and user_id is None:
-        return await _new_cart(ctx, currency, None)
+        return await new_cart(ctx, currency, None)
     async with ctx.transaction() as once:
         if once.done:
             return await _get_cart(ctx, once.done)
@@ -29,7 +29,7 @@ async def open_cart(ctx: Context, currency: str | None) -> Order:
             # Of many calls at once by one user the first makes the cart, and the others find it.
             await people.lock_user(ctx.db, user_id)
             cart, _ = await _find_cart(ctx)
-        cart = cart or await _new_cart(ctx, currency, user_id)
+        cart = cart or await new_cart(ctx, currency, user_id)
         once.made(cart.id)
         return cart
 
@@ -112,7 +112,7 @@ async def _get_cart(ctx: Context, cart_id: UUID) -> Order:
     return cart
 
 
-async def _new_cart(ctx: Context, currency: str | None, user_id: UUID | None) -> Order:
+async def new_cart(ctx: Context, currency: str | None, user_id: UUID | None) -> Order:
     shop = ctx.shared.shop
     chosen = currency if currency in shop.currencies else shop.currencies[0]
     for digits in ORDER_NUMBER_DIGITS:

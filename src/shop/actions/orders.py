@@ -1,10 +1,17 @@
-"""What shoppers do with what they have bought: look at it."""
+"""What is done with orders: shoppers look at what they bought, machines make, change and remove."""
 
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from shop.actions.cart import new_cart
 from shop.actions.context import Context
-from shop.base.errors import NotFound
+from shop.base.email import read_email
+from shop.base.errors import Invalid, NotFound
 from shop.base.listing import Page, Sort
 from shop.models.orders import Order
-from shop.queries import orders
+from shop.models.orders import orders as table
+from shop.queries import changes, orders
 
 SORTS = orders.SORTS
 NEWEST = Sort("completed_at", is_descending=True)
@@ -21,3 +28,26 @@ async def get_completed(ctx: Context, number: str) -> Order:
     if order is None:
         raise NotFound()
     return order
+
+
+async def create_order(ctx: Context, values: Mapping[str, Any]) -> UUID:
+    """An open cart that is nobody's yet."""
+    currency = values.get("currency")
+    if currency is not None and currency not in ctx.shared.shop.currencies:
+        raise Invalid({"currency": [f"must be one of {', '.join(ctx.shared.shop.currencies)}"]})
+    order = await new_cart(ctx, currency, None)
+    rest = {name: value for name, value in values.items() if name != "currency"}
+    if rest:
+        await update_order(ctx, order.id, rest)
+    return order.id
+
+
+async def update_order(ctx: Context, order_id: UUID, values: Mapping[str, Any]) -> None:
+    if values.get("email") is not None and read_email(values["email"]) is None:
+        raise Invalid({"email": ["must be one e-mail address"]})
+    await changes.update_record(ctx.db, table, order_id, values)
+
+
+async def delete_order(ctx: Context, order_id: UUID) -> None:
+    if not await orders.delete_open_cart(ctx.db, order_id):
+        raise Invalid({"base": ["is completed and must stay"]})

@@ -1,4 +1,6 @@
-"""What is asked of a list: which page of it, and in which order."""
+"""What is asked of a list: which records, in which order, which page of them."""
+
+from typing import Any
 
 import msgspec
 
@@ -16,8 +18,37 @@ class Page(msgspec.Struct, frozen=True):
         return (self.number - 1) * self.size
 
 
+class Keyset(msgspec.Struct, frozen=True):
+    """A page by the place where the one before it ended: the last record's sorted value and id; none is the first."""
+
+    size: int = DEFAULT_SIZE
+    after: tuple[Any, Any] | None = None
+
+
 class Sort(msgspec.Struct, frozen=True):
     """By which field, and whether the largest comes first."""
 
     name: str
     is_descending: bool
+
+
+Path = tuple[str, ...]
+"""A field of the record itself, or of a related one: `("email",)`, `("user", "email")`."""
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One filter: any of the fields must fit the predicate."""
+
+    paths: tuple[Path, ...]
+    predicate: str
+    value: Any
+
+
+class Wishes(msgspec.Struct, frozen=True):
+    """All that is asked of a list."""
+
+    sort: Sort
+    page: Page | Keyset = Page()
+    conditions: tuple[Condition, ...] = ()
+    fits_any: bool = False
+    """One of the conditions is enough."""

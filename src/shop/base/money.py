@@ -8,12 +8,12 @@ from babel.numbers import get_currency_symbol
 
 # ISO 4217's minor units. CLDR, and with it Babel, has other digits for some currencies (AFN, IRR, COP …): those are
 # habits of display, while these are what a bank settles.
-_MINOR_UNITS = {
+MINOR_UNITS = {
     0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
     3: "BHD IQD JOD KWD LYD OMR TND",
     4: "CLF UYW",
 }
-_DIGITS = {code: digits for digits, codes in _MINOR_UNITS.items() for code in codes.split()}
+_DIGITS = {code: digits for digits, codes in MINOR_UNITS.items() for code in codes.split()}
 
 
 def currency_digits(currency: str) -> int:

@@ -12,7 +12,7 @@ from shop.cli.prepare import settings_here
 from shop.rules.permissions import LEVELS
 
 
-@click.group()
+@click.group(epilog='Example: shop app create "Warehouse" --access write')
 def app() -> None:
     """Platform applications: machines that may call the Platform API."""
 

@@ -30,6 +30,15 @@ class Lost(Exception):
     """A serialisation failure or a deadlock; nothing of the work was kept."""
 
 
+class Refused(Exception):
+    """A constraint of the database did not allow a change; `why` is `unique`, `reference` or `check`."""
+
+    def __init__(self, why: str, constraint: str) -> None:
+        self.why = why
+        self.constraint = constraint
+        super().__init__(f"{why}: {constraint}")
+
+
 class LockTimeout(Unavailable):
     """Someone else held a row longer than we wait."""
 
@@ -156,12 +165,21 @@ _AWAY = (
 )
 
 
+_REFUSED = {
+    asyncpg.UniqueViolationError: "unique",
+    asyncpg.ForeignKeyViolationError: "reference",
+    asyncpg.CheckViolationError: "check",
+}
+
+
 def translated(error: BaseException) -> BaseException:
     """What a database failure means to the shop; anything not listed is a defect of ours and flies on as it is."""
     if isinstance(error, _LOST):
         return Lost()
     if isinstance(error, asyncpg.LockNotAvailableError):
         return LockTimeout()
+    if isinstance(error, asyncpg.IntegrityConstraintViolationError) and type(error) in _REFUSED:
+        return Refused(_REFUSED[type(error)], error.constraint_name or "")
     if isinstance(error, _AWAY):
         return Unavailable()
     return error

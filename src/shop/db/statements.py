@@ -44,13 +44,18 @@ STATEMENTS: list[Statement[Any]] = []
 
 def statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
     """Compiles `clause` once; its bind parameters become keyword arguments of the call that runs it."""
+    made = shaped_statement(clause, read)
+    STATEMENTS.append(made)
+    return made
+
+
+def shaped_statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
+    """The same for a statement whose shape a request decides; whoever makes it keeps it."""
     compiled = cast(SQLCompiler, clause.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True}))
     names = tuple(compiled.positiontup or ())
     constants = {name: compiled.params[name] for name in names if not compiled.binds[name].required}
     writes = any(isinstance(part, UpdateBase) for part in iterate(clause))
-    made = Statement[R](str(compiled), names, constants, writes, read)
-    STATEMENTS.append(made)
-    return made
+    return Statement[R](str(compiled), names, constants, writes, read)
 
 
 def into(row: type[R]) -> Callable[[Any], R]:

@@ -70,14 +70,15 @@ class Encoder:
         plain = [field.name for field in resource.fields if isinstance(field, Attribute) and shown(field.name)]
         times = [name for name in plain if _is_time(resource.hints[name])]
         plain = [name for name in plain if name not in times]
-        pairs = [(field.name, f"display_{field.name}") for field in resource.fields if isinstance(field, Money)]
-        pairs = [pair for pair in pairs if shown(pair[0]) or shown(pair[1])]
+        amounts_of = [field for field in resource.fields if isinstance(field, Money)]
+        amounts_of = [field for field in amounts_of if shown(field.name) or shown(f"display_{field.name}")]
+        pairs = [(field.name, f"display_{field.name}") for field in amounts_of]
         made = [field for field in resource.fields if isinstance(field, Computed) and shown(field.name)]
         amounts = [name for pair in pairs for name in pair if shown(name)]
         self._type = resource.type
         self._plain = _reader(plain)
         self._times = _reader(times)
-        self._amounts = _reader([pair[0] for pair in pairs])
+        self._amounts = _amount_reader(amounts_of)
         # Amounts are read in pairs of decimal and display text; this leaves out what is not shown.
         self._shown = None if len(amounts) == 2 * len(pairs) else [shown(name) for pair in pairs for name in pair]
         self._made = [field.make for field in made]
@@ -165,6 +166,13 @@ def _reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     if len(names) > 1:
         return attrgetter(*names)
     return lambda row: tuple(getattr(row, name) for name in names)
+
+
+def _amount_reader(fields: Sequence[Money]) -> Callable[[Any], tuple[int, ...]]:
+    if not any(field.of for field in fields):
+        return _reader([field.name for field in fields])
+    readers = [field.of or attrgetter(field.name) for field in fields]
+    return lambda row: tuple(read(row) for read in readers)
 
 
 def _picker(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:

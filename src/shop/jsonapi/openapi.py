@@ -65,6 +65,7 @@ def openapi(title: str, version: str, operations: Iterable[Operation], resources
             "securitySchemes": {
                 "order_token": {"type": "apiKey", "in": "header", "name": "X-Shop-Order-Token"},
                 "user_token": {"type": "http", "scheme": "bearer"},
+                "platform_token": {"type": "http", "scheme": "bearer"},
             },
         },
     }

@@ -1,24 +1,69 @@
 """Which page of a list is asked for, and what a list's document says of its pages."""
 
-from collections.abc import Mapping, Sequence
+import base64
+import binascii
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
+
+import msgspec
 
 from shop.base.errors import Malformed
-from shop.base.listing import DEFAULT_SIZE, Page, Sort
+from shop.base.listing import DEFAULT_SIZE, Keyset, Page, Sort
 from shop.jsonapi.document import Extras
 
 LARGEST_SIZE = 500
 LAST_PAGE = 1_000_000
+_NOT_OURS = object()
 _KEPT = ("fields", "filter", "include", "locale", "per_page", "sort")
 
 
 def read_page(params: Mapping[str, Any]) -> Page:
     """A size out of range falls back to the default and is not cut to the largest, as the family's clients know it."""
-    number, size = _whole(params.get("page")), _whole(params.get("per_page"))
-    return Page(
-        number if number and number <= LAST_PAGE else 1, size if size and size <= LARGEST_SIZE else DEFAULT_SIZE
-    )
+    number = _whole(params.get("page"))
+    return Page(number if number and number <= LAST_PAGE else 1, _size(params))
+
+
+def read_keyset(params: Mapping[str, Any], kind: Any) -> Keyset | None:
+    """`page[after]=…`, empty for the first page; none when pages go by number. `kind` is the sorted value's."""
+    page = params.get("page")
+    if not isinstance(page, dict):
+        return None
+    after = page.get("after")
+    if set(page) != {"after"} or not isinstance(after, str):
+        raise Malformed("Pages are asked for by page=1 or page[after]=….", code="bad_page")
+    return Keyset(_size(params), _read_cursor(after, kind) if after else None)
+
+
+def cursor(value: Any, record_id: Any) -> str:
+    """The place behind a record, as a word for `page[after]`."""
+    return base64.urlsafe_b64encode(msgspec.json.encode([value, record_id])).decode().rstrip("=")
+
+
+def _read_cursor(text: str, kind: Any) -> tuple[Any, Any]:
+    try:
+        place: tuple[Any, UUID] = msgspec.json.decode(
+            base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=tuple[kind, UUID]
+        )
+    except (binascii.Error, ValueError, msgspec.MsgspecError):
+        place = (_NOT_OURS, UUID(int=0))
+    if not _could_be_ours(place[0]):
+        raise Malformed("This page[after] is not one of ours; begin with an empty one.", code="bad_page")
+    return place
+
+
+def _could_be_ours(value: Any) -> bool:
+    """What the database could never have given would only make it stumble."""
+    match value:
+        case int():
+            return abs(value) < 2**63
+        case str():
+            return "\x00" not in value
+        case datetime():
+            return value.tzinfo is not None
+    return value is not _NOT_OURS
 
 
 def read_sort(params: Mapping[str, Any], allowed: Sequence[str]) -> Sort | None:
@@ -33,24 +78,45 @@ def read_sort(params: Mapping[str, Any], allowed: Sequence[str]) -> Sort | None:
     return Sort(first.removeprefix("-"), first.startswith("-"))
 
 
-def page_extras(page: Page, total: int, count: int, asked: str, params: Mapping[str, Any]) -> Extras:
+class Total(msgspec.Struct, frozen=True):
+    """How many records there are; beyond a bound the database's own estimate is enough."""
+
+    count: int
+    is_estimate: bool = False
+
+
+def page_extras(page: Page, total: Total, count: int, asked: str, params: Mapping[str, Any]) -> Extras:
     """`meta` and all five links; next and previous stop at the ends. `asked` is the address as it was asked for."""
-    url = asked.partition("?")[0]
-    pages = -(-total // page.size)
+    pages = -(-total.count // page.size)
     last = max(pages, 1)
-    kept = [(name, value) for name in _KEPT if name in params for name, value in _flat(name, params[name])]
-
-    def link(number: int) -> str:
-        return f"{url}?{urlencode(sorted([*kept, ('page', str(number))]))}"
-
+    link = _linker(asked, params)
     links = {
         "self": asked,
-        "next": link(min(page.number + 1, last)),
-        "prev": link(max(page.number - 1, 1)),
-        "last": link(last),
-        "first": link(1),
+        "next": link("page", min(page.number + 1, last)),
+        "prev": link("page", max(page.number - 1, 1)),
+        "last": link("page", last),
+        "first": link("page", 1),
     }
-    return Extras({"count": count, "total_count": total, "total_pages": pages}, links)
+    meta = {"count": count, "total_count": total.count, "total_pages": pages}
+    return Extras(meta | ({"total_is_estimate": True} if total.is_estimate else {}), links)
+
+
+def keyset_extras(count: int, after: str | None, asked: str, params: Mapping[str, Any]) -> Extras:
+    """No totals and no last page: neither is known without counting. `after` is none at the end."""
+    link = _linker(asked, params)
+    links = {"self": asked, "first": link("page[after]", "")}
+    return Extras({"count": count}, links | ({"next": link("page[after]", after)} if after else {}))
+
+
+def _linker(asked: str, params: Mapping[str, Any]) -> Callable[[str, Any], str]:
+    url = asked.partition("?")[0]
+    kept = [(name, value) for name in _KEPT if name in params for name, value in _flat(name, params[name])]
+    return lambda name, value: f"{url}?{urlencode(sorted([*kept, (name, str(value))]))}"
+
+
+def _size(params: Mapping[str, Any]) -> int:
+    size = _whole(params.get("per_page"))
+    return size if size and size <= LARGEST_SIZE else DEFAULT_SIZE
 
 
 def _whole(value: Any) -> int | None:

@@ -26,6 +26,8 @@ class Money(msgspec.Struct, frozen=True):
     """Minor units on the row; a decimal string and `display_` text on the wire."""
 
     name: str
+    of: Callable[[Any], int] | None = None
+    """How the amount is worked out, where it does not stand on the row under its name."""
 
 
 class Computed(msgspec.Struct, frozen=True):
@@ -44,8 +46,8 @@ class Relation(msgspec.Struct, frozen=True):
     is_many: bool
 
 
-def money(name: str) -> Money:
-    return Money(name)
+def money(name: str, of: Callable[[Any], int] | None = None) -> Money:
+    return Money(name, of)
 
 
 def computed(name: str, make: Callable[[Any, Scene], Any], kind: Any = str) -> Computed:
@@ -76,7 +78,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False):
             match field:
                 case Attribute(name):
                     kinds[name] = self.hints[name]
-                case Money(name):
+                case Money(name, _):
                     kinds |= {name: Money, f"display_{name}": str}
                 case Computed(name, _, kind):
                     kinds[name] = kind

@@ -58,6 +58,12 @@ class AccountUser(User, frozen=True, kw_only=True):
     completed_orders: int
 
 
+class Customer(User, frozen=True, kw_only=True):
+    """A user with what they have spent: by currency the sum and the average of completed orders, in minor units."""
+
+    spending: list[dict[str, Any]]
+
+
 class Address(Row, frozen=True, kw_only=True):
     """As it was typed. One that a completed order uses is never changed: an edit makes a new row."""
 

@@ -1,6 +1,8 @@
 """The platform's table: method, address, handler, who may call."""
 
 from shop.platform import oauth
+from shop.platform.crud import routes_of
+from shop.platform.resources.known import COLLECTIONS
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, oauth_error_reply
 
@@ -41,4 +43,5 @@ ROUTES = (
         media=JSON,
         reads_claim=False,
     ),
+    *(route for collection in COLLECTIONS.values() for route in routes_of(collection)),
 )

@@ -219,6 +219,13 @@ _END_USERS_SESSION = statement(
     .returning(sessions.c.user_id),
     lambda record: cast(UUID, record[0]),
 )
+_END_USERS_SESSIONS = statement(
+    update(sessions)
+    .where(sessions.c.user_id == bindparam("owner_id"), sessions.c.revoked_at.is_(None))
+    .values(revoked_at=_now, revoke_reason=bindparam("reason"))
+    .returning(sessions.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 _SESSION_OF = {
     kind: statement(
         select(tokens.c.session_id).where(tokens.c.hash == bindparam("hash")), lambda record: cast(UUID, record[0])
@@ -326,6 +333,11 @@ async def end_session(db: Db, session_id: UUID, reason: str) -> UUID | None:
 
 async def end_users_session(db: Db, *, session_id: UUID, user_id: UUID, reason: str) -> bool:
     return await db.one(_END_USERS_SESSION, session_id=session_id, owner_id=user_id, reason=reason) is not None
+
+
+async def end_users_sessions(db: Db, user_id: UUID, reason: str) -> int:
+    """How many there were."""
+    return len(await db.all(_END_USERS_SESSIONS, owner_id=user_id, reason=reason))
 
 
 async def find_session_of(db: Db, kind: str, token_hash: bytes) -> UUID | None:

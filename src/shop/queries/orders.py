@@ -88,6 +88,11 @@ _DELETE_OPEN = statement(
     lambda record: cast(UUID, record[0]),
 )
 
+_DELETE_OPEN_CARTS = statement(
+    delete(orders).where(orders.c.user_id == bindparam("user_id"), _IS_OPEN).returning(orders.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+
 
 _theirs_completed = (orders.c.user_id == bindparam("user_id"), orders.c.completed_at.is_not(None))
 _COUNT_COMPLETED = statement(
@@ -149,6 +154,10 @@ async def find_open_cart(db: Session, cart_id: UUID) -> Order | None:
 
 async def delete_open_cart(db: Session, cart_id: UUID) -> bool:
     return await db.one(_DELETE_OPEN, id=cart_id) is not None
+
+
+async def delete_open_carts(db: Session, user_id: UUID) -> None:
+    await db.all(_DELETE_OPEN_CARTS, user_id=user_id)
 
 
 async def count_completed(db: Session, user_id: UUID) -> int:

@@ -10,8 +10,20 @@ from shop.db.pool import Session
 from shop.db.statements import into, statement
 from shop.models.access import access_tokens, sessions
 from shop.models.orders import orders
-from shop.models.people import AccountUser, Country, PlacedAddress, State, User, addresses, countries, states, users
+from shop.models.people import (
+    AccountUser,
+    Country,
+    Customer,
+    PlacedAddress,
+    State,
+    User,
+    addresses,
+    countries,
+    states,
+    users,
+)
 from shop.queries.access import IS_OPEN_SESSION
+from shop.queries.records import Records
 
 _now = func.now()
 _is_unverified = users.c.verified_at.is_(None)
@@ -45,6 +57,18 @@ _completed = (
     .where(orders.c.user_id == users.c.id, orders.c.completed_at.is_not(None))
     .scalar_subquery()
 )
+_by_currency = (
+    select(orders.c.currency, func.sum(orders.c.total).label("total"), func.avg(orders.c.total).label("average"))
+    .where(orders.c.user_id == users.c.id, orders.c.completed_at.is_not(None))
+    .group_by(orders.c.currency)
+    .order_by(orders.c.currency)
+    .correlate(users)
+    .subquery("by_currency")
+)
+_spending = select(
+    func.coalesce(func.jsonb_agg(func.to_jsonb(_by_currency.table_valued())), func.jsonb_build_array())
+).scalar_subquery()
+CUSTOMERS = Records(table=users, row=Customer, extras={"spending": _spending})
 _FIND_ACCOUNT = statement(
     select(users, _completed.label("completed_orders"))
     .select_from(access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id).join(users))

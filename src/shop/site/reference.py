@@ -16,6 +16,8 @@ _SECURITY = {
     "anyone": (),
     "order token or user": ("order_token", "user_token"),
     "user": ("user_token",),
+    "application: read": ("platform_token",),
+    "application: write": ("platform_token",),
 }
 
 

@@ -8,7 +8,7 @@ from shop.actions.context import Context
 from shop.base.listing import Page
 from shop.base.loaded import Loaded
 from shop.jsonapi.document import Drawing, list_document
-from shop.jsonapi.paging import page_extras
+from shop.jsonapi.paging import Total, page_extras
 from shop.jsonapi.query import read_document_query
 from shop.jsonapi.resource import Resource, Scene
 from shop.storefront.resources.known import RESOURCES
@@ -35,7 +35,7 @@ def page_reply(
     """One page of a list: its records, how many there are in all, and which page it is."""
     records, total, page = found
     url = request.url(ctx.shared.settings.public_url)
-    extras = page_extras(page, total, len(records), url, request.params)
+    extras = page_extras(page, Total(total), len(records), url, request.params)
     return document_reply(list_document(resource, records, drawing, extras))
 
 

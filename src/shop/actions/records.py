@@ -1,0 +1,186 @@
+"""What is done with records of any declared resource: listed, shown, made, changed, removed; each change audited."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.audit import audit
+from shop.actions.context import Context
+from shop.base.errors import Invalid, NotFound
+from shop.base.ids import new_id
+from shop.base.listing import Keyset, Page, Wishes
+from shop.base.loaded import Link, Loaded, Named
+from shop.db.pool import Refused
+from shop.queries import changes, records
+from shop.queries.records import Kin, Records
+
+Values = Mapping[str, Any]
+Create = Callable[[Context, Values], Awaitable[UUID]]
+Update = Callable[[Context, UUID, Values], Awaitable[None]]
+Delete = Callable[[Context, UUID], Awaitable[None]]
+Tree = Mapping[str, "Tree"]
+_SECRET = frozenset({"hash", "password_hash"})
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """One page of records: how many there are in all, or where the next page begins."""
+
+    records: Sequence[Loaded]
+    total: int = 0
+    is_estimate: bool = False
+    next_place: tuple[Any, UUID] | None = None
+
+
+class Noun(msgspec.Struct, frozen=True, eq=False):
+    """A kind of record with what can be done to it; `name` is its word in the audit."""
+
+    name: str
+    records: Records
+    create: Create | None = None
+    update: Update | None = None
+    delete: Delete | None = None
+
+
+def plain(table_records: Records) -> dict[str, Any]:
+    """The verbs of a record that no rule guards but the database's own."""
+    table = table_records.table
+
+    async def create(ctx: Context, values: Values) -> UUID:
+        record_id = new_id()
+        await changes.insert_record(ctx.db, table, record_id, values)
+        return record_id
+
+    async def update(ctx: Context, record_id: UUID, values: Values) -> None:
+        await changes.update_record(ctx.db, table, record_id, values)
+
+    async def delete(ctx: Context, record_id: UUID) -> None:
+        await changes.delete_record(ctx.db, table, record_id)
+
+    return {"create": create, "update": update, "delete": delete}
+
+
+async def list_page(ctx: Context, noun: Noun, wishes: Wishes, include: Tree) -> Listed:
+    rows = await records.list_records(ctx.db, noun.records, wishes)
+    if isinstance(wishes.page, Page):
+        total, is_estimate = await records.count_records(ctx.db, noun.records, wishes)
+        return Listed(await _load(ctx, noun.records, rows, include), total, is_estimate)
+    return await _keyset_page(ctx, noun, wishes, rows, include)
+
+
+async def _keyset_page(ctx: Context, noun: Noun, wishes: Wishes, rows: list[Any], include: Tree) -> Listed:
+    page = wishes.page
+    shown = rows[: page.size]
+    next_place = None
+    if isinstance(page, Keyset) and len(rows) > page.size:
+        next_place = (getattr(shown[-1], wishes.sort.name), shown[-1].id)
+    return Listed(await _load(ctx, noun.records, shown, include), next_place=next_place)
+
+
+async def get(ctx: Context, noun: Noun, by: str, value: Any, include: Tree) -> Loaded:
+    row = await records.find_record(ctx.db, noun.records, by, value)
+    if row is None:
+        raise NotFound()
+    return (await _load(ctx, noun.records, [row], include))[0]
+
+
+async def create(ctx: Context, noun: Noun, values: Values) -> UUID:
+    if noun.create is None:
+        raise NotFound()
+    async with ctx.transaction() as once:
+        if once.done:
+            return once.done
+        record_id: UUID = await _allowed(noun, noun.create(ctx, values))
+        once.made(record_id)
+        detail = {"values": _kept(values)}
+        await audit(ctx, f"{noun.name}_created", "done", subject_id=record_id, detail=detail)
+    return record_id
+
+
+async def update(ctx: Context, noun: Noun, record_id: UUID, values: Values) -> None:
+    if noun.update is None:
+        raise NotFound()
+    async with ctx.transaction() as once:
+        if once.done:
+            return
+        before = await records.lock_record(ctx.db, noun.records, record_id)
+        if before is None:
+            raise NotFound()
+        changed = {name: value for name, value in values.items() if getattr(before, name, None) != value}
+        if changed:
+            await _allowed(noun, noun.update(ctx, record_id, changed))
+            was = {name: getattr(before, name, None) for name in changed}
+            detail = {"before": _kept(was), "after": _kept(changed)}
+            await audit(ctx, f"{noun.name}_updated", "done", subject_id=record_id, detail=detail)
+        once.made(record_id)
+
+
+async def delete(ctx: Context, noun: Noun, record_id: UUID) -> None:
+    if noun.delete is None:
+        raise NotFound()
+    async with ctx.db.transaction():
+        if await records.lock_record(ctx.db, noun.records, record_id) is None:
+            raise NotFound()
+        await _allowed(noun, noun.delete(ctx, record_id))
+        await audit(ctx, f"{noun.name}_deleted", "done", subject_id=record_id)
+
+
+async def _allowed(noun: Noun, change: Awaitable[Any]) -> Any:
+    """What the database refuses, told of the field it refused."""
+    try:
+        return await change
+    except Refused as refused:
+        names = changes.columns_of(noun.records.table, refused.constraint)
+        # An e-mail is unique by its key; the caller knows it as the e-mail.
+        name = names[-1].removesuffix("_key") if names else "base"
+        raise Invalid({name: [_REFUSALS[refused.why]]}) from None
+
+
+_REFUSALS = {
+    "unique": "is taken",
+    "reference": "names a record that is not there, or is still named by others",
+    "check": "is not acceptable",
+}
+
+
+def _kept(values: Values) -> dict[str, Any]:
+    """What of a change stands in the audit."""
+    return {name: _plain(value) for name, value in values.items() if name not in _SECRET}
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else str(value) if isinstance(value, UUID) else value
+
+
+async def _load(ctx: Context, of: Records, rows: Sequence[Any], include: Tree) -> list[Loaded]:
+    """Rows with their relations: links alone, or the related records too where they are asked for."""
+    links: list[dict[str, Link]] = [dict(of.nothing) for _ in rows]
+    for name, kin in of.kin.items():
+        found = await (_load_many if kin.is_many else _load_one)(ctx, kin, rows, include.get(name))
+        for place, row in enumerate(rows):
+            links[place][name] = found.get(
+                row.id if kin.is_many else getattr(row, kin.column), [] if kin.is_many else None
+            )
+    return [Loaded(row, links[place]) for place, row in enumerate(rows)]
+
+
+async def _load_one(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree | None) -> dict[Any, Link]:
+    ids = {named for row in rows if (named := getattr(row, kin.column))}
+    if include is None:
+        return {named: Loaded(Named(named)) for named in ids}
+    theirs = await _load(ctx, kin.records, await records.list_kin(ctx.db, kin, ids), include)
+    return {record.row.id: record for record in theirs}
+
+
+async def _load_many(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree | None) -> dict[Any, Link]:
+    ids = [row.id for row in rows]
+    found: dict[Any, list[Loaded]] = {}
+    if include is None:
+        for ours, theirs in await records.list_kin_ids(ctx.db, kin, ids):
+            found.setdefault(ours, []).append(Loaded(Named(theirs)))
+    else:
+        for record in await _load(ctx, kin.records, await records.list_kin(ctx.db, kin, ids), include):
+            found.setdefault(getattr(record.row, kin.column), []).append(record)
+    return dict(found)

@@ -1,0 +1,140 @@
+"""Which records are asked for: `filter[email_cont]=…`, in the predicates of the family.
+
+filter[<field>_<predicate>]         a field of the record
+filter[<relation>_<field>_<predicate>]   a field of a related one
+filter[<one>_or_<other>_<predicate>]     either
+filter[m]=or                        one filter is enough
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.base.errors import Malformed
+from shop.base.listing import Condition, Path
+from shop.jsonapi.resource import Money
+
+COMPARING = ("eq", "not_eq", "gt", "gteq", "lt", "lteq")
+TEXTUAL = ("cont", "not_cont", "i_cont", "start", "end")
+LISTING = ("in", "not_in")
+ASKING = ("true", "false", "null", "not_null", "present", "blank")
+# The longest first: `not_eq` ends with `eq`.
+_PREDICATES = sorted((*COMPARING, *TEXTUAL, *LISTING, *ASKING), key=len, reverse=True)
+_OPPOSITE = {
+    "true": "false",
+    "false": "true",
+    "null": "not_null",
+    "not_null": "null",
+    "present": "blank",
+    "blank": "present",
+}
+_IGNORED = frozenset({"m", "show_deleted"})
+MOST_VALUES = 500
+MOST_CONDITIONS = 20
+
+
+class Filterable(msgspec.Struct, frozen=True):
+    """A field that may be filtered by: how it is reached, and of which kind it is."""
+
+    path: Path
+    kind: Any
+
+
+def read_conditions(params: Mapping[str, Any], allowed: Mapping[str, Filterable]) -> tuple[tuple[Condition, ...], bool]:
+    """The conditions, and whether one of them is enough. A name that is not allowed is an error: a typo must not return
+    everything.
+    """
+    filters = params.get("filter")
+    if filters is None or filters == "":
+        return (), False
+    if not isinstance(filters, dict):
+        raise Malformed("Filters are sent as filter[name_predicate]=value.", code="unknown_filter")
+    if len(filters) > MOST_CONDITIONS:
+        raise Malformed(f"At most {MOST_CONDITIONS} filters can be sent at once.", code="unknown_filter")
+    conditions = tuple(
+        _condition(name, value, allowed) for name, value in filters.items() if name not in _IGNORED and value != ""
+    )
+    return conditions, filters.get("m") == "or"
+
+
+def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Condition:
+    fields, predicate = _split(name, allowed)
+    kind = fields[0].kind
+    if predicate in ASKING:
+        return Condition(_paths(fields), predicate if _is_yes(name, value) else _OPPOSITE[predicate], None)
+    if predicate in TEXTUAL and _plain(kind) is not str:
+        raise Malformed(f"The filter {name!r} looks into text, and this field has none.", code="unknown_filter")
+    if predicate in LISTING:
+        values = value if isinstance(value, list) else str(value).split(",")
+        if len(values) > MOST_VALUES:
+            raise Malformed(f"The filter {name!r} takes at most {MOST_VALUES} values.", code="bad_filter")
+        return Condition(_paths(fields), predicate, [_read(name, item, kind) for item in values])
+    return Condition(_paths(fields), predicate, _read(name, value, kind))
+
+
+def _split(name: str, allowed: Mapping[str, Filterable]) -> tuple[list[Filterable], str]:
+    for predicate in _PREDICATES:
+        if name.endswith(f"_{predicate}"):
+            fields = name.removesuffix(f"_{predicate}")
+            names = [fields] if fields in allowed else fields.split("_or_")
+            if all(field in allowed for field in names):
+                return [allowed[field] for field in names], predicate
+    raise Malformed(
+        f"There is no filter {name[:100]!r}; filters are a field and a predicate. Fields: {', '.join(allowed)}. "
+        f"Predicates: {', '.join(_PREDICATES)}.",
+        code="unknown_filter",
+    )
+
+
+def _paths(fields: Sequence[Filterable]) -> tuple[Path, ...]:
+    return tuple(field.path for field in fields)
+
+
+def _is_yes(name: str, value: Any) -> bool:
+    text = str(value).lower()
+    if text not in {"1", "true", "t", "0", "false", "f"}:
+        raise Malformed(f"The filter {name!r} takes true or false.", code="bad_filter")
+    return text in {"1", "true", "t"}
+
+
+def _read(name: str, value: Any, kind: Any) -> Any:
+    try:
+        return read_text(value, kind)
+    except (ValueError, InvalidOperation):
+        raise Malformed(
+            f"The filter {name!r} cannot be compared with {str(value)[:100]!r}.", code="bad_filter"
+        ) from None
+
+
+def read_text(value: Any, kind: Any) -> Any:
+    """A value of the address as what it is compared with."""
+    if isinstance(value, dict | list):
+        raise ValueError
+    text, plain = str(value), _plain(kind)
+    if plain is Money:
+        amount = Decimal(text)
+        if not amount.is_finite() or abs(amount) >= 10**15:
+            raise ValueError
+        return amount
+    if plain is int:
+        number = int(text)
+        if abs(number) >= 2**63:
+            raise ValueError
+        return number
+    if plain is bool:
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower()) is True
+    if plain is UUID:
+        return UUID(text)
+    if plain is datetime:
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return text
+
+
+def _plain(kind: Any) -> Any:
+    """`str` of `str | None`."""
+    return next((part for part in getattr(kind, "__args__", ()) if part is not type(None)), kind)

@@ -1,0 +1,73 @@
+"""The vocabulary in which a platform resource is declared; its addresses, filters, rights and description follow."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, get_type_hints
+
+import msgspec
+
+from shop.actions.records import Noun
+from shop.jsonapi.filtering import Filterable
+from shop.jsonapi.resource import Money, Resource
+
+_STAMPS = ("id", "created_at", "updated_at")
+
+
+class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """A resource under `/api/v2/platform`. What a noun has no verb for, has no address."""
+
+    path: str
+    resource: Resource
+    noun: Noun
+    writable: Mapping[str, Any] = {}
+    """What may be set, by name and kind; anything else in a body is passed over."""
+    required: Sequence[str] = ()
+    """What a new record cannot be without."""
+    once: Sequence[str] = ()
+    """Of what may be set, what a record is made with and keeps."""
+    filters: Sequence[str] = ()
+    """Columns to filter by beside the id and the times."""
+    sorts: Sequence[str] = ()
+    order: str = "-id"
+    """The order of a list for which none is asked; newest first, for ids grow with time."""
+    find_by: Sequence[str] = ("id",)
+    is_lenient: bool = False
+    """An update without its object changes nothing and is no error, as the family has it for orders."""
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """Each column's kind by its name."""
+        amounts = self.noun.records.amounts
+        hints = get_type_hints(self.noun.records.row)
+        table = self.noun.records.table
+        return {name: Money if name in amounts else hints[name] for name in table.c.keys() if name in hints}  # noqa: SIM118
+
+    @property
+    def own_filters(self) -> dict[str, Filterable]:
+        columns = self.columns
+        names = [name for name in (*_STAMPS, *self.filters) if name in columns]
+        return {name: Filterable((name,), columns[name]) for name in names}
+
+    @property
+    def all_sorts(self) -> tuple[str, ...]:
+        names = (*_STAMPS, *self.sorts, *self.writable)
+        return tuple(dict.fromkeys(name for name in names if name in self.columns and _is_sortable(self.columns[name])))
+
+
+def kinds(row: Any, *names: str) -> dict[str, Any]:
+    """Fields of a row with their kinds, as `writable` wants them."""
+    hints = get_type_hints(row)
+    return {name: hints[name] for name in names}
+
+
+def all_filters(collection: Collection, collections: Mapping[str, Collection]) -> dict[str, Filterable]:
+    """A collection's own fields, and those of its relations by `relation_field`."""
+    found = collection.own_filters
+    for name in collection.noun.records.kin:
+        related = collections[collection.resource.relations[name].type]
+        for field, theirs in related.own_filters.items():
+            found.setdefault(f"{name}_{field}", Filterable((name, *theirs.path), theirs.kind))
+    return found
+
+
+def _is_sortable(kind: Any) -> bool:
+    return kind not in (dict[str, Any], list[str])

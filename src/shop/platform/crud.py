@@ -1,0 +1,157 @@
+"""The five addresses of every declared resource: list, show, create, update, delete."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from shop.actions import records
+from shop.actions.context import Context
+from shop.base.errors import NotFound
+from shop.base.listing import Keyset, Page, Sort, Wishes
+from shop.jsonapi.document import Drawing, document, list_document
+from shop.jsonapi.filtering import read_conditions
+from shop.jsonapi.paging import Total, cursor, keyset_extras, page_extras, read_keyset, read_page, read_sort
+from shop.jsonapi.query import read_document_query
+from shop.jsonapi.resource import Scene
+from shop.platform.collection import Collection, all_filters
+from shop.platform.inputs import read_values
+from shop.platform.resources.known import COLLECTIONS, RESOURCES
+from shop.web.endpoint import Handler, Route
+from shop.web.reply import NO_CONTENT, Reply, document_reply
+from shop.web.request import Request
+
+_BASE = "/api/v2/platform"
+_READ = (400, 401, 403)
+_WRITE = (400, 401, 403, 409, 413, 415, 422)
+
+
+def routes_of(collection: Collection) -> tuple[Route, ...]:
+    """The rows of one resource; only for what can be done to it."""
+    path, one = f"{_BASE}/{collection.path}", f"{_BASE}/{collection.path}/{{id}}"
+    name, things = collection.resource.type, collection.path
+    shown, noun = f"platform_{collection.resource.type}", collection.noun
+    word = name.replace("_", " ")
+    rows = [
+        Route("GET", path, _list(collection), _MAY_READ, f"List {things}", f"{shown}[]", 200, _READ),
+        Route("GET", one, _show(collection), _MAY_READ, f"Show one {word}", shown, 200, (*_READ, 404)),
+    ]
+    if noun.create:
+        rows.append(Route("POST", path, _create(collection), _MAY_WRITE, f"Make a {word}", shown, 201, _WRITE))
+    if noun.update:
+        change = _update(collection), _MAY_WRITE, f"Change a {word}", shown, 200, (*_WRITE, 404)
+        rows += [Route("PATCH", one, *change), Route("PUT", one, *change)]
+    if noun.delete:
+        errors = (400, 401, 403, 404, 413, 415, 422)
+        rows.append(Route("DELETE", one, _delete(collection), _MAY_WRITE, f"Remove a {word}", None, 204, errors))
+    return tuple(rows)
+
+
+_MAY_READ, _MAY_WRITE = "application: read", "application: write"
+
+
+def _list(collection: Collection) -> Handler:
+    filters = all_filters(collection, COLLECTIONS)
+
+    async def answer(request: Request, ctx: Context) -> Reply:
+        await ctx.application("read")
+        params = request.params
+        drawing = _drawing(request, ctx, collection)
+        sort = read_sort(params, collection.all_sorts) or _order(collection)
+        page = read_keyset(params, collection.columns[sort.name]) or read_page(params)
+        conditions, fits_any = read_conditions(params, filters)
+        wishes = Wishes(sort, page, conditions, fits_any)
+        found = await records.list_page(ctx, collection.noun, wishes, drawing.query.include or {})
+        extras = _extras(request, ctx, found, page)
+        return document_reply(list_document(collection.resource, found.records, drawing, extras))
+
+    return answer
+
+
+def _show(collection: Collection) -> Handler:
+    async def answer(request: Request, ctx: Context) -> Reply:
+        await ctx.application("read")
+        drawing = _drawing(request, ctx, collection)
+        by, value = _key(collection, request.path_params["id"])
+        return await _document(ctx, collection, drawing, by, value)
+
+    return answer
+
+
+def _create(collection: Collection) -> Handler:
+    async def answer(request: Request, ctx: Context) -> Reply:
+        await ctx.application("write")
+        drawing = _drawing(request, ctx, collection)
+        values = read_values(request.params, collection, is_new=True)
+        record_id = await records.create(ctx, collection.noun, values)
+        return await _document(ctx, collection, drawing, "id", record_id, status=201)
+
+    return answer
+
+
+def _update(collection: Collection) -> Handler:
+    async def answer(request: Request, ctx: Context) -> Reply:
+        await ctx.application("write")
+        drawing = _drawing(request, ctx, collection)
+        record_id = await _found_id(ctx, collection, request.path_params["id"])
+        values = read_values(request.params, collection, is_new=False)
+        await records.update(ctx, collection.noun, record_id, values)
+        return await _document(ctx, collection, drawing, "id", record_id)
+
+    return answer
+
+
+def _delete(collection: Collection) -> Handler:
+    async def answer(request: Request, ctx: Context) -> Reply:
+        await ctx.application("write")
+        await records.delete(ctx, collection.noun, await _found_id(ctx, collection, request.path_params["id"]))
+        return NO_CONTENT
+
+    return answer
+
+
+async def _document(
+    ctx: Context, collection: Collection, drawing: Drawing, by: str, value: Any, *, status: int = 200
+) -> Reply:
+    found = await records.get(ctx, collection.noun, by, value, drawing.query.include or {})
+    return document_reply(document(collection.resource, found, drawing), status)
+
+
+async def _found_id(ctx: Context, collection: Collection, text: str) -> UUID:
+    by, value = _key(collection, text)
+    if by == "id":
+        return UUID(str(value))
+    found = await records.get(ctx, collection.noun, by, value, {})
+    return UUID(str(found.row.id))
+
+
+def _key(collection: Collection, text: str) -> tuple[str, Any]:
+    """An id, or where the resource has one, a name that people use: a number, a code."""
+    try:
+        return "id", UUID(text)
+    except ValueError:
+        others = [name for name in collection.find_by if name != "id"]
+    if not others:
+        raise NotFound()
+    return others[0], text
+
+
+def _drawing(request: Request, ctx: Context, collection: Collection) -> Drawing:
+    query = read_document_query(request.params, collection.resource, RESOURCES)
+    return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale), query)
+
+
+def _order(collection: Collection) -> Sort:
+    return Sort(collection.order.removeprefix("-"), collection.order.startswith("-"))
+
+
+def _extras(request: Request, ctx: Context, found: records.Listed, page: Page | Keyset) -> Any:
+    url, params = request.url(ctx.shared.settings.public_url), _params(request)
+    if isinstance(page, Page):
+        total = Total(found.total, found.is_estimate)
+        return page_extras(page, total, len(found.records), url, params)
+    after = cursor(*found.next_place) if found.next_place else None
+    return keyset_extras(len(found.records), after, url, params)
+
+
+def _params(request: Request) -> Mapping[str, Any]:
+    return request.params

@@ -1,0 +1,129 @@
+"""What the platform shows of shoppers and where they live."""
+
+from decimal import Decimal
+from typing import Any
+
+from shop.actions import people
+from shop.actions.records import Noun
+from shop.base.money import currency_digits
+from shop.jsonapi.resource import Scene, computed, many, one, resource
+from shop.models.people import Address, Country, Customer, State, addresses, countries, states
+from shop.platform.collection import Collection, kinds
+from shop.queries.people import CUSTOMERS
+from shop.queries.records import Records
+
+
+def _sums(name: str) -> Any:
+    """Amounts by currency, with two decimals as the family has them here."""
+
+    def read(user: Customer, _scene: Scene) -> list[dict[str, str]]:
+        return [
+            {"currency": spent["currency"], "amount": _decimal(spent[name], spent["currency"])}
+            for spent in user.spending
+        ]
+
+    return read
+
+
+def _decimal(minor: float, currency: str) -> str:
+    return f"{Decimal(str(minor)).scaleb(-currency_digits(currency)):.2f}"
+
+
+_METADATA = ("public_metadata", "private_metadata")
+_STAMPS = ("created_at", "updated_at")
+
+USER = resource(
+    "user",
+    Customer,
+    attributes=[
+        "email",
+        "first_name",
+        "last_name",
+        "selected_locale",
+        *_STAMPS,
+        *_METADATA,
+        "verified_at",
+        "disabled_at",
+        computed("average_order_value", _sums("average"), list[dict[str, str]]),
+        computed("lifetime_value", _sums("total"), list[dict[str, str]]),
+        computed("store_credits", lambda _user, _scene: [], list[dict[str, str]]),
+    ],
+    relations=[one("bill_address", "address"), one("ship_address", "address"), many("addresses", "address")],
+)
+USERS = Collection(
+    path="users",
+    resource=USER,
+    noun=Noun("user", CUSTOMERS, people.create_user, people.update_user, people.delete_user),
+    writable=kinds(
+        Customer,
+        "email",
+        "first_name",
+        "last_name",
+        "selected_locale",
+        "bill_address_id",
+        "ship_address_id",
+        *_METADATA,
+    ),
+    required=("email",),
+    filters=("email", "first_name", "last_name", "verified_at", "disabled_at"),
+)
+
+_ADDRESS_TEXTS = (
+    "firstname",
+    "lastname",
+    "address1",
+    "address2",
+    "city",
+    "zipcode",
+    "phone",
+    "state_name",
+    "alternative_phone",
+    "company",
+    "label",
+)
+ADDRESS = resource(
+    "address",
+    Address,
+    attributes=[*_ADDRESS_TEXTS, *_STAMPS, "deleted_at", *_METADATA],
+    relations=[one("country", "country"), one("state", "state"), one("user", "user")],
+)
+ADDRESSES = Collection(
+    path="addresses",
+    resource=ADDRESS,
+    noun=Noun(
+        "address",
+        Records(table=addresses, row=Address, shown=addresses.c.deleted_at.is_(None)),
+        people.create_address,
+        people.update_address,
+        people.delete_address,
+    ),
+    writable=kinds(Address, *_ADDRESS_TEXTS, "country_id", "state_id", "user_id", *_METADATA)
+    | {"country_iso": str, "state_code": str},
+    once=("user_id",),
+    filters=_ADDRESS_TEXTS,
+)
+
+COUNTRY = resource(
+    "country",
+    Country,
+    attributes=["iso_name", "iso", "iso3", "name", "numcode", "states_required", "zipcode_required", *_STAMPS],
+    relations=[many("states", "state")],
+)
+COUNTRIES = Collection(
+    path="countries",
+    resource=COUNTRY,
+    noun=Noun("country", Records(table=countries, row=Country)),
+    filters=("name", "iso", "iso3", "iso_name", "numcode", "states_required", "zipcode_required"),
+    sorts=("name", "iso", "iso3", "numcode"),
+    order="name",
+    find_by=("id", "iso"),
+)
+STATE = resource("state", State, attributes=["name", "abbr", *_STAMPS], relations=[one("country", "country")])
+STATES = Collection(
+    path="states",
+    resource=STATE,
+    noun=Noun("state", Records(table=states, row=State)),
+    filters=("name", "abbr"),
+    sorts=("name", "abbr"),
+    order="name",
+)

@@ -1,0 +1,117 @@
+"""What the platform shows of orders. An order's token is not for machines: it opens the cart to whoever has it."""
+
+from typing import Any
+
+from shop.actions import orders as actions
+from shop.actions.records import Noun
+from shop.jsonapi.resource import Scene, computed, many, money, one, resource
+from shop.models.orders import Order, orders
+from shop.platform.collection import Collection, kinds
+from shop.queries.records import Records
+
+
+def _nothing(_order: Any, _scene: Scene) -> None:
+    return None
+
+
+_AMOUNTS = (
+    "item_total",
+    "total",
+    "adjustment_total",
+    "payment_total",
+    "additional_tax_total",
+    "included_tax_total",
+    "promo_total",
+    "ship_total",
+    "pre_tax_item_amount",
+    "pre_tax_total",
+)
+
+ORDER = resource(
+    "order",
+    Order,
+    attributes=[
+        "number",
+        "state",
+        "email",
+        "currency",
+        "channel",
+        "item_count",
+        "special_instructions",
+        "internal_note",
+        "shipment_state",
+        "payment_state",
+        "created_at",
+        "updated_at",
+        "completed_at",
+        "approved_at",
+        "canceled_at",
+        "public_metadata",
+        "private_metadata",
+        # Where shoppers call from is not kept with what they buy.
+        computed("last_ip_address", _nothing, str | None),
+        computed("confirmation_delivered", lambda _order, _scene: False, bool),
+        computed("store_owner_notification_delivered", _nothing, bool | None),
+        computed("state_lock_version", lambda _order, _scene: 0, int),
+        *map(money, _AMOUNTS),
+        money("tax_total"),
+        money("shipment_total", lambda order: order.ship_total),
+        money("outstanding_balance", lambda order: order.total - order.payment_total),
+        money("cart_promo_total", lambda order: order.promo_total),
+        money("order_total_after_store_credit", lambda order: order.total),
+        *(
+            money(name, lambda _order: 0)
+            for name in (
+                "taxable_adjustment_total",
+                "non_taxable_adjustment_total",
+                "total_applicable_store_credit",
+                "total_applied_store_credit",
+                "total_available_store_credit",
+                "store_credit_remaining_after_capture",
+            )
+        ),
+    ],
+    relations=[
+        one("user", "user"),
+        one("created_by", "user"),
+        one("approver", "user"),
+        one("canceler", "user"),
+        one("bill_address", "address"),
+        one("ship_address", "address"),
+        many("line_items", "line_item"),
+        many("payments", "payment"),
+        many("shipments", "shipment"),
+        many("state_changes", "state_change"),
+        many("return_authorizations", "return_authorization"),
+        many("reimbursements", "reimbursement"),
+        many("adjustments", "adjustment"),
+        many("all_adjustments", "adjustment"),
+        many("order_promotions", "order_promotion"),
+    ],
+)
+_RECORDS = Records(table=orders, row=Order, amounts=frozenset(_AMOUNTS))
+ORDERS = Collection(
+    path="orders",
+    resource=ORDER,
+    noun=Noun("order", _RECORDS, actions.create_order, actions.update_order, actions.delete_order),
+    writable=kinds(Order, "email", "special_instructions", "internal_note", "public_metadata", "private_metadata")
+    | {"currency": str},
+    filters=(
+        "number",
+        "email",
+        "state",
+        "payment_state",
+        "shipment_state",
+        "completed_at",
+        "canceled_at",
+        "approved_at",
+        "currency",
+        "channel",
+        "item_count",
+        *_AMOUNTS,
+    ),
+    sorts=("number", "completed_at", "item_count", "state", *_AMOUNTS),
+    find_by=("id", "number"),
+    once=("currency",),
+    is_lenient=True,
+)

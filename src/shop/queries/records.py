@@ -1,0 +1,241 @@
+"""Which statements read the records of any declared table: lists with filters, one by its key, relations.
+
+A statement's shape depends on the request (which filters, which order), so it is compiled once per shape and kept.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import BigInteger, ColumnElement, Numeric, Select, Table, Text, and_, bindparam, case, func, or_, select
+from sqlalchemy import any_ as sql_any
+from sqlalchemy import cast as sql_cast
+from sqlalchemy import tuple_ as sql_tuple
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from shop.base.listing import Condition, Page, Path, Sort, Wishes
+from shop.base.loaded import Link
+from shop.base.money import MINOR_UNITS
+from shop.db.pool import Session
+from shop.db.statements import Statement, into, shaped_statement
+
+EXACT = 10_000
+"""Totals are counted up to here; beyond, the planner's estimate is enough."""
+
+
+class Records(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """A table that is listed and shown: its row type, what is read with each row, how relations are reached."""
+
+    table: Table
+    row: Any
+    extras: Mapping[str, ColumnElement[Any]] = {}
+    """Columns beside the table's own, by the row's name for them."""
+    amounts: frozenset[str] = frozenset()
+    """Columns in minor units of the row's `currency`."""
+    shown: ColumnElement[bool] | None = None
+    """What a row must fulfil to be seen; some are kept and hidden."""
+    kin: dict[str, "Kin"] = {}
+    nothing: dict[str, Link] = {}
+    """Relations of which the shop keeps nothing yet."""
+
+
+class Kin(msgspec.Struct, frozen=True, eq=False):
+    """A relation: by a column of ours that names one of theirs, or by a column of theirs that names ours."""
+
+    records: Records
+    column: str
+    is_many: bool
+
+
+Shape = tuple[tuple[tuple[tuple[Path, ...], str], ...], bool]
+"""What a filter's statement depends on: fields and predicates, and whether one of them is enough."""
+
+_PREDICATES: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
+    "eq": lambda column, value: column == value,
+    "not_eq": lambda column, value: column.is_distinct_from(value),
+    "gt": lambda column, value: column > value,
+    "gteq": lambda column, value: column >= value,
+    "lt": lambda column, value: column < value,
+    "lteq": lambda column, value: column <= value,
+    "cont": lambda column, value: column.ilike(value),
+    "i_cont": lambda column, value: column.ilike(value),
+    "not_cont": lambda column, value: func.coalesce(column, "").not_ilike(value),
+    "start": lambda column, value: column.ilike(value),
+    "end": lambda column, value: column.ilike(value),
+    "in": lambda column, value: column == sql_any(value),
+    "not_in": lambda column, value: func.coalesce(column == sql_any(value), False).is_(False),
+    "true": lambda column, _: column.is_(True),
+    "false": lambda column, _: column.is_not(True),
+    "null": lambda column, _: column.is_(None),
+    "not_null": lambda column, _: column.is_not(None),
+    "present": lambda column, _: func.coalesce(sql_cast(column, Text), "") != "",
+    "blank": lambda column, _: func.coalesce(sql_cast(column, Text), "") == "",
+}
+_PATTERNS = {"cont": "%{}%", "i_cont": "%{}%", "not_cont": "%{}%", "start": "{}%", "end": "%{}"}
+
+
+async def list_records(db: Session, records: Records, wishes: Wishes) -> list[Any]:
+    """One page. By place, one record more than its size is read, which tells whether another page follows."""
+    page, values = wishes.page, _values(wishes.conditions)
+    shape = _shape(wishes)
+    if isinstance(page, Page):
+        return await db.all(_listed(records, shape, wishes.sort, "number"), **values, skip=page.offset, most=page.size)
+    values["most"] = page.size + 1
+    if page.after is None:
+        return await db.all(_listed(records, shape, wishes.sort, "first"), **values)
+    place, last_id = page.after
+    if place is None:
+        return await db.all(_listed(records, shape, wishes.sort, "after none"), **values, last_id=last_id)
+    return await db.all(_listed(records, shape, wishes.sort, "after"), **values, place=place, last_id=last_id)
+
+
+async def count_records(db: Session, records: Records, wishes: Wishes) -> tuple[int, bool]:
+    """How many records there are in all, and whether that is an estimate."""
+    shape, values = _shape(wishes), _values(wishes.conditions)
+    count = await db.one(_counted(records, shape), **values) or 0
+    if count <= EXACT:
+        return count, False
+    return max(await db.one(_estimated(records, shape), **values) or 0, EXACT + 1), True
+
+
+async def find_record(db: Session, records: Records, by: str, value: Any) -> Any | None:
+    return await db.one(_found(records, by, False), value=value)
+
+
+async def lock_record(db: Session, records: Records, record_id: UUID) -> Any | None:
+    return await db.one(_found(records, "id", True), value=record_id)
+
+
+async def list_kin(db: Session, kin: Kin, ids: Iterable[UUID]) -> list[Any]:
+    """The related rows of all these at once: one statement, however many there are."""
+    wanted = list(set(ids))
+    return await db.all(_kin_of(kin.records, kin.column if kin.is_many else "id"), ids=wanted) if wanted else []
+
+
+async def list_kin_ids(db: Session, kin: Kin, ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
+    """Of relations to many the pairs of our id and theirs: enough for links."""
+    return await db.all(_kin_ids_of(kin.records, kin.column), ids=ids) if ids else []
+
+
+def _shape(wishes: Wishes) -> Shape:
+    return tuple((condition.paths, condition.predicate) for condition in wishes.conditions), wishes.fits_any
+
+
+def _values(conditions: Sequence[Condition]) -> dict[str, Any]:
+    return {f"v{place}": _value(condition) for place, condition in enumerate(conditions) if condition.value is not None}
+
+
+def _value(condition: Condition) -> Any:
+    pattern = _PATTERNS.get(condition.predicate)
+    if pattern is None:
+        return condition.value
+    escaped = condition.value.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return pattern.format(escaped)
+
+
+@lru_cache(maxsize=1024)
+def _listed(records: Records, shape: Shape, sort: Sort, paging: str) -> Statement[Any]:
+    columns = records.table.c
+    column, key = columns[sort.name], columns.id
+    clause = _selected(records).where(*_where(records, shape))
+    if paging.startswith("after"):
+        clause = clause.where(_behind(column, key, sort, is_none=paging == "after none"))
+    down = sort.is_descending
+    order = [column.desc() if down else column] if sort.name != "id" else []
+    clause = clause.order_by(*order, key.desc() if down else key).limit(bindparam("most", type_=BigInteger))
+    if paging == "number":
+        clause = clause.offset(bindparam("skip", type_=BigInteger))
+    return shaped_statement(clause, into(records.row))
+
+
+def _behind(column: Any, key: Any, sort: Sort, *, is_none: bool) -> ColumnElement[bool]:
+    """What comes after a place. Nothing (null) counts as the largest, as the database sorts it."""
+    down, last_id = sort.is_descending, bindparam("last_id", type_=key.type)
+    later_id = key < last_id if down else key > last_id
+    if sort.name == "id":
+        return cast(ColumnElement[bool], later_id)
+    if is_none:
+        either: ColumnElement[bool] = or_(column.is_not(None), later_id)
+        return either if down else and_(column.is_(None), later_id)
+    place = sql_tuple(bindparam("place", type_=column.type), last_id)
+    later: ColumnElement[bool] = sql_tuple(column, key) < place if down else sql_tuple(column, key) > place
+    return later if down or not column.nullable else or_(later, column.is_(None))
+
+
+@lru_cache(maxsize=512)
+def _counted(records: Records, shape: Shape) -> Statement[int]:
+    capped = select(records.table.c.id).where(*_where(records, shape)).limit(EXACT + 1).subquery()
+    return shaped_statement(select(func.count()).select_from(capped), lambda record: cast(int, record[0]))
+
+
+@lru_cache(maxsize=512)
+def _estimated(records: Records, shape: Shape) -> Statement[int]:
+    made = shaped_statement(select(records.table.c.id).where(*_where(records, shape)), _plan_rows)
+    return Statement(f"EXPLAIN (FORMAT JSON) {made.sql}", made.parameters, made.constants, False, made.read)
+
+
+def _plan_rows(record: Any) -> int:
+    return int(msgspec.json.decode(record[0])[0]["Plan"]["Plan Rows"])
+
+
+@lru_cache(maxsize=512)
+def _found(records: Records, by: str, is_locked: bool) -> Statement[Any]:
+    column = records.table.c[by]
+    clause = _selected(records).where(column == bindparam("value", type_=column.type), *_shown(records))
+    return shaped_statement(clause.with_for_update(of=records.table) if is_locked else clause, into(records.row))
+
+
+@lru_cache(maxsize=512)
+def _kin_of(records: Records, by: str) -> Statement[Any]:
+    column = records.table.c[by]
+    clause = _selected(records).where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))))
+    return shaped_statement(clause.order_by(records.table.c.id), into(records.row))
+
+
+@lru_cache(maxsize=512)
+def _kin_ids_of(records: Records, by: str) -> Statement[tuple[UUID, UUID]]:
+    column, key = records.table.c[by], records.table.c.id
+    clause = select(column, key).where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *_shown(records))
+    return shaped_statement(clause.order_by(key), lambda record: cast(tuple[UUID, UUID], tuple(record)))
+
+
+def _selected(records: Records) -> Select[Any]:
+    return select(records.table, *(column.label(name) for name, column in records.extras.items()))
+
+
+def _shown(records: Records) -> list[ColumnElement[bool]]:
+    return [] if records.shown is None else [records.shown]
+
+
+def _where(records: Records, shape: Shape) -> list[ColumnElement[bool]]:
+    conditions, fits_any = shape
+    clauses = [
+        or_(*(_clause(records, path, predicate, f"v{place}") for path in paths))
+        for place, (paths, predicate) in enumerate(conditions)
+    ]
+    return [*_shown(records), *([or_(*clauses)] if fits_any and clauses else clauses)]
+
+
+def _clause(records: Records, path: Path, predicate: str, name: str) -> ColumnElement[bool]:
+    if len(path) > 1:
+        kin = records.kin[path[0]]
+        theirs = _clause(kin.records, path[1:], predicate, name)
+        if kin.is_many:
+            return records.table.c.id.in_(select(kin.records.table.c[kin.column]).where(theirs))
+        return records.table.c[kin.column].in_(select(kin.records.table.c.id).where(theirs))
+    column: Any = records.table.c[path[0]]
+    kind: Any = column.type
+    if path[0] in records.amounts:
+        column, kind = sql_cast(column, Numeric) / _unit(records.table.c.currency), Numeric()
+    if predicate in {"in", "not_in"}:
+        kind = ARRAY(kind)
+    return _PREDICATES[predicate](column, bindparam(name, type_=Text() if predicate in _PATTERNS else kind))
+
+
+def _unit(currency: Any) -> ColumnElement[Any]:
+    """How many minor units one of a currency has."""
+    return case(
+        *[(currency.in_(codes.split()), 10**digits) for digits, codes in MINOR_UNITS.items() if digits != 2], else_=100
+    )
