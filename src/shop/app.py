@@ -74,6 +74,13 @@ def is_mailbox_on(settings: Settings, host: str) -> bool:
     return settings.mailbox == "on" or (settings.mailbox is None and settings.is_try_out(host))
 
 
+DOORS = (
+    reference.Door("Storefront", STOREFRONT_ROUTES, STOREFRONT_RESOURCES),
+    reference.Door("Platform", PLATFORM_ROUTES, {}),
+)
+"""The APIs that are described to the world."""
+
+
 def all_routes(site: tuple[Route, ...]) -> tuple[Route, ...]:
     return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *site)
 
@@ -162,7 +169,7 @@ class Application:
                     is_try_out=settings.is_try_out(serving.host),
                     snapshots=self._snapshots,
                 ),
-                description=reference.description((*STOREFRONT_ROUTES, *PLATFORM_ROUTES), STOREFRONT_RESOURCES),
+                description=reference.description(DOORS),
                 mailbox=mailbox.page(is_on=is_mailbox_on(settings, serving.host)),
                 mails=mailbox.listing(is_on=is_mailbox_on(settings, serving.host)),
             )

@@ -28,7 +28,7 @@ class Names(msgspec.Struct, frozen=True):
 
 
 class TokenPair(msgspec.Struct, frozen=True):
-    """What a sign-in gives: the seed's user token response."""
+    """What a sign-in gives: a token to send with requests, and one to get the next pair with."""
 
     access_token: str
     token_type: str

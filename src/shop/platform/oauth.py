@@ -3,7 +3,7 @@
 from shop.actions import login
 from shop.actions.context import Context
 from shop.base.errors import Malformed
-from shop.web.reply import Reply, json_reply
+from shop.web.reply import Nothing, Reply, json_reply
 from shop.web.request import Request
 
 
@@ -12,4 +12,4 @@ async def revoke(request: Request, ctx: Context) -> Reply:
     if not isinstance(token, str) or not token:
         raise Malformed("Send the token in the body as `token`.")
     await login.end_session_of(ctx, token)
-    return json_reply({})
+    return json_reply(Nothing())

@@ -1,8 +1,9 @@
 """The platform's table: method, address, handler, who may call."""
 
 from shop.platform import oauth
+from shop.platform.inputs import Revocation
 from shop.web.endpoint import Route
-from shop.web.reply import JSON, oauth_error_reply
+from shop.web.reply import JSON, Nothing, oauth_error_reply
 
 _SMALL = 64 * 1024
 _ERRORS = (400, 413, 415)
@@ -14,13 +15,14 @@ ROUTES = tuple(
         oauth.revoke,
         "anyone",
         "End the session of a token",
-        None,
+        Nothing,
         200,
         _ERRORS,
         JSON,
         _SMALL,
         reads_claim=False,
         draw_error=oauth_error_reply,
+        takes=Revocation,
     )
     for prefix in ("shop_oauth", "spree_oauth")
 )
