@@ -20,6 +20,7 @@ from shop.base.keys import Keys, parse_keys
 from shop.base.settings import Settings
 from shop.db.embedded import database_url
 from shop.db.pool import open_database
+from shop.platform.resources.known import RESOURCES as PLATFORM_RESOURCES
 from shop.platform.routes import ROUTES as PLATFORM_ROUTES
 from shop.queries import setup
 from shop.site import health, mailbox, reference
@@ -72,6 +73,13 @@ def read_keys(settings: Settings) -> Keys:
 def is_mailbox_on(settings: Settings, host: str) -> bool:
     """By itself only in a local try-out; otherwise it must be asked for, because it shows everybody's codes."""
     return settings.mailbox == "on" or (settings.mailbox is None and settings.is_try_out(host))
+
+
+DOORS = (
+    reference.Door("Storefront", STOREFRONT_ROUTES, STOREFRONT_RESOURCES),
+    reference.Door("Platform", PLATFORM_ROUTES, PLATFORM_RESOURCES),
+)
+"""The APIs that are described to the world."""
 
 
 def all_routes(site: tuple[Route, ...]) -> tuple[Route, ...]:
@@ -162,7 +170,7 @@ class Application:
                     is_try_out=settings.is_try_out(serving.host),
                     snapshots=self._snapshots,
                 ),
-                description=reference.description((*STOREFRONT_ROUTES, *PLATFORM_ROUTES), STOREFRONT_RESOURCES),
+                description=reference.description(DOORS),
                 mailbox=mailbox.page(is_on=is_mailbox_on(settings, serving.host)),
                 mails=mailbox.listing(is_on=is_mailbox_on(settings, serving.host)),
             )

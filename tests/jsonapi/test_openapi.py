@@ -3,7 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[impor
 
 from shop.base.loaded import Link, Loaded
 from shop.jsonapi.document import Drawing, document
-from shop.jsonapi.openapi import Operation, openapi
-from shop.jsonapi.resource import Resource, Scene, computed, many, money, one, resource
+from shop.jsonapi.openapi import BODY_MEDIA, Api, Operation, openapi
+from shop.jsonapi.resource import Money, Resource, Scene, computed, many, money, one, resource
 
 
 class Book(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +26,15 @@ class Book(msgspec.Struct, frozen=True, kw_only=True):
     shelf: int | None = None
     currency: str = "USD"
     price: int = -1250
+    weight: float = 0.4
+    rating: float | None = None
+    series_id: UUID | None = None
+    words: list[str] = []
+    seen_at: list[datetime] | None = None
+    notes: dict[str, Any] = {}
+    extra: dict[str, Any] | None = None
+    binding: Literal["cloth", "paper"] = "paper"
+    cover: Literal["hard", "soft"] | None = None
     printed_at: datetime = datetime(2022, 11, 8, tzinfo=UTC)
     sold_at: datetime | None = None
 
@@ -35,9 +44,12 @@ BOOK = resource(
     Book,
     attributes=[
         *("title", "pages", "is_new", "subtitle", "shelf", "currency", "printed_at", "sold_at"),
+        *("weight", "rating", "series_id", "words", "seen_at", "notes", "extra", "binding", "cover"),
         money("price"),
         computed("label", lambda row, _scene: row.title.upper()),
-        computed("weight", lambda _row, _scene: None, int | None),
+        computed("shelf_weight", lambda _row, _scene: None, int | None),
+        computed("best_price", lambda _row, _scene: None, Money | None),
+        computed("due_at", lambda _row, _scene: None, datetime | None),
     ],
     relations=[one("author", "person"), many("readers", "person")],
 )
@@ -46,29 +58,58 @@ RESOURCES: dict[str, Resource] = {"book": BOOK, "person": PERSON}
 MEDIA = "application/vnd.api+json"
 
 
-def operation(method: str, path: str, shows: str | None = "book", **others: Any) -> Operation:
+class BookWishes(msgspec.Struct):
+    title: Annotated[str, msgspec.Meta(max_length=20, description="On the cover.", examples=["Walden"])]
+    pages: int | msgspec.UnsetType = msgspec.UNSET
+
+
+class NewBook(msgspec.Struct):
+    """A book to be."""
+
+    book: BookWishes
+    in_stock: bool = False
+
+
+class LostBook(msgspec.Struct):
+    lost: bool
+
+
+class Search(msgspec.Struct):
+    words: str = ""
+
+
+class Found(msgspec.Struct):
+    count: int
+
+
+def operation(method: str, path: str, shows: Any = "book", **others: Any) -> Operation:
     told: dict[str, Any] = {
         "summary": "Do it",
-        "security": (),
+        "tag": "Books",
         "status": 200 if shows else 204,
-        "errors": (400, 404),
+        "errors": {400: ("malformed",), 404: ()},
         "media": MEDIA,
         "is_idempotent": method in {"POST", "PATCH"},
     }
-    return Operation(method, path, shows=shows, **(told | others))
+    return Operation(method=method, path=path, shows=shows, **(told | others))
 
 
+FAILURES = dict.fromkeys((400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 503), ("gone_wrong",))
+TOKEN = {"type": "apiKey", "in": "header", "name": "X-Token"}
 OPERATIONS = (
+    operation("GET", "/books", "book[]", sorts=("title", "pages")),
     operation("GET", "/books/{id}"),
-    operation("PATCH", "/books/{id}", security=("order_token",)),
+    operation("PATCH", "/books/{id}", takes=NewBook | LostBook, security=({"token": ()}, {})),
     operation("DELETE", "/books/{id}", None),
-    operation("POST", "/books", status=201, errors=(400, 401, 403, 404, 409, 413, 415, 422, 429)),
-    operation("GET", "/books/{book_id}/readers/{id}", "person"),
+    operation("POST", "/books", status=201, takes=NewBook, errors=FAILURES),
+    operation("GET", "/books/{book_id}/readers/{id}", "person", tag="People"),
+    operation("POST", "/search", Found, takes=Search, error_body="oauth_error", errors={400: ("invalid_request",)}),
 )
+API = Api("Books", "7", "All of them.", {"Books": "To read."}, {"token": TOKEN}, {"id": "Which one."})
 
 
 def described() -> Any:
-    return json.loads(msgspec.json.encode(openapi("Books", "7", OPERATIONS, RESOURCES)))
+    return json.loads(msgspec.json.encode(openapi(API, OPERATIONS, RESOURCES)))
 
 
 def parameters(method: str, path: str) -> dict[tuple[str, str], Any]:
@@ -94,6 +135,10 @@ def test_the_description_is_valid_openapi() -> None:
 def test_the_description_says_what_it_describes() -> None:
     assert described()["openapi"] == "3.1.0"
     assert (described()["info"]["title"], described()["info"]["version"]) == ("Books", "7")
+    assert described()["tags"] == [
+        {"name": "Books", "description": "To read."},
+        {"name": "People", "description": ""},
+    ]
 
 
 def test_every_operation_stands_under_its_address_and_method_with_an_id_of_its_own() -> None:
@@ -125,7 +170,18 @@ def test_every_kind_of_attribute_has_its_schema() -> None:
         "price": amount,
         "display_price": {"type": "string"},
         "label": {"type": "string"},
-        "weight": {"type": ["integer", "null"]},
+        "weight": {"type": "number"},
+        "rating": {"type": ["number", "null"]},
+        "series_id": {"type": ["string", "null"], "format": "uuid"},
+        "words": {"type": "array", "items": {"type": "string"}},
+        "seen_at": {"type": ["array", "null"], "items": {"type": "string", "format": "date-time"}},
+        "notes": {"type": "object"},
+        "extra": {"type": ["object", "null"]},
+        "binding": {"enum": ["cloth", "paper"]},
+        "cover": {"anyOf": [{"enum": ["hard", "soft"]}, {"type": "null"}]},
+        "shelf_weight": {"type": ["integer", "null"]},
+        "best_price": {**amount, "type": ["string", "null"]},
+        "due_at": {"type": ["string", "null"], "format": "date-time"},
     }
 
 
@@ -153,6 +209,7 @@ def test_the_parameters_of_an_address_are_required_in_their_order() -> None:
 
     assert [mark for mark in told if mark[0] == "path"] == [("path", "book_id"), ("path", "id")]
     assert all(row["required"] for (place, _), row in told.items() if place == "path")
+    assert told["path", "id"]["description"] == "Which one."
 
 
 def test_include_is_described_with_its_names_where_there_are_relations() -> None:
@@ -178,14 +235,37 @@ def test_only_work_that_is_done_once_takes_an_idempotency_key() -> None:
     assert key not in parameters("delete", "/books/{id}")
 
 
-def test_every_failure_has_a_meaning_and_the_one_body_of_errors() -> None:
+def test_a_list_is_asked_for_by_page_size_and_the_names_it_may_be_sorted_by() -> None:
+    told = parameters("get", "/books")
+
+    assert {name for place, name in told if place == "query"} >= {"page", "per_page", "sort"}
+    pattern = told["query", "sort"]["schema"]["pattern"]
+    allowed, refused = ["", "title", "-pages,title"], ["weight", "title,-", "+title"]
+    assert [text for text in allowed + refused if re.search(pattern, text)] == allowed
+    assert ("query", "sort") not in parameters("get", "/books/{id}")
+
+
+def test_every_failure_has_a_meaning_and_the_one_body_of_errors_with_its_words() -> None:
     responses = described()["paths"]["/books"]["post"]["responses"]
 
-    told = {"201", "400", "401", "403", "404", "409", "413", "415", "422", "429", "503"}
-    assert responses.keys() == told
-    for status in told - {"201"}:
-        assert responses[status]["description"].endswith(".")
-        assert responses[status]["content"][MEDIA]["schema"] == {"$ref": "#/components/schemas/error"}
+    assert responses.keys() == {"201", *map(str, FAILURES)}
+    for status in FAILURES:
+        assert responses[str(status)]["description"].endswith(".")
+        assert responses[str(status)]["content"][MEDIA]["schema"] == {
+            "$ref": "#/components/schemas/error",
+            "properties": {"code": {"enum": ["gone_wrong"]}},
+        }
+
+
+def test_an_error_whose_words_are_not_known_is_any_and_one_of_oauth_has_its_own_body() -> None:
+    paths = described()["paths"]
+
+    unknown = paths["/books/{id}"]["get"]["responses"]["404"]["content"][MEDIA]["schema"]
+    assert unknown == {"$ref": "#/components/schemas/error"}
+    assert paths["/search"]["post"]["responses"]["400"]["content"][MEDIA]["schema"] == {
+        "$ref": "#/components/schemas/oauth_error",
+        "properties": {"error": {"enum": ["invalid_request"]}},
+    }
 
 
 def test_an_answer_shows_its_type_and_an_empty_one_nothing() -> None:
@@ -193,11 +273,58 @@ def test_an_answer_shows_its_type_and_an_empty_one_nothing() -> None:
 
     shown = paths["/books/{id}"]["get"]["responses"]["200"]["content"]
     assert shown == {MEDIA: {"schema": {"$ref": "#/components/schemas/book"}}}
+    listed = paths["/books"]["get"]["responses"]["200"]["content"]
+    assert listed == {MEDIA: {"schema": {"$ref": "#/components/schemas/book_list"}}}
+    found = paths["/search"]["post"]["responses"]["200"]["content"]
+    assert found == {MEDIA: {"schema": {"$ref": "#/components/schemas/Found"}}}
     assert "content" not in paths["/books/{id}"]["delete"]["responses"]["204"]
 
 
+def test_a_body_is_described_in_each_media_type_that_is_read() -> None:
+    body = described()["paths"]["/books"]["post"]["requestBody"]
+
+    assert tuple(body["content"]) == BODY_MEDIA
+    assert {media["schema"]["$ref"] for media in body["content"].values()} == {"#/components/schemas/NewBook"}
+    form = body["content"]["application/x-www-form-urlencoded"]
+    assert form["encoding"] == {"book": {"style": "deepObject", "explode": True}}
+    assert described()["components"]["schemas"]["BookWishes"] == {
+        "title": "BookWishes",
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "maxLength": 20, "description": "On the cover.", "examples": ["Walden"]},
+            "pages": {"type": "integer"},
+        },
+        "required": ["title"],
+    }
+
+
+def test_a_body_may_be_left_out_where_no_field_of_it_is_needed() -> None:
+    paths = described()["paths"]
+
+    assert paths["/books"]["post"]["requestBody"]["required"] is True
+    assert paths["/search"]["post"]["requestBody"]["required"] is False
+    assert "requestBody" not in paths["/books/{id}"]["get"]
+
+
+def test_a_body_of_one_shape_or_another_is_any_of_them() -> None:
+    body = described()["paths"]["/books/{id}"]["patch"]["requestBody"]
+
+    choices = [{"$ref": f"#/components/schemas/{name}"} for name in ("NewBook", "LostBook")]
+    assert body["content"]["application/json"]["schema"] == {"anyOf": choices}
+
+
 def test_a_credential_is_told_where_one_is_needed() -> None:
-    assert described()["paths"]["/books/{id}"]["patch"]["security"] == [{"order_token": []}]
+    assert described()["paths"]["/books/{id}"]["patch"]["security"] == [{"token": []}, {}]
     assert "security" not in described()["paths"]["/books/{id}"]["get"]
-    scheme = described()["components"]["securitySchemes"]["order_token"]
-    assert scheme == {"type": "apiKey", "in": "header", "name": "X-Shop-Order-Token"}
+    assert described()["components"]["securitySchemes"] == {"token": TOKEN}
+
+
+def test_two_structs_of_one_name_are_told_apart() -> None:
+    other = msgspec.defstruct("Found", [("pages", int)], module="elsewhere")
+    told = openapi(API, [operation("GET", "/a", Found), operation("GET", "/b", other)], RESOURCES)
+
+    shown = [
+        told["paths"][path]["get"]["responses"]["200"]["content"][MEDIA]["schema"]["$ref"] for path in ("/a", "/b")
+    ]
+    fields = [list(told["components"]["schemas"][ref.rpartition("/")[2]]["properties"]) for ref in shown]
+    assert fields == [["count"], ["pages"]]

@@ -27,7 +27,7 @@ _ROTATION = "rotation"
 
 
 class TokenPair(msgspec.Struct, frozen=True):
-    """What a sign-in gives: the seed's token response."""
+    """What a sign-in gives: a token to send with requests, and one to get the next pair with."""
 
     access_token: str
     token_type: str

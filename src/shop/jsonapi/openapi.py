@@ -1,132 +1,215 @@
 """How declarations become an OpenAPI 3.1 description, so that the reference cannot drift from what is served."""
 
 import re
-import types
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 import msgspec
 
+from shop.base.listing import DEFAULT_SIZE
+from shop.jsonapi.paging import LARGEST_SIZE, LAST_PAGE
 from shop.jsonapi.query import Resources
-from shop.jsonapi.resource import Money, Relation, Resource
+from shop.jsonapi.schema import Schema, Structs, reference, resource_schemas
 
-_SCALARS: dict[Any, dict[str, Any]] = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    bool: {"type": "boolean"},
-    datetime: {"type": "string", "format": "date-time"},
-    dict[str, Any]: {"type": "object"},
-    Money: {"type": "string", "pattern": r"^-?[0-9]+\.[0-9]+$"},
-}
+BODY_MEDIA = ("application/json", "application/vnd.api+json", "application/x-www-form-urlencoded")
+_FORM = BODY_MEDIA[-1]
 _MEANINGS = {
     400: "The request cannot be read.",
     401: "A credential is missing, or the one sent is not valid.",
     403: "The credential may not do this.",
     404: "Missing, or not the caller's.",
     409: "Someone was faster, or the same Idempotency-Key is at work.",
+    410: "It was here, and has been used.",
     413: "The body is too large.",
     415: "The body's media type or encoding is not read here.",
     422: "Readable but not acceptable.",
-    429: "Too many requests.",
-    503: "The service cannot answer right now.",
+    429: "Too many requests; `Retry-After` says when to come again.",
+    503: "The service cannot answer right now; `Retry-After` says when to come again.",
 }
 
 
-class Operation(msgspec.Struct, frozen=True):
+class Api(msgspec.Struct, frozen=True):
+    """What is said once of the whole."""
+
+    title: str
+    version: str
+    description: str = ""
+    tags: Mapping[str, str] = {}
+    """A sentence about each tag, by its name."""
+    credentials: Mapping[str, Mapping[str, Any]] = {}
+    """The security schemes by name."""
+    parameters: Mapping[str, str] = {}
+    """A sentence about each parameter of an address, by its name."""
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """What the description needs to know of one route."""
 
     method: str
     path: str
     summary: str
-    security: Sequence[str]
-    status: int
-    shows: str | None
-    errors: Sequence[int]
+    tag: str
+    security: Sequence[Mapping[str, Sequence[str]]] = ()
+    """Any of these will do; an empty one stands for no credential at all."""
+    takes: Any = None
+    """The struct of the body, or a union of structs."""
+    shows: Any = None
+    """What is answered: a wire type's name (`[]` behind it for a list), a struct, or a union of structs."""
+    status: int = 200
+    errors: Mapping[int, Sequence[str]] = {}
+    """The words that may stand for each status in the error's body."""
+    error_body: str = "error"
     media: str
-    is_idempotent: bool
+    sorts: Sequence[str] = ()
+    is_idempotent: bool = False
 
 
-def openapi(title: str, version: str, operations: Iterable[Operation], resources: Resources) -> dict[str, Any]:
+class Vocabulary(msgspec.Struct, frozen=True):
+    """What operations are described with."""
+
+    api: Api
+    resources: Resources
+    structs: Structs
+
+    def shown(self, shows: Any) -> Schema:
+        if not isinstance(shows, str):
+            return self.structs.schema(shows)
+        return reference(f"{shows[:-2]}_list" if shows.endswith("[]") else shows)
+
+
+def openapi(api: Api, operations: Sequence[Operation], resources: Resources) -> dict[str, Any]:
+    kinds = [kind for row in operations for kind in (row.takes, row.shows) if kind and not isinstance(kind, str)]
+    words = Vocabulary(api, resources, Structs(kinds))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, resources)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, words)
+    tags = dict.fromkeys(operation.tag for operation in operations)
     return {
         "openapi": "3.1.0",
-        "info": {"title": title, "version": version, "license": {"name": "MIT", "identifier": "MIT"}},
+        "info": {
+            "title": api.title,
+            "version": api.version,
+            "description": api.description,
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
         "servers": [{"url": "/"}],
+        "tags": [{"name": tag, "description": api.tags.get(tag, "")} for tag in tags],
         "paths": paths,
         "components": {
-            "schemas": {
-                "error": _ERROR,
-                **{name: _document(resource) for name, resource in resources.items()},
-                **{f"{name}_list": _list(resource) for name, resource in resources.items()},
-            },
-            "securitySchemes": {
-                "order_token": {"type": "apiKey", "in": "header", "name": "X-Shop-Order-Token"},
-                "user_token": {"type": "http", "scheme": "bearer"},
-                "platform_token": {"type": "http", "scheme": "bearer"},
-            },
+            "schemas": {**_ERRORS, **words.structs.components, **resource_schemas(resources)},
+            "responses": {"method_not_allowed": _METHOD_NOT_ALLOWED},
+            "securitySchemes": dict(api.credentials),
         },
     }
 
 
-_ERROR = {
-    "type": "object",
-    "required": ["error", "code", "request_id"],
-    "properties": {
-        "error": {"type": "string", "description": "One sentence."},
-        "code": {"type": "string", "description": "A stable word to decide by."},
-        "request_id": {"type": "string"},
-        "errors": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+_ERRORS: dict[str, Schema] = {
+    "error": {
+        "type": "object",
+        "description": "The one body of every error. Decide by `code`; the sentence is for people and may change.",
+        "required": ["error", "code", "request_id"],
+        "properties": {
+            "error": {"type": "string", "description": "One sentence."},
+            "code": {"type": "string", "description": "A stable word to decide by."},
+            "request_id": {"type": "string", "description": "As in the header X-Request-Id; it names the log line."},
+            "errors": {
+                "type": "object",
+                "description": "With 422: every failing field with its sentences; `base` for the whole.",
+                "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            },
+        },
     },
+    "oauth_error": {
+        "type": "object",
+        "description": "The error body of RFC 6749.",
+        "required": ["error", "error_description"],
+        "properties": {
+            "error": {"type": "string", "description": "A word of RFC 6749 to decide by."},
+            "error_description": {"type": "string", "description": "One sentence."},
+        },
+    },
+}
+_CODE_FIELD = {"error": "code", "oauth_error": "error"}
+# No operation answers this: it is what an address says to a method that it does not have.
+_METHOD_NOT_ALLOWED = {
+    "description": "The address is there, but not with this method; the header `Allow` names those it has.",
+    "headers": {"Allow": {"schema": {"type": "string"}}},
+    "content": {"application/json": {"schema": reference("error")}},
 }
 
 
-def _operation(operation: Operation, resources: Resources) -> dict[str, Any]:
+def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Done." if operation.status == 204 else "As asked."}
     if operation.shows:
-        answer["content"] = {operation.media: {"schema": {"$ref": f"#/components/schemas/{_schema(operation.shows)}"}}}
-    failures = {
-        str(status): {
-            "description": _MEANINGS[status],
-            "content": {operation.media: {"schema": {"$ref": "#/components/schemas/error"}}},
-        }
-        for status in (*operation.errors, 503)
-    }
+        answer["content"] = {operation.media: {"schema": words.shown(operation.shows)}}
     described = {
+        "tags": [operation.tag],
         "summary": operation.summary,
         "operationId": f"{operation.method.lower()}{re.sub(r'[^a-z0-9]+', '_', operation.path.lower())}",
-        "parameters": list(_parameters(operation, resources)),
-        "responses": {str(operation.status): answer, **failures},
+        "parameters": list(_parameters(operation, words)),
+        "responses": {str(operation.status): answer, **_failures(operation)},
     }
+    if operation.takes:
+        described["requestBody"] = _body(operation.takes, words.structs)
     if operation.security:
-        described["security"] = [{name: []} for name in operation.security]
+        described["security"] = [dict(choice) for choice in operation.security]
     return described
 
 
-def _parameters(operation: Operation, resources: Resources) -> Iterable[dict[str, Any]]:
-    for name in re.findall(r"{([a-z_]+)}", operation.path):
-        yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-    if operation.is_idempotent:
-        yield {
-            "name": "Idempotency-Key",
-            "in": "header",
-            "schema": {"type": "string", "format": "uuid"},
-            "description": "A repetition within 24 hours is answered with the first one's result.",
+def _failures(operation: Operation) -> dict[str, Any]:
+    return {
+        str(status): {
+            "description": _MEANINGS[status],
+            "content": {operation.media: {"schema": _error(operation.error_body, codes)}},
         }
-    shown = resources.get((operation.shows or "").removesuffix("[]"))
-    if shown is None:
+        for status, codes in sorted(operation.errors.items())
+    }
+
+
+def _error(body: str, codes: Sequence[str]) -> Schema:
+    if not codes:
+        return reference(body)
+    return {**reference(body), "properties": {_CODE_FIELD[body]: {"enum": list(codes)}}}
+
+
+def _body(takes: Any, structs: Structs) -> dict[str, Any]:
+    parts = structs.parts(takes)
+    groups = {
+        name
+        for part in parts
+        for name, schema in part["properties"].items()
+        if "$ref" in schema or schema.get("type") == "object"
+    }
+    content: dict[str, Any] = {media: {"schema": structs.schema(takes)} for media in BODY_MEDIA}
+    if groups:
+        # In a form, `user[email]=…` stands for {"user": {"email": …}}.
+        content[_FORM] = {
+            **content[_FORM],
+            "encoding": {name: {"style": "deepObject", "explode": True} for name in sorted(groups)},
+        }
+    return {"required": all(part.get("required") for part in parts), "content": content}
+
+
+def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, Any]]:
+    for name in re.findall(r"{([a-z_]+)}", operation.path):
+        described = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        yield described | ({"description": words.api.parameters[name]} if name in words.api.parameters else {})
+    if operation.is_idempotent:
+        yield _IDEMPOTENCY_KEY
+    if not isinstance(operation.shows, str):
         return
-    if (operation.shows or "").endswith("[]"):
-        for name in ("page", "per_page"):
-            yield {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 1}}
+    shown = words.resources[operation.shows.removesuffix("[]")]
+    if operation.shows.endswith("[]"):
+        yield from _PAGES
+        if operation.sorts:
+            yield _sort(operation.sorts)
     if shown.relations:
         yield {
             "name": "include",
             "in": "query",
             "schema": {"type": "string", "pattern": _listing(shown.relations)},
-            "description": "Relations to include, separated by commas; dots lead on to theirs.",
+            "description": "Relations to include, separated by commas; dots lead on to theirs. "
+            f"Here: {', '.join(shown.relations)}.",
         }
     yield {
         "name": f"fields[{shown.type}]",
@@ -136,72 +219,40 @@ def _parameters(operation: Operation, resources: Resources) -> Iterable[dict[str
     }
 
 
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+    "description": "A repetition within 24 hours is answered with the first one's result. "
+    "Without a credential it must be a UUID.",
+}
+_PAGES = (
+    {
+        "name": "page",
+        "in": "query",
+        "schema": {"type": "integer", "minimum": 1, "maximum": LAST_PAGE, "default": 1},
+        "description": "Which page of the list.",
+    },
+    {
+        "name": "per_page",
+        "in": "query",
+        "schema": {"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE, "default": DEFAULT_SIZE},
+        "description": f"How many records a page has; out of range it is {DEFAULT_SIZE}.",
+    },
+)
+
+
+def _sort(names: Sequence[str]) -> dict[str, Any]:
+    one = f"-?({'|'.join(names)})"
+    return {
+        "name": "sort",
+        "in": "query",
+        "schema": {"type": "string", "pattern": f"^({one}(,{one})*)?$"},
+        "description": f"By what the list is ordered; a minus puts the largest first. One of {', '.join(names)}.",
+    }
+
+
 def _listing(names: Iterable[str]) -> str:
     """A pattern for some of the names with commas between them, each with a path behind it or none."""
     one = f"({'|'.join(names)})([.][a-z_.]+)?"
     return f"^({one}(,{one})*)?$"
-
-
-def _document(resource: Resource) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": ["data"],
-        "properties": {"data": _object(resource), "included": {"type": "array", "items": {"type": "object"}}},
-    }
-
-
-def _schema(shows: str) -> str:
-    return f"{shows[:-2]}_list" if shows.endswith("[]") else shows
-
-
-def _list(resource: Resource) -> dict[str, Any]:
-    counts = {name: {"type": "integer"} for name in ("count", "total_count", "total_pages")}
-    links = {name: {"type": "string"} for name in ("self", "next", "prev", "last", "first")}
-    return {
-        "type": "object",
-        "required": ["data", "meta", "links"],
-        "properties": {
-            "data": {"type": "array", "items": _object(resource)},
-            "included": {"type": "array", "items": {"type": "object"}},
-            "meta": {"type": "object", "required": list(counts), "properties": counts},
-            "links": {"type": "object", "required": list(links), "properties": links},
-        },
-    }
-
-
-def _object(resource: Resource) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": ["id", "type", "attributes", "relationships"],
-        "properties": {
-            "id": {"type": "string", "format": "uuid"},
-            "type": {"type": "string", "const": resource.type},
-            "attributes": {
-                "type": "object",
-                "properties": {name: _kind(kind) for name, kind in resource.kinds().items()},
-                "additionalProperties": False,
-            },
-            "relationships": {
-                "type": "object",
-                "properties": {name: _relationship(relation) for name, relation in resource.relations.items()},
-                "additionalProperties": False,
-            },
-        },
-    }
-
-
-def _relationship(relation: Relation) -> Mapping[str, Any]:
-    linkage = {
-        "type": "object",
-        "required": ["id", "type"],
-        "properties": {"id": {"type": "string"}, "type": {"const": relation.type}},
-    }
-    data = {"type": "array", "items": linkage} if relation.is_many else {"anyOf": [linkage, {"type": "null"}]}
-    return {"type": "object", "required": ["data"], "properties": {"data": data}}
-
-
-def _kind(kind: Any) -> dict[str, Any]:
-    if get_origin(kind) in {Union, types.UnionType}:
-        inner = next(part for part in get_args(kind) if part is not type(None))
-        return {**_SCALARS[inner], "type": [_SCALARS[inner]["type"], "null"]}
-    return dict(_SCALARS[kind])

@@ -1,6 +1,5 @@
 """The five addresses of every declared resource: list, show, create, update, delete."""
 
-from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -14,8 +13,9 @@ from shop.jsonapi.paging import Total, cursor, keyset_extras, page_extras, read_
 from shop.jsonapi.query import read_document_query
 from shop.jsonapi.resource import Scene
 from shop.platform.collection import Collection, all_filters
-from shop.platform.inputs import read_values
+from shop.platform.inputs import body_of
 from shop.platform.resources.known import COLLECTIONS, RESOURCES
+from shop.platform.values import read_values
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
@@ -28,21 +28,25 @@ _WRITE = (400, 401, 403, 409, 413, 415, 422)
 def routes_of(collection: Collection) -> tuple[Route, ...]:
     """The rows of one resource; only for what can be done to it."""
     path, one = f"{_BASE}/{collection.path}", f"{_BASE}/{collection.path}/{{id}}"
-    name, things = collection.resource.type, collection.path
-    shown, noun = f"platform_{collection.resource.type}", collection.noun
-    word = name.replace("_", " ")
+    shown, noun = collection.resource.type, collection.noun
+    word = shown.replace("_", " ")
+    things = collection.path.replace("_", " ")
+    sorts = collection.all_sorts
     rows = [
-        Route("GET", path, _list(collection), _MAY_READ, f"List {things}", f"{shown}[]", 200, _READ),
+        Route("GET", path, _list(collection), _MAY_READ, f"List {things}", f"{shown}[]", 200, _READ, sorts=sorts),
         Route("GET", one, _show(collection), _MAY_READ, f"Show one {word}", shown, 200, (*_READ, 404)),
     ]
     if noun.create:
-        rows.append(Route("POST", path, _create(collection), _MAY_WRITE, f"Make a {word}", shown, 201, _WRITE))
+        body = body_of(collection, is_new=True)
+        make = _create(collection), _MAY_WRITE, f"Make a new {word}", shown, 201, _WRITE
+        rows.append(Route("POST", path, *make, takes=body))
     if noun.update:
-        change = _update(collection), _MAY_WRITE, f"Change a {word}", shown, 200, (*_WRITE, 404)
-        rows += [Route("PATCH", one, *change), Route("PUT", one, *change)]
+        body = body_of(collection, is_new=False)
+        change = _update(collection), _MAY_WRITE, f"Change one {word}", shown, 200, (*_WRITE, 404)
+        rows += [Route(method, one, *change, takes=body) for method in ("PATCH", "PUT")]
     if noun.delete:
         errors = (400, 401, 403, 404, 413, 415, 422)
-        rows.append(Route("DELETE", one, _delete(collection), _MAY_WRITE, f"Remove a {word}", None, 204, errors))
+        rows.append(Route("DELETE", one, _delete(collection), _MAY_WRITE, f"Remove one {word}", None, 204, errors))
     return tuple(rows)
 
 
@@ -145,13 +149,9 @@ def _order(collection: Collection) -> Sort:
 
 
 def _extras(request: Request, ctx: Context, found: records.Listed, page: Page | Keyset) -> Any:
-    url, params = request.url(ctx.shared.settings.public_url), _params(request)
+    url, params = request.url(ctx.shared.settings.public_url), request.params
     if isinstance(page, Page):
         total = Total(found.total, found.is_estimate)
         return page_extras(page, total, len(found.records), url, params)
     after = cursor(*found.next_place) if found.next_place else None
     return keyset_extras(len(found.records), after, url, params)
-
-
-def _params(request: Request) -> Mapping[str, Any]:
-    return request.params

@@ -1,102 +1,99 @@
-"""How a body becomes values: the wrapped object or the bare one, each field checked for its kind."""
+"""What requests and answers of the token endpoints and of records hold, as the reference tells it."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any
-from uuid import UUID
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
-from shop.base.errors import Invalid, Malformed
 from shop.platform.collection import Collection
+from shop.rules.permissions import SCOPES
 
-LONGEST_TEXT = 5_000
-LARGEST_OBJECT = 16_384
-_WORDS = {
-    str: f"must be text of at most {LONGEST_TEXT} characters",
-    int: "must be a whole number",
-    bool: "must be true or false",
-    UUID: "must be an id",
-    datetime: "must be a time like 2026-01-31T12:00:00Z",
-    dict: f"must be an object of at most {LARGEST_OBJECT} bytes",
-}
+GRANTS = ("client_credentials", "refresh_token")
+_BY_SECRET = ("client_secret_basic", "client_secret_post")
+_ClientId = Annotated[str, Meta(description="The application's client id.", examples=["shpci_TheClientId"])]
+_Secret = Annotated[str, Meta(description="Its secret; or both by HTTP Basic.", examples=["shpcs_TheClientSecret"])]
 
 
-def read_values(params: Mapping[str, Any], collection: Collection, *, is_new: bool) -> dict[str, Any]:
-    given = _object(params, collection, is_new=is_new)
-    errors: dict[str, list[str]] = {}
-    values: dict[str, Any] = {}
-    for name, kind in collection.writable.items():
-        if name in given and (is_new or name not in collection.once):
-            try:
-                values[name] = _read(given[name], kind)
-            except ValueError as error:
-                errors[name] = [str(error)]
-    if is_new:
-        errors |= {name: ["must be given"] for name in collection.required if values.get(name) in {None, ""}} | errors
-    if errors:
-        raise Invalid(errors)
-    return values
+class Revocation(msgspec.Struct):
+    """The token to end (RFC 7009); whatever it is, the answer is the same."""
+
+    token: Annotated[
+        str,
+        Meta(
+            description="An access or a refresh token; its whole session ends. Read from the body only.",
+            examples=["shpat_TheAccessToken"],
+        ),
+    ]
 
 
-def _object(params: Mapping[str, Any], collection: Collection, *, is_new: bool) -> Mapping[str, Any]:
+class ClientCredentials(msgspec.Struct):
+    """By the application's own secret."""
+
+    grant_type: Literal["client_credentials"]
+    scope: Annotated[str, Meta(description="Some of admin, read, write.", examples=["admin read"])]
+    client_id: _ClientId | UnsetType = UNSET
+    client_secret: _Secret | UnsetType = UNSET
+
+
+class PlatformRefresh(msgspec.Struct):
+    """By the newest refresh token, for the same scope or less."""
+
+    grant_type: Literal["refresh_token"]
+    refresh_token: Annotated[str, Meta(examples=["shppr_TheRefreshToken"])]
+    scope: str | UnsetType = UNSET
+    client_id: _ClientId | UnsetType = UNSET
+    client_secret: _Secret | UnsetType = UNSET
+
+
+TokenRequest = ClientCredentials | PlatformRefresh
+
+
+class Introspection(msgspec.Struct):
+    """The token in question; only the application's own are told about."""
+
+    token: Annotated[str, Meta(examples=["shppt_TheAccessToken"])]
+    client_id: _ClientId | UnsetType = UNSET
+    client_secret: _Secret | UnsetType = UNSET
+
+
+class TokenState(msgspec.Struct):
+    """What a token still allows; nothing but `active` for any that is not live or another's."""
+
+    active: bool
+    scope: str | UnsetType = UNSET
+    client_id: str | UnsetType = UNSET
+    token_type: str | UnsetType = UNSET
+    iat: int | UnsetType = UNSET
+    exp: int | UnsetType = UNSET
+
+
+class ServerMetadata(msgspec.Struct, kw_only=True):
+    """What works here, and nothing else."""
+
+    issuer: str
+    token_endpoint: str
+    token_endpoint_auth_methods_supported: tuple[str, ...] = _BY_SECRET
+    grant_types_supported: tuple[str, ...] = GRANTS
+    response_types_supported: tuple[str, ...] = ()
+    scopes_supported: tuple[str, ...] = SCOPES
+    revocation_endpoint: str
+    revocation_endpoint_auth_methods_supported: tuple[str, ...] = ("none",)
+    introspection_endpoint: str
+    introspection_endpoint_auth_methods_supported: tuple[str, ...] = _BY_SECRET
+    service_documentation: str
+
+
+def body_of(collection: Collection, *, is_new: bool) -> Any:
+    """The struct of a record's body: what may be set, wrapped in its name."""
     name = collection.resource.type
-    wrapped = params.get(name)
-    if isinstance(wrapped, dict):
-        return wrapped
-    if wrapped is None and set(params) & set(collection.writable):
-        return params
-    if collection.is_lenient and not is_new and wrapped is None:
-        return {}
-    raise Malformed(f'The body must have an object "{name}".')
-
-
-def _read(value: Any, kind: Any) -> Any:
-    parts = getattr(kind, "__args__", None) if kind is not dict[str, Any] else None
-    plain = next((part for part in parts or () if part is not type(None)), kind)
-    plain = dict if plain == dict[str, Any] else plain
-    if value is None or (value == "" and plain is not str):
-        if parts and type(None) in parts:
-            return None
-        raise ValueError("cannot be empty")
-    read = _READERS[plain](value)
-    if read is None:
-        raise ValueError(_WORDS[plain])
-    return read
-
-
-def _text(value: Any) -> str | None:
-    fits = isinstance(value, str) and len(value) <= LONGEST_TEXT
-    return value if fits and all(letter.isprintable() or letter in "\n\r\t" for letter in value) else None
-
-
-def _whole(value: Any) -> int | None:
-    if isinstance(value, str) and value.lstrip("-").isdigit() and value.isascii() and len(value) < 19:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _flag(value: Any) -> bool | None:
-    return {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower())
-
-
-def _id(value: Any) -> UUID | None:
-    try:
-        return UUID(value) if isinstance(value, str) and len(value) == 36 else None
-    except ValueError:
-        return None
-
-
-def _moment(value: Any) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return moment and (moment if moment.tzinfo else moment.replace(tzinfo=UTC))
-
-
-def _mapping(value: Any) -> dict[str, Any] | None:
-    return value if isinstance(value, dict) and len(msgspec.json.encode(value)) <= LARGEST_OBJECT else None
-
-
-_READERS: dict[Any, Any] = {str: _text, int: _whole, bool: _flag, UUID: _id, datetime: _moment, dict: _mapping}
+    title = "".join(part.capitalize() for part in name.split("_"))
+    required = collection.required if is_new else ()
+    fields = [
+        (field, kind) if field in required else (field, kind | UnsetType, UNSET)
+        for field, kind in collection.writable.items()
+        if is_new or field not in collection.once
+    ]
+    fields.sort(key=len)
+    verb = "New" if is_new else "Changed"
+    inner = msgspec.defstruct(f"{verb}{title}Fields", fields)
+    return msgspec.defstruct(f"{verb}{title}", [(name, inner)])

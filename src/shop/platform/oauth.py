@@ -10,11 +10,9 @@ from shop.actions import oauth, tokens
 from shop.actions.context import Context
 from shop.actions.oauth import Client
 from shop.base.errors import Malformed, UnsupportedGrant
-from shop.rules.permissions import SCOPES
-from shop.web.reply import Reply, json_reply
+from shop.platform.inputs import GRANTS, ServerMetadata, TokenState
+from shop.web.reply import Nothing, Reply, json_reply
 from shop.web.request import Request
-
-_GRANTS = ("client_credentials", "refresh_token")
 
 
 async def token(request: Request, ctx: Context) -> Reply:
@@ -22,7 +20,7 @@ async def token(request: Request, ctx: Context) -> Reply:
     grant_type, scope, refresh_token = (fields.get(name) for name in ("grant_type", "scope", "refresh_token"))
     if not grant_type:
         raise Malformed("Send the grant_type.")
-    if grant_type not in _GRANTS:
+    if grant_type not in GRANTS:
         raise UnsupportedGrant()
     if grant_type == "refresh_token" and not refresh_token:
         raise Malformed("Send the refresh_token.")
@@ -35,7 +33,7 @@ async def token(request: Request, ctx: Context) -> Reply:
 async def revoke(request: Request, ctx: Context) -> Reply:
     """Whoever has a token may end it: holding it is the proof."""
     await tokens.end_session_of(ctx, _token(_fields(request)))
-    return json_reply({})
+    return json_reply(Nothing())
 
 
 async def introspect(request: Request, ctx: Context) -> Reply:
@@ -44,29 +42,20 @@ async def introspect(request: Request, ctx: Context) -> Reply:
     application = await oauth.authenticate(ctx, _client(request, fields))
     found = await oauth.introspect(ctx, application, shown)
     if found is None:
-        return json_reply({"active": False})
-    known = {"scope": found.scope, "client_id": application.client_id, "token_type": "Bearer"}
-    return json_reply({"active": True, **known, "iat": found.issued_at, "exp": found.expires_at})
+        return json_reply(TokenState(False))
+    return json_reply(TokenState(True, found.scope, application.client_id, "Bearer", found.issued_at, found.expires_at))
 
 
 async def metadata(request: Request, ctx: Context) -> Reply:
-    """What works here, and nothing else."""
     issuer = request.url(ctx.shared.settings.public_url).partition("/.well-known/")[0]
-    by_secret = ["client_secret_basic", "client_secret_post"]
     return json_reply(
-        {
-            "issuer": issuer,
-            "token_endpoint": f"{issuer}/shop_oauth/token",
-            "token_endpoint_auth_methods_supported": by_secret,
-            "grant_types_supported": _GRANTS,
-            "response_types_supported": [],
-            "scopes_supported": SCOPES,
-            "revocation_endpoint": f"{issuer}/shop_oauth/revoke",
-            "revocation_endpoint_auth_methods_supported": ["none"],
-            "introspection_endpoint": f"{issuer}/shop_oauth/introspect",
-            "introspection_endpoint_auth_methods_supported": by_secret,
-            "service_documentation": f"{issuer}/docs",
-        }
+        ServerMetadata(
+            issuer=issuer,
+            token_endpoint=f"{issuer}/shop_oauth/token",
+            revocation_endpoint=f"{issuer}/shop_oauth/revoke",
+            introspection_endpoint=f"{issuer}/shop_oauth/introspect",
+            service_documentation=f"{issuer}/docs",
+        )
     )
 
 

@@ -1,15 +1,32 @@
 """The platform's table: method, address, handler, who may call."""
 
+from typing import Any
+
+from shop.actions.oauth import Granted
+from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
 from shop.platform import oauth
 from shop.platform.crud import routes_of
+from shop.platform.inputs import Introspection, Revocation, ServerMetadata, TokenRequest, TokenState
 from shop.platform.resources.known import COLLECTIONS
 from shop.web.endpoint import Handler, Route
-from shop.web.reply import JSON, oauth_error_reply
+from shop.web.reply import JSON, Nothing, oauth_error_reply
 
 _SMALL = 64 * 1024
+_ERRORS = (400, 413, 415)
+_CLIENT_ERRORS = (400, 401, 413, 415, 429)
+_GRANT_FAILS = (Malformed, InvalidClient, InvalidGrant, InvalidScope, UnsupportedGrant)
 
 
-def _oauth(path: str, handler: Handler, summary: str, errors: tuple[int, ...]) -> tuple[Route, ...]:
+def _oauth(
+    path: str,
+    handler: Handler,
+    summary: str,
+    *,
+    takes: Any,
+    shows: Any,
+    errors: tuple[int, ...],
+    fails: tuple[type[ShopError], ...] = (),
+) -> tuple[Route, ...]:
     """Under our own name and the family's. No bearer is read: a client with a stale one must be able to get another."""
     return tuple(
         Route(
@@ -18,28 +35,47 @@ def _oauth(path: str, handler: Handler, summary: str, errors: tuple[int, ...]) -
             handler,
             "anyone",
             summary,
-            None,
+            shows,
             200,
             errors,
             JSON,
             _SMALL,
             reads_claim=False,
             draw_error=oauth_error_reply,
+            takes=takes,
+            fails=fails,
         )
         for prefix in ("shop_oauth", "spree_oauth")
     )
 
 
 ROUTES = (
-    *_oauth("token", oauth.token, "Get a platform token", (400, 401, 413, 415, 429)),
-    *_oauth("revoke", oauth.revoke, "End the session of a token", (400, 413, 415)),
-    *_oauth("introspect", oauth.introspect, "What a token of mine still allows", (400, 401, 413, 415, 429)),
+    *_oauth(
+        "token",
+        oauth.token,
+        "Get a platform token",
+        takes=TokenRequest,
+        shows=Granted,
+        errors=_CLIENT_ERRORS,
+        fails=_GRANT_FAILS,
+    ),
+    *_oauth("revoke", oauth.revoke, "End the session of a token", takes=Revocation, shows=Nothing, errors=_ERRORS),
+    *_oauth(
+        "introspect",
+        oauth.introspect,
+        "What a token of mine still allows",
+        takes=Introspection,
+        shows=TokenState,
+        errors=_CLIENT_ERRORS,
+        fails=(InvalidClient,),
+    ),
     Route(
         "GET",
         "/.well-known/oauth-authorization-server",
         oauth.metadata,
         "anyone",
         "What the token endpoints can do (RFC 8414)",
+        ServerMetadata,
         media=JSON,
         reads_claim=False,
     ),

@@ -1,47 +1,198 @@
 """The description of the APIs, made from the routes and the declared wire types."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from shop.actions.context import Context
-from shop.jsonapi.openapi import Operation, openapi
+from shop.base.errors import (
+    Conflict,
+    Gone,
+    InFlight,
+    InsufficientScope,
+    Invalid,
+    InvalidToken,
+    KeyReused,
+    Malformed,
+    NotFound,
+    ShopError,
+    TooLarge,
+    TooMany,
+    Unauthenticated,
+    Unavailable,
+    UnsupportedMedia,
+)
+from shop.jsonapi.openapi import Api, Operation, openapi
 from shop.jsonapi.query import Resources
 from shop.web.endpoint import Handler, Route
-from shop.web.reply import JSON, Reply
+from shop.web.reply import JSON, Reply, oauth_error_reply, oauth_word
 from shop.web.request import Request
 
-_SECURITY = {
-    "anyone": (),
-    "order token or user": ("order_token", "user_token"),
-    "user": ("user_token",),
-    "application: read": ("platform_token",),
-    "application: write": ("platform_token",),
+
+class Door(msgspec.Struct, frozen=True):
+    """One API: its routes, and the wire types they show."""
+
+    name: str
+    routes: Sequence[Route]
+    resources: Resources
+
+
+CREDENTIALS: Mapping[str, Mapping[str, Any]] = {
+    "order_token": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Shop-Order-Token",
+        "description": "The key to one cart: `data.attributes.token` of the cart's document.",
+    },
+    "user_token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The `access_token` of a signed-in shopper.",
+    },
+    "platform_token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The `access_token` of an application; its scope says whether it may write.",
+    },
+    "client": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "An application's client id and client secret.",
+    },
 }
+_Choices = Sequence[Mapping[str, Sequence[str]]]
+# Who may call, in the words of the tables, and the credentials of which any will do, with the scope each must have.
+_SECURITY: Mapping[str, _Choices] = {
+    "anyone": (),
+    "order token or user": ({"order_token": ()}, {"user_token": ()}),
+    "user": ({"user_token": ()},),
+    "application": ({"client": ()},),
+    "application: read": ({"platform_token": ("read",)},),
+    "application: write": ({"platform_token": ("write",)},),
+}
+# A public address of the storefront reads a credential all the same, and refuses one that is not valid.
+_WELCOME: _Choices = ({}, {"order_token": ()}, {"user_token": ()})
+
+_USUAL: Mapping[int, tuple[type[ShopError], ...]] = {
+    error.status: (error,)
+    for error in (
+        Malformed,
+        InsufficientScope,
+        NotFound,
+        Conflict,
+        Gone,
+        TooLarge,
+        UnsupportedMedia,
+        Invalid,
+        TooMany,
+        Unavailable,
+    )
+}
+_TOPICS: Mapping[str, tuple[str, str]] = {
+    "/api/v2/storefront/auth": (
+        "Signing in",
+        "A one-time code by mail instead of a password, traded for an access token and a refresh token.",
+    ),
+    "/api/v2/storefront/cart": (
+        "Cart",
+        "A cart belongs to whoever has its order token, and to the user who opened or joined it.",
+    ),
+    "/api/v2/storefront/account/addresses": ("Addresses", "Where the user lives and has things sent."),
+    "/api/v2/storefront/account/orders": ("Orders", "What the user has bought."),
+    "/api/v2/storefront/account/sessions": ("Sessions", "Where the user is signed in, and an end to it."),
+    "/api/v2/storefront/account": ("Account", "Who the user is."),
+    "/shop_oauth": ("Tokens", "The tokens of applications, in the words of OAuth 2."),
+    "/spree_oauth": ("Tokens", ""),
+    "/.well-known": ("Tokens", ""),
+}
+_PARAMETERS = {
+    "id": "The record's id.",
+    "number": "The order's number.",
+    "token": "An access token or a refresh token.",
+}
+_ABOUT = (
+    "Two APIs of one shop: the storefront for shoppers, the platform for the machines of those who run it. "
+    "Documents are JSON:API. Every error has one body with a `code` to decide by. An address that is there answers a "
+    "method that it does not have with 405 and `Allow`; one that is too long is 414, headers that are too large 431."
+)
 
 
-def describe(routes: Iterable[Route], resources: Resources) -> dict[str, Any]:
+def describe(doors: Iterable[Door]) -> dict[str, Any]:
     """The OpenAPI description as plain data."""
-    operations = [
-        Operation(
-            route.method,
-            route.path,
-            route.summary,
-            _SECURITY[route.who],
-            route.status,
-            route.shows,
-            route.errors,
-            route.media.decode().partition(";")[0],
-            route.method in {"POST", "PATCH"} and route.reads_claim,
-        )
-        for route in routes
-    ]
-    return openapi("Shop", "2", operations, resources)
+    operations: list[Operation] = []
+    resources: dict[str, Any] = {}
+    tags: dict[str, str] = {}
+    for door in doors:
+        # Two doors show different things under one name, so here each goes by its door's name too.
+        resources |= {_named(door, name): resource for name, resource in door.resources.items()}
+        for route in door.routes:
+            topic, sentence = _topic(route.path)
+            tag = f"{door.name}: {topic}"
+            tags.setdefault(tag, sentence)
+            operations.append(_operation(route, tag, door))
+    return openapi(Api("Shop", "2", _ABOUT, tags, CREDENTIALS, _PARAMETERS), operations, resources)
 
 
-def description(routes: Iterable[Route], resources: Resources) -> Handler:
-    body = msgspec.json.encode(describe(routes, resources))
+def _named(door: Door, name: str) -> str:
+    return f"{door.name.lower()}_{name}"
+
+
+def _topic(path: str) -> tuple[str, str]:
+    known = next((topic for prefix, topic in _TOPICS.items() if path.startswith(prefix)), None)
+    return known or (path.removeprefix("/api/v2/").split("/")[1].replace("_", " ").capitalize(), "")
+
+
+def _operation(route: Route, tag: str, door: Door) -> Operation:
+    is_oauth = route.draw_error is oauth_error_reply
+    shows = _named(door, route.shows) if isinstance(route.shows, str) else route.shows
+    errors = {status: [error.code for error in _failures(route, status)] for status in (*route.errors, 503)}
+    if isinstance(route.shows, str):
+        errors.get(400, []).extend(_misread(route, door.resources))
+    if is_oauth:
+        errors = {status: sorted({oauth_word(status, code) for code in codes}) for status, codes in errors.items()}
+    return Operation(
+        method=route.method,
+        path=route.path,
+        summary=route.summary,
+        tag=tag,
+        security=_WELCOME if route.who == "anyone" and route.reads_claim else _SECURITY[route.who],
+        takes=route.takes,
+        shows=shows,
+        status=route.status,
+        errors=errors,
+        error_body="oauth_error" if is_oauth else "error",
+        media=route.media.decode().partition(";")[0],
+        sorts=route.sorts,
+        is_idempotent=_is_idempotent(route),
+    )
+
+
+def _is_idempotent(route: Route) -> bool:
+    return route.method in {"POST", "PATCH", "PUT"} and route.reads_claim
+
+
+def _failures(route: Route, status: int) -> Iterable[type[ShopError]]:
+    """The errors that a status of this route can stand for."""
+    own = [error for error in route.fails if error.status == status]
+    if status == 401 and not own:
+        return [InvalidToken] if route.who == "anyone" else [Unauthenticated, InvalidToken]
+    if not _is_idempotent(route):
+        return own or _USUAL[status]
+    if status == 409:
+        return [*own, InFlight]
+    return [*(own or _USUAL[status]), *([KeyReused] if status == 422 else [])]
+
+
+def _misread(route: Route, resources: Resources) -> Iterable[str]:
+    if resources[route.shows.removesuffix("[]")].relations:
+        yield "unknown_include"
+    if route.sorts:
+        yield "unknown_sort"
+
+
+def description(doors: Iterable[Door]) -> Handler:
+    body = msgspec.json.encode(describe(doors))
     reply = Reply(200, body, ((b"content-type", JSON), (b"cache-control", b"no-cache")))
 
     async def answer(_request: Request, _ctx: Context) -> Reply:

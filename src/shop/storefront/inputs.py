@@ -1,9 +1,20 @@
-"""How a body's wrapped object is read: `{"user": {...}}`, `{"address": {...}}`."""
+"""What bodies hold: the structs that describe them, and how a body's wrapped object is read.
+
+The structs tell the reference what the handlers read; a handler reads by itself, to name every field that fails.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from shop.base.errors import Malformed
+from shop.rules.merging import Strategy
+
+_Email = Annotated[str, Meta(description="One e-mail address.", examples=["ada@example.com"], max_length=254)]
+_Line = Annotated[str, Meta(max_length=255)]
 
 
 def wrapped(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -11,3 +22,170 @@ def wrapped(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise Malformed(f'The body must have an object "{name}".')
     return value
+
+
+class CodeWish(msgspec.Struct):
+    """Neither `code` nor `refresh_token`: a mail with a code is sent."""
+
+    email: _Email
+    first_name: Annotated[_Line | None, Meta(description="For a new user.", examples=["Ada"])] | UnsetType = UNSET
+    last_name: Annotated[_Line | None, Meta(description="For a new user.", examples=["Lovelace"])] | UnsetType = UNSET
+
+
+class CodeTrade(msgspec.Struct):
+    """The code of the mail, for a pair of tokens."""
+
+    email: _Email
+    code: Annotated[
+        str,
+        Meta(
+            description="The six digits of the mail; or its 26 characters, in any case and grouping.",
+            examples=["123456"],
+        ),
+    ]
+
+
+class TokenTrade(msgspec.Struct):
+    """A refresh token, for a new pair."""
+
+    email: _Email
+    refresh_token: Annotated[
+        str,
+        Meta(
+            description="The newest of the session; it is used up, and the answer has the next.",
+            examples=["shprt_TheRefreshToken"],
+        ),
+    ]
+
+
+class AskForCode(msgspec.Struct):
+    """Ask for a code: it is sent by mail, and the answer is the same whether or not the address is known."""
+
+    user: CodeWish
+
+
+class TradeCode(msgspec.Struct):
+    """Trade the code of the mail for tokens."""
+
+    user: CodeTrade
+
+
+class RefreshTokens(msgspec.Struct):
+    """Refresh: a new pair of tokens for an old one."""
+
+    user: TokenTrade
+
+
+SignIn = AskForCode | TradeCode | RefreshTokens
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """That a code was sent, if it can be."""
+
+    message: Annotated[str, Meta(examples=["If this address can receive mail, a code is on its way."])]
+
+
+class NewCart(msgspec.Struct):
+    """All of it may be left out, and the body with it."""
+
+    currency: (
+        Annotated[
+            str,
+            Meta(
+                description="A currency of the shop; the first one where it is another. Also read from the query.",
+                examples=["EUR"],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class GuestCart(msgspec.Struct):
+    """The guest's cart, and what becomes of the two."""
+
+    guest_order_token: Annotated[
+        str,
+        Meta(description="The order token of the guest's cart.", examples=["shpot_TheGuestsOrderToken"]),
+    ]
+    strategy: Annotated[
+        Strategy,
+        Meta(
+            description="`merge`: the guest's cart survives, and the lines of the user's move in. "
+            "`keep_guest`, `keep_user`: that cart survives as it is."
+        ),
+    ] = "merge"
+    dry_run: Annotated[bool, Meta(description="Only say what would happen.")] = False
+
+
+class UserWishes(msgspec.Struct):
+    """Changes what is given and nothing else; null empties a field."""
+
+    first_name: Annotated[_Line | None, Meta(examples=["Ada"])] | UnsetType = UNSET
+    last_name: Annotated[_Line | None, Meta(examples=["Lovelace"])] | UnsetType = UNSET
+    selected_locale: Annotated[_Line | None, Meta(examples=["en-GB"])] | UnsetType = UNSET
+    public_metadata: (
+        Annotated[
+            dict[str, Any],
+            Meta(description="An object of the client's own, replaced as a whole.", examples=[{"theme": "dark"}]),
+        ]
+        | UnsetType
+    ) = UNSET
+    bill_address_id: (
+        Annotated[UUID | None, Meta(description="The default billing address: one of the user's own.", examples=[None])]
+        | UnsetType
+    ) = UNSET
+    ship_address_id: (
+        Annotated[
+            UUID | None, Meta(description="The default shipping address: one of the user's own.", examples=[None])
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class AccountUpdate(msgspec.Struct):
+    """The address of e-mail is who the user is, and cannot be changed here."""
+
+    user: UserWishes
+
+
+class AddressWishes(msgspec.Struct, kw_only=True):
+    """Which fields must be given beside the names depends on the country. What is left out of a change stays."""
+
+    firstname: Annotated[_Line, Meta(examples=["Ada"])] | UnsetType = UNSET
+    lastname: Annotated[_Line, Meta(examples=["Lovelace"])] | UnsetType = UNSET
+    company: Annotated[_Line | None, Meta(examples=["Analytical Engines"])] | UnsetType = UNSET
+    address1: Annotated[_Line | None, Meta(examples=["12 St James's Square"])] | UnsetType = UNSET
+    address2: Annotated[_Line | None, Meta(examples=[None])] | UnsetType = UNSET
+    city: Annotated[_Line | None, Meta(examples=["London"])] | UnsetType = UNSET
+    zipcode: Annotated[_Line | None, Meta(examples=["SW1Y 4JH"])] | UnsetType = UNSET
+    phone: Annotated[_Line | None, Meta(examples=["+44 20 7946 0000"])] | UnsetType = UNSET
+    label: Annotated[_Line | None, Meta(description="What the user calls it.", examples=["Home"])] | UnsetType = UNSET
+    country_iso: (
+        Annotated[str | None, Meta(description="The country's code of two or three letters.", examples=["GB"])]
+        | UnsetType
+    ) = UNSET
+    country_id: Annotated[UUID | None, Meta(description="In place of `country_iso`.")] | UnsetType = UNSET
+    state_name: (
+        Annotated[_Line | None, Meta(description="By name or abbreviation, where addresses have a state.")] | UnsetType
+    ) = UNSET
+    state_code: Annotated[_Line | None, Meta(description="In place of `state_name`.")] | UnsetType = UNSET
+    state_id: Annotated[UUID | None, Meta(description="In place of `state_name`.")] | UnsetType = UNSET
+
+
+class NewAddressWishes(AddressWishes, kw_only=True):
+    """Which fields must be given beside the names depends on the country."""
+
+    firstname: Annotated[_Line, Meta(examples=["Ada"])]
+    lastname: Annotated[_Line, Meta(examples=["Lovelace"])]
+
+
+class NewAddress(msgspec.Struct):
+    """An address of the user; the first one becomes both defaults."""
+
+    address: NewAddressWishes
+
+
+class AddressUpdate(msgspec.Struct):
+    """Changes what is given. An address that a completed order uses stays there as it was."""
+
+    address: AddressWishes

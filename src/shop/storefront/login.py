@@ -8,11 +8,11 @@ from shop.actions.context import Context
 from shop.base.email import Email, read_email
 from shop.base.errors import Invalid, Malformed
 from shop.rules.codes import typed_code
-from shop.storefront.inputs import wrapped
-from shop.web.reply import Reply, json_reply
+from shop.storefront.inputs import Notice, wrapped
+from shop.web.reply import Nothing, Reply, json_reply
 from shop.web.request import Request
 
-NOTICE = {"message": "If this address can receive mail, a code is on its way."}
+NOTICE = Notice("If this address can receive mail, a code is on its way.")
 
 
 async def sign_in(request: Request, ctx: Context) -> Reply:
@@ -36,7 +36,7 @@ async def sign_in(request: Request, ctx: Context) -> Reply:
 
 async def sign_out(request: Request, ctx: Context) -> Reply:
     await tokens.end_session_of(ctx, request.path_params["token"])
-    return json_reply({})
+    return json_reply(Nothing())
 
 
 class _Fields:

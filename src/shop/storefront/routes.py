@@ -1,8 +1,14 @@
 """The storefront's table: method, address, handler, who may call, what is shown."""
 
+from typing import Any
+
+from shop.actions.orders import SORTS
+from shop.actions.tokens import TokenPair
+from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.storefront import account, cart, login
+from shop.storefront.inputs import AccountUpdate, AddressUpdate, GuestCart, NewAddress, NewCart, Notice, SignIn
 from shop.web.endpoint import Handler, Route
-from shop.web.reply import JSON
+from shop.web.reply import JSON, Nothing
 
 _BASE = "/api/v2/storefront"
 _AUTH = f"{_BASE}/auth"
@@ -14,11 +20,11 @@ _WRITE = (400, 401, 409, 413, 415, 422, 429)
 _GONE = (400, 401, 404, 413, 415)
 
 
-def _patch(path: str, handler: Handler, summary: str, shows: str, errors: tuple[int, ...]) -> tuple[Route, Route]:
+def _patch(path: str, handler: Handler, summary: str, **described: Any) -> tuple[Route, Route]:
     """A plain update answers PUT as well, for clients of the family that send it."""
     return (
-        Route("PATCH", path, handler, "user", summary, shows, 200, errors),
-        Route("PUT", path, handler, "user", summary, shows, 200, errors),
+        Route("PATCH", path, handler, "user", summary, **described),
+        Route("PUT", path, handler, "user", summary, **described),
     )
 
 
@@ -29,12 +35,14 @@ ROUTES = (
         login.sign_in,
         "anyone",
         "Ask for a code, trade it for tokens, or refresh them",
-        None,
+        Notice | TokenPair,
         200,
         (400, 401, 413, 415, 422, 429),
         JSON,
         _SMALL,
         reads_claim=False,
+        takes=SignIn,
+        fails=(InvalidCode, InvalidRefreshToken),
     ),
     Route(
         "DELETE",
@@ -42,25 +50,56 @@ ROUTES = (
         login.sign_out,
         "anyone",
         "Sign out: end the session of a token",
-        None,
+        Nothing,
         200,
         (400, 413, 415),
         JSON,
         _SMALL,
         reads_claim=False,
     ),
-    Route("POST", _CART, cart.create, "anyone", "Open a cart, or return the caller's", "cart", 201, _WRITE),
+    Route(
+        "POST", _CART, cart.create, "anyone", "Open a cart, or return the caller's", "cart", 201, _WRITE, takes=NewCart
+    ),
     Route("GET", _CART, cart.show, "order token or user", "Show the cart", "cart", 200, (*_READ, 404)),
     Route("DELETE", _CART, cart.destroy, "order token or user", "Abandon the cart", None, 204, _GONE),
-    Route("PATCH", f"{_CART}/associate", cart.associate, "user", "Join a guest's cart", "cart", 200, (*_WRITE, 404)),
+    Route(
+        "PATCH",
+        f"{_CART}/associate",
+        cart.associate,
+        "user",
+        "Join a guest's cart",
+        "cart",
+        200,
+        (*_WRITE, 404),
+        takes=GuestCart,
+    ),
     Route("GET", _ME, account.show, "user", "Who am I", "user", 200, _READ),
-    *_patch(_ME, account.update, "Change names and defaults", "user", _WRITE),
+    *_patch(_ME, account.update, "Change names and defaults", shows="user", errors=_WRITE, takes=AccountUpdate),
     Route("GET", f"{_ME}/addresses", account.list_addresses, "user", "My addresses", "address[]", 200, _READ),
-    Route("POST", f"{_ME}/addresses", account.create_address, "user", "Add an address", "address", 200, _WRITE),
+    Route(
+        "POST",
+        f"{_ME}/addresses",
+        account.create_address,
+        "user",
+        "Add an address",
+        "address",
+        200,
+        _WRITE,
+        takes=NewAddress,
+    ),
     Route("GET", f"{_ME}/addresses/{{id}}", account.show_address, "user", "One address", "address", 200, (*_READ, 404)),
-    *_patch(f"{_ME}/addresses/{{id}}", account.update_address, "Change an address", "address", (*_WRITE, 404)),
+    *_patch(
+        f"{_ME}/addresses/{{id}}",
+        account.update_address,
+        "Change an address",
+        shows="address",
+        errors=(*_WRITE, 404),
+        takes=AddressUpdate,
+    ),
     Route("DELETE", f"{_ME}/addresses/{{id}}", account.destroy_address, "user", "Remove an address", None, 204, _GONE),
-    Route("GET", f"{_ME}/orders", account.list_orders, "user", "My completed orders", "order[]", 200, _READ),
+    Route(
+        "GET", f"{_ME}/orders", account.list_orders, "user", "My completed orders", "order[]", 200, _READ, sorts=SORTS
+    ),
     Route("GET", f"{_ME}/orders/{{number}}", account.show_order, "user", "One order", "order", 200, (*_READ, 404)),
     Route("GET", f"{_ME}/sessions", account.list_sessions, "user", "Where I am signed in", "session[]", 200, _READ),
     Route("DELETE", f"{_ME}/sessions/{{id}}", account.destroy_session, "user", "End a session", None, 204, _GONE),

@@ -68,8 +68,8 @@ class Route(msgspec.Struct, frozen=True):
     who: str
     """Who may call, in the words of the credential table."""
     summary: str
-    shows: str | None = None
-    """The wire type of the answer."""
+    shows: Any = None
+    """The wire type of the answer, with `[]` behind it for a list; or the struct of an answer that is no document."""
     status: int = 200
     errors: tuple[int, ...] = ()
     media: bytes = JSON_API
@@ -77,6 +77,12 @@ class Route(msgspec.Struct, frozen=True):
     reads_claim: bool = True
     draw_error: Callable[[ShopError, str, bytes], Reply] = error_reply
     """What an error looks like here: error, request id, media type."""
+    takes: Any = None
+    """The struct that describes the body, or a union of such; the handler reads it by itself."""
+    fails: tuple[type[ShopError], ...] = ()
+    """The errors that are this route's own, in place of those its statuses usually stand for."""
+    sorts: tuple[str, ...] = ()
+    """The names a list may be sorted by."""
 
 
 class Frame:

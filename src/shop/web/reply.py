@@ -45,6 +45,10 @@ class Reply(msgspec.Struct, frozen=True):
     """The Content-Security-Policy; a page has one of its own."""
 
 
+class Nothing(msgspec.Struct, frozen=True):
+    """An empty object: it is done, and there is nothing to say about it."""
+
+
 NO_CONTENT = Reply(204, headers=(NO_STORE,))
 
 
@@ -74,9 +78,12 @@ _OAUTH_WORDS = {
 
 def oauth_error_reply(error: ShopError, _request_id: str, _media: bytes) -> Reply:
     """As RFC 6749 has it."""
-    word = error.code if error.code in _OAUTH_OWN else _OAUTH_WORDS.get(error.status, "invalid_request")
-    body = {"error": word, "error_description": error.sentence}
+    body = {"error": oauth_word(error.status, error.code), "error_description": error.sentence}
     return Reply(error.status, _encode(body), ((b"content-type", JSON), NO_STORE, *_error_headers(error)))
+
+
+def oauth_word(status: int, code: str) -> str:
+    return code if code in _OAUTH_OWN else _OAUTH_WORDS.get(status, "invalid_request")
 
 
 def _error_headers(error: ShopError) -> Sequence[Header]:
