@@ -1,8 +1,7 @@
 """How a typed row becomes a table: each noun is declared once, and its SQLAlchemy Core table is derived from it."""
 
-import types
 from datetime import datetime
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 from uuid import UUID
 
 import msgspec
@@ -25,6 +24,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlalchemy.sql.schema import SchemaItem
+
+from shop.base.kinds import split_kind
 
 metadata = MetaData(
     naming_convention={
@@ -81,8 +82,7 @@ def refers(column: str, target: Table, *, on_delete: str | None = None) -> Forei
 
 
 def _column(field: msgspec.structs.FieldInfo, hint: Any) -> Column[Any]:
-    nullable = get_origin(hint) in {Union, types.UnionType} and type(None) in get_args(hint)
-    kind = next(part for part in get_args(hint) if part is not type(None)) if nullable else hint
+    kind, nullable = split_kind(hint)
     return Column(field.name, _TYPES[kind], nullable=nullable, server_default=_default(field))
 
 

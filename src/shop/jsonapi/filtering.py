@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from shop.base.errors import Malformed
+from shop.base.kinds import split_kind
 from shop.base.listing import Condition, Path
 from shop.jsonapi.resource import Money
 
@@ -66,7 +67,7 @@ def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Cond
     kind = fields[0].kind
     if predicate in ASKING:
         return Condition(_paths(fields), predicate if _is_yes(name, value) else _OPPOSITE[predicate], None)
-    if predicate in TEXTUAL and _plain(kind) is not str:
+    if predicate in TEXTUAL and split_kind(kind)[0] is not str:
         raise Malformed(f"The filter {name!r} looks into text, and this field has none.", code="unknown_filter")
     if predicate in LISTING:
         values = value if isinstance(value, list) else str(value).split(",")
@@ -114,7 +115,7 @@ def read_text(value: Any, kind: Any) -> Any:
     """A value of the address as what it is compared with."""
     if isinstance(value, dict | list):
         raise ValueError
-    text, plain = str(value), _plain(kind)
+    text, plain = str(value), split_kind(kind)[0]
     if plain is Money:
         amount = Decimal(text)
         if not amount.is_finite() or abs(amount) >= 10**15:
@@ -133,8 +134,3 @@ def read_text(value: Any, kind: Any) -> Any:
         moment = datetime.fromisoformat(text)
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return text
-
-
-def _plain(kind: Any) -> Any:
-    """`str` of `str | None`."""
-    return next((part for part in getattr(kind, "__args__", ()) if part is not type(None)), kind)

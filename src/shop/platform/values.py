@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from shop.base.errors import Invalid, Malformed
+from shop.base.kinds import split_kind
 from shop.platform.collection import Collection
 
 LONGEST_TEXT = 5_000
@@ -18,7 +19,7 @@ _WORDS = {
     bool: "must be true or false",
     UUID: "must be an id",
     datetime: "must be a time like 2026-01-31T12:00:00Z",
-    dict: f"must be an object of at most {LARGEST_OBJECT} bytes",
+    dict[str, Any]: f"must be an object of at most {LARGEST_OBJECT} bytes",
 }
 
 
@@ -52,11 +53,9 @@ def _object(params: Mapping[str, Any], collection: Collection, *, is_new: bool) 
 
 
 def _read(value: Any, kind: Any) -> Any:
-    parts = getattr(kind, "__args__", None) if kind is not dict[str, Any] else None
-    plain = next((part for part in parts or () if part is not type(None)), kind)
-    plain = dict if plain == dict[str, Any] else plain
+    plain, is_nullable = split_kind(kind)
     if value is None or (value == "" and plain is not str):
-        if parts and type(None) in parts:
+        if is_nullable:
             return None
         raise ValueError("cannot be empty")
     read = _READERS[plain](value)
@@ -99,4 +98,11 @@ def _mapping(value: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and len(msgspec.json.encode(value)) <= LARGEST_OBJECT else None
 
 
-_READERS: dict[Any, Any] = {str: _text, int: _whole, bool: _flag, UUID: _id, datetime: _moment, dict: _mapping}
+_READERS: dict[Any, Any] = {
+    str: _text,
+    int: _whole,
+    bool: _flag,
+    UUID: _id,
+    datetime: _moment,
+    dict[str, Any]: _mapping,
+}

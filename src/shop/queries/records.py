@@ -9,7 +9,21 @@ from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, ColumnElement, Numeric, Select, Table, Text, and_, bindparam, case, func, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Numeric,
+    Select,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+)
 from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy import tuple_ as sql_tuple
@@ -236,6 +250,8 @@ def _clause(records: Records, path: Path, predicate: str, name: str) -> ColumnEl
 
 def _unit(currency: Any) -> ColumnElement[Any]:
     """How many minor units one of a currency has."""
+    others = [(digits, codes.split()) for digits, codes in MINOR_UNITS.items()]
     return case(
-        *[(currency.in_(codes.split()), 10**digits) for digits, codes in MINOR_UNITS.items() if digits != 2], else_=100
+        *[(currency == sql_any(literal(codes, ARRAY(Text))), literal(10**digits)) for digits, codes in others],
+        else_=literal(100),
     )

@@ -1,0 +1,12 @@
+"""What an annotation says of a value: its kind, and whether it may be missing."""
+
+import types
+from typing import Any, Union, get_args, get_origin
+
+
+def split_kind(hint: Any) -> tuple[Any, bool]:
+    """`str | None` as `(str, True)`; `dict[str, Any]` as `(dict[str, Any], False)`."""
+    if get_origin(hint) not in {Union, types.UnionType}:
+        return hint, False
+    parts = get_args(hint)
+    return next(part for part in parts if part is not type(None)), type(None) in parts
