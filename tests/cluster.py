@@ -60,6 +60,12 @@ class Cluster:
         with self._lock():
             self._execute(f"drop database if exists {name} with (force)")
 
+    @contextmanager
+    def database(self, name: str) -> Iterator[str]:
+        """A copy of the template from here to there."""
+        yield self.new_database(name)
+        self.drop_database(name)
+
     def _execute(self, *statements: str) -> None:
         async def run() -> None:
             connection = await asyncpg.connect(with_database(self._url, "postgres"))

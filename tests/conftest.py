@@ -39,8 +39,8 @@ def worker_name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def database_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
     """The database of the shop that `service` serves."""
-    yield cluster.new_database(f"shop_{worker_name}")
-    cluster.drop_database(f"shop_{worker_name}")
+    with cluster.database(f"shop_{worker_name}") as url:
+        yield url
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture
 async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=service.url, timeout=20) as client:
+    async with service.client() as client:
         yield client
 
 

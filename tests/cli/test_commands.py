@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
 from click.testing import CliRunner
 
 from shop.cli.main import shop as commands
@@ -27,7 +26,7 @@ def test_commands_work_beside_a_served_shop(shop: Command, at_home: tuple[Servic
     assert (migrated.stdout, migrated.stderr) == (f"The database is up to date (revision {newest_revision()}).\n", "")
     assert examined.returncode == 0
     assert f"the embedded PostgreSQL answers and stands at revision {newest_revision()}" in examined.stdout
-    assert httpx.get(f"{service.url}/readyz").status_code == 200
+    assert service.get("/readyz").status_code == 200
 
 
 def test_an_empty_database_is_migrated_once_and_then_up_to_date(shop: Command, own_database: OwnDatabase) -> None:

@@ -36,7 +36,7 @@ async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_a
         SHOP_DRAIN_SECONDS="0",
     )
     try:
-        async with httpx.AsyncClient(base_url=service.url, timeout=10) as http:
+        async with service.client(timeout=10) as http:
             assert (await http.get("/readyz")).json() == {"status": "ready"}
 
             await admin.execute("alter table alembic_version rename to hidden")
@@ -79,17 +79,17 @@ def test_metrics_add_up_over_all_workers_and_are_closed_by_default(
         service.wait_for(lambda line: '"worker ready"' in line, count=2)
         for _ in range(30):
             # A connection each: the kernel spreads connections over the workers.
-            assert httpx.get(f"{service.url}/livez").status_code == 200
+            assert service.get("/livez").status_code == 200
         # The worker that did not answer this leaves its numbers a few times a second.
         wanted = 'shop_request_seconds_count{method="GET",route="/livez",status="200"} 30.0'
         deadline = time.monotonic() + 5
-        while wanted not in (text := httpx.get(f"{service.url}/metrics").text) and time.monotonic() < deadline:
+        while wanted not in (text := service.get("/metrics").text) and time.monotonic() < deadline:
             pass
     finally:
         service.stop()
     closed = Service(SHOP_DATA_DIR=str(tmp_path), **common)
     try:
-        refused = httpx.get(f"{closed.url}/metrics")
+        refused = closed.get("/metrics")
     finally:
         closed.stop()
 

@@ -63,9 +63,7 @@ def test_off_it_is_not_there(own_database: Callable[..., str], tmp_path: Path) -
         SHOP_DRAIN_SECONDS="0",
     )
     try:
-        statuses = [
-            httpx.get(service.url + path).status_code for path in ("/mailbox", "/mailbox.json?to=a@example.com")
-        ]
+        statuses = [service.get(path).status_code for path in ("/mailbox", "/mailbox.json?to=a@example.com")]
     finally:
         service.stop()
 

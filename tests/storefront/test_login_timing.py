@@ -25,8 +25,8 @@ LIMITS = {
 
 @pytest.fixture(scope="module")
 def quiet_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
-    yield cluster.new_database(f"timing_{worker_name}")
-    cluster.drop_database(f"timing_{worker_name}")
+    with cluster.database(f"timing_{worker_name}") as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def quiet_service(quiet_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture
 async def quiet(quiet_service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=quiet_service.url, timeout=20) as client:
+    async with quiet_service.client() as client:
         for _ in range(30):
             email = new_address()
             await ask(client, email=email)
