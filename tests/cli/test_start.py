@@ -11,7 +11,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import asyncpg
-import httpx
 import pytest
 
 from shop.db.embedded import database_url as embedded_url
@@ -76,7 +75,7 @@ def test_an_address_that_is_not_ours_is_refused(shop: Command, database_url: str
 
 def test_localhost_is_an_address_to_listen_at(own_database: OwnDatabase) -> None:
     with serving("--host", "localhost", **external(own_database()), SHOP_DRAIN_SECONDS="0") as service:
-        assert httpx.get(f"{service.url}/readyz").status_code == 200
+        assert service.get("/readyz").status_code == 200
 
 
 def test_an_unknown_setting_is_named_with_the_nearest_known_one(shop: Command) -> None:
@@ -172,8 +171,8 @@ def test_a_database_that_is_ahead_is_served(own_database: OwnDatabase) -> None:
     ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
 
     with serving(**external(url), SHOP_DRAIN_SECONDS="0") as service:
-        ready = httpx.get(f"{service.url}/readyz")
-        cart = httpx.post(f"{service.url}/api/v2/storefront/cart")
+        ready = service.get("/readyz")
+        cart = service.post("/api/v2/storefront/cart")
 
     assert (ready.status_code, cart.status_code) == (200, 201)
 
@@ -189,8 +188,11 @@ def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_mails_must_have_somewhere_to_go(shop: Command, database_url: str) -> None:
-    said = sentence(shop.serve(**external(database_url, SHOP_MAILBOX="off")))
+@pytest.mark.parametrize("mailbox", ["off", None])
+def test_mails_must_have_somewhere_to_go(shop: Command, database_url: str, mailbox: str | None) -> None:
+    settings = {**external(database_url), "SHOP_MAILBOX": mailbox}
+
+    said = sentence(shop.serve(**{name: value for name, value in settings.items() if value}))
 
     assert said == "Mails would have nowhere to go: set SHOP_SMTP_URL, or SHOP_MAILBOX=on to read them at /mailbox."
 
@@ -243,7 +245,7 @@ def mode(path: Path) -> str:
 def test_a_first_start_makes_a_database_and_keys_for_nobody_else(at_home: tuple[Service, Path]) -> None:
     service, data_dir = at_home
 
-    assert httpx.get(f"{service.url}/readyz").status_code == 200
+    assert service.get("/readyz").status_code == 200
     assert re.fullmatch(r"k1:[0-9a-f]{64}\n", (data_dir / "secret_keys").read_text())
     assert mode(data_dir / "secret_keys") == "0o600"
     assert {mode(data_dir / name) for name in ("postgres", "run")} == {"0o700"}
