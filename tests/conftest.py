@@ -23,6 +23,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: remove_run_dir(Path(os.environ.pop(_RUN_DIR))))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Workers are given whole files by the ids of their tests: of two tests with one id, one would not be run."""
+    for item in items:
+        # Generated tests carry the operation in their name but not in their id.
+        if operation := getattr(item, "operation_label", None):
+            item._id = item.id.with_params(operation)
+    assert len({item.nodeid for item in items}) == len(items)
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     cluster = Cluster(Path(os.environ[_RUN_DIR]))
