@@ -186,6 +186,12 @@ def test_a_database_that_is_ahead_is_served(ahead_at_localhost: Service) -> None
     assert (ready.status_code, cart.status_code) == (200, 201)
 
 
+def test_a_mailbox_that_is_on_does_not_open_the_metrics(ahead_at_localhost: Service) -> None:
+    statuses = [ahead_at_localhost.get(path).status_code for path in ("/mailbox", "/metrics")]
+
+    assert statuses == [200, 404]
+
+
 def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_path: Path) -> None:
     said = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
 
