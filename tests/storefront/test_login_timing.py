@@ -15,8 +15,8 @@ from tests.cluster import Cluster
 from tests.service import KEYS, Service
 from tests.storefront.test_login import ask, new_address
 
-PAIRS = 80
-ROUNDS = 5
+PAIRS = 150
+ROUNDS = 4
 GAP = 0.002
 # Counted like any others, and never reached.
 LIMITS = {
