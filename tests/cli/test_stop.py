@@ -154,7 +154,6 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
     assert load.answers[201] <= kept <= load.answers[201] + len(load.unanswered)
 
 
-@pytest.mark.torture
 async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(served: Serve, url: str) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     with served(drain="0") as service:
@@ -231,7 +230,6 @@ def test_a_stopped_shop_leaves_nothing_behind(roomy: Path) -> None:
     assert is_free(service)
 
 
-@pytest.mark.torture
 async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy: Path) -> None:
     server = Embedded(roomy)
     connection = await asyncpg.connect(await asyncio.to_thread(server.start))
@@ -280,7 +278,6 @@ def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_pare
         assert all_ended(3)
 
 
-@pytest.mark.torture
 def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served: Serve, tmp_path: Path) -> None:
     with served(drain="0") as service:
         sweep(tmp_path)
