@@ -1,7 +1,8 @@
 """The `shop` command for tests: what it says, and how it ends.
 
 A command takes a second to load its libraries. One process loads them once, and every command that a test gives runs in
-a fork of it, with an environment of its own, as it would run from the installed script.
+a fork of it, with an environment of its own, as it would run from the installed script. What was loaded is frozen: the
+collection at the end of each fork would otherwise look at all of it, for a quarter of a second.
 """
 
 import json
@@ -15,8 +16,11 @@ from tests.service import KEYS, clean_environ
 Done = subprocess.CompletedProcess[str]
 
 _READY_TO_FORK = """
-import json, os, signal, sys
+import gc, json, os, signal, sys
 from shop.cli.main import main
+
+gc.collect()
+gc.freeze()
 
 def begin(arguments, environ, directory):
     pid = os.fork()
