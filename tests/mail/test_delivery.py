@@ -81,7 +81,9 @@ class Posted:
 
 
 def on_database(url: str, data_dir: Path) -> dict[str, str]:
-    return {"SHOP_DATA_DIR": str(data_dir), "SHOP_DATABASE_URL": url, "SHOP_SECRET_KEYS": KEYS}
+    # A shop that is killed with its workers leaves its temporary files behind.
+    kept = {"SHOP_DATA_DIR": str(data_dir), "TMPDIR": str(data_dir)}
+    return {**kept, "SHOP_DATABASE_URL": url, "SHOP_SECRET_KEYS": KEYS}
 
 
 class Pair(NamedTuple):
