@@ -84,7 +84,7 @@ def ended(service: Service) -> Any:
 
 async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_end(served: Serve) -> None:
     with served(drain="1") as service:
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             before = await http.get("/readyz")
             asked = time.monotonic()
             service.process.send_signal(signal.SIGTERM)
@@ -106,15 +106,15 @@ async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_
 class Load:
     """Shoppers who open carts as fast as they can, each over a connection it keeps, until nobody listens any more."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, service: Service) -> None:
+        self.service = service
         self.answers: Counter[int] = Counter()
         self.cut: list[str] = []
         self.unanswered: list[float] = []
         self.busy = asyncio.Event()
 
     async def shop(self) -> None:
-        async with httpx.AsyncClient(base_url=self.url, timeout=20) as http:
+        async with self.service.client() as http:
             while await self._open_cart(http):
                 if self.answers.total() >= 50:
                     self.busy.set()
@@ -134,7 +134,7 @@ class Load:
 
 async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drains(served: Serve, url: str) -> None:
     with served(drain="1") as service:
-        load = Load(service.url)
+        load = Load(service)
         shoppers = [asyncio.create_task(load.shop()) for _ in range(8)]
         await load.busy.wait()
         asked = time.monotonic()
@@ -154,12 +154,11 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
     assert load.answers[201] <= kept <= load.answers[201] + len(load.unanswered)
 
 
-@pytest.mark.torture
 async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(served: Serve, url: str) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     with served(drain="0") as service:
         rival = await asyncpg.connect(url)
-        async with httpx.AsyncClient(base_url=service.url, timeout=20) as http:
+        async with service.client() as http:
             first = await http.post(CART, headers=key)
             # The same key held by somebody else: the second request waits for its end, at most two seconds.
             row = await rival.fetchrow(
@@ -183,7 +182,7 @@ async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(se
 
 async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(served: Serve) -> None:
     with served(drain="30") as service:
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             group = os.getpgid(service.process.pid)
             # A terminal sends it to a whole group.
             for pid in (service.process.pid, *service.worker_pids()):
@@ -203,7 +202,7 @@ async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(serv
 @pytest.mark.torture
 async def test_a_stop_that_a_supervisor_sends_to_every_process_is_a_stop_like_any_other(served: Serve) -> None:
     with served(drain="1") as service:
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             for pid in (service.process.pid, *service.worker_pids()):
                 os.kill(pid, signal.SIGTERM)
 
@@ -231,7 +230,6 @@ def test_a_stopped_shop_leaves_nothing_behind(roomy: Path) -> None:
     assert is_free(service)
 
 
-@pytest.mark.torture
 async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy: Path) -> None:
     server = Embedded(roomy)
     connection = await asyncpg.connect(await asyncio.to_thread(server.start))
@@ -273,14 +271,13 @@ def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_pare
         sweep(tmp_path)
         stop_reading(service)
 
-        carts = [httpx.post(service.url + CART).status_code for _ in range(3)]
+        carts = [service.post(CART).status_code for _ in range(3)]
         service.process.kill()
 
         assert carts == [201] * 3
         assert all_ended(3)
 
 
-@pytest.mark.torture
 def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served: Serve, tmp_path: Path) -> None:
     with served(drain="0") as service:
         sweep(tmp_path)
@@ -302,7 +299,7 @@ def stop_reading(service: Service) -> None:
     with Path(os.devnull).open() as nothing:
         os.dup2(nothing.fileno(), service.process.stderr.fileno())
     # A read that is under way keeps the pipe open until it gets a line.
-    httpx.get(f"{service.url}/livez")
+    service.get("/livez")
     service._reader.join(10)
 
 
@@ -312,7 +309,7 @@ async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve)
         os.kill(killed, signal.SIGKILL)
 
         await asyncio.to_thread(service.wait_for, READY, count=2)
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             await until(lambda: is_ready(http))
             cart = await http.post(CART)
         status = await asyncio.to_thread(stop, service)

@@ -40,8 +40,8 @@ def serve(url: str, data_dir: Any, **environ: str) -> Service:
 
 @pytest.fixture(scope="module")
 def limited_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
-    yield cluster.new_database(f"limits_{worker_name}")
-    cluster.drop_database(f"limits_{worker_name}")
+    with cluster.database(f"limits_{worker_name}") as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def limited_service(limited_url: str, tmp_path_factory: pytest.TempPathFactory) 
 async def limited(limited_service: Service, journal: Any) -> AsyncIterator[httpx.AsyncClient]:
     """Nothing was counted yet."""
     await journal.execute("delete from rate_counts")
-    async with httpx.AsyncClient(base_url=limited_service.url, timeout=20) as client:
+    async with limited_service.client() as client:
         yield client
 
 
@@ -377,7 +377,7 @@ async def test_neither_address_nor_source_stands_beside_a_count(limited: httpx.A
 async def test_without_a_trusted_proxy_nobody_believes_what_is_forwarded(own_database: Any, tmp_path: Any) -> None:
     service = serve(own_database(), tmp_path, **LIMITS)
     try:
-        async with httpx.AsyncClient(base_url=service.url, timeout=20) as http:
+        async with service.client() as http:
             answers = [await ask(http, new_source(), email=new_address()) for _ in range(50)]
     finally:
         service.stop()
@@ -390,7 +390,7 @@ async def test_a_limit_of_nought_is_off(own_database: Any, tmp_path: Any) -> Non
     off = dict.fromkeys(LIMITS, "0") | {"SHOP_LIMIT_LOOPBACK": "1", "SHOP_LIMIT_TRIES_PER_CODE": "0"}
     service, email = serve(own_database(), tmp_path, **off), new_address()
     try:
-        async with httpx.AsyncClient(base_url=service.url, timeout=20) as http:
+        async with service.client() as http:
             codes = [await new_code(http, email) for _ in range(25)]
             guesses = [await ask(http, email=email, code=wrong(codes[-1], by)) for by in range(1, 41)]
             right = await ask(http, email=email, code=codes[-1])

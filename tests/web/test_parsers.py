@@ -24,6 +24,7 @@ from shop.web.request import Request, read_form
 from shop.web.router import Router
 from shop.web.source import source_address
 from shop.web.strict_json import load_json
+from tests.service import NO_CERTIFICATES
 
 QUICK = settings(max_examples=150, derandomize=True, deadline=None)
 
@@ -294,7 +295,8 @@ def routing(*lines: str) -> Router:
 
 
 async def ask(router: Router, method: str, path: str) -> httpx.Response:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(router), base_url="http://shop") as client:
+    transport = httpx.ASGITransport(router)
+    async with httpx.AsyncClient(transport=transport, base_url="http://shop", verify=NO_CERTIFICATES) as client:
         return await client.request(method, path)
 
 
