@@ -103,6 +103,6 @@ async def test_the_description_is_valid_and_names_every_route_and_attribute(http
     validate(description)
     assert description["openapi"].startswith("3.1")
     for route in ROUTES:
-        assert route.method.lower() in description["paths"][route.path]
+        assert route.method.lower() in description["paths"][route.path.replace("*}", "}")]
     attributes = description["components"]["schemas"]["cart"]["properties"]["data"]["properties"]["attributes"]
     assert set(attributes["properties"]) == set(CART.kinds())

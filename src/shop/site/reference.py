@@ -24,7 +24,8 @@ def describe(routes: Iterable[Route], resources: Resources) -> dict[str, Any]:
     operations = [
         Operation(
             route.method,
-            route.path,
+            # OpenAPI has no word for a rest of the address; clients that know it percent-encode the slashes.
+            route.path.replace("*}", "}"),
             route.summary,
             _SECURITY[route.who],
             route.status,

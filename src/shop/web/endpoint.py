@@ -53,6 +53,7 @@ class Route(msgspec.Struct, frozen=True):
 
     method: str
     path: str
+    """`{name}` stands for one segment; `{name*}`, at the end, for the rest of the address with its slashes."""
     handler: Handler
     who: str
     """Who may call, in the words of the credential table."""
