@@ -267,7 +267,7 @@ async def test_either_token_ends_the_whole_session_and_no_other(http: httpx.Asyn
     assert await elsewhere.is_signed_in()
 
 
-async def test_a_rotated_refresh_token_ends_its_session_too(http: httpx.AsyncClient) -> None:
+async def test_a_rotated_refresh_token_ends_its_session_within_the_grace(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
     rotated = member.refresh_token
     await member.renew()
@@ -275,6 +275,32 @@ async def test_a_rotated_refresh_token_ends_its_session_too(http: httpx.AsyncCli
     await sign_out(http, rotated)
 
     assert not await member.is_signed_in()
+
+
+@pytest.mark.parametrize("way", ["/auth", *REVOKE])
+async def test_a_rotated_refresh_token_ends_nothing_after_the_grace(http: httpx.AsyncClient, db: Any, way: str) -> None:
+    member = await sign_in(http)
+    rotated = member.refresh_token
+    await member.renew()
+    await age_rotations(db, member, 31)
+
+    asked = http.delete(f"{AUTH}/{rotated}") if way == "/auth" else http.post(way, json={"token": rotated})
+    answer = await asked
+
+    assert (answer.status_code, answer.content) == (200, b"{}")
+    assert await member.is_signed_in()
+    assert (await member.refresh()).status == 200
+
+
+async def test_a_grandparent_ends_nothing_even_within_the_grace(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+    grandparent = member.refresh_token
+    await member.renew()
+    await member.renew()
+
+    await sign_out(http, grandparent)
+
+    assert await member.is_signed_in()
 
 
 async def test_signing_out_does_not_look_at_a_bearer(http: httpx.AsyncClient) -> None:

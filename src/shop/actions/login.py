@@ -14,7 +14,7 @@ from shop.base.secrets import USER_ACCESS, USER_REFRESH, is_secret, new_bytes, s
 from shop.models.access import LoginRequest
 from shop.queries import access, outbox, people
 from shop.rules.codes import login_code, matches
-from shop.rules.refresh import Shown, outcome
+from shop.rules.refresh import Shown, is_spent, outcome
 
 _NOBODY = UUID(int=0)
 _ROTATION = "rotation"
@@ -92,15 +92,26 @@ async def refresh(ctx: Context, email: Email, token: str) -> TokenPair:
 
 async def end_session_of(ctx: Context, token: str) -> None:
     """A live token of either kind ends its whole session; anything else ends nothing, and the caller cannot tell."""
-    kinds = {"access": USER_ACCESS, "refresh": USER_REFRESH}
-    kind = next((name for name, prefix in kinds.items() if is_secret(prefix, token)), None)
-    if kind is None:
+    if not is_secret(USER_ACCESS, token) and not is_secret(USER_REFRESH, token):
         return
     async with ctx.db.transaction():
-        session_id = await access.find_session_of(ctx.db, kind, secret_hash(token))
+        session_id = await _session_of(ctx, token)
         user_id = session_id and await access.end_session(ctx.db, session_id, "signed out")
         if user_id:
             await audit(ctx, "sign_out", "done", actor_id=user_id, detail={"session_id": str(session_id)})
+
+
+async def _session_of(ctx: Context, token: str) -> UUID | None:
+    if is_secret(USER_ACCESS, token):
+        return await access.find_session_of(ctx.db, secret_hash(token))
+    shown = await access.lock_refresh(ctx.db, secret_hash(token))
+    if shown is None or is_spent(_facts(shown, shown.email_key), ctx.shared.settings.refresh_grace):
+        return None
+    return shown.session_id
+
+
+def _facts(shown: access.ShownRefresh, email_key: str) -> Shown:
+    return Shown(shown.is_live, shown.email_key == email_key, shown.seconds_since_rotation, shown.child_is_head)
 
 
 def _code(ctx: Context, request: LoginRequest | None) -> str | None:
@@ -166,7 +177,7 @@ async def _shown(ctx: Context, email: Email, token: str) -> tuple[str, TokenPair
     shown = await access.lock_refresh(ctx.db, secret_hash(token))
     if shown is None:
         return "unknown", None
-    facts = Shown(shown.is_live, shown.email_key == email.key, shown.seconds_since_rotation, shown.child_is_head)
+    facts = _facts(shown, email.key)
     decided = outcome(facts, ctx.shared.settings.refresh_grace)
     if decided == "rotate":
         return decided, await _rotate(ctx, shown, token)

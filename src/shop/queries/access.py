@@ -204,12 +204,10 @@ _END_USERS_SESSION = statement(
     .returning(sessions.c.user_id),
     lambda record: cast(UUID, record[0]),
 )
-_SESSION_OF = {
-    kind: statement(
-        select(tokens.c.session_id).where(tokens.c.hash == bindparam("hash")), lambda record: cast(UUID, record[0])
-    )
-    for kind, tokens in {"access": access_tokens, "refresh": refresh_tokens}.items()
-}
+_SESSION_OF = statement(
+    select(access_tokens.c.session_id).where(access_tokens.c.hash == bindparam("hash")),
+    lambda record: cast(UUID, record[0]),
+)
 _LIST_SESSIONS = statement(
     select(sessions)
     .select_from(sessions.join(users))
@@ -306,8 +304,8 @@ async def end_users_session(db: Db, *, session_id: UUID, user_id: UUID, reason: 
     return await db.one(_END_USERS_SESSION, session_id=session_id, owner_id=user_id, reason=reason) is not None
 
 
-async def find_session_of(db: Db, kind: str, token_hash: bytes) -> UUID | None:
-    return await db.one(_SESSION_OF[kind], hash=token_hash)
+async def find_session_of(db: Db, access_hash: bytes) -> UUID | None:
+    return await db.one(_SESSION_OF, hash=access_hash)
 
 
 async def list_sessions(db: Db, user_id: UUID) -> list[Session]:
