@@ -52,6 +52,15 @@ class Serving(msgspec.Struct, frozen=True):
     """Migrations that are not the newest one this program has."""
 
 
+def make_run_dir(run_dir: Path) -> None:
+    """Makes the run directory again after a cleaner of temporary files took it away. Its name is known by then, so that
+    another account may have been faster: what is not ours is not written to.
+    """
+    run_dir.mkdir(mode=0o700, exist_ok=True)
+    if run_dir.lstat().st_uid != os.geteuid():
+        raise PermissionError(f"{run_dir} belongs to somebody else")
+
+
 def settled_url(settings: Settings) -> str:
     return settings.database_url or database_url(settings.data_dir)
 
@@ -160,7 +169,7 @@ class Application:
                 metrics=health.metrics(
                     is_public=settings.metrics == "public",
                     is_try_out=settings.is_try_out(serving.host),
-                    snapshots=self._snapshots,
+                    others=self._others_snapshots,
                 ),
                 description=reference.description((*STOREFRONT_ROUTES, *PLATFORM_ROUTES), STOREFRONT_RESOURCES),
                 mailbox=mailbox.page(is_on=is_mailbox_on(settings, serving.host)),
@@ -168,10 +177,13 @@ class Application:
             )
         )
 
-    def _snapshots(self) -> Iterable[Path]:
-        """All workers' numbers, ours as of now."""
+    def _save_snapshot(self) -> None:
+        make_run_dir(self._serving.run_dir)
         save_snapshot(self._serving.run_dir / f"{os.getpid()}.metrics")
-        return self._serving.run_dir.glob("*.metrics")
+
+    def _others_snapshots(self) -> Iterable[Path]:
+        ours = f"{os.getpid()}.metrics"
+        return [file for file in self._serving.run_dir.glob("*.metrics") if file.name != ours]
 
     async def _watch(self, frame: Frame) -> None:
         """Workers would outlive a killed parent and keep the port; and they must know when a stop is near."""
@@ -179,10 +191,10 @@ class Application:
         # A supervisor may send SIGTERM to every process at once; it is for the parent, which stops us by SIGINT.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
         while True:
-            # A full disk, a swept directory or a closed log is no reason to stop watching.
+            # A full disk or a closed log is no reason to stop watching.
             with contextlib.suppress(OSError):
                 flush_log()
-                self._snapshots()
+                self._save_snapshot()
             if os.getppid() != self._serving.parent:
                 shutil.rmtree(self._serving.run_dir, ignore_errors=True)
                 os._exit(1)

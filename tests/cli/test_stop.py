@@ -290,10 +290,35 @@ def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served:
     assert list(tmp_path.iterdir()) == []
 
 
+async def test_after_its_files_were_swept_away_the_shop_is_measured_and_drains_as_before(
+    url: str, tmp_path: Path
+) -> None:
+    settings = external(url, SHOP_DRAIN_SECONDS="30", SHOP_METRICS="public", TMPDIR=str(tmp_path))
+    with serving(**settings) as service:
+        async with httpx.AsyncClient(base_url=service.url) as http:
+            await http.post(CART)
+            sweep(tmp_path)
+            measured = await http.get("/metrics")
+            sweep(tmp_path)
+            service.process.send_signal(signal.SIGTERM)
+
+            await until(lambda: is_unready(http))
+            left = modes(tmp_path)
+        service.process.send_signal(signal.SIGTERM)
+        status = await ended(service)
+
+    assert (measured.status_code, f'route="{CART}",status="201"' in measured.text) == (200, True)
+    assert (left, status, modes(tmp_path)) == (["0o700"], 0, [])
+
+
+def modes(directory: Path) -> list[str]:
+    return [oct(path.stat().st_mode & 0o777) for path in directory.iterdir()]
+
+
 def sweep(directory: Path) -> None:
     """As a housekeeper does with what has lain in the temporary directory for ten days."""
     for run_dir in directory.iterdir():
-        shutil.rmtree(run_dir)
+        shutil.rmtree(run_dir, ignore_errors=True)  # A worker may be writing there.
 
 
 def stop_reading(service: Service) -> None:
