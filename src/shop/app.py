@@ -191,9 +191,9 @@ class Application:
         # A supervisor may send SIGTERM to every process at once; it is for the parent, which stops us by SIGINT.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
         while True:
-            # A full disk or a closed log is no reason to stop watching.
+            flush_log()
+            # A full disk is no reason to stop watching.
             with contextlib.suppress(OSError):
-                flush_log()
                 self._save_snapshot()
             if os.getppid() != self._serving.parent:
                 shutil.rmtree(self._serving.run_dir, ignore_errors=True)

@@ -331,6 +331,25 @@ def stop_reading(service: Service) -> None:
     service._reader.join(10)
 
 
+@pytest.mark.parametrize("form", ["json", "console"])
+async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its_mails(url: str, form: str) -> None:
+    db = await asyncpg.connect(url)
+    with serving(**external(url, SHOP_DRAIN_SECONDS="0", SHOP_LOG_FORMAT=form)) as service:
+        await asyncio.to_thread(stop_reading, service)
+        async with httpx.AsyncClient(base_url=service.url) as http:
+            await db.execute("alter table orders add constraint full_up check (false) not valid")
+            broken = [await http.post(CART) for _ in range(2)]
+            await db.execute("alter table orders drop constraint full_up")
+            carts = [await http.post(CART) for _ in range(2)]
+            for name in ("ada", "bob"):
+                await http.post(f"{PREFIX}/auth", json={"user": {"email": f"{name}@shoppers.example"}})
+                await until(lambda: db.fetchval("select bool_and(sent_at is not null) from outbox_mails"))
+    await db.close()
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in broken] == [(500, "internal_error")] * 2
+    assert [answer.status_code for answer in carts] == [201, 201]
+
+
 async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve) -> None:
     with served(drain="0") as service:
         (killed,) = service.worker_pids()

@@ -144,10 +144,9 @@ def _keep_alive(embedded: Embedded | None, finished: threading.Event) -> None:
             if embedded.revive():
                 log.warning("the embedded database had died and was started again")
         except CannotStart as reason:
-            with contextlib.suppress(OSError):
-                log.error("the embedded database is down", reason=str(reason))
-        except OSError:
-            continue  # Nobody reads our log any more; the database is kept alive all the same.
+            log.error("the embedded database is down", reason=str(reason))
+        except OSError as error:
+            log.error("the embedded database cannot be looked after right now", reason=error.strerror)
 
 
 @contextmanager
