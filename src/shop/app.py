@@ -14,12 +14,13 @@ import msgspec
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from shop.actions.context import Shared
+from shop.actions.context import Context, Shared
 from shop.base.errors import CannotStart, Unavailable
 from shop.base.keys import Keys, parse_keys
 from shop.base.settings import Settings
 from shop.db.embedded import database_url
 from shop.db.pool import open_database
+from shop.models.setup import Shop
 from shop.platform.routes import ROUTES as PLATFORM_ROUTES
 from shop.queries import setup
 from shop.site import health, mailbox, reference
@@ -29,12 +30,16 @@ from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
 from shop.web.endpoint import Frame, Route
 from shop.web.log import configure_logging, flush_log
 from shop.web.metrics import save_snapshot
+from shop.web.reply import Reply
+from shop.web.request import Request
 from shop.web.router import Router
 from shop.worker import postman_for, work
 
 KEY_FILE = "secret_keys"
 WATCH_SECONDS = 0.2
-START_TRIES = 150
+OPEN_SECONDS = 1.0
+_NO_SHOP = Shop(currencies=[])
+"""Stands for the shop until it is read; no handler is let near it before."""
 
 T = TypeVar("T")
 
@@ -97,16 +102,30 @@ def load(serving: Serving) -> ASGIApp:
 
 async def _patiently(work: Callable[[], Awaitable[T]]) -> T:
     """A worker that is started again while the database recovers waits for it, or the parent would give up on both."""
-    for _ in range(START_TRIES):
+    is_told = False
+    while True:
         try:
             return await work()
         except Unavailable:
+            if not is_told:
+                structlog.get_logger("shop").warning("worker waits for the database", pid=os.getpid())
+                is_told = True
             await asyncio.sleep(WATCH_SECONDS)
-    return await work()
+
+
+async def _unavailable(_request: Request, _ctx: Context) -> Reply:
+    raise Unavailable()
+
+
+def _closed(route: Route) -> Route:
+    """A route while the worker waits: alive, and otherwise not ready for anyone."""
+    if route.path == "/livez":
+        return route
+    return msgspec.structs.replace(route, handler=_unavailable, who="anyone", reads_claim=False)
 
 
 class Application:
-    """Starts with the server's lifespan, then hands every request to the router."""
+    """Starts with the server's lifespan, then hands every request to the router: closed at first, then open."""
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
@@ -122,13 +141,16 @@ class Application:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
-            frame = await self._start()
-            tasks = [asyncio.create_task(self._watch(frame)), asyncio.create_task(self._work(frame))]
+            frame = self._frame()
         except Exception as error:
             structlog.get_logger("shop").exception("start failed")
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
-        structlog.get_logger("shop").info("worker ready", pid=os.getpid())
+        opening = asyncio.create_task(self._open(frame))
+        tasks = [opening, asyncio.create_task(self._watch(frame)), asyncio.create_task(self._work(frame, opening))]
+        # The server listens after this. Mostly we are open by then, and take no caller from workers that can serve; one
+        # that waits for the database must still say that it lives.
+        await asyncio.wait([opening], timeout=OPEN_SECONDS)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         for task in tasks:
@@ -139,26 +161,38 @@ class Application:
             await self._close()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _start(self) -> Frame:
+    def _frame(self) -> Frame:
         settings = self._serving.settings
         database = open_database(settled_url(settings), size=settings.database_pool)
-        shop = await _patiently(lambda: setup.find_shop(database.session()))
-        if shop is None:
-            raise CannotStart("The database has no shop in it; run `shop migrate`.")
+        self._close = database.close
         frame = Frame(
-            Shared(database, read_keys(settings), shop, settings, asyncio.Event()),
+            Shared(database, read_keys(settings), _NO_SHOP, settings, asyncio.Event()),
             trusted=settings.trusted_proxies,
             cors_origins=settings.cors_origins,
         )
+        self._router = Router(frame, map(_closed, self._routes(frame)))
+        return frame
+
+    async def _open(self, frame: Frame) -> None:
+        """Lets requests in, once the database has told how the shop is set up."""
+        shop = await _patiently(lambda: setup.find_shop(frame.shared.database.session()))
+        if shop is None:
+            raise CannotStart("The database has no shop in it; run `shop migrate`.")
+        frame.shared = msgspec.structs.replace(frame.shared, shop=shop)
         self._router = Router(frame, self._routes(frame))
-        self._close = database.close
         # What lives from here to the end need not be looked at by every collection.
         gc.collect()
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
-        return frame
+        structlog.get_logger("shop").info("worker ready", pid=os.getpid())
 
-    async def _work(self, frame: Frame) -> None:
+    async def _work(self, frame: Frame, opening: asyncio.Task[None]) -> None:
+        try:
+            await opening
+        except Exception:
+            structlog.get_logger("shop").exception("start failed")
+            flush_log()
+            os._exit(1)  # The parent starts another, and gives up when that fails at once too.
         await work(frame.shared, postman_for(self._serving.settings))
 
     def _routes(self, frame: Frame) -> tuple[Route, ...]:

@@ -1,14 +1,15 @@
 """Stopping: asked, the shop cuts no answer; killed, it leaves nothing that holds the port."""
 
 import asyncio
+import json
 import os
 import shutil
 import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ import pytest
 from shop.db.embedded import Embedded
 from shop.migrations.upgrade import LOCK
 from tests.cli.command import external
+from tests.cluster import with_database
 from tests.db.processes import is_event, living, postmaster_pid, roomy_dir, serving, stop, until, watched
 from tests.service import SHOP, Service, clean_environ
 from tests.shopper import PREFIX
@@ -363,6 +365,59 @@ async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve)
 
     assert service.worker_pids()[1] != killed
     assert (cart.status_code, status) == (201, 0)
+
+
+@asynccontextmanager
+async def waiting(served: Serve, url: str) -> AsyncIterator[tuple[Service, int, Callable[[], Any]]]:
+    """A shop whose new worker waits for the database: the shop, that worker, and what lets the database in again."""
+    outside = await asyncpg.connect(with_database(url, "postgres"))
+    name = urlsplit(url).path[1:]
+    with served(drain="0") as service:
+        await outside.execute(f"alter database {name} with allow_connections false")
+        await outside.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+        os.kill(service.worker_pids()[0], signal.SIGKILL)
+        line = await asyncio.to_thread(service.wait_for, is_event("worker waits for the database"))
+        try:
+            yield (
+                service,
+                json.loads(line)["pid"],
+                lambda: outside.execute(f"alter database {name} with allow_connections true"),
+            )
+        finally:
+            await outside.close()
+
+
+async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serves_when_it_is_back(
+    served: Serve, url: str
+) -> None:
+    async with waiting(served, url) as (service, _, let_in), httpx.AsyncClient(base_url=service.url) as http:
+        await until(lambda: is_alive(http))
+        unready, cart, account = await http.get("/readyz"), await http.post(CART), await http.get(f"{PREFIX}/account")
+        revoked = await http.post("/shop_oauth/revoke", json={"token": "x"})
+
+        await let_in()
+        await asyncio.to_thread(service.wait_for, READY, count=2)
+        after = await http.post(CART)
+
+    for answer in (unready, cart, account, revoked):
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert (cart.json()["code"], revoked.json()["error"]) == ("temporarily_unavailable", "temporarily_unavailable")
+    assert after.status_code == 201
+
+
+async def test_a_worker_that_waits_for_the_database_goes_with_its_parent(served: Serve, url: str) -> None:
+    async with waiting(served, url) as (service, worker, _):
+        with watched(worker) as ended:
+            service.process.kill()
+
+            assert await asyncio.to_thread(ended, 3)
+
+
+async def is_alive(http: httpx.AsyncClient) -> bool:
+    try:
+        return (await http.get("/livez")).status_code == 200
+    except httpx.TransportError:  # Nobody listens yet.
+        return False
 
 
 async def is_ready(http: httpx.AsyncClient) -> bool:
