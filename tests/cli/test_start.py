@@ -115,6 +115,29 @@ def test_a_database_url_that_makes_no_sense_is_refused_without_its_password(shop
     assert "hunter2" not in said
 
 
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)])
+def test_a_database_to_be_verified_without_a_certificate_says_where_it_is_missing(
+    shop: Command, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    url = "postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=verify-full"
+
+    said = sentence(shop(*command, **external(url, HOME=str(tmp_path))))
+
+    assert said == (
+        f'SHOP_DATABASE_URL cannot be used: root certificate file "{tmp_path}/.postgresql/root.crt" does not exist or '
+        "cannot be accessed; put the certificate of the database's authority there, or name its file with "
+        "sslrootcert=FILE in the URL."
+    )
+
+
+def test_a_parameter_of_the_database_url_that_makes_no_sense_is_named(shop: Command) -> None:
+    said = sentence(shop.serve(**external("postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=certainly")))
+
+    assert said.startswith("SHOP_DATABASE_URL cannot be used: `sslmode` parameter must be one of: ")
+    assert said.endswith("; mend that parameter of the URL.")
+    assert "hunter2" not in said
+
+
 def test_an_unknown_database_is_named(shop: Command, database_url: str) -> None:
     said = sentence(shop.serve(**external(with_database(database_url, "no_such_shop"))))
 
