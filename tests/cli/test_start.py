@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +15,9 @@ import asyncpg
 import httpx
 import pytest
 
+from shop.app import read_keys
+from shop.base.settings import read_settings
+from shop.cli.prepare import ensure_keys
 from shop.db.embedded import database_url as embedded_url
 from tests.cli.command import Command, external, sentence
 from tests.cluster import with_database
@@ -272,6 +276,29 @@ def test_a_first_start_makes_a_database_and_keys_for_nobody_else(at_home: tuple[
     assert {mode(data_dir / name) for name in ("postgres", "run")} == {"0o700"}
     assert int(mode(data_dir), 8) & 0o066 == 0
     assert {path.name for path in data_dir.iterdir() if path.name.startswith("secret")} == {"secret_keys"}
+
+
+def test_a_first_start_that_was_cut_short_does_not_stand_in_the_way_of_the_next(tmp_path: Path) -> None:
+    settings = read_settings({"SHOP_DATA_DIR": str(tmp_path)})
+    (tmp_path / f"secret_keys.{os.getpid()}").touch()  # As a start left it that had our process id before us.
+
+    ensure_keys(settings)
+
+    assert re.fullmatch(r"k1:[0-9a-f]{64}\n", (tmp_path / "secret_keys").read_text())
+
+
+def test_of_many_first_starts_at_once_all_end_with_one_key_and_leave_nothing_else(tmp_path: Path) -> None:
+    settings = read_settings({"SHOP_DATA_DIR": str(tmp_path)})
+
+    def start(_: int) -> bytes:
+        ensure_keys(settings)
+        return read_keys(settings).derived("k1", "test")
+
+    with ThreadPoolExecutor(16) as starts:
+        keys = set(starts.map(start, range(16)))
+
+    assert len(keys) == 1
+    assert [(path.name, mode(path)) for path in tmp_path.iterdir()] == [("secret_keys", "0o600")]
 
 
 def test_a_start_that_failed_leaves_nothing_behind(shop: Command, roomy: Path) -> None:
