@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote_plus, urlencode
 
 from shop.base.errors import Malformed
 from shop.base.listing import DEFAULT_SIZE, Page, Sort
@@ -11,6 +11,7 @@ from shop.jsonapi.document import Extras
 LARGEST_SIZE = 500
 LAST_PAGE = 1_000_000
 _KEPT = ("fields", "filter", "include", "locale", "per_page", "sort")
+_OURS = frozenset({*_KEPT, "page"})
 
 
 def read_page(params: Mapping[str, Any]) -> Page:
@@ -35,7 +36,7 @@ def read_sort(params: Mapping[str, Any], allowed: Sequence[str]) -> Sort | None:
 
 def page_extras(page: Page, total: int, count: int, asked: str, params: Mapping[str, Any]) -> Extras:
     """`meta` and all five links; next and previous stop at the ends. `asked` is the address as it was asked for."""
-    url = asked.partition("?")[0]
+    url, _, query = asked.partition("?")
     pages = -(-total // page.size)
     last = max(pages, 1)
     kept = [(name, value) for name in _KEPT if name in params for name, value in _flat(name, params[name])]
@@ -44,13 +45,21 @@ def page_extras(page: Page, total: int, count: int, asked: str, params: Mapping[
         return f"{url}?{urlencode(sorted([*kept, ('page', str(number))]))}"
 
     links = {
-        "self": asked,
+        "self": _known(url, query),
         "next": link(min(page.number + 1, last)),
         "prev": link(max(page.number - 1, 1)),
         "last": link(last),
         "first": link(1),
     }
     return Extras({"count": count, "total_count": total, "total_pages": pages}, links)
+
+
+def _known(url: str, query: str) -> str:
+    """The address with the parameters that are ours, as they were written. Any other may be a credential that somebody
+    put there by mistake, and links are kept and passed on.
+    """
+    kept = [part for part in query.split("&") if unquote_plus(part.partition("=")[0]).partition("[")[0] in _OURS]
+    return f"{url}?{'&'.join(kept)}" if kept else url
 
 
 def _whole(value: Any) -> int | None:
