@@ -350,6 +350,23 @@ async def test_a_token_in_the_query_is_refused_in_the_words_of_oauth(http: httpx
     assert await member.is_signed_in()
 
 
+async def test_our_failures_are_told_in_the_words_of_oauth(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    body = {"token": member.access_token}
+
+    await db.execute("alter table sessions add constraint full_up check (false) not valid")
+    broken = await http.post(REVOKE[0], json=body)
+    await db.execute("alter table sessions drop constraint full_up")
+    await db.execute("alter table access_tokens rename to hidden")
+    away = await http.post(REVOKE[0], json=body)
+    await db.execute("alter table hidden rename to access_tokens")
+
+    assert (broken.status_code, broken.json()["error"]) == (500, "server_error")
+    assert (away.status_code, away.json()["error"]) == (503, "temporarily_unavailable")
+    assert (await http.post(REVOKE[0], json=body)).status_code == 200
+    assert not await member.is_signed_in()
+
+
 async def test_an_expired_access_token_is_refused_everywhere(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     aged = "update access_tokens set expires_at = now() - interval '1 second' where session_id = $1"
