@@ -29,7 +29,7 @@ IS_OPEN_SESSION = and_(
 _IS_LIVE_SESSION = and_(IS_OPEN_SESSION, sessions.c.idle_expires_at > _now)
 
 # The row is locked as well as made: two requests for one address come one after the other.
-_LOCK_USER = statement(
+_LOCK_OR_MAKE_USER = statement(
     insert(users)
     .values(
         id=bindparam("id"),
@@ -237,9 +237,9 @@ _FIND_BEARER = statement(
 )
 
 
-async def lock_user(db: Db, **values: Any) -> User:
+async def lock_or_make_user(db: Db, **values: Any) -> User:
     """The user of an address, made if there is none; held until the transaction ends."""
-    return cast(User, await db.one(_LOCK_USER, **values))
+    return cast(User, await db.one(_LOCK_OR_MAKE_USER, **values))
 
 
 async def supersede_requests(db: Db, email_key: str) -> None:
