@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from shop.cli.main import shop as commands
@@ -108,15 +109,25 @@ def test_routes_are_the_table_of_contents(shop: Command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_reader_that_goes_away_is_told_nothing() -> None:
+@pytest.mark.parametrize("arguments", [["routes"], ["--help"], ["serve", "--help"]])
+def test_a_reader_that_goes_away_is_told_nothing(arguments: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [SHOP, "routes"], env=clean_environ(), stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+        [SHOP, *arguments], env=clean_environ(), stdout=writing, stderr=subprocess.PIPE, text=True, check=False
     )
     os.close(writing)
 
-    assert done.stderr == ""
+    # As the libraries that print have it: one, which in a pipe nobody looks at.
+    assert (done.stderr, done.returncode) == ("", 1)
+
+
+def test_the_first_line_of_the_routes_can_be_had_alone() -> None:
+    done = subprocess.run(
+        f"{SHOP} routes | head -1", shell=True, env=clean_environ(), capture_output=True, text=True, check=False
+    )
+
+    assert (done.stdout.split(), done.stderr) == (["method", "address", "handler", "who", "may", "call"], "")
 
 
 def test_every_command_explains_itself_with_an_example() -> None:

@@ -10,12 +10,16 @@ import re
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
 
+from shop.app import read_keys
+from shop.base.settings import read_settings
+from shop.cli.prepare import ensure_keys
 from shop.db.embedded import database_url as embedded_url
 from shop.migrations.upgrade import newest_revision
 from tests.cli.command import Command, external, sentence
@@ -124,6 +128,29 @@ def test_a_database_url_that_makes_no_sense_is_refused_without_its_password(shop
     said = sentence(shop.serve(**external(url)))
 
     assert "SHOP_DATABASE_URL" in said
+    assert "hunter2" not in said
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)])
+def test_a_database_to_be_verified_without_a_certificate_says_where_it_is_missing(
+    shop: Command, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    url = "postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=verify-full"
+
+    said = sentence(shop(*command, **external(url, HOME=str(tmp_path))))
+
+    assert said == (
+        f'SHOP_DATABASE_URL cannot be used: root certificate file "{tmp_path}/.postgresql/root.crt" does not exist or '
+        "cannot be accessed; put the certificate of the database's authority there, or name its file with "
+        "sslrootcert=FILE in the URL."
+    )
+
+
+def test_a_parameter_of_the_database_url_that_makes_no_sense_is_named(shop: Command) -> None:
+    said = sentence(shop.serve(**external("postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=certainly")))
+
+    assert said.startswith("SHOP_DATABASE_URL cannot be used: `sslmode` parameter must be one of: ")
+    assert said.endswith("; mend that parameter of the URL.")
     assert "hunter2" not in said
 
 
@@ -278,6 +305,29 @@ def test_commands_work_beside_a_served_shop(shop: Command, at_home: tuple[Servic
     assert examined.returncode == 0
     assert f"the embedded PostgreSQL answers and stands at revision {newest_revision()}" in examined.stdout
     assert service.get("/readyz").status_code == 200
+
+
+def test_a_first_start_that_was_cut_short_does_not_stand_in_the_way_of_the_next(tmp_path: Path) -> None:
+    settings = read_settings({"SHOP_DATA_DIR": str(tmp_path)})
+    (tmp_path / f"secret_keys.{os.getpid()}").touch()  # As a start left it that had our process id before us.
+
+    ensure_keys(settings)
+
+    assert re.fullmatch(r"k1:[0-9a-f]{64}\n", (tmp_path / "secret_keys").read_text())
+
+
+def test_of_many_first_starts_at_once_all_end_with_one_key_and_leave_nothing_else(tmp_path: Path) -> None:
+    settings = read_settings({"SHOP_DATA_DIR": str(tmp_path)})
+
+    def start(_: int) -> bytes:
+        ensure_keys(settings)
+        return read_keys(settings).derived("k1", "test")
+
+    with ThreadPoolExecutor(16) as starts:
+        keys = set(starts.map(start, range(16)))
+
+    assert len(keys) == 1
+    assert [(path.name, mode(path)) for path in tmp_path.iterdir()] == [("secret_keys", "0o600")]
 
 
 def test_a_start_that_failed_leaves_nothing_behind(shop: Command, roomy: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -307,21 +308,22 @@ async def test_the_shop_under_attack_sends_long_codes_to_everyone_for_an_hour(
         email = new_address()
         await fail(limited, email, await new_code(limited, email, new_source()), 3)
     calm = await new_code(limited, new_address(), new_source())
+    before = await journal.fetchval("select now()")
     await fail(limited, email, "000000", 1)
 
     emails = [new_address() for _ in range(3)]
     attacked = [await new_code(limited, email, new_source()) for email in emails]
     redeemed = await ask(limited, new_source(), email=emails[0], code=attacked[0])
-    await journal.execute(
-        "update rate_counts set window_start = window_start - interval '58 minutes' where seconds = 3600"
-    )
+    opened = await journal.fetchval("select window_start from rate_counts where seconds = 3600")
+    aged = "update rate_counts set window_start = now() - $1::interval where seconds = 3600"
+    await journal.execute(aged, timedelta(minutes=59, seconds=30))
     still = await new_code(limited, emails[1], new_source())
-    await journal.execute(
-        "update rate_counts set window_start = window_start - interval '2 minutes' where seconds = 3600"
-    )
+    await journal.execute(aged, timedelta(minutes=60, seconds=1))
     over = await new_code(limited, emails[2], new_source())
 
     assert (len(calm), [len(code) for code in attacked], redeemed.status_code) == (6, [26] * 3, 200)
+    # The hour counts from the next full minute, so that it is a whole one.
+    assert before <= opened <= before + timedelta(minutes=2)
     assert (len(still), len(over)) == (26, 6)
 
 

@@ -64,6 +64,11 @@ class Family:
     def is_open(self, now: int) -> bool:
         return not self.is_ended and now < self.end
 
+    def is_spent(self, shown: int, now: int) -> bool:
+        """Whether this refresh token was rotated, and is not the head's parent within the grace."""
+        last = len(self.refresh) - 1
+        return shown != last and not (shown == last - 1 and now - self.rotated[shown] <= GRACE)
+
     def rotate(self, answer: httpx.Response, now: int) -> None:
         pair = answer.json()
         self.refresh.append(pair["refresh_token"])
@@ -152,7 +157,7 @@ class SessionMachine(RuleBasedStateMachine):
         if is_open and shown == last:
             assert answer.status_code == 200
             family.rotate(answer, self.now)
-        elif is_open and shown == last - 1 and self.now - family.rotated[shown] <= GRACE:
+        elif is_open and not family.is_spent(shown, self.now):
             assert (answer.status_code, answer.content) == (200, family.bodies[shown])
         else:
             assert (answer.status_code, answer.json()["code"]) == (401, "invalid_refresh_token")
@@ -179,7 +184,7 @@ class SessionMachine(RuleBasedStateMachine):
         answer = self.http.request(method, address, json=body)
 
         assert (answer.status_code, answer.content) == (200, b"{}")
-        family.is_ended = True
+        family.is_ended |= kind == "access" or not family.is_spent(tokens.index(token), self.now)
 
     @rule(span=st.sampled_from(SPANS))
     def time_passes(self, span: int) -> None:

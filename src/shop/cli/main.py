@@ -1,6 +1,5 @@
 """The verbs of the `shop` command."""
 
-import os
 import signal
 import sys
 
@@ -36,7 +35,3 @@ def main() -> None:
     except CannotStart as reason:
         click.echo(f"shop: {reason}", err=True)
         sys.exit(1)
-    except BrokenPipeError:
-        # The reader of our output went away, as `shop routes | head` does; that is no failure of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)

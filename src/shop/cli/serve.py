@@ -24,7 +24,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer
 
-from shop.app import Serving, is_mailbox_on, load
+from shop.app import Serving, is_mailbox_on, load, make_run_dir
 from shop.base.errors import CannotStart
 from shop.cli.banner import banner
 from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, settings_here
@@ -121,8 +121,9 @@ class DrainingServer(MPServer):
 
     def shutdown(self, exit_code: int = 0) -> None:
         if self.interrupt_signal:
-            # The directory may have been swept away with other old files: nobody can be told then, and the stop is one.
+            # When the disk is full, or the directory somebody else's, nobody can be told; the stop is one all the same.
             with contextlib.suppress(OSError):
+                make_run_dir(self._flag.parent)
                 self._flag.touch()
             self._hurry.wait(self._drain_seconds)
         super().shutdown(exit_code)
@@ -143,10 +144,9 @@ def _keep_alive(embedded: Embedded | None, finished: threading.Event) -> None:
             if embedded.revive():
                 log.warning("the embedded database had died and was started again")
         except CannotStart as reason:
-            with contextlib.suppress(OSError):
-                log.error("the embedded database is down", reason=str(reason))
-        except OSError:
-            continue  # Nobody reads our log any more; the database is kept alive all the same.
+            log.error("the embedded database is down", reason=str(reason))
+        except OSError as error:
+            log.error("the embedded database cannot be looked after right now", reason=error.strerror)
 
 
 @contextmanager

@@ -72,6 +72,7 @@ _OAUTH_WORDS = {
     401: "invalid_client",
     403: "insufficient_scope",
     429: "temporarily_unavailable",
+    500: "server_error",
     503: "temporarily_unavailable",
 }
 
