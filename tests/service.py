@@ -47,7 +47,7 @@ class Service:
         try:
             banner = self.wait_for(lambda line: "Storefront API" in line)
             self.url = banner.split()[-1].removesuffix("/api/v2/storefront")
-            self.wait_for(lambda line: '"worker ready"' in line)
+            self.wait_for(lambda line: "worker ready" in line)
             self._wait_for_listener()
         except BaseException:
             self.kill()
