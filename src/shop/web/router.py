@@ -1,6 +1,6 @@
 """Which endpoint answers an address, at a cost that does not grow with the routes: a look-up, or a step a segment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -37,7 +37,8 @@ class Node:
 class Router:
     """The ASGI application that holds all doors."""
 
-    def __init__(self, frame: Frame, routes: Sequence[Route]) -> None:
+    def __init__(self, frame: Frame, routes: Iterable[Route]) -> None:
+        routes = tuple(routes)
         self._frame = frame
         self._literal: dict[str, Methods] = {}
         self._patterns = Node()
