@@ -5,7 +5,7 @@ from uuid import UUID
 from shop.actions import customers as verbs
 from shop.actions.account import as_uuid
 from shop.actions.context import Context
-from shop.admin.listing import SIZE, page_of, read_place, text_param
+from shop.admin.listing import SIZE, page_of, read_place, text_param, timeline
 from shop.admin.pages import Visit, notice_of, page, redirect
 from shop.base.errors import NotFound
 from shop.models.people import AccountUser
@@ -32,6 +32,7 @@ async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
 
 async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
     customer = await _customer(request, ctx)
+    events = await dashboard.list_events(ctx.db, customer.id, most=MOST_EVENTS)
     return page(
         "customer.html",
         visit,
@@ -39,7 +40,7 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
         addresses=await people.list_addresses(ctx.db, customer.id),
         orders=await dashboard.list_users_orders(ctx.db, customer.id, most=MOST_ORDERS),
         sessions=await access.list_sessions(ctx.db, customer.id),
-        events=await dashboard.list_events(ctx.db, customer.id, most=MOST_EVENTS),
+        events=timeline(events, {"asked_for_an_account": customer.created_at}),
         notice=notice_of(request, _NOTICES),
     )
 

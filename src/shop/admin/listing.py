@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from shop.base.listing import Place
+from shop.queries.dashboard import Event
 from shop.web.request import Request
 
 SIZE = 25
@@ -70,3 +71,13 @@ def page_of(
     newer = link("after", shown[0]) if shown and (has_more if is_back else place) else None
     older = link("before", shown[-1]) if shown and (is_back or has_more) else None
     return shown, Pages(newer, older)
+
+
+def timeline(events: Sequence[Event], facts: Mapping[str, datetime | None]) -> list[Event]:
+    """What the audit knows of a record and what the record knows of itself, newest first."""
+    own = [
+        Event(id=UUID(int=0), at=at, actor_kind="", action=name, outcome="done", operator_email=None)
+        for name, at in facts.items()
+        if at
+    ]
+    return sorted([*events, *own], key=lambda event: event.at, reverse=True)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from shop.actions.context import Context
-from shop.admin.listing import SIZE, day_param, page_of, read_place, text_param
+from shop.admin.listing import SIZE, day_param, page_of, read_place, text_param, timeline
 from shop.admin.pages import Visit, page
 from shop.base.errors import NotFound
 from shop.queries import dashboard, people
@@ -44,6 +44,13 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
     ids = [address_id for address_id in {order.bill_address_id, order.ship_address_id} if address_id]
     addresses = await people.find_addresses(ctx.db, ids) if ids else {}
     user = await people.find_user(ctx.db, order.user_id) if order.user_id else None
+    facts = {
+        "canceled": order.canceled_at,
+        "approved": order.approved_at,
+        "completed": order.completed_at,
+        "cart_opened": order.created_at,
+    }
+    events = timeline(events, facts)
     return page("order.html", visit, order=order, events=events, addresses=addresses, user=user)
 
 

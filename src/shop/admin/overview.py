@@ -16,7 +16,8 @@ from shop.web.request import Request
 
 REMEMBER_SECONDS = 30
 MOST_MAILS = 10
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 720, 220, 36, 24, 8
+WIDE, NARROW = 720, 330
+HEIGHT, LEFT, BOTTOM, TOP = 220, 36, 24, 8
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -42,7 +43,7 @@ class Chart(msgspec.Struct, frozen=True):
     bars: list[Bar]
     days: list[Mark]
     scale: list[Mark]
-    width: int = WIDTH
+    width: int
     height: int = HEIGHT
     left: int = LEFT
 
@@ -67,7 +68,9 @@ async def show(_request: Request, ctx: Context, visit: Visit) -> Reply:
     seen = _Remembered.overview
     week = seen.days[-7:]
     counts = {"carts": sum(day.cart_count for day in week), "orders": sum(day.order_count for day in week)}
-    return page("overview.html", visit, seen=seen, counts=counts, chart=draw(seen.days))
+    return page(
+        "overview.html", visit, seen=seen, counts=counts, wide=draw(seen.days, WIDE), narrow=draw(seen.days, NARROW)
+    )
 
 
 async def _look(ctx: Context) -> Overview:
@@ -77,9 +80,9 @@ async def _look(ctx: Context) -> Overview:
     return Overview(days, tally, mails)
 
 
-def draw(days: Sequence[Day]) -> Chart:
+def draw(days: Sequence[Day], across: int) -> Chart:
     top = nice_top(max((max(day.cart_count, day.order_count) for day in days), default=0))
-    room, slot = HEIGHT - BOTTOM - TOP, (WIDTH - LEFT) / max(len(days), 1)
+    room, slot = HEIGHT - BOTTOM - TOP, (across - LEFT) / max(len(days), 1)
     width = min(slot * 0.36, 18)
 
     def bar(kind: str, count: int, x: float) -> Bar:
@@ -90,11 +93,11 @@ def draw(days: Sequence[Day]) -> Chart:
     for number, day in enumerate(days):
         middle = LEFT + slot * (number + 0.5)
         bars += [bar("carts", day.cart_count, middle - width - 1), bar("orders", day.order_count, middle + 1)]
-        # Every second day, and always today: more would run into each other on a phone.
-        if (len(days) - number) % 2:
+        # So many that they do not run into each other, and always today.
+        if (len(days) - 1 - number) % (2 if across == WIDE else 4) == 0:
             marks.append(Mark(f"{day.day.day} {day.day:%b}", round(middle, 1)))
     scale = [Mark(f"{top * part // 2:,}", TOP + room - room * part / 2) for part in (0, 1, 2)]
-    return Chart(bars, marks, scale)
+    return Chart(bars, marks, scale, across)
 
 
 def nice_top(most: int) -> int:
