@@ -198,6 +198,12 @@ async def test_that_someone_was_here_is_noted_once_a_minute(desk: Desk, db: Any)
     assert await db.fetchval(look, secret_hash(desk.secret)) == before
 
 
+async def test_a_session_is_worth_nothing_while_its_operator_is_shut_out(desk: Desk, db: Any) -> None:
+    await db.execute("update operators set disabled_at = now() where id = $1", desk.id)
+
+    assert not await desk.is_signed_in()
+
+
 async def test_two_cookies_of_the_name_are_none(desk: Desk, another_desk: Desk) -> None:
     both = {"Cookie": f"{COOKIE}={desk.secret}; {COOKIE}={another_desk.secret}"}
 
