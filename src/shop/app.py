@@ -15,6 +15,7 @@ import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shop.actions.context import Context, Shared
+from shop.admin.routes import admin_routes
 from shop.base.errors import CannotStart, Unavailable
 from shop.base.keys import Keys, parse_keys
 from shop.base.settings import Settings
@@ -39,6 +40,7 @@ from shop.worker import postman_for, work
 KEY_FILE = "secret_keys"
 WATCH_SECONDS = 0.2
 OPEN_SECONDS = 1.0
+SHOP_SECONDS = 1.0
 _NO_SHOP = Shop(currencies=[])
 """Stands for the shop until it is read; no handler is let near it before."""
 
@@ -96,8 +98,8 @@ DOORS = (
 """The APIs that are described to the world."""
 
 
-def all_routes(site: tuple[Route, ...]) -> tuple[Route, ...]:
-    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *site)
+def all_routes(site: tuple[Route, ...], *, has_mailbox: bool = False) -> tuple[Route, ...]:
+    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *admin_routes(has_mailbox=has_mailbox), *site)
 
 
 def load(serving: Serving) -> ASGIApp:
@@ -155,7 +157,8 @@ class Application:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         opening = asyncio.create_task(self._open(frame))
-        tasks = [opening, asyncio.create_task(self._watch(frame)), asyncio.create_task(self._work(frame, opening))]
+        others = (self._watch(frame), self._work(frame, opening), self._look_at_shop(frame, opening))
+        tasks = [opening, *map(asyncio.create_task, others)]
         # The server listens after this. Mostly we are open by then, and take no caller from workers that can serve; one
         # that waits for the database must still say that it lives.
         await asyncio.wait([opening], timeout=OPEN_SECONDS)
@@ -203,8 +206,24 @@ class Application:
             os._exit(1)  # The parent starts another, and gives up when that fails at once too.
         await work(frame.shared, postman_for(self._serving.settings))
 
+    async def _look_at_shop(self, frame: Frame, opening: asyncio.Task[None]) -> None:
+        """An operator may have changed the settings in another process."""
+        await asyncio.wait([opening])
+        while True:
+            await asyncio.sleep(SHOP_SECONDS)
+            try:
+                shop = await setup.find_shop(frame.shared.database.session())
+            except Unavailable:
+                continue
+            except Exception:
+                structlog.get_logger("shop").exception("the settings cannot be read")
+                continue
+            if shop and shop.version != frame.shared.shop.version:
+                frame.shared.shop = shop
+
     def _routes(self, frame: Frame) -> tuple[Route, ...]:
         serving, settings = self._serving, self._serving.settings
+        has_mailbox = is_mailbox_on(settings, serving.host)
         return all_routes(
             site_routes(
                 ready=health.ready(frame, serving.outdated),
@@ -214,9 +233,10 @@ class Application:
                     others=self._others_snapshots,
                 ),
                 description=reference.description(DOORS),
-                mailbox=mailbox.page(is_on=is_mailbox_on(settings, serving.host)),
-                mails=mailbox.listing(is_on=is_mailbox_on(settings, serving.host)),
-            )
+                mailbox=mailbox.page(is_on=has_mailbox),
+                mails=mailbox.listing(is_on=has_mailbox),
+            ),
+            has_mailbox=has_mailbox,
         )
 
     def _save_snapshot(self) -> None:

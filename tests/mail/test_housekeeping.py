@@ -157,3 +157,30 @@ async def test_the_loop_ends_when_it_is_asked_to_even_if_that_was_lost_on_the_wa
     loop.cancel()
 
     assert ended == {loop}
+
+
+async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_end(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    operator, year_old = uuid.uuid4(), await ago(db, 366)
+    await db.execute(
+        "insert into operators (id, email, email_key, created_at, updated_at) values ($1, 'a@b.example', 'a', $2, $2)",
+        operator,
+        year_old,
+    )
+    for at in (year_old, await ago(db, 364)):
+        await db.execute(
+            """insert into operator_sessions (id, hash, operator_id, source, created_at, seen_at, authenticated_at)
+            values (gen_random_uuid(), $1, $2, '', $3, $3, $3)""",
+            str(at).encode(),
+            operator,
+            at,
+        )
+    for at in (await ago(db, 1.1), await ago(db, 0.9)):
+        await db.execute(
+            "insert into operator_links (hash, created_at, expires_at) values ($1, $2, $2)", str(at).encode(), at
+        )
+
+    removed = await keep_house(shared)
+
+    assert removed == {"operators' sessions": 1, "operators' links": 1}
+    assert await db.fetchval("select count(*) from operators") == 1

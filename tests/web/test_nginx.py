@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from shop.base.secrets import USER_ACCESS, new_bytes, secret_text
+from shop.base.secrets import OPERATOR_LINK, USER_ACCESS, new_bytes, secret_text
 from tests.cluster import Cluster
 from tests.db.processes import roomy_dir
 from tests.service import KEYS, Service
@@ -294,13 +294,15 @@ async def test_no_token_is_in_a_log_of_the_proxy(proxy: Proxy, shop: Service) ->
     assert not any(secret in line for line in shop.lines)
 
 
-async def test_no_sign_out_is_in_the_error_log_while_the_shop_is_away() -> None:
-    token = secret_text(USER_ACCESS, new_bytes())
+async def test_no_sign_out_and_no_link_is_in_the_error_log_while_the_shop_is_away() -> None:
+    token, link = secret_text(USER_ACCESS, new_bytes()), secret_text(OPERATOR_LINK, new_bytes())
     with proxying(f"127.0.0.1:{free_port()}") as proxy:
         async with proxy.http() as http:
             signing_out, cart = await http.delete(f"{PREFIX}/auth/{token}"), await http.post(CART)
+            joining = await http.get(f"/admin/join/{link}")
         written = proxy.access() + proxy.errors()
 
-    assert (signing_out.status_code, cart.status_code) == (502, 502)
+    assert (signing_out.status_code, cart.status_code, joining.status_code) == (502, 502, 502)
     assert CART in written
     assert token not in written
+    assert link not in written

@@ -34,6 +34,13 @@ async def count_cart(ctx: Context) -> None:
     await _count_source(ctx, "carts by source", ctx.shared.settings.limit_carts_per_source)
 
 
+async def count_sign_in(ctx: Context, operator: str) -> None:
+    """Every try of an operator's password or authenticator counts, right or wrong: for them, and for the source."""
+    allowed = ctx.shared.settings.limit_sign_ins
+    by_source = _source_limits(ctx, "sign-ins by source", allowed)
+    _refuse(await _count(ctx, [*_limits("sign-ins by operator", operator, allowed), *by_source]))
+
+
 async def refuse_flood(ctx: Context) -> None:
     """A source that has failed too often is not listened to until its window ends, right or wrong."""
     limits = _source_limits(ctx, "failures by source", ctx.shared.settings.limit_failures_per_source)

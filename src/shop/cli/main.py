@@ -6,6 +6,7 @@ import sys
 import click
 
 from shop.base.errors import CannotStart
+from shop.cli.admin import admin
 from shop.cli.applications import app
 from shop.cli.database import migrate
 from shop.cli.doctor import doctor
@@ -16,13 +17,14 @@ from shop.cli.worker import worker
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def shop() -> None:
-    """The shop service: a Storefront API and a Platform API on one PostgreSQL."""
+    """The shop service: a Storefront API, a Platform API and a dashboard on one PostgreSQL."""
 
 
 shop.add_command(serve)
 shop.add_command(migrate)
 shop.add_command(worker)
 shop.add_command(app)
+shop.add_command(admin)
 shop.add_command(routes)
 shop.add_command(doctor)
 

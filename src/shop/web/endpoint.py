@@ -19,7 +19,7 @@ from shop.web.crowd import crowd_for
 from shop.web.idempotency import read_once_key
 from shop.web.log import RequestLine, log_request
 from shop.web.metrics import Observer
-from shop.web.reply import JSON, JSON_API, SECURITY_HEADERS, Reply, error_reply
+from shop.web.reply import JSON, JSON_API, Reply, error_reply
 from shop.web.request import Request
 from shop.web.source import source_address
 
@@ -173,7 +173,7 @@ class Endpoint:
     async def _send(self, reply: Reply, request: Request, send: Send) -> None:
         headers = [
             *reply.headers,
-            *SECURITY_HEADERS,
+            *reply.security,
             (b"content-security-policy", reply.policy),
             (b"x-request-id", request.id.encode()),
             (b"content-length", str(len(reply.body)).encode()),

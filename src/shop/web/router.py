@@ -1,8 +1,9 @@
 """Which endpoint answers an address, at a cost that does not grow with the routes: a look-up, or a step a segment."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from starlette.types import Receive, Scope, Send
 
 from shop.actions.context import Context
@@ -12,6 +13,8 @@ from shop.web.reply import Reply
 from shop.web.request import Request
 
 Methods = dict[str, Endpoint]
+
+_PAGES = "/admin"
 
 _PREFLIGHT_HEADERS = (
     b"Authorization, Content-Type, X-Shop-Order-Token, X-Spree-Order-Token, Idempotency-Key, X-Request-Id"
@@ -35,6 +38,7 @@ class Router:
     """The ASGI application that holds all doors."""
 
     def __init__(self, frame: Frame, routes: Iterable[Route]) -> None:
+        routes = tuple(routes)
         self._frame = frame
         self._literal: dict[str, Methods] = {}
         self._patterns = Node()
@@ -50,6 +54,7 @@ class Router:
             for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _preflight}.items()
             for media, place in {"api": "/api/v2/-", "cors": "/api/v2/storefront/-", "site": "-"}.items()
         }
+        self._add_page_fallbacks(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, method = scope["path"], scope["method"]
@@ -72,7 +77,16 @@ class Router:
             if scope["method"] == "OPTIONS" and self._is_preflight(scope):
                 kind = "preflight"
         place = "cors" if path.startswith("/api/v2/storefront") else "api" if path.startswith("/api/") else "site"
+        if (path + "/").startswith(f"{_PAGES}/") and (kind, "pages") in self._fallbacks:
+            place = "pages"
         return self._fallbacks[kind, place], params
+
+    def _add_page_fallbacks(self, routes: Sequence[Route]) -> None:
+        """What is not there is said as a page where pages are read; other sites are offered nothing there."""
+        for route in [route for route in routes if route.path.startswith(_PAGES)][:1]:
+            for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _wrong_method}.items():
+                said = msgspec.structs.replace(route, path=f"{_PAGES}/-", handler=handler)
+                self._fallbacks[kind, "pages"] = Endpoint(self._frame, said)
 
     def _is_preflight(self, scope: Scope) -> bool:
         names = {name for name, _ in scope["headers"]}
