@@ -106,7 +106,9 @@ async def test_an_operator_who_is_shut_out_is_out_at_once(desk: Desk, another_de
     assert done == [("operator_disabled", "done"), ("operator_enabled", "done")]
 
 
-async def test_nobody_shuts_out_themselves(desk: Desk) -> None:
+async def test_nobody_shuts_out_themselves(desk: Desk, another_desk: Desk) -> None:
+    assert await another_desk.is_signed_in()
+
     answer = await desk.post(f"{OPERATORS}/{desk.id}/disable")
 
     assert answer.status_code == 409
