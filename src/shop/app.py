@@ -22,7 +22,7 @@ from shop.db.embedded import database_url
 from shop.db.pool import open_database
 from shop.platform.routes import ROUTES as PLATFORM_ROUTES
 from shop.queries import setup
-from shop.site import health, mailbox, reference
+from shop.site import docs, health, mailbox, reference
 from shop.site.routes import site_routes
 from shop.storefront.resources.known import RESOURCES as STOREFRONT_RESOURCES
 from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
@@ -170,6 +170,7 @@ class Application:
                     snapshots=self._snapshots,
                 ),
                 description=reference.description(DOORS),
+                docs=docs.page(DOORS),
                 mailbox=mailbox.page(is_on=is_mailbox_on(settings, serving.host)),
                 mails=mailbox.listing(is_on=is_mailbox_on(settings, serving.host)),
             )

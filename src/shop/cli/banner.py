@@ -11,7 +11,7 @@ def banner(host: str, port: int, *, has_mailbox: bool) -> str:
   The shop is served.
 
     Storefront API   {base}/api/v2/storefront{mailbox}
-    API description  {base}/openapi.json
+    API reference    {base}/docs
     Health           {base}/readyz
 
   Try it:

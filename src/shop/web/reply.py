@@ -21,6 +21,7 @@ Header = tuple[bytes, bytes]
 
 JSON_API = b"application/vnd.api+json; charset=utf-8"
 JSON = b"application/json; charset=utf-8"
+HTML = b"text/html; charset=utf-8"
 
 SECURITY_HEADERS: tuple[Header, ...] = (
     (b"strict-transport-security", b"max-age=31536000; includeSubDomains"),
@@ -58,6 +59,24 @@ def document_reply(body: bytes, status: int = 200) -> Reply:
 
 def json_reply(value: Any, status: int = 200) -> Reply:
     return Reply(status, _encode(value), ((b"content-type", JSON), NO_STORE))
+
+
+def html_reply(body: bytes, nonce: str, status: int = 200) -> Reply:
+    return Reply(status, body, ((b"content-type", HTML), NO_STORE), page_policy(nonce))
+
+
+def page_policy(nonce: str) -> bytes:
+    """Nothing from elsewhere, and of ours only what carries the page's own word."""
+    parts = (
+        "default-src 'none'",
+        f"style-src 'nonce-{nonce}'",
+        f"script-src 'nonce-{nonce}'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+    return "; ".join(parts).encode()
 
 
 def error_reply(error: ShopError, request_id: str, media: bytes) -> Reply:

@@ -48,10 +48,13 @@ class Request:
 
     def url(self, public_url: str | None) -> str:
         """This request's own address with its query, as its caller can reach it."""
-        host = self.headers.get(b"host", b"localhost").decode("latin-1")
-        base = public_url or f"{self.scope.get('scheme', 'http')}://{host}"
         query = f"?{self.query_string.decode('latin-1')}" if self.query_string else ""
-        return base + quote(str(self.scope["path"])) + query
+        return self.base(public_url) + quote(str(self.scope["path"])) + query
+
+    def base(self, public_url: str | None) -> str:
+        """Where the shop is, as this request's caller can reach it."""
+        host = self.headers.get(b"host", b"localhost").decode("latin-1")
+        return public_url or f"{self.scope.get('scheme', 'http')}://{host}"
 
     @property
     def params(self) -> Mapping[str, Any]:
