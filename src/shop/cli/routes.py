@@ -18,7 +18,8 @@ def routes() -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("method", "address", "handler", "who may call"):
         table.add_column(title, no_wrap=True)
-    for route in all_routes(site_routes(ready=live, metrics=live, description=live, mailbox=live, mails=live)):
+    site = site_routes(ready=live, metrics=live, description=live, docs=live, mailbox=live, mails=live)
+    for route in all_routes(site):
         name = f"{route.handler.__module__.removeprefix('shop.')}.{route.handler.__qualname__}"
         table.add_row(route.method, route.path, name if route.path.startswith(_NAMED) else "site", route.who)
     Console(width=160).print(table)
