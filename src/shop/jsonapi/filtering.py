@@ -23,8 +23,9 @@ COMPARING = ("eq", "not_eq", "gt", "gteq", "lt", "lteq")
 TEXTUAL = ("cont", "not_cont", "i_cont", "start", "end")
 LISTING = ("in", "not_in")
 ASKING = ("true", "false", "null", "not_null", "present", "blank")
+PREDICATES = (*COMPARING, *TEXTUAL, *LISTING, *ASKING)
 # The longest first: `not_eq` ends with `eq`.
-_PREDICATES = sorted((*COMPARING, *TEXTUAL, *LISTING, *ASKING), key=len, reverse=True)
+_LONGEST_FIRST = sorted(PREDICATES, key=len, reverse=True)
 _OPPOSITE = {
     "true": "false",
     "false": "true",
@@ -78,7 +79,7 @@ def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Cond
 
 
 def _split(name: str, allowed: Mapping[str, Filterable]) -> tuple[list[Filterable], str]:
-    for predicate in _PREDICATES:
+    for predicate in _LONGEST_FIRST:
         if name.endswith(f"_{predicate}"):
             fields = name.removesuffix(f"_{predicate}")
             names = [fields] if fields in allowed else fields.split("_or_")
@@ -86,7 +87,7 @@ def _split(name: str, allowed: Mapping[str, Filterable]) -> tuple[list[Filterabl
                 return [allowed[field] for field in names], predicate
     raise Malformed(
         f"There is no filter {name[:100]!r}; filters are a field and a predicate. Fields: {', '.join(allowed)}. "
-        f"Predicates: {', '.join(_PREDICATES)}.",
+        f"Predicates: {', '.join(PREDICATES)}.",
         code="unknown_filter",
     )
 

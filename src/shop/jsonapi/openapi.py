@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from shop.base.listing import DEFAULT_SIZE
+from shop.jsonapi.filtering import PREDICATES
 from shop.jsonapi.paging import LARGEST_SIZE, LAST_PAGE
 from shop.jsonapi.query import Resources
 from shop.jsonapi.schema import Schema, Structs, reference, resource_schemas
@@ -61,6 +62,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     error_body: str = "error"
     media: str
     sorts: Sequence[str] = ()
+    filters: Sequence[str] = ()
     is_idempotent: bool = False
 
 
@@ -203,6 +205,8 @@ def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, A
         yield from _PAGES
         if operation.sorts:
             yield _sort(operation.sorts)
+        if operation.filters:
+            yield from (_AFTER, _filter(operation.filters))
     if shown.relations:
         yield {
             "name": "include",
@@ -240,6 +244,27 @@ _PAGES = (
         "description": f"How many records a page has; out of range it is {DEFAULT_SIZE}.",
     },
 )
+
+
+_AFTER = {
+    "name": "page[after]",
+    "in": "query",
+    "schema": {"type": "string"},
+    "description": "Pages by place instead of by number: empty for the first, then what `links.next` has. As quick at "
+    "the end of a long list as at its beginning; without totals.",
+}
+
+
+def _filter(names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "name": "filter",
+        "in": "query",
+        "style": "deepObject",
+        "explode": True,
+        "schema": {"type": "object", "additionalProperties": {"type": "string"}},
+        "description": "Which records: `filter[field_predicate]=value`, all of them, or one with `filter[m]=or`. "
+        f"Predicates: {', '.join(PREDICATES)}. Fields: {', '.join(names)}; two are joined by `_or_`.",
+    }
 
 
 def _sort(names: Sequence[str]) -> dict[str, Any]:

@@ -97,8 +97,13 @@ def _list(resource: Resource) -> Schema:
         "properties": {
             "data": {"type": "array", "items": _object(resource)},
             "included": _INCLUDED,
-            "meta": {"type": "object", "required": list(counts), "properties": counts},
-            "links": {"type": "object", "required": list(links), "properties": links},
+            # By place there are no totals and no last page: neither is known without counting.
+            "meta": {
+                "type": "object",
+                "required": ["count"],
+                "properties": {**counts, "total_is_estimate": {"type": "boolean"}},
+            },
+            "links": {"type": "object", "required": ["self", "first"], "properties": links},
         },
     }
 
