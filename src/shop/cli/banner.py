@@ -13,6 +13,7 @@ def banner(host: str, port: int, *, has_mailbox: bool, link: str | None = None) 
   The shop is served.
 
     Storefront API   {base}/api/v2/storefront
+    Platform API     {base}/api/v2/platform
     Dashboard        {base}/admin{first}{mailbox}
     API reference    {base}/docs
     Health           {base}/readyz
