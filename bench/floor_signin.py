@@ -30,7 +30,7 @@ class FloorSignIn:
             async with connection.transaction():
                 await run(access._CONSUME, request_id=request["id"])
                 names = {"first_name": None, "last_name": None}
-                user = await run(access._LOCK_USER, id=new_id(), email=email, email_key=email, **names)
+                user = await run(access._LOCK_OR_MAKE_USER, id=new_id(), email=email, email_key=email, **names)
                 await run(people._VERIFY, user_id=user["id"], given_first_name=None, given_last_name=None)
                 session = await run(
                     access._INSERT_SESSION,

@@ -43,6 +43,9 @@ class Cluster:
         self._url = self._given or self._embedded.start()  # type: ignore[union-attr]
         with self._lock():
             if not (self.run_dir / "template.ready").exists():
+                if self._embedded:
+                    # Nothing here is to outlive the run; what is, has a server of its own in the tests that look.
+                    self._execute("alter system set fsync = off", "select pg_reload_conf()")
                 self._execute(f"drop database if exists {TEMPLATE}", f"create database {TEMPLATE}")
                 upgrade(with_database(self._url, TEMPLATE))
                 (self.run_dir / "template.ready").touch()
@@ -59,6 +62,12 @@ class Cluster:
     def drop_database(self, name: str) -> None:
         with self._lock():
             self._execute(f"drop database if exists {name} with (force)")
+
+    @contextmanager
+    def database(self, name: str) -> Iterator[str]:
+        """A copy of the template from here to there."""
+        yield self.new_database(name)
+        self.drop_database(name)
 
     def _execute(self, *statements: str) -> None:
         async def run() -> None:

@@ -28,6 +28,7 @@ class Received:
         self.peers: list[bool] = []
         self.answer = "250 OK"
         self.hold: threading.Event | None = None
+        self.transports: list[Any] = []
         self._changed = threading.Condition()
 
     async def handle_DATA(self, server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
@@ -40,12 +41,30 @@ class Received:
             await asyncio.get_running_loop().run_in_executor(None, self.hold.wait, 30)
         return self.answer
 
-    def wait(self, count: int, seconds: float = 15) -> list[EmailMessage]:
+    def to(self, address: str) -> list[EmailMessage]:
+        """The mails to this address, in any spelling."""
+        return [mail for mail in self.mails if mail["To"].lower() == address.lower()]
+
+    def wait(self, address: str, count: int = 1, seconds: float = 15) -> list[EmailMessage]:
+        """The mails to this address, once so many are there."""
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self.mails) >= count, seconds), (
-                f"only {len(self.mails)} mails came"
+            assert self._changed.wait_for(lambda: len(self.to(address)) >= count, seconds), (
+                f"only {len(self.to(address))} mails came to {address}, and {len(self.mails)} in all"
             )
-            return list(self.mails)
+            return self.to(address)
+
+
+class _Session(SMTP):
+    """A connection that can be ended from outside."""
+
+    def connection_made(self, transport: Any) -> None:
+        self.event_handler.transports.append(transport)
+        super().connection_made(transport)
+
+
+class _Controller(Controller):
+    def factory(self) -> SMTP:
+        return _Session(self.handler, **self.SMTP_kwargs)
 
 
 class MailServer:
@@ -57,9 +76,12 @@ class MailServer:
         self.received = Received()
         self._login = login
         self._tls = tls
-        self._context = server_context(directory) if directory else None
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if directory else None
         self.port = 0
+        self.logins = 0
         self._controller: Controller | None = None
+        if directory:
+            self.show_certificate(directory)
 
     def start(self) -> "MailServer":
         options: dict[str, Any] = {"hostname": "127.0.0.1", "port": self.port or free_port()}
@@ -73,17 +95,31 @@ class MailServer:
                 "auth_required": True,
                 "auth_require_tls": self._tls == "starttls",
             }
-        self._controller = Controller(self.received, **options)
+        self._controller = _Controller(self.received, **options)
         self._controller.start()
         self.port = self._controller.port
         return self
 
     def stop(self) -> None:
         if self._controller:
+            asyncio.run_coroutine_threadsafe(self._hang_up(), self._controller.loop).result(5)
             self._controller.stop()
             self._controller = None
 
+    async def _hang_up(self) -> None:
+        for transport in self.received.transports:
+            transport.abort()
+        self.received.transports.clear()
+        await asyncio.sleep(0)  # The ends are worked off before the loop is stopped.
+
+    def show_certificate(self, directory: Path) -> None:
+        """From now on a new one; it is left in that directory."""
+        assert self._context
+        make_certificate(directory)
+        self._context.load_cert_chain(directory / "certificate.pem", directory / "key.pem")
+
     def _check(self, _server: SMTP, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+        self.logins += 1
         sent = (data.login.decode(), data.password.decode()) if isinstance(data, LoginPassword) else None
         return AuthResult(success=sent == self._login)
 
@@ -94,7 +130,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def server_context(directory: Path) -> ssl.SSLContext:
+def make_certificate(directory: Path) -> None:
     """A certificate for 127.0.0.1 that signs itself; `certificate.pem` is what a client must trust."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
@@ -116,6 +152,3 @@ def server_context(directory: Path) -> ssl.SSLContext:
     (directory / "certificate.pem").write_bytes(certificate.public_bytes(pem))
     private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     (directory / "key.pem").write_bytes(private)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(directory / "certificate.pem", directory / "key.pem")
-    return context

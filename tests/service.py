@@ -3,15 +3,23 @@
 import json
 import os
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
 
 SHOP = Path(sys.executable).parent / "shop"
 KEYS = "t1:" + "5a" * 32
 START_SECONDS = 30
+# Shops are served in plain HTTP here. A client of its own accord reads every certificate of the machine, for 50 ms.
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def clean_environ(**extra: str) -> dict[str, str]:
@@ -21,7 +29,7 @@ def clean_environ(**extra: str) -> dict[str, str]:
 
 
 class Service:
-    """One served shop. What it logs can be awaited; nothing here polls or sleeps."""
+    """One served shop. What it logs can be awaited; nothing here sleeps."""
 
     def __init__(self, *arguments: str, **environ: str) -> None:
         self._changed = threading.Condition()
@@ -39,7 +47,8 @@ class Service:
         try:
             banner = self.wait_for(lambda line: "Storefront API" in line)
             self.url = banner.split()[-1].removesuffix("/api/v2/storefront")
-            self.wait_for(lambda line: '"worker ready"' in line)
+            self.wait_for(lambda line: "worker ready" in line)
+            self._wait_for_listener()
         except BaseException:
             self.kill()
             raise
@@ -54,19 +63,46 @@ class Service:
             self._ended = True
             self._changed.notify_all()
 
-    def wait_for(self, matches: Any, seconds: float = START_SECONDS, *, count: int = 1) -> str:
-        """The first line that matches (or the count-th), waiting for it."""
+    def wait_for(self, matches: Any, seconds: float = START_SECONDS, *, count: int = 1, since: int = 0) -> str:
+        """The first line that matches (or the count-th), waiting for it; `since` so many lines were there."""
+        seen = since
+        hits: list[str] = []
 
-        def found() -> str | None:
-            hits = [line for line in self.lines if matches(line)]
-            return hits[count - 1] if len(hits) >= count else None
+        def found() -> bool:
+            nonlocal seen
+            new = self.lines[seen:]
+            seen += len(new)
+            hits.extend(line for line in new if matches(line))
+            return len(hits) >= count
 
         with self._changed:
             self._changed.wait_for(lambda: found() or self._ended, seconds)
-            line = found()
-        if line is None:
+        if len(hits) < count:
             raise AssertionError("the service did not say it; it said:\n" + "".join(self.lines[-40:]))
-        return line
+        return hits[count - 1]
+
+    def _wait_for_listener(self) -> None:
+        """A worker says that it is ready just before it listens; whether it does, only a call can tell."""
+        address = urlsplit(self.url)
+        end = time.monotonic() + 10
+        while True:
+            try:
+                socket.create_connection((address.hostname or "", address.port or 0), 10).close()
+            except ConnectionRefusedError:
+                assert time.monotonic() < end, "nobody listens"
+            else:
+                return
+
+    def client(self, *, timeout: float = 20) -> httpx.AsyncClient:
+        return httpx.AsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout)
+
+    def get(self, path: str) -> httpx.Response:
+        """Over a connection of its own."""
+        return httpx.get(self.url + path, verify=NO_CERTIFICATES, timeout=20)
+
+    def post(self, path: str, json: Any = None) -> httpx.Response:
+        """Over a connection of its own."""
+        return httpx.post(self.url + path, json=json, verify=NO_CERTIFICATES, timeout=20)
 
     def request_line(self, request_id: str) -> dict[str, Any]:
         """What the log says of one request."""

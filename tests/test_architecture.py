@@ -47,6 +47,9 @@ def name_of(path: Path) -> str:
     return ".".join(("shop", *path.relative_to(HOUSE).with_suffix("").parts)).removesuffix(".__init__")
 
 
+NAMES = {name_of(path) for path in MODULES}
+
+
 def imports_of(path: Path) -> Iterator[tuple[str, ast.stmt]]:
     """Every imported module by its full name; `from shop.db import pool` counts as shop.db.pool."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -54,10 +57,9 @@ def imports_of(path: Path) -> Iterator[tuple[str, ast.stmt]]:
             yield from ((alias.name, node) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            whole = {name_of(module) for module in MODULES}
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield (inner if inner in whole else str(node.module)), node
+                yield (inner if inner in NAMES else str(node.module)), node
 
 
 def ours(path: Path) -> set[str]:

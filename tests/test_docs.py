@@ -6,9 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from shop.base.settings import VARIABLES
-from tests.service import SHOP, Service
+from shop.cli.main import shop as commands
+from tests.service import Service
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -74,7 +76,7 @@ def test_the_table_of_settings_is_the_programs_own() -> None:
 
 def test_every_command_named_in_the_docs_exists() -> None:
     text = "".join(page.read_text() for page in PAGES)
-    listing = subprocess.run([SHOP, "--help"], capture_output=True, text=True, check=True).stdout
+    listing = CliRunner().invoke(commands, ["--help"]).output
 
     for verb in set(re.findall(r"`shop ([a-z]+)", text)):
         assert re.search(rf"^  {verb}\b", listing, re.MULTILINE), verb

@@ -14,12 +14,14 @@ import msgspec
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from shop.actions.context import Shared
+from shop.actions.context import Context, Shared
+from shop.admin.routes import admin_routes
 from shop.base.errors import CannotStart, Unavailable
 from shop.base.keys import Keys, parse_keys
 from shop.base.settings import Settings
 from shop.db.embedded import database_url
 from shop.db.pool import open_database
+from shop.models.setup import Shop
 from shop.platform.resources.known import RESOURCES as PLATFORM_RESOURCES
 from shop.platform.routes import ROUTES as PLATFORM_ROUTES
 from shop.queries import setup
@@ -30,12 +32,17 @@ from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
 from shop.web.endpoint import Frame, Route
 from shop.web.log import configure_logging, flush_log
 from shop.web.metrics import save_snapshot
+from shop.web.reply import Reply
+from shop.web.request import Request
 from shop.web.router import Router
 from shop.worker import postman_for, work
 
 KEY_FILE = "secret_keys"
 WATCH_SECONDS = 0.2
-START_TRIES = 150
+OPEN_SECONDS = 1.0
+SHOP_SECONDS = 1.0
+_NO_SHOP = Shop(currencies=[])
+"""Stands for the shop until it is read; no handler is let near it before."""
 
 T = TypeVar("T")
 
@@ -51,6 +58,15 @@ class Serving(msgspec.Struct, frozen=True):
     """Shared by the workers: `draining` appears in it before a stop, and each leaves its numbers there."""
     outdated: frozenset[str]
     """Migrations that are not the newest one this program has."""
+
+
+def make_run_dir(run_dir: Path) -> None:
+    """Makes the run directory again after a cleaner of temporary files took it away. Its name is known by then, so that
+    another account may have been faster: what is not ours is not written to.
+    """
+    run_dir.mkdir(mode=0o700, exist_ok=True)
+    if run_dir.lstat().st_uid != os.geteuid():
+        raise PermissionError(f"{run_dir} belongs to somebody else")
 
 
 def settled_url(settings: Settings) -> str:
@@ -82,8 +98,8 @@ DOORS = (
 """The APIs that are described to the world."""
 
 
-def all_routes(site: tuple[Route, ...]) -> tuple[Route, ...]:
-    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *site)
+def all_routes(site: tuple[Route, ...], *, has_mailbox: bool = False) -> tuple[Route, ...]:
+    return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *admin_routes(has_mailbox=has_mailbox), *site)
 
 
 def load(serving: Serving) -> ASGIApp:
@@ -96,16 +112,30 @@ def load(serving: Serving) -> ASGIApp:
 
 async def _patiently(work: Callable[[], Awaitable[T]]) -> T:
     """A worker that is started again while the database recovers waits for it, or the parent would give up on both."""
-    for _ in range(START_TRIES):
+    is_told = False
+    while True:
         try:
             return await work()
         except Unavailable:
+            if not is_told:
+                structlog.get_logger("shop").warning("worker waits for the database", pid=os.getpid())
+                is_told = True
             await asyncio.sleep(WATCH_SECONDS)
-    return await work()
+
+
+async def _unavailable(_request: Request, _ctx: Context) -> Reply:
+    raise Unavailable()
+
+
+def _closed(route: Route) -> Route:
+    """A route while the worker waits: alive, and otherwise not ready for anyone."""
+    if route.path == "/livez":
+        return route
+    return msgspec.structs.replace(route, handler=_unavailable, who="anyone", reads_claim=False)
 
 
 class Application:
-    """Starts with the server's lifespan, then hands every request to the router."""
+    """Starts with the server's lifespan, then hands every request to the router: closed at first, then open."""
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
@@ -121,13 +151,17 @@ class Application:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
-            frame = await self._start()
-            tasks = [asyncio.create_task(self._watch(frame)), asyncio.create_task(self._work(frame))]
+            frame = self._frame()
         except Exception as error:
             structlog.get_logger("shop").exception("start failed")
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
-        structlog.get_logger("shop").info("worker ready", pid=os.getpid())
+        opening = asyncio.create_task(self._open(frame))
+        others = (self._watch(frame), self._work(frame, opening), self._look_at_shop(frame, opening))
+        tasks = [opening, *map(asyncio.create_task, others)]
+        # The server listens after this. Mostly we are open by then, and take no caller from workers that can serve; one
+        # that waits for the database must still say that it lives.
+        await asyncio.wait([opening], timeout=OPEN_SECONDS)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         for task in tasks:
@@ -138,48 +172,80 @@ class Application:
             await self._close()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _start(self) -> Frame:
+    def _frame(self) -> Frame:
         settings = self._serving.settings
         database = open_database(settled_url(settings), size=settings.database_pool)
-        shop = await _patiently(lambda: setup.find_shop(database.session()))
-        if shop is None:
-            raise CannotStart("The database has no shop in it; run `shop migrate`.")
+        self._close = database.close
         frame = Frame(
-            Shared(database, read_keys(settings), shop, settings, asyncio.Event()),
+            Shared(database, read_keys(settings), _NO_SHOP, settings, asyncio.Event()),
             trusted=settings.trusted_proxies,
             cors_origins=settings.cors_origins,
         )
+        self._router = Router(frame, map(_closed, self._routes(frame)))
+        return frame
+
+    async def _open(self, frame: Frame) -> None:
+        """Lets requests in, once the database has told how the shop is set up."""
+        shop = await _patiently(lambda: setup.find_shop(frame.shared.database.session()))
+        if shop is None:
+            raise CannotStart("The database has no shop in it; run `shop migrate`.")
+        frame.shared = msgspec.structs.replace(frame.shared, shop=shop)
         self._router = Router(frame, self._routes(frame))
-        self._close = database.close
         # What lives from here to the end need not be looked at by every collection.
         gc.collect()
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
-        return frame
+        structlog.get_logger("shop").info("worker ready", pid=os.getpid())
 
-    async def _work(self, frame: Frame) -> None:
+    async def _work(self, frame: Frame, opening: asyncio.Task[None]) -> None:
+        try:
+            await opening
+        except Exception:
+            structlog.get_logger("shop").exception("start failed")
+            flush_log()
+            os._exit(1)  # The parent starts another, and gives up when that fails at once too.
         await work(frame.shared, postman_for(self._serving.settings))
+
+    async def _look_at_shop(self, frame: Frame, opening: asyncio.Task[None]) -> None:
+        """An operator may have changed the settings in another process."""
+        await asyncio.wait([opening])
+        while True:
+            await asyncio.sleep(SHOP_SECONDS)
+            try:
+                shop = await setup.find_shop(frame.shared.database.session())
+            except Unavailable:
+                continue
+            except Exception:
+                structlog.get_logger("shop").exception("the settings cannot be read")
+                continue
+            if shop and shop.version != frame.shared.shop.version:
+                frame.shared.shop = shop
 
     def _routes(self, frame: Frame) -> tuple[Route, ...]:
         serving, settings = self._serving, self._serving.settings
+        has_mailbox = is_mailbox_on(settings, serving.host)
         return all_routes(
             site_routes(
                 ready=health.ready(frame, serving.outdated),
                 metrics=health.metrics(
                     is_public=settings.metrics == "public",
                     is_try_out=settings.is_try_out(serving.host),
-                    snapshots=self._snapshots,
+                    others=self._others_snapshots,
                 ),
                 description=reference.description(DOORS),
-                mailbox=mailbox.page(is_on=is_mailbox_on(settings, serving.host)),
-                mails=mailbox.listing(is_on=is_mailbox_on(settings, serving.host)),
-            )
+                mailbox=mailbox.page(is_on=has_mailbox),
+                mails=mailbox.listing(is_on=has_mailbox),
+            ),
+            has_mailbox=has_mailbox,
         )
 
-    def _snapshots(self) -> Iterable[Path]:
-        """All workers' numbers, ours as of now."""
+    def _save_snapshot(self) -> None:
+        make_run_dir(self._serving.run_dir)
         save_snapshot(self._serving.run_dir / f"{os.getpid()}.metrics")
-        return self._serving.run_dir.glob("*.metrics")
+
+    def _others_snapshots(self) -> Iterable[Path]:
+        ours = f"{os.getpid()}.metrics"
+        return [file for file in self._serving.run_dir.glob("*.metrics") if file.name != ours]
 
     async def _watch(self, frame: Frame) -> None:
         """Workers would outlive a killed parent and keep the port; and they must know when a stop is near."""
@@ -187,10 +253,10 @@ class Application:
         # A supervisor may send SIGTERM to every process at once; it is for the parent, which stops us by SIGINT.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
         while True:
-            # A full disk, a swept directory or a closed log is no reason to stop watching.
+            flush_log()
+            # A full disk is no reason to stop watching.
             with contextlib.suppress(OSError):
-                flush_log()
-                self._snapshots()
+                self._save_snapshot()
             if os.getppid() != self._serving.parent:
                 shutil.rmtree(self._serving.run_dir, ignore_errors=True)
                 os._exit(1)

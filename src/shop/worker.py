@@ -32,7 +32,9 @@ def postman_for(settings: Settings) -> Postman:
 async def work(shared: Shared, postman: Postman) -> None:
     """Until cancelled. What fails is tried again at the next look: the loop itself never ends."""
     house_at = time.monotonic() + LOOK_SECONDS
-    while True:
+    task = asyncio.current_task()
+    # Asked again at each turn: before Python 3.12 `asyncio.wait_for`, by which mails are sent, can lose a cancellation.
+    while task is None or not task.cancelling():
         try:
             while await deliver(shared, postman) >= BATCH:
                 pass

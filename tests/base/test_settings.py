@@ -245,6 +245,12 @@ def test_limits_are_pairs_of_count_and_seconds(text: str, limits: tuple[tuple[in
     assert read_settings({"SHOP_LIMIT_MAILS": text}).limit_mails == limits
 
 
+@pytest.mark.parametrize("text", ["100", "100/0", "5/1, 100"])
+def test_a_limit_of_requests_needs_a_window(text: str) -> None:
+    with pytest.raises(CannotStart, match="SHOP_LIMIT_REQUESTS_PER_SOURCE cannot be read: give N/seconds"):
+        read_settings({"SHOP_LIMIT_REQUESTS_PER_SOURCE": text})
+
+
 @settings(max_examples=200, derandomize=True, deadline=None)
 @given(name=st.sampled_from([variable.name for variable in VARIABLES]), value=st.text(max_size=40))
 def test_no_value_ends_in_anything_but_settings_or_a_sentence(name: str, value: str) -> None:

@@ -1,4 +1,4 @@
-"""The other commands: they say what they found, work beside a served shop, and explain themselves."""
+"""The other commands: they say what they found, and explain themselves."""
 
 import os
 import re
@@ -6,28 +6,16 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import pytest
 from click.testing import CliRunner
 
 from shop.cli.main import shop as commands
 from shop.migrations.upgrade import newest_revision
 from tests.cli.command import Command, external, sentence
 from tests.db.processes import ask
-from tests.service import SHOP, Service, clean_environ
+from tests.service import SHOP, clean_environ
 
 OwnDatabase = Callable[..., str]
-
-
-def test_commands_work_beside_a_served_shop(shop: Command, at_home: tuple[Service, Path]) -> None:
-    service, data_dir = at_home
-
-    migrated = shop("migrate", SHOP_DATA_DIR=str(data_dir))
-    examined = shop("doctor", SHOP_DATA_DIR=str(data_dir))
-
-    assert (migrated.stdout, migrated.stderr) == (f"The database is up to date (revision {newest_revision()}).\n", "")
-    assert examined.returncode == 0
-    assert f"the embedded PostgreSQL answers and stands at revision {newest_revision()}" in examined.stdout
-    assert httpx.get(f"{service.url}/readyz").status_code == 200
 
 
 def test_an_empty_database_is_migrated_once_and_then_up_to_date(shop: Command, own_database: OwnDatabase) -> None:
@@ -41,16 +29,12 @@ def test_an_empty_database_is_migrated_once_and_then_up_to_date(shop: Command, o
     assert first.stderr + second.stderr == ""
 
 
-def test_four_migrations_at_once_all_succeed(own_database: OwnDatabase) -> None:
+def test_four_migrations_at_once_all_succeed(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database(template="template0")
 
-    four = [
-        subprocess.Popen([SHOP, "migrate"], env=clean_environ(**external(url)), stderr=subprocess.PIPE, text=True)
-        for _ in range(4)
-    ]
-    endings = [(process.communicate(timeout=30)[1], process.returncode) for process in four]
+    four = shop.at_once(4, "migrate", **external(url))
 
-    assert endings == [("", 0)] * 4
+    assert [(done.stderr, done.returncode) for done in four] == [("", 0)] * 4
     assert ask(url, "select version_num from alembic_version") == newest_revision()
     assert ask(url, "select count(*) from shops") == 1
 
@@ -125,15 +109,25 @@ def test_routes_are_the_table_of_contents(shop: Command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_reader_that_goes_away_is_told_nothing() -> None:
+@pytest.mark.parametrize("arguments", [["routes"], ["--help"], ["serve", "--help"]])
+def test_a_reader_that_goes_away_is_told_nothing(arguments: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [SHOP, "routes"], env=clean_environ(), stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+        [SHOP, *arguments], env=clean_environ(), stdout=writing, stderr=subprocess.PIPE, text=True, check=False
     )
     os.close(writing)
 
-    assert done.stderr == ""
+    # As the libraries that print have it: one, which in a pipe nobody looks at.
+    assert (done.stderr, done.returncode) == ("", 1)
+
+
+def test_the_first_line_of_the_routes_can_be_had_alone() -> None:
+    done = subprocess.run(
+        f"{SHOP} routes | head -1", shell=True, env=clean_environ(), capture_output=True, text=True, check=False
+    )
+
+    assert (done.stdout.split(), done.stderr) == (["method", "address", "handler", "who", "may", "call"], "")
 
 
 def test_every_command_explains_itself_with_an_example() -> None:

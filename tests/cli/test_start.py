@@ -1,4 +1,7 @@
-"""Starting: what stops it is said in one sentence that helps; what it makes on disk is for nobody else."""
+"""Starting: what stops it is said in one sentence that helps; what it makes on disk is for nobody else.
+
+Who starts beside a served shop is here too: they share that shop.
+"""
 
 import asyncio
 import fcntl
@@ -6,17 +9,21 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import asyncpg
-import httpx
 import pytest
 
+from shop.app import read_keys
+from shop.base.settings import read_settings
+from shop.cli.prepare import ensure_keys
 from shop.db.embedded import database_url as embedded_url
+from shop.migrations.upgrade import newest_revision
 from tests.cli.command import Command, external, sentence
-from tests.cluster import with_database
+from tests.cluster import Cluster, with_database
 from tests.db.processes import ask, first_to_end, living, serving, until
 from tests.service import SHOP, Service, clean_environ
 
@@ -74,9 +81,18 @@ def test_an_address_that_is_not_ours_is_refused(shop: Command, database_url: str
     assert said == "192.0.2.1 is not an address of this machine; give another --host."
 
 
-def test_localhost_is_an_address_to_listen_at(own_database: OwnDatabase) -> None:
-    with serving("--host", "localhost", **external(own_database()), SHOP_DRAIN_SECONDS="0") as service:
-        assert httpx.get(f"{service.url}/readyz").status_code == 200
+@pytest.fixture(scope="module")
+def ahead_at_localhost(cluster: Cluster, worker_name: str) -> Iterator[Service]:
+    """A shop at a name instead of an address, on a database that a newer program has migrated."""
+    with cluster.database(f"ahead_{worker_name}") as url:
+        ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
+        with serving("--host", "localhost", **external(url), SHOP_DRAIN_SECONDS="0") as service:
+            yield service
+
+
+def test_localhost_is_an_address_to_listen_at(ahead_at_localhost: Service) -> None:
+    assert urlsplit(ahead_at_localhost.url).hostname == "localhost"
+    assert ahead_at_localhost.get("/livez").status_code == 200
 
 
 def test_an_unknown_setting_is_named_with_the_nearest_known_one(shop: Command) -> None:
@@ -112,6 +128,29 @@ def test_a_database_url_that_makes_no_sense_is_refused_without_its_password(shop
     said = sentence(shop.serve(**external(url)))
 
     assert "SHOP_DATABASE_URL" in said
+    assert "hunter2" not in said
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)])
+def test_a_database_to_be_verified_without_a_certificate_says_where_it_is_missing(
+    shop: Command, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    url = "postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=verify-full"
+
+    said = sentence(shop(*command, **external(url, HOME=str(tmp_path))))
+
+    assert said == (
+        f'SHOP_DATABASE_URL cannot be used: root certificate file "{tmp_path}/.postgresql/root.crt" does not exist or '
+        "cannot be accessed; put the certificate of the database's authority there, or name its file with "
+        "sslrootcert=FILE in the URL."
+    )
+
+
+def test_a_parameter_of_the_database_url_that_makes_no_sense_is_named(shop: Command) -> None:
+    said = sentence(shop.serve(**external("postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=certainly")))
+
+    assert said.startswith("SHOP_DATABASE_URL cannot be used: `sslmode` parameter must be one of: ")
+    assert said.endswith("; mend that parameter of the URL.")
     assert "hunter2" not in said
 
 
@@ -167,15 +206,17 @@ def test_a_database_that_is_behind_is_refused(shop: Command, own_database: OwnDa
     assert said == "The database is behind this program; run `shop migrate` first."
 
 
-def test_a_database_that_is_ahead_is_served(own_database: OwnDatabase) -> None:
-    url = own_database()
-    ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
-
-    with serving(**external(url), SHOP_DRAIN_SECONDS="0") as service:
-        ready = httpx.get(f"{service.url}/readyz")
-        cart = httpx.post(f"{service.url}/api/v2/storefront/cart")
+def test_a_database_that_is_ahead_is_served(ahead_at_localhost: Service) -> None:
+    ready = ahead_at_localhost.get("/readyz")
+    cart = ahead_at_localhost.post("/api/v2/storefront/cart")
 
     assert (ready.status_code, cart.status_code) == (200, 201)
+
+
+def test_a_mailbox_that_is_on_does_not_open_the_metrics(ahead_at_localhost: Service) -> None:
+    statuses = [ahead_at_localhost.get(path).status_code for path in ("/mailbox", "/metrics")]
+
+    assert statuses == [200, 404]
 
 
 def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_path: Path) -> None:
@@ -189,8 +230,11 @@ def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_mails_must_have_somewhere_to_go(shop: Command, database_url: str) -> None:
-    said = sentence(shop.serve(**external(database_url, SHOP_MAILBOX="off")))
+@pytest.mark.parametrize("mailbox", ["off", None])
+def test_mails_must_have_somewhere_to_go(shop: Command, database_url: str, mailbox: str | None) -> None:
+    settings = {**external(database_url), "SHOP_MAILBOX": mailbox}
+
+    said = sentence(shop.serve(**{name: value for name, value in settings.items() if value}))
 
     assert said == "Mails would have nowhere to go: set SHOP_SMTP_URL, or SHOP_MAILBOX=on to read them at /mailbox."
 
@@ -243,12 +287,47 @@ def mode(path: Path) -> str:
 def test_a_first_start_makes_a_database_and_keys_for_nobody_else(at_home: tuple[Service, Path]) -> None:
     service, data_dir = at_home
 
-    assert httpx.get(f"{service.url}/readyz").status_code == 200
+    assert service.get("/readyz").status_code == 200
     assert re.fullmatch(r"k1:[0-9a-f]{64}\n", (data_dir / "secret_keys").read_text())
     assert mode(data_dir / "secret_keys") == "0o600"
     assert {mode(data_dir / name) for name in ("postgres", "run")} == {"0o700"}
     assert int(mode(data_dir), 8) & 0o066 == 0
     assert {path.name for path in data_dir.iterdir() if path.name.startswith("secret")} == {"secret_keys"}
+
+
+def test_commands_work_beside_a_served_shop(shop: Command, at_home: tuple[Service, Path]) -> None:
+    service, data_dir = at_home
+
+    migrated = shop("migrate", SHOP_DATA_DIR=str(data_dir))
+    examined = shop("doctor", SHOP_DATA_DIR=str(data_dir))
+
+    assert (migrated.stdout, migrated.stderr) == (f"The database is up to date (revision {newest_revision()}).\n", "")
+    assert examined.returncode == 0
+    assert f"the embedded PostgreSQL answers and stands at revision {newest_revision()}" in examined.stdout
+    assert service.get("/readyz").status_code == 200
+
+
+def test_a_first_start_that_was_cut_short_does_not_stand_in_the_way_of_the_next(tmp_path: Path) -> None:
+    settings = read_settings({"SHOP_DATA_DIR": str(tmp_path)})
+    (tmp_path / f"secret_keys.{os.getpid()}").touch()  # As a start left it that had our process id before us.
+
+    ensure_keys(settings)
+
+    assert re.fullmatch(r"k1:[0-9a-f]{64}\n", (tmp_path / "secret_keys").read_text())
+
+
+def test_of_many_first_starts_at_once_all_end_with_one_key_and_leave_nothing_else(tmp_path: Path) -> None:
+    settings = read_settings({"SHOP_DATA_DIR": str(tmp_path)})
+
+    def start(_: int) -> bytes:
+        ensure_keys(settings)
+        return read_keys(settings).derived("k1", "test")
+
+    with ThreadPoolExecutor(16) as starts:
+        keys = set(starts.map(start, range(16)))
+
+    assert len(keys) == 1
+    assert [(path.name, mode(path)) for path in tmp_path.iterdir()] == [("secret_keys", "0o600")]
 
 
 def test_a_start_that_failed_leaves_nothing_behind(shop: Command, roomy: Path) -> None:

@@ -1,14 +1,15 @@
 """Stopping: asked, the shop cuts no answer; killed, it leaves nothing that holds the port."""
 
 import asyncio
+import json
 import os
 import shutil
 import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ import pytest
 from shop.db.embedded import Embedded
 from shop.migrations.upgrade import LOCK
 from tests.cli.command import external
+from tests.cluster import with_database
 from tests.db.processes import is_event, living, postmaster_pid, roomy_dir, serving, stop, until, watched
 from tests.service import SHOP, Service, clean_environ
 from tests.shopper import PREFIX
@@ -84,7 +86,7 @@ def ended(service: Service) -> Any:
 
 async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_end(served: Serve) -> None:
     with served(drain="1") as service:
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             before = await http.get("/readyz")
             asked = time.monotonic()
             service.process.send_signal(signal.SIGTERM)
@@ -106,15 +108,15 @@ async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_
 class Load:
     """Shoppers who open carts as fast as they can, each over a connection it keeps, until nobody listens any more."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, service: Service) -> None:
+        self.service = service
         self.answers: Counter[int] = Counter()
         self.cut: list[str] = []
         self.unanswered: list[float] = []
         self.busy = asyncio.Event()
 
     async def shop(self) -> None:
-        async with httpx.AsyncClient(base_url=self.url, timeout=20) as http:
+        async with self.service.client() as http:
             while await self._open_cart(http):
                 if self.answers.total() >= 50:
                     self.busy.set()
@@ -134,7 +136,7 @@ class Load:
 
 async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drains(served: Serve, url: str) -> None:
     with served(drain="1") as service:
-        load = Load(service.url)
+        load = Load(service)
         shoppers = [asyncio.create_task(load.shop()) for _ in range(8)]
         await load.busy.wait()
         asked = time.monotonic()
@@ -154,12 +156,11 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
     assert load.answers[201] <= kept <= load.answers[201] + len(load.unanswered)
 
 
-@pytest.mark.torture
 async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(served: Serve, url: str) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     with served(drain="0") as service:
         rival = await asyncpg.connect(url)
-        async with httpx.AsyncClient(base_url=service.url, timeout=20) as http:
+        async with service.client() as http:
             first = await http.post(CART, headers=key)
             # The same key held by somebody else: the second request waits for its end, at most two seconds.
             row = await rival.fetchrow(
@@ -183,7 +184,7 @@ async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(se
 
 async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(served: Serve) -> None:
     with served(drain="30") as service:
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             group = os.getpgid(service.process.pid)
             # A terminal sends it to a whole group.
             for pid in (service.process.pid, *service.worker_pids()):
@@ -203,7 +204,7 @@ async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(serv
 @pytest.mark.torture
 async def test_a_stop_that_a_supervisor_sends_to_every_process_is_a_stop_like_any_other(served: Serve) -> None:
     with served(drain="1") as service:
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             for pid in (service.process.pid, *service.worker_pids()):
                 os.kill(pid, signal.SIGTERM)
 
@@ -231,7 +232,6 @@ def test_a_stopped_shop_leaves_nothing_behind(roomy: Path) -> None:
     assert is_free(service)
 
 
-@pytest.mark.torture
 async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy: Path) -> None:
     server = Embedded(roomy)
     connection = await asyncpg.connect(await asyncio.to_thread(server.start))
@@ -273,14 +273,13 @@ def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_pare
         sweep(tmp_path)
         stop_reading(service)
 
-        carts = [httpx.post(service.url + CART).status_code for _ in range(3)]
+        carts = [service.post(CART).status_code for _ in range(3)]
         service.process.kill()
 
         assert carts == [201] * 3
         assert all_ended(3)
 
 
-@pytest.mark.torture
 def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served: Serve, tmp_path: Path) -> None:
     with served(drain="0") as service:
         sweep(tmp_path)
@@ -290,10 +289,35 @@ def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served:
     assert list(tmp_path.iterdir()) == []
 
 
+async def test_after_its_files_were_swept_away_the_shop_is_measured_and_drains_as_before(
+    url: str, tmp_path: Path
+) -> None:
+    settings = external(url, SHOP_DRAIN_SECONDS="30", SHOP_METRICS="public", TMPDIR=str(tmp_path))
+    with serving(**settings) as service:
+        async with httpx.AsyncClient(base_url=service.url) as http:
+            await http.post(CART)
+            sweep(tmp_path)
+            measured = await http.get("/metrics")
+            sweep(tmp_path)
+            service.process.send_signal(signal.SIGTERM)
+
+            await until(lambda: is_unready(http))
+            left = modes(tmp_path)
+        service.process.send_signal(signal.SIGTERM)
+        status = await ended(service)
+
+    assert (measured.status_code, f'route="{CART}",status="201"' in measured.text) == (200, True)
+    assert (left, status, modes(tmp_path)) == (["0o700"], 0, [])
+
+
+def modes(directory: Path) -> list[str]:
+    return [oct(path.stat().st_mode & 0o777) for path in directory.iterdir()]
+
+
 def sweep(directory: Path) -> None:
     """As a housekeeper does with what has lain in the temporary directory for ten days."""
     for run_dir in directory.iterdir():
-        shutil.rmtree(run_dir)
+        shutil.rmtree(run_dir, ignore_errors=True)  # A worker may be writing there.
 
 
 def stop_reading(service: Service) -> None:
@@ -302,8 +326,27 @@ def stop_reading(service: Service) -> None:
     with Path(os.devnull).open() as nothing:
         os.dup2(nothing.fileno(), service.process.stderr.fileno())
     # A read that is under way keeps the pipe open until it gets a line.
-    httpx.get(f"{service.url}/livez")
+    service.get("/livez")
     service._reader.join(10)
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its_mails(url: str, form: str) -> None:
+    db = await asyncpg.connect(url)
+    with serving(**external(url, SHOP_DRAIN_SECONDS="0", SHOP_LOG_FORMAT=form)) as service:
+        await asyncio.to_thread(stop_reading, service)
+        async with httpx.AsyncClient(base_url=service.url) as http:
+            await db.execute("alter table orders add constraint full_up check (false) not valid")
+            broken = [await http.post(CART) for _ in range(2)]
+            await db.execute("alter table orders drop constraint full_up")
+            carts = [await http.post(CART) for _ in range(2)]
+            for name in ("ada", "bob"):
+                await http.post(f"{PREFIX}/auth", json={"user": {"email": f"{name}@shoppers.example"}})
+                await until(lambda: db.fetchval("select bool_and(sent_at is not null) from outbox_mails"))
+    await db.close()
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in broken] == [(500, "internal_error")] * 2
+    assert [answer.status_code for answer in carts] == [201, 201]
 
 
 async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve) -> None:
@@ -312,13 +355,66 @@ async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve)
         os.kill(killed, signal.SIGKILL)
 
         await asyncio.to_thread(service.wait_for, READY, count=2)
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             await until(lambda: is_ready(http))
             cart = await http.post(CART)
         status = await asyncio.to_thread(stop, service)
 
     assert service.worker_pids()[1] != killed
     assert (cart.status_code, status) == (201, 0)
+
+
+@asynccontextmanager
+async def waiting(served: Serve, url: str) -> AsyncIterator[tuple[Service, int, Callable[[], Any]]]:
+    """A shop whose new worker waits for the database: the shop, that worker, and what lets the database in again."""
+    outside = await asyncpg.connect(with_database(url, "postgres"))
+    name = urlsplit(url).path[1:]
+    with served(drain="0") as service:
+        await outside.execute(f"alter database {name} with allow_connections false")
+        await outside.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+        os.kill(service.worker_pids()[0], signal.SIGKILL)
+        line = await asyncio.to_thread(service.wait_for, is_event("worker waits for the database"))
+        try:
+            yield (
+                service,
+                json.loads(line)["pid"],
+                lambda: outside.execute(f"alter database {name} with allow_connections true"),
+            )
+        finally:
+            await outside.close()
+
+
+async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serves_when_it_is_back(
+    served: Serve, url: str
+) -> None:
+    async with waiting(served, url) as (service, _, let_in), httpx.AsyncClient(base_url=service.url) as http:
+        await until(lambda: is_alive(http))
+        unready, cart, account = await http.get("/readyz"), await http.post(CART), await http.get(f"{PREFIX}/account")
+        revoked = await http.post("/shop_oauth/revoke", json={"token": "x"})
+
+        await let_in()
+        await asyncio.to_thread(service.wait_for, READY, count=2)
+        after = await http.post(CART)
+
+    for answer in (unready, cart, account, revoked):
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert (cart.json()["code"], revoked.json()["error"]) == ("temporarily_unavailable", "temporarily_unavailable")
+    assert after.status_code == 201
+
+
+async def test_a_worker_that_waits_for_the_database_goes_with_its_parent(served: Serve, url: str) -> None:
+    async with waiting(served, url) as (service, worker, _):
+        with watched(worker) as ended:
+            service.process.kill()
+
+            assert await asyncio.to_thread(ended, 3)
+
+
+async def is_alive(http: httpx.AsyncClient) -> bool:
+    try:
+        return (await http.get("/livez")).status_code == 200
+    except httpx.TransportError:  # Nobody listens yet.
+        return False
 
 
 async def is_ready(http: httpx.AsyncClient) -> bool:

@@ -5,14 +5,12 @@ import os
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import asyncpg
@@ -122,7 +120,6 @@ def serving(*arguments: str, **environ: str) -> Iterator[Service]:
     mark = uuid4().hex
     service = Service(*arguments, TEST_MARK=mark, **environ)
     try:
-        _wait_for_listener(service)
         yield service
     finally:
         with suppress(subprocess.TimeoutExpired):
@@ -135,19 +132,6 @@ def stop(service: Service, seconds: float = 30) -> int:
     """SIGTERM, then the exit status of the parent, whatever its workers do."""
     service.process.terminate()
     return service.process.wait(seconds)
-
-
-def _wait_for_listener(service: Service) -> None:
-    """A worker says that it is ready just before it listens."""
-    address = urlsplit(service.url)
-    end = time.monotonic() + 10
-    while True:
-        try:
-            socket.create_connection((address.hostname or "", address.port or 0), 10).close()
-        except ConnectionRefusedError:
-            assert time.monotonic() < end, "nobody listens"
-        else:
-            return
 
 
 def is_event(event: str) -> Callable[[str], bool]:

@@ -45,8 +45,8 @@ def shop_pids(data_dir: Path) -> list[int]:
 class Load:
     """Shoppers who open carts, half of them under an Idempotency-Key, and note which were acknowledged."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, service: Service) -> None:
+        self.service = service
         self.tokens: dict[UUID, str] = {}
         """The acknowledged carts."""
         self.answers: Counter[tuple[int, str | None]] = Counter()
@@ -56,7 +56,7 @@ class Load:
         self._shoppers = [asyncio.create_task(self._shop(under_a_key=number % 2 == 0)) for number in range(8)]
 
     async def _shop(self, *, under_a_key: bool) -> None:
-        async with httpx.AsyncClient(base_url=self.url, timeout=30) as http:
+        async with self.service.client(timeout=30) as http:
             while True:
                 headers = {"Idempotency-Key": str(uuid4())} if under_a_key else {}
                 try:
@@ -88,7 +88,7 @@ class Load:
 
 @asynccontextmanager
 async def load_on(service: Service) -> AsyncIterator[Load]:
-    load = Load(service.url)
+    load = Load(service)
     try:
         yield load
     finally:
@@ -115,7 +115,7 @@ async def test_no_acknowledged_cart_is_lost_when_the_shop_is_killed_alone_or_wit
 
     with serve(data_dir) as service:
         assert await lost(data_dir, tokens) == set()
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             for cart_id, token in list(tokens.items())[-10:]:
                 cart = await http.get(PREFIX + "/cart", headers={"X-Shop-Order-Token": token})
                 assert (cart.status_code, cart.json()["data"]["id"]) == (200, str(cart_id))

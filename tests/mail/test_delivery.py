@@ -1,32 +1,26 @@
 """Mails leave over real SMTP, after the work that wanted them, at least once and never lost while they are of use."""
 
+import asyncio
 import os
 import re
 import signal
 import subprocess
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 import httpx
 import pytest
 
-from tests.cluster import make_run_dir, remove_run_dir
+from shop.db.embedded import Embedded
+from tests.cluster import Cluster, make_run_dir, remove_run_dir
 from tests.mailserver import MailServer
 from tests.service import KEYS, SHOP, Service, clean_environ
 
 AUTH = "/api/v2/storefront/auth"
-
-
-def ask(url: str, email: str) -> httpx.Response:
-    return httpx.post(url + AUTH, json={"user": {"email": email}}, timeout=10)
-
-
-def trade(url: str, email: str, code: str) -> httpx.Response:
-    return httpx.post(url + AUTH, json={"user": {"email": email, "code": code}}, timeout=10)
 
 
 def part(mail: Any, kind: str) -> str:
@@ -45,44 +39,86 @@ def someone() -> str:
 
 
 class Posted:
-    """A shop with a mail server of its own."""
+    """A shop that sends its mails to a server, served from the first time it is needed."""
 
-    def __init__(self, service: Service, server: MailServer, database_url: str) -> None:
-        self.service, self.server, self.database_url = service, server, database_url
-        self.url = service.url
+    def __init__(self, smtp_url: str, **environ: str) -> None:
+        self.environ = {"SHOP_SMTP_URL": smtp_url, "SHOP_MAIL_FROM": "Shop <shop@example.org>", **environ}
+        self._service: Service | None = None
+
+    def start(self) -> Service:
+        self._service = Service(**self.environ, SHOP_DRAIN_SECONDS="0", SHOP_LOG_LEVEL="debug")
+        return self._service
+
+    @property
+    def service(self) -> Service:
+        return self._service or self.start()
+
+    def ask(self, email: str, **names: str) -> httpx.Response:
+        return self.service.post(AUTH, {"user": {"email": email, **names}})
+
+    def trade(self, email: str, code: str) -> httpx.Response:
+        return self.service.post(AUTH, {"user": {"email": email, "code": code}})
+
+    def ask_in_vain(self, email: str) -> None:
+        """Asks for a code, and returns when its mail could not be sent."""
+        before = len(self.service.lines)
+        assert self.ask(email).status_code == 200
+        self.service.wait_for(lambda line: '"mail delayed"' in line, since=before)
+
+    async def connect(self) -> Any:
+        return await asyncpg.connect(self.environ["SHOP_DATABASE_URL"])
+
+    def stop(self) -> None:
+        if self._service:
+            self._service.stop()
+            self._service = None
+
+    def kill(self) -> None:
+        for pid in (self.service.process.pid, *self.service.worker_pids()):
+            os.kill(pid, signal.SIGKILL)
+        self.service.wait()
+        self._service = None
+
+
+def on_database(url: str, data_dir: Path) -> dict[str, str]:
+    # A shop that is killed with its workers leaves its temporary files behind.
+    kept = {"SHOP_DATA_DIR": str(data_dir), "TMPDIR": str(data_dir)}
+    return {**kept, "SHOP_DATABASE_URL": url, "SHOP_SECRET_KEYS": KEYS}
+
+
+class Pair(NamedTuple):
+    """A shop and its mail server; whoever stops one of them starts it again."""
+
+    shop: Posted
+    server: MailServer
+
+
+@pytest.fixture(scope="module")
+def pair(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """The same for all tests; each has addresses of its own."""
+    server, data_dir = MailServer().start(), tmp_path_factory.mktemp("data")
+    with cluster.database(f"mail_{worker_name}") as url:
+        shop = Posted(f"smtp://127.0.0.1:{server.port}", **on_database(url, data_dir))
+        yield Pair(shop, server)
+        shop.stop()
+    server.stop()
 
 
 @pytest.fixture
-def start(own_database: Callable[..., str], tmp_path: Path) -> Iterator[Callable[..., Posted]]:
-    running: list[Any] = []
-
-    def make(server: MailServer, *, url: str = "smtp://127.0.0.1:{port}", **environ: str) -> Posted:
-        server.start()
-        running.append(server)
-        database_url = own_database()
-        service = Service(
-            SHOP_DATA_DIR=str(tmp_path),
-            SHOP_DATABASE_URL=database_url,
-            SHOP_SECRET_KEYS=KEYS,
-            SHOP_SMTP_URL=url.format(port=server.port),
-            SHOP_MAIL_FROM="Shop <shop@example.org>",
-            SHOP_DRAIN_SECONDS="0",
-            SHOP_LOG_LEVEL="debug",
-            **environ,
-        )
-        running.append(service)
-        return Posted(service, server, database_url)
-
-    yield make
-    for item in reversed(running):
-        item.stop()
+def shop(pair: Pair) -> Posted:
+    return pair.shop
 
 
-def test_a_code_arrives_by_mail_and_signs_in(start: Callable[..., Posted]) -> None:
-    shop, email = start(MailServer()), someone()
+@pytest.fixture
+def server(pair: Pair) -> MailServer:
+    return pair.server
 
-    assert ask(shop.url, email).status_code == 200
-    (mail,) = shop.server.received.wait(1)
+
+def test_a_code_arrives_by_mail_and_signs_in(shop: Posted, server: MailServer) -> None:
+    email = someone()
+
+    assert shop.ask(email).status_code == 200
+    (mail,) = server.received.wait(email)
 
     assert (mail["To"], mail["From"]) == (email, "Shop <shop@example.org>")
     assert mail["Auto-Submitted"] == "auto-generated"
@@ -92,234 +128,238 @@ def test_a_code_arrives_by_mail_and_signs_in(start: Callable[..., Posted]) -> No
     assert code in html
     assert "10 minutes" in html
     assert code not in mail["Subject"]
-    assert trade(shop.url, email, code).status_code == 200
+    assert shop.trade(email, code).status_code == 200
 
 
-def test_mail_goes_to_the_stored_spelling_and_nothing_a_caller_supplied_is_in_it(start: Callable[..., Posted]) -> None:
-    shop, email = start(MailServer()), someone()
-    ask(shop.url, email)
-    shop.server.received.wait(1)
+def test_mail_goes_to_the_stored_spelling_and_nothing_a_caller_supplied_is_in_it(
+    shop: Posted, server: MailServer
+) -> None:
+    email = someone()
+    shop.ask(email)
+    server.received.wait(email)
 
-    names = {"first_name": "visit evil.example", "last_name": "now"}
-    httpx.post(shop.url + AUTH, json={"user": {"email": email.upper(), **names}})
+    shop.ask(email.upper(), first_name="visit evil.example", last_name="now")
 
-    mail = shop.server.received.wait(2)[1]
+    mail = server.received.wait(email, 2)[1]
     assert mail["To"] == email
     assert "evil" not in mail.as_string()
 
 
+class Private(NamedTuple):
+    """A shop that signs in at its mail server over TLS, and the directory with the certificate that it trusts."""
+
+    shop: Posted
+    server: MailServer
+    trusted: Path
+
+
 # The test's own server speaks of itself there: with TLS from the first byte it need not ask for TLS again.
-@pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
-@pytest.mark.parametrize(("tls", "scheme"), [("starttls", "smtp"), ("tls", "smtps")])
-def test_mail_goes_over_tls_with_a_login(start: Callable[..., Posted], tmp_path: Path, tls: str, scheme: str) -> None:
-    server = MailServer(tls=tls, directory=tmp_path, login=("shop", "p@ss:word"))
-    url = scheme + "://shop:p%40ss%3Aword@127.0.0.1:{port}"
-    shop = start(server, url=url, SSL_CERT_FILE=str(tmp_path / "certificate.pem"))
+BY_ITSELF = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 
-    ask(shop.url, someone())
 
-    server.received.wait(1)
-    assert server.received.peers == [True]
+@pytest.fixture(scope="module", params=[("starttls", "smtp"), ("tls", "smtps")], ids=["starttls", "tls"])
+def private(
+    request: pytest.FixtureRequest, cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Private]:
+    (tls, scheme), directory = request.param, tmp_path_factory.mktemp("data")
+    server = MailServer(tls=tls, directory=directory, login=("shop", "p@ss:word")).start()
+    smtp_url = f"{scheme}://shop:p%40ss%3Aword@127.0.0.1:{server.port}"
+    with cluster.database(f"private_{worker_name}") as url:
+        trust = {"SSL_CERT_FILE": str(directory / "certificate.pem")}
+        shop = Posted(smtp_url, **on_database(url, directory), **trust)
+        yield Private(shop, server, directory)
+        shop.stop()
+    server.stop()
+
+
+@BY_ITSELF
+def test_mail_goes_over_tls_with_a_login(private: Private) -> None:
+    (shop, server, trusted), email = private, someone()
+    server.show_certificate(trusted)
+
+    shop.ask(email)
+
+    server.received.wait(email)
+    assert set(server.received.peers) == {True}
+    assert server.logins >= 1
     assert "p@ss:word" not in "".join(shop.service.lines)
 
 
-def test_a_server_with_a_certificate_nobody_vouches_for_gets_no_password(
-    start: Callable[..., Posted], tmp_path: Path
-) -> None:
-    server = MailServer(tls="starttls", directory=tmp_path, login=("shop", "secret"))
-    shop = start(server, url="smtp://shop:secret@127.0.0.1:{port}")
+@BY_ITSELF
+def test_a_server_with_a_certificate_nobody_vouches_for_gets_no_password(private: Private, tmp_path: Path) -> None:
+    shop, server, _ = private
+    before = (len(server.received.mails), server.logins)
+    server.show_certificate(tmp_path)
 
-    ask(shop.url, someone())
+    shop.ask_in_vain(someone())
 
-    shop.service.wait_for(lambda line: '"mail delayed"' in line)
-    assert server.received.mails == []
+    assert (len(server.received.mails), server.logins) == before
 
 
 async def test_while_the_mail_server_is_away_the_api_answers_and_mails_follow_when_it_is_back(
-    start: Callable[..., Posted],
+    shop: Posted, server: MailServer
 ) -> None:
-    shop, email = start(MailServer()), someone()
-    shop.server.stop()
-    assert ask(shop.url, email).status_code == 200
-    shop.service.wait_for(lambda line: '"mail delayed"' in line)
+    email = someone()
+    server.stop()
+    shop.ask_in_vain(email)
 
-    shop.server.start()
-    db = await asyncpg.connect(shop.database_url)
+    server.start()
+    db = await shop.connect()
     await db.execute("update outbox_mails set next_at = now()")
-    (mail,) = shop.server.received.wait(1)
+    (mail,) = server.received.wait(email)
 
-    assert trade(shop.url, email, code_in(mail)).status_code == 200
-    assert await db.fetchval("select count(*) from outbox_mails where sent_at is not null") == 1
+    assert shop.trade(email, code_in(mail)).status_code == 200
+    sent = "select count(*) from outbox_mails where sent_at is not null and recipient = $1"
+    assert await db.fetchval(sent, email) == 1
     await db.close()
 
 
-async def test_a_code_that_is_no_longer_of_use_is_not_sent(start: Callable[..., Posted]) -> None:
-    shop, email = start(MailServer()), someone()
-    shop.server.stop()
-    ask(shop.url, email)
-    shop.service.wait_for(lambda line: '"mail delayed"' in line)
-    ask(shop.url, email)
-    shop.service.wait_for(lambda line: '"mail delayed"' in line, count=2)
+async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: Posted, server: MailServer) -> None:
+    email = someone()
+    server.stop()
+    shop.ask_in_vain(email)
+    shop.ask_in_vain(email)
 
-    shop.server.start()
-    db = await asyncpg.connect(shop.database_url)
+    server.start()
+    db = await shop.connect()
     await db.execute("update outbox_mails set next_at = now()")
-    (mail,) = shop.server.received.wait(1)
+    (mail,) = server.received.wait(email)
 
-    assert trade(shop.url, email, code_in(mail)).status_code == 200
-    reasons = await db.fetch("select last_error from outbox_mails where dead_at is not null")
-    assert [row[0] for row in reasons] == ["no longer of use"]
+    assert shop.trade(email, code_in(mail)).status_code == 200
+    reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
+    assert [row[0] for row in await db.fetch(reasons, email)] == ["no longer of use"]
     await db.close()
 
 
-async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(start: Callable[..., Posted]) -> None:
-    shop = start(MailServer())
-    shop.server.received.answer = "554 no such mailbox"
-    ask(shop.url, someone())
-    shop.service.wait_for(lambda line: '"mail given up"' in line)
-    shop.server.received.answer = "250 OK"
+async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(shop: Posted, server: MailServer) -> None:
+    refused, taken, before = someone(), someone(), len(shop.service.lines)
+    server.received.answer = "554 no such mailbox"
+    shop.ask(refused)
+    shop.service.wait_for(lambda line: '"mail given up"' in line, since=before)
+    server.received.answer = "250 OK"
 
-    ask(shop.url, someone())
+    shop.ask(taken)
 
-    shop.server.received.wait(1)
-    db = await asyncpg.connect(shop.database_url)
-    assert (
-        await db.fetchval("select last_error from outbox_mails where dead_at is not null")
-        == "the mail server answered 554"
-    )
+    server.received.wait(taken)
+    db = await shop.connect()
+    reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
+    assert [row[0] for row in await db.fetch(reasons, refused)] == ["the mail server answered 554"]
     await db.close()
 
 
 async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_same_code(
-    start: Callable[..., Posted], tmp_path: Path
+    shop: Posted, server: MailServer
 ) -> None:
     """The mail server has the mail but has not said so when the service is killed; the next one finds a leased row."""
-    server, email = MailServer(), someone()
-    server.received.hold = threading.Event()
-    shop = start(server)
-    ask(shop.url, email)
-    (first,) = server.received.wait(1)
-    for pid in (shop.service.process.pid, *shop.service.worker_pids()):
-        os.kill(pid, signal.SIGKILL)
-    server.received.hold.set()
+    received, email = server.received, someone()
+    received.hold = threading.Event()
+    shop.ask(email)
+    (first,) = received.wait(email)
+    shop.kill()
+    received.hold.set()
+    received.hold = None
 
-    db = await asyncpg.connect(shop.database_url)
+    db = await shop.connect()
     await db.execute("update outbox_mails set locked_until = now()")
-    environ = {"SHOP_DATA_DIR": str(tmp_path), "SHOP_DATABASE_URL": shop.database_url, "SHOP_SECRET_KEYS": KEYS}
-    environ |= {"SHOP_SMTP_URL": f"smtp://127.0.0.1:{server.port}", "SHOP_MAIL_FROM": "Shop <shop@example.org>"}
-    second = Service(**environ, SHOP_DRAIN_SECONDS="0")
+    await db.close()
+    shop.start()
+    second = received.wait(email, 2)[1]
+
+    assert shop.trade(email, code_in(second)).status_code == 200
+    assert len(received.to(email)) == 2
+    assert second["Message-ID"] == first["Message-ID"]
+    assert code_in(second) == code_in(first)
+
+
+def test_no_mail_leaves_for_a_request_that_was_refused(shop: Posted, server: MailServer) -> None:
+    before, email = len(server.received.mails), someone()
+
+    for refused in ("nobody", "a@example.com, b@example.com", "a@example.com\r\nBcc: b@example.com", "ö@example.com"):
+        assert shop.ask(refused).status_code == 422
+    shop.ask(email)
+
+    server.received.wait(email)
+    assert len(server.received.mails) == before + 1
+
+
+def test_a_worker_alone_delivers_what_others_queued(shop: Posted, server: MailServer) -> None:
+    email = someone()
+    server.stop()
+    shop.ask_in_vain(email)
+    shop.stop()
+    server.start()
+    alone = subprocess.Popen([SHOP, "worker"], env=clean_environ(**shop.environ), stderr=subprocess.PIPE, text=True)
     try:
-        mails = server.received.wait(2)
-        assert trade(second.url, email, code_in(mails[1])).status_code == 200
-    finally:
-        second.stop()
-        await db.close()
-    assert len(server.received.mails) == 2
-    assert mails[1]["Message-ID"] == first["Message-ID"]
-    assert code_in(mails[1]) == code_in(first)
-
-
-def test_no_mail_leaves_for_a_request_that_was_refused(start: Callable[..., Posted]) -> None:
-    shop = start(MailServer())
-
-    for email in ("nobody", "a@example.com, b@example.com", "a@example.com\r\nBcc: b@example.com", "ö@example.com"):
-        assert ask(shop.url, email).status_code == 422
-    ask(shop.url, someone())
-
-    assert len(shop.server.received.wait(1)) == 1
-
-
-def test_a_worker_alone_delivers_what_others_queued(own_database: Callable[..., str], tmp_path: Path) -> None:
-    url = own_database()
-    environ = {"SHOP_DATA_DIR": str(tmp_path), "SHOP_DATABASE_URL": url, "SHOP_SECRET_KEYS": KEYS}
-    away = MailServer()
-    away.start()
-    away.stop()
-    service = Service(**environ, SHOP_SMTP_URL=f"smtp://127.0.0.1:{away.port}", SHOP_DRAIN_SECONDS="0")
-    ask(service.url, someone())
-    service.wait_for(lambda line: '"mail delayed"' in line)
-    service.stop()
-    server = away.start()
-    alone = subprocess.Popen(
-        [SHOP, "worker"],
-        env=clean_environ(**environ, SHOP_SMTP_URL=f"smtp://127.0.0.1:{server.port}"),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert len(server.received.wait(1)) == 1
+        assert len(server.received.wait(email)) == 1
     finally:
         alone.terminate()
         _, log = alone.communicate(timeout=20)
-        server.stop()
     assert alone.returncode == 0, log
 
 
-def test_without_a_mail_server_or_mailbox_the_shop_does_not_start(
-    own_database: Callable[..., str], tmp_path: Path
-) -> None:
-    environ = {"SHOP_DATA_DIR": str(tmp_path), "SHOP_DATABASE_URL": own_database(), "SHOP_SECRET_KEYS": KEYS}
+class Left:
+    """What a shop on an embedded database leaves behind when everything that has a secret was done in it."""
 
-    ended = subprocess.run(
-        [SHOP, "serve", "--port", "0"],
-        env=clean_environ(**environ),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    def __init__(self, directory: Path) -> None:
+        self.email = someone()
+        server, database = MailServer().start(), Embedded(directory)
+        shop = Posted(f"smtp://127.0.0.1:{server.port}", SHOP_DATA_DIR=str(directory))
+        try:
+            url = database.start()
+            self.code, self.tokens = asyncio.run(self._use(shop, server))
+            assert shop.service.stop() == 0
+            self.log = "".join(shop.service.lines)
+            self.dump = asyncio.run(self._dump(url))
+        finally:
+            shop.stop()
+            database.stop()
+            server.stop()
+        self.files = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
-    assert ended.returncode == 1
-    assert "SHOP_SMTP_URL" in ended.stderr
-    assert ended.stderr.count("\n") == 1
+    async def _use(self, shop: Posted, server: MailServer) -> tuple[str, list[str]]:
+        shop.ask(self.email)
+        code = code_in(server.received.wait(self.email)[0])
+        pair = shop.trade(self.email, code).json()
+        async with shop.service.client() as http:
+            again = {"user": {"email": self.email, "refresh_token": pair["refresh_token"]}}
+            fresh = (await http.post(AUTH, json=again)).json()
+            bearer = {"Authorization": f"Bearer {fresh['access_token']}"}
+            carts = [await http.post("/api/v2/storefront/cart", headers=headers) for headers in (bearer, {})]
+            await http.delete(f"{AUTH}/{fresh['access_token']}")
+        tokens = [each[name] for each in (pair, fresh) for name in ("access_token", "refresh_token")]
+        return code, tokens + [cart.json()["data"]["attributes"]["token"] for cart in carts]
 
-
-async def test_with_a_mail_server_no_secret_is_in_any_log_or_in_the_database(start: Callable[..., Posted]) -> None:
-    shop, email = start(MailServer()), someone()
-    ask(shop.url, email)
-    code = code_in(shop.server.received.wait(1)[0])
-    pair = trade(shop.url, email, code).json()
-    async with httpx.AsyncClient(base_url=shop.url) as http:
-        again = {"user": {"email": email, "refresh_token": pair["refresh_token"]}}
-        fresh = (await http.post(AUTH, json=again)).json()
-        bearer = {"Authorization": f"Bearer {fresh['access_token']}"}
-        cart = await http.post("/api/v2/storefront/cart", headers=bearer)
-        await http.delete(f"{AUTH}/{fresh['access_token']}")
-    token = cart.json()["data"]["attributes"]["token"]
-    secrets = [code, *(each[name] for each in (pair, fresh) for name in ("access_token", "refresh_token")), token]
-    shop.service.stop()
-
-    log = "".join(shop.service.lines)
-    db = await asyncpg.connect(shop.database_url)
-    tables = await db.fetch("select tablename from pg_tables where schemaname = 'public'")
-    dump = "".join([row[0] for table in tables for row in await db.fetch(f"select t::text from {table[0]} t")])
-    await db.close()
-    for secret in secrets:
-        assert not re.search(rf"\b{secret}\b", log)
-        assert not re.search(rf"\b{secret}\b", dump)
+    async def _dump(self, url: str) -> str:
+        db = await asyncpg.connect(url)
+        tables = await db.fetch("select tablename from pg_tables where schemaname = 'public'")
+        rows = [row[0] for table in tables for row in await db.fetch(f"select t::text from {table[0]} t")]
+        await db.close()
+        return "".join(rows)
 
 
-def test_no_token_is_on_disk_outside_the_key_file() -> None:
-    """With the embedded database: its files, its log of changes, and whatever else the data directory holds."""
-    directory, server = make_run_dir(), MailServer().start()
-    service = Service(
-        SHOP_DATA_DIR=str(directory), SHOP_SMTP_URL=f"smtp://127.0.0.1:{server.port}", SHOP_DRAIN_SECONDS="0"
-    )
+@pytest.fixture(scope="module")
+def left() -> Iterator[Left]:
+    directory = make_run_dir()
     try:
-        email = someone()
-        ask(service.url, email)
-        pair = trade(service.url, email, code_in(server.received.wait(1)[0])).json()
-        cart = httpx.post(service.url + "/api/v2/storefront/cart").json()["data"]["attributes"]["token"]
-        assert service.stop() == 0
-        files = [path for path in directory.rglob("*") if path.is_file()]
-        contents = b"".join(path.read_bytes() for path in files)
+        yield Left(directory)
     finally:
-        service.kill()
-        server.stop()
         remove_run_dir(directory)
 
-    assert any("pg_wal" in str(path) for path in files)
-    assert email.encode() in contents
-    for secret in (pair["access_token"], pair["refresh_token"], cart):
+
+def test_with_a_mail_server_no_secret_is_in_any_log_or_in_the_database(left: Left) -> None:
+    assert left.email in left.dump
+    assert left.log.count('"request_id"') >= 6
+    for secret in (left.code, *left.tokens):
+        assert not re.search(rf"\b{secret}\b", left.log)
+        assert not re.search(rf"\b{secret}\b", left.dump)
+
+
+def test_no_token_is_on_disk_outside_the_key_file(left: Left) -> None:
+    """With the embedded database: its files, its log of changes, and whatever else the data directory holds."""
+    contents = b"".join(left.files.values())
+
+    assert any("pg_wal" in str(path) for path in left.files)
+    assert left.email.encode() in contents
+    for token in left.tokens:
         # The digest alone, without prefix and checksum: that is the secret.
-        assert secret[6:-6].encode() not in contents
+        assert token[6:-6].encode() not in contents

@@ -3,17 +3,22 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import asyncpg
 import pytest
 
-from shop.actions.context import Shared
+from shop.actions.context import Context, Shared
 from shop.actions.housekeeping import BATCH, keep_house
+from shop.actions.login import Names, request_code
+from shop.base.email import read_email
 from shop.base.keys import parse_keys
 from shop.base.settings import read_settings
 from shop.db.pool import open_database
+from shop.gateways.mail import Mail
 from shop.models.setup import Shop
+from shop.worker import work
 from tests.service import KEYS
 
 CART = """insert into orders (id, number, currency, created_at, updated_at, completed_at, user_id)
@@ -125,3 +130,57 @@ async def test_what_others_hold_is_left_for_the_next_time(house: tuple[Shared, A
 
     assert removed == {"idle guest carts": 1}
     assert [row[0] for row in await db.fetch("select number from orders")] == ["held"]
+
+
+class Deaf:
+    """A postman under way whom a cancellation does not reach."""
+
+    def __init__(self) -> None:
+        self.left = asyncio.Event()
+
+    async def send(self, _mail: Mail) -> None:
+        self.left.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+
+async def test_the_loop_ends_when_it_is_asked_to_even_if_that_was_lost_on_the_way(house: tuple[Shared, Any]) -> None:
+    shared, postman = house[0], Deaf()
+    email = read_email("ada@shoppers.example")
+    assert email
+    await request_code(Context(shared), email, Names())
+    loop = asyncio.create_task(work(shared, postman))
+    await postman.left.wait()
+
+    loop.cancel()
+    ended, _ = await asyncio.wait([loop], timeout=10)
+    loop.cancel()
+
+    assert ended == {loop}
+
+
+async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_end(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    operator, year_old = uuid.uuid4(), await ago(db, 366)
+    await db.execute(
+        "insert into operators (id, email, email_key, created_at, updated_at) values ($1, 'a@b.example', 'a', $2, $2)",
+        operator,
+        year_old,
+    )
+    for at in (year_old, await ago(db, 364)):
+        await db.execute(
+            """insert into operator_sessions (id, hash, operator_id, source, created_at, seen_at, authenticated_at)
+            values (gen_random_uuid(), $1, $2, '', $3, $3, $3)""",
+            str(at).encode(),
+            operator,
+            at,
+        )
+    for at in (await ago(db, 1.1), await ago(db, 0.9)):
+        await db.execute(
+            "insert into operator_links (hash, created_at, expires_at) values ($1, $2, $2)", str(at).encode(), at
+        )
+
+    removed = await keep_house(shared)
+
+    assert removed == {"operators' sessions": 1, "operators' links": 1}
+    assert await db.fetchval("select count(*) from operators") == 1

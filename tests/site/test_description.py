@@ -25,7 +25,7 @@ async def test_the_description_is_valid_and_names_every_route_and_attribute(http
     validate(description)
     assert description["openapi"].startswith("3.1")
     for route in ROUTES:
-        assert route.method.lower() in description["paths"][route.path]
+        assert route.method.lower() in description["paths"][route.path.replace("*}", "}")]
     attributes = description["components"]["schemas"]["storefront_cart"]["properties"]["data"]["properties"][
         "attributes"
     ]
@@ -34,7 +34,7 @@ async def test_the_description_is_valid_and_names_every_route_and_attribute(http
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_every_route_says_what_it_takes_shows_and_how_it_fails(route: Any) -> None:
-    described = describe(DOORS)["paths"][route.path][route.method.lower()]
+    described = describe(DOORS)["paths"][route.path.replace("*}", "}")][route.method.lower()]
 
     assert ("requestBody" in described) == (route.method in {"POST", "PATCH", "PUT"})
     assert ("content" in described["responses"][str(route.status)]) == (route.status != 204)

@@ -2,13 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
 import asyncpg
 import httpx
+import pytest
 
-from tests.cluster import with_database
+from tests.cluster import Cluster, with_database
 from tests.service import KEYS, Service
 
 
@@ -19,41 +19,51 @@ async def test_liveness_touches_nothing(http: httpx.AsyncClient, service: Servic
     assert service.request_line(response.headers["x-request-id"])["statements"] == 0
 
 
-async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_alive(
-    own_database: Callable[..., str], tmp_path: Any
-) -> None:
-    url = own_database()
-    admin = await asyncpg.connect(url)
-    outside = await asyncpg.connect(with_database(url, "postgres"))
+@pytest.fixture(scope="module")
+def two_workers_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
+    with cluster.database(f"health_{worker_name}") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def two_workers(two_workers_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A shop that is served by two processes, on a database that can be taken away."""
     service = Service(
-        SHOP_DATA_DIR=str(tmp_path),
-        SHOP_DATABASE_URL=url,
+        "--workers",
+        "2",
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATABASE_URL=two_workers_url,
         SHOP_SECRET_KEYS=KEYS,
         SHOP_MAILBOX="on",
         SHOP_DRAIN_SECONDS="0",
+        SHOP_METRICS="public",
     )
-    try:
-        async with httpx.AsyncClient(base_url=service.url, timeout=10) as http:
-            assert (await http.get("/readyz")).json() == {"status": "ready"}
+    service.wait_for(lambda line: '"worker ready"' in line, count=2)
+    yield service
+    service.stop()
 
-            await admin.execute("alter table alembic_version rename to hidden")
-            hidden = await http.get("/readyz")
-            await admin.execute("alter table hidden rename to alembic_version")
-            name = await admin.fetchval("select current_database()")
-            await outside.execute(f"alter database {name} with allow_connections false")
-            await outside.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1",
-                name,
-            )
-            away, alive, cart = await asyncio.gather(
-                http.get("/readyz"), http.get("/livez"), http.post("/api/v2/storefront/cart")
-            )
-            await outside.execute(f"alter database {name} with allow_connections true")
-            back = await http.get("/readyz")
-    finally:
-        admin.terminate()
-        await outside.close()
-        service.stop()
+
+async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_alive(
+    two_workers: Service, two_workers_url: str
+) -> None:
+    admin = await asyncpg.connect(two_workers_url)
+    outside = await asyncpg.connect(with_database(two_workers_url, "postgres"))
+    name = await admin.fetchval("select current_database()")
+    async with two_workers.client(timeout=10) as http:
+        assert (await http.get("/readyz")).json() == {"status": "ready"}
+
+        await admin.execute("alter table alembic_version rename to hidden")
+        hidden = await http.get("/readyz")
+        await admin.execute("alter table hidden rename to alembic_version")
+        await outside.execute(f"alter database {name} with allow_connections false")
+        await outside.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+        away, alive, cart = await asyncio.gather(
+            http.get("/readyz"), http.get("/livez"), http.post("/api/v2/storefront/cart")
+        )
+        await outside.execute(f"alter database {name} with allow_connections true")
+        back = await http.get("/readyz")
+    admin.terminate()
+    await outside.close()
 
     assert hidden.status_code == 503
     assert (away.status_code, alive.status_code, cart.status_code) == (503, 200, 503)
@@ -62,33 +72,14 @@ async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_a
     assert back.status_code == 200
 
 
-def test_metrics_add_up_over_all_workers_and_are_closed_by_default(
-    own_database: Callable[..., str], tmp_path: Any
-) -> None:
-    common = {
-        "SHOP_DATABASE_URL": own_database(),
-        "SHOP_SECRET_KEYS": KEYS,
-        "SHOP_MAILBOX": "on",
-        "SHOP_DRAIN_SECONDS": "0",
-    }
-    service = Service("--workers", "2", SHOP_DATA_DIR=str(tmp_path), SHOP_METRICS="public", **common)
-    try:
-        service.wait_for(lambda line: '"worker ready"' in line, count=2)
-        for _ in range(30):
-            # A connection each: the kernel spreads connections over the workers.
-            assert httpx.get(f"{service.url}/livez").status_code == 200
-        # The worker that did not answer this leaves its numbers a few times a second.
-        wanted = 'shop_request_seconds_count{method="GET",route="/livez",status="200"} 30.0'
-        deadline = time.monotonic() + 5
-        while wanted not in (text := httpx.get(f"{service.url}/metrics").text) and time.monotonic() < deadline:
-            pass
-    finally:
-        service.stop()
-    closed = Service(SHOP_DATA_DIR=str(tmp_path), **common)
-    try:
-        refused = httpx.get(f"{closed.url}/metrics")
-    finally:
-        closed.stop()
+def test_metrics_add_up_over_all_workers(two_workers: Service) -> None:
+    for _ in range(30):
+        # A connection each: the kernel spreads connections over the workers.
+        assert two_workers.get("/openapi.json").status_code == 200
 
+    # The worker that did not answer this leaves its numbers a few times a second.
+    wanted = 'shop_request_seconds_count{method="GET",route="/openapi.json",status="200"} 30.0'
+    deadline = time.monotonic() + 5
+    while wanted not in (text := two_workers.get("/metrics").text) and time.monotonic() < deadline:
+        pass
     assert wanted in text
-    assert refused.status_code == 404

@@ -2,14 +2,9 @@
 
 import re
 import uuid
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
-
-from tests.mailserver import free_port
-from tests.service import KEYS, Service
 
 AUTH = "/api/v2/storefront/auth"
 
@@ -52,22 +47,3 @@ async def test_the_page_shows_the_code_under_a_strict_policy(http: httpx.AsyncCl
     assert "unsafe" not in policy
     assert page.headers["cache-control"] == "no-store"
     assert (await http.get("/mailbox")).headers["content-security-policy"] != policy
-
-
-def test_off_it_is_not_there(own_database: Callable[..., str], tmp_path: Path) -> None:
-    service = Service(
-        SHOP_DATA_DIR=str(tmp_path),
-        SHOP_DATABASE_URL=own_database(),
-        SHOP_SECRET_KEYS=KEYS,
-        SHOP_SMTP_URL=f"smtp://127.0.0.1:{free_port()}",
-        SHOP_DRAIN_SECONDS="0",
-    )
-    try:
-        statuses = [
-            httpx.get(service.url + path).status_code for path in ("/mailbox", "/mailbox.json?to=a@example.com")
-        ]
-    finally:
-        service.stop()
-
-    assert statuses == [404, 404]
-    assert "Mailbox" not in "".join(service.lines)

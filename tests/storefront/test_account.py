@@ -532,6 +532,16 @@ async def test_the_self_link_is_the_address_that_was_asked(member: Member) -> No
     assert paged.json["links"]["self"] == str(paged.response.request.url)
 
 
+@pytest.mark.parametrize("odd", ["access_token=hunter2", "%61ccess_token=hunter2", "x=1&token[]=hunter2", "hunter2"])
+async def test_links_repeat_no_parameter_that_is_not_ours(member: Member, odd: str) -> None:
+    page = await member.get(f"/account/addresses?{odd}&per_page=2&fields%5Baddress%5D=city")
+    alone = await member.get(f"/account/addresses?{odd}")
+
+    assert page.json["links"]["self"].endswith("/account/addresses?per_page=2&fields%5Baddress%5D=city")
+    assert alone.json["links"]["self"].endswith("/account/addresses")
+    assert "hunter2" not in page.response.text + alone.response.text
+
+
 @pytest.mark.parametrize("size", ["0", "-1", "501", "x", "", "1e2", "99999999999"])
 async def test_a_page_size_out_of_range_is_twenty_five(member: Member, db: Any, size: str) -> None:
     user_id = await member.id()

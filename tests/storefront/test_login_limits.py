@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -40,8 +41,8 @@ def serve(url: str, data_dir: Any, **environ: str) -> Service:
 
 @pytest.fixture(scope="module")
 def limited_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
-    yield cluster.new_database(f"limits_{worker_name}")
-    cluster.drop_database(f"limits_{worker_name}")
+    with cluster.database(f"limits_{worker_name}") as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def limited_service(limited_url: str, tmp_path_factory: pytest.TempPathFactory) 
 async def limited(limited_service: Service, journal: Any) -> AsyncIterator[httpx.AsyncClient]:
     """Nothing was counted yet."""
     await journal.execute("delete from rate_counts")
-    async with httpx.AsyncClient(base_url=limited_service.url, timeout=20) as client:
+    async with limited_service.client() as client:
         yield client
 
 
@@ -307,21 +308,22 @@ async def test_the_shop_under_attack_sends_long_codes_to_everyone_for_an_hour(
         email = new_address()
         await fail(limited, email, await new_code(limited, email, new_source()), 3)
     calm = await new_code(limited, new_address(), new_source())
+    before = await journal.fetchval("select now()")
     await fail(limited, email, "000000", 1)
 
     emails = [new_address() for _ in range(3)]
     attacked = [await new_code(limited, email, new_source()) for email in emails]
     redeemed = await ask(limited, new_source(), email=emails[0], code=attacked[0])
-    await journal.execute(
-        "update rate_counts set window_start = window_start - interval '58 minutes' where seconds = 3600"
-    )
+    opened = await journal.fetchval("select window_start from rate_counts where seconds = 3600")
+    aged = "update rate_counts set window_start = now() - $1::interval where seconds = 3600"
+    await journal.execute(aged, timedelta(minutes=59, seconds=30))
     still = await new_code(limited, emails[1], new_source())
-    await journal.execute(
-        "update rate_counts set window_start = window_start - interval '2 minutes' where seconds = 3600"
-    )
+    await journal.execute(aged, timedelta(minutes=60, seconds=1))
     over = await new_code(limited, emails[2], new_source())
 
     assert (len(calm), [len(code) for code in attacked], redeemed.status_code) == (6, [26] * 3, 200)
+    # The hour counts from the next full minute, so that it is a whole one.
+    assert before <= opened <= before + timedelta(minutes=2)
     assert (len(still), len(over)) == (26, 6)
 
 
@@ -377,7 +379,7 @@ async def test_neither_address_nor_source_stands_beside_a_count(limited: httpx.A
 async def test_without_a_trusted_proxy_nobody_believes_what_is_forwarded(own_database: Any, tmp_path: Any) -> None:
     service = serve(own_database(), tmp_path, **LIMITS)
     try:
-        async with httpx.AsyncClient(base_url=service.url, timeout=20) as http:
+        async with service.client() as http:
             answers = [await ask(http, new_source(), email=new_address()) for _ in range(50)]
     finally:
         service.stop()
@@ -390,7 +392,7 @@ async def test_a_limit_of_nought_is_off(own_database: Any, tmp_path: Any) -> Non
     off = dict.fromkeys(LIMITS, "0") | {"SHOP_LIMIT_LOOPBACK": "1", "SHOP_LIMIT_TRIES_PER_CODE": "0"}
     service, email = serve(own_database(), tmp_path, **off), new_address()
     try:
-        async with httpx.AsyncClient(base_url=service.url, timeout=20) as http:
+        async with service.client() as http:
             codes = [await new_code(http, email) for _ in range(25)]
             guesses = [await ask(http, email=email, code=wrong(codes[-1], by)) for by in range(1, 41)]
             right = await ask(http, email=email, code=codes[-1])

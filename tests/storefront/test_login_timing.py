@@ -1,8 +1,9 @@
 """Time tells nothing: an address that is known and one that is not take equally long."""
 
+import asyncio
 import statistics
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -14,7 +15,8 @@ from tests.cluster import Cluster
 from tests.service import KEYS, Service
 from tests.storefront.test_login import ask, new_address
 
-CALLS = 150
+PAIRS = 150
+ROUNDS = 4
 GAP = 0.002
 # Counted like any others, and never reached.
 LIMITS = {
@@ -25,8 +27,8 @@ LIMITS = {
 
 @pytest.fixture(scope="module")
 def quiet_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
-    yield cluster.new_database(f"timing_{worker_name}")
-    cluster.drop_database(f"timing_{worker_name}")
+    with cluster.database(f"timing_{worker_name}") as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +48,8 @@ def quiet_service(quiet_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture
 async def quiet(quiet_service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=quiet_service.url, timeout=20) as client:
-        for _ in range(30):
+    async with quiet_service.client() as client:
+        for _ in range(15):
             email = new_address()
             await ask(client, email=email)
             await ask(client, email=email, code="123456")
@@ -63,7 +65,7 @@ async def database(quiet_url: str) -> AsyncIterator[Any]:
 
 async def known_addresses(database: Any) -> list[str]:
     """Addresses of users who have signed in before."""
-    emails = [new_address("known") for _ in range(CALLS)]
+    emails = [new_address("known") for _ in range(PAIRS)]
     await database.executemany(
         "insert into users (id, email, email_key, public_metadata, verified_at, created_at, updated_at)"
         " values ($1, $2, $2, '{}', now(), now(), now())",
@@ -72,9 +74,9 @@ async def known_addresses(database: Any) -> list[str]:
     return emails
 
 
-async def median_gap(http: httpx.AsyncClient, known: list[str], status: int, **fields: Any) -> float:
+async def gaps(http: httpx.AsyncClient, known: list[str], status: int, **fields: Any) -> list[float]:
     """How much longer a known address takes than an unknown one right beside it; each is as often first as second."""
-    gaps = []
+    found = []
     for number, email in enumerate(known):
         pair = {"known": email, "unknown": new_address("other")}
         times = {}
@@ -83,26 +85,40 @@ async def median_gap(http: httpx.AsyncClient, known: list[str], status: int, **f
             answer = await ask(http, email=pair[kind], **fields)
             times[kind] = time.perf_counter() - started
             assert answer.status_code == status
-        gaps.append(times["known"] - times["unknown"])
-    return abs(statistics.median(gaps))
+        found.append(times["known"] - times["unknown"])
+    return found
 
 
-@pytest.mark.torture
+async def assert_no_gap(a_round: Callable[[], Awaitable[list[float]]]) -> None:
+    """A busy machine blurs a median, and more calls sharpen it again; a gap that is there stays, however many."""
+    found: list[float] = []
+    for _ in range(ROUNDS):
+        found += await a_round()
+        if abs(statistics.median(found)) < GAP:
+            return
+    raise AssertionError(f"the median gap of {len(found)} pairs is {statistics.median(found) * 1000:.2f} ms")
+
+
 async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
-    assert await median_gap(quiet, await known_addresses(database), 200) < GAP
+    async def a_round() -> list[float]:
+        return await gaps(quiet, await known_addresses(database), 200)
+
+    await assert_no_gap(a_round)
 
 
-@pytest.mark.torture
 async def test_a_wrong_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
-    assert await median_gap(quiet, await known_addresses(database), 401, code="000000") < GAP
+    async def a_round() -> list[float]:
+        return await gaps(quiet, await known_addresses(database), 401, code="000000")
+
+    await assert_no_gap(a_round)
 
 
-@pytest.mark.torture
 async def test_a_wrong_code_takes_as_long_whether_or_not_there_is_a_live_one(
     quiet: httpx.AsyncClient, database: Any
 ) -> None:
-    known = await known_addresses(database)
-    for email in known:
-        await ask(quiet, email=email)
+    async def a_round() -> list[float]:
+        known = await known_addresses(database)
+        await asyncio.gather(*(ask(quiet, email=email) for email in known))
+        return await gaps(quiet, known, 401, code="000000")
 
-    assert await median_gap(quiet, known, 401, code="000000") < GAP
+    await assert_no_gap(a_round)

@@ -14,6 +14,7 @@ from tests.service import Service
 from tests.shopper import PREFIX, Answer, Shopper
 from tests.shoppers import AUTH, Member, ask_for_code, mailed_code, new_email, refresh, sign_in, trade
 
+ODD = ("x", "%C3%A9", "a%2Fb", "a/b", "%2F", "a//b/", "%00", "a%20b", "%FF", "x" * 1900)
 REVOKE = ("/shop_oauth/revoke", "/spree_oauth/revoke")
 
 
@@ -245,7 +246,7 @@ async def test_signing_out_answers_the_same_for_any_token(http: httpx.AsyncClien
 
     answers = [
         await sign_out(http, token)
-        for token in (member.access_token, member.access_token, member.refresh_token, *unknown, "x", "%C3%A9")
+        for token in (member.access_token, member.access_token, member.refresh_token, *unknown, *ODD)
     ]
 
     assert {(answer.status, answer.response.content) for answer in answers} == {(200, b"{}")}
@@ -266,7 +267,7 @@ async def test_either_token_ends_the_whole_session_and_no_other(http: httpx.Asyn
     assert await elsewhere.is_signed_in()
 
 
-async def test_a_rotated_refresh_token_ends_its_session_too(http: httpx.AsyncClient) -> None:
+async def test_a_rotated_refresh_token_ends_its_session_within_the_grace(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
     rotated = member.refresh_token
     await member.renew()
@@ -274,6 +275,32 @@ async def test_a_rotated_refresh_token_ends_its_session_too(http: httpx.AsyncCli
     await sign_out(http, rotated)
 
     assert not await member.is_signed_in()
+
+
+@pytest.mark.parametrize("way", ["/auth", *REVOKE])
+async def test_a_rotated_refresh_token_ends_nothing_after_the_grace(http: httpx.AsyncClient, db: Any, way: str) -> None:
+    member = await sign_in(http)
+    rotated = member.refresh_token
+    await member.renew()
+    await age_rotations(db, member, 31)
+
+    asked = http.delete(f"{AUTH}/{rotated}") if way == "/auth" else http.post(way, json={"token": rotated})
+    answer = await asked
+
+    assert (answer.status_code, answer.content) == (200, b"{}")
+    assert await member.is_signed_in()
+    assert (await member.refresh()).status == 200
+
+
+async def test_a_grandparent_ends_nothing_even_within_the_grace(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+    grandparent = member.refresh_token
+    await member.renew()
+    await member.renew()
+
+    await sign_out(http, grandparent)
+
+    assert await member.is_signed_in()
 
 
 async def test_signing_out_does_not_look_at_a_bearer(http: httpx.AsyncClient) -> None:
@@ -323,6 +350,23 @@ async def test_a_token_in_the_query_is_refused_in_the_words_of_oauth(http: httpx
     assert await member.is_signed_in()
 
 
+async def test_our_failures_are_told_in_the_words_of_oauth(http: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(http)
+    body = {"token": member.access_token}
+
+    await db.execute("alter table sessions add constraint full_up check (false) not valid")
+    broken = await http.post(REVOKE[0], json=body)
+    await db.execute("alter table sessions drop constraint full_up")
+    await db.execute("alter table access_tokens rename to hidden")
+    away = await http.post(REVOKE[0], json=body)
+    await db.execute("alter table hidden rename to access_tokens")
+
+    assert (broken.status_code, broken.json()["error"]) == (500, "server_error")
+    assert (away.status_code, away.json()["error"]) == (503, "temporarily_unavailable")
+    assert (await http.post(REVOKE[0], json=body)).status_code == 200
+    assert not await member.is_signed_in()
+
+
 async def test_an_expired_access_token_is_refused_everywhere(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     aged = "update access_tokens set expires_at = now() - interval '1 second' where session_id = $1"
@@ -369,12 +413,13 @@ async def test_a_token_in_the_query_is_no_credential(http: httpx.AsyncClient) ->
 async def test_a_forged_access_token_never_reaches_the_database(http: httpx.AsyncClient, service: Service) -> None:
     member = await sign_in(http)
     token = member.access_token
-    for position in range(6, len(token), 9):
-        forged = token[:position] + ("0" if token[position] != "0" else "1") + token[position + 1 :]
+    positions = range(6, len(token), 9)
+    forged = [token[:at] + ("0" if token[at] != "0" else "1") + token[at + 1 :] for at in positions]
 
-        answer = await member.get("/account", headers={"Authorization": f"Bearer {forged}"})
+    answers = [await member.get("/account", headers={"Authorization": f"Bearer {each}"}) for each in forged]
 
-        assert (answer.status, service.request_line(answer.request_id)["statements"]) == (401, 0)
+    assert [answer.status for answer in answers] == [401] * len(positions)
+    assert [service.request_line(answer.request_id)["statements"] for answer in answers] == [0] * len(positions)
 
 
 async def test_a_disabled_user_loses_every_token_at_once(http: httpx.AsyncClient, db: Any) -> None:

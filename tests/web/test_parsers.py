@@ -24,6 +24,7 @@ from shop.web.request import Request, read_form
 from shop.web.router import Router
 from shop.web.source import source_address
 from shop.web.strict_json import load_json
+from tests.service import NO_CERTIFICATES
 
 QUICK = settings(max_examples=150, derandomize=True, deadline=None)
 
@@ -294,7 +295,8 @@ def routing(*lines: str) -> Router:
 
 
 async def ask(router: Router, method: str, path: str) -> httpx.Response:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(router), base_url="http://shop") as client:
+    transport = httpx.ASGITransport(router)
+    async with httpx.AsyncClient(transport=transport, base_url="http://shop", verify=NO_CERTIFICATES) as client:
         return await client.request(method, path)
 
 
@@ -352,6 +354,23 @@ async def test_a_literal_address_with_another_method_does_not_hide_a_parameter()
     assert await answer(router, "POST /books/search") == ["POST /books/search", {}]
 
 
+@pytest.mark.parametrize("rest", ["t-shirts", "t-shirts/summer/blue", "/", "a//b", "a/", "7/cover/large", "new/7"])
+async def test_a_rest_takes_whatever_no_other_route_has(rest: str) -> None:
+    router = routing("GET /books/{way*}", "GET /books/{id}/cover", "GET /books/new/{part}/large")
+
+    assert await answer(router, f"GET /books/{rest}") == ["GET /books/{way*}", {"way": rest}]
+
+
+async def test_literals_and_parameters_win_over_a_rest_which_has_something_in_it() -> None:
+    router = routing("GET /books/{way*}", "GET /books/{id}", "GET /books/new", "GET /books/new/{part}")
+
+    assert await answer(router, "GET /books/new") == ["GET /books/new", {}]
+    assert await answer(router, "GET /books/7") == ["GET /books/{id}", {"id": "7"}]
+    assert await answer(router, "GET /books/new/cover") == ["GET /books/new/{part}", {"part": "cover"}]
+    assert await answer(router, "GET /books/new/cover/x") == ["GET /books/{way*}", {"way": "new/cover/x"}]
+    assert await answer(router, "GET /books/") == 404
+
+
 @pytest.mark.parametrize("path", ["/books", "/books/7"])
 async def test_a_method_that_is_not_there_is_refused_with_those_that_are(path: str) -> None:
     router = routing("POST /books", "GET /books", "POST /books/{id}", "GET /books/{id}")
@@ -391,8 +410,16 @@ async def test_head_is_answered_like_get_without_a_body() -> None:
 
 
 @pytest.mark.parametrize(
-    "lines", [("GET /books", "GET /books"), ("GET /books/{id}", "GET /books/{id}"), ("GET /a/{id}", "GET /a/{name}/b")]
+    "lines",
+    [
+        ("GET /books", "GET /books"),
+        ("GET /books/{id}", "GET /books/{id}"),
+        ("GET /a/{id}", "GET /a/{name}/b"),
+        ("GET /books/{id*}", "GET /books/{id*}"),
+        ("GET /a/{id*}", "GET /a/{name*}"),
+        ("GET /a/{id*}/b",),
+    ],
 )
 def test_routes_that_contradict_each_other_cannot_be_made(lines: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match=r"is there twice|is called id elsewhere"):
+    with pytest.raises(ValueError, match=r"is there twice|is called id elsewhere|nothing can follow"):
         routing(*lines)

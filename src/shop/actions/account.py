@@ -42,7 +42,7 @@ async def update_account(ctx: Context, wishes: Mapping[str, Any]) -> None:
     async with ctx.transaction() as once:
         if once.done:
             return
-        user = await people.lock_user(ctx.db, user_id)
+        user = await people.lock_known_user(ctx.db, user_id)
         errors = _user_errors(wishes)
         wanted = {name: wishes[name] for name in (*_USER_TEXTS, "public_metadata") if name in wishes}
         for name in _DEFAULTS:
@@ -84,7 +84,7 @@ async def add_address(ctx: Context, wishes: Mapping[str, Any]) -> PlacedAddress:
         if once.done:
             return await get_address(ctx, str(once.done))
         fields = await address_fields(ctx, wishes, None)
-        user, address_id = await people.lock_user(ctx.db, user_id), new_id()
+        user, address_id = await people.lock_known_user(ctx.db, user_id), new_id()
         await people.insert_address(ctx.db, address_id, user_id, fields)
         if user.bill_address_id is None and user.ship_address_id is None:
             both = {"bill_address_id": address_id, "ship_address_id": address_id}
@@ -99,7 +99,7 @@ async def change_address(ctx: Context, address_id: str, wishes: Mapping[str, Any
     async with ctx.transaction() as once:
         if once.done:
             return await get_address(ctx, str(once.done))
-        await people.lock_user(ctx.db, user_id)
+        await people.lock_known_user(ctx.db, user_id)
         present = await get_address(ctx, address_id)
         fields = await address_fields(ctx, wishes, present)
         changed_id = present.id
@@ -117,7 +117,7 @@ async def change_address(ctx: Context, address_id: str, wishes: Mapping[str, Any
 async def remove_address(ctx: Context, address_id: str) -> None:
     user = (await ctx.signed_in()).user
     async with ctx.db.transaction():
-        await people.lock_user(ctx.db, user.id)
+        await people.lock_known_user(ctx.db, user.id)
         present = await get_address(ctx, address_id)
         await people.replace_default(ctx.db, user.id, old_id=present.id, new_id=None)
         if await people.is_used(ctx.db, present.id) is None:

@@ -29,9 +29,7 @@ async def create_application(
     ctx: Context, *, application_id: UUID, name: str, access_level: str, created_by_id: UUID | None
 ) -> Made | None:
     """None when there is one with this id: a form that was sent twice makes one application and tells one secret."""
-    name = _checked_name(name)
-    if access_level not in LEVELS:
-        raise Invalid({"access_level": ["Choose read or write."]})
+    name = check_application(name, access_level)
     async with ctx.db.transaction():
         values = {"name": name, "access_level": access_level, "created_by_id": created_by_id}
         made = await applications.insert_application(ctx.db, id=application_id, client_id=new_client_id(), **values)
@@ -41,6 +39,16 @@ async def create_application(
         detail = {"name": name, "access_level": access_level}
         await audit(ctx, "application_created", "done", subject_id=application_id, detail=detail)
     return Made(made, secret)
+
+
+def check_application(name: str, access_level: str) -> str:
+    """The name as it will be kept; raises when either will not do."""
+    errors = _name_errors(name.strip())
+    if access_level not in LEVELS:
+        errors["access_level"] = ["Choose read or write."]
+    if errors:
+        raise Invalid(errors)
+    return name.strip()
 
 
 async def rotate_secret(ctx: Context, application_id: UUID, overlap: int) -> str:
@@ -84,10 +92,9 @@ async def _new_secret(ctx: Context, application_id: UUID) -> str:
     return secret
 
 
-def _checked_name(name: str) -> str:
-    name = name.strip()
+def _name_errors(name: str) -> dict[str, list[str]]:
     if not name:
-        raise Invalid({"name": ["Give the application a name."]})
+        return {"name": ["Give the application a name."]}
     if len(name) > LONGEST_NAME or not name.isprintable():
-        raise Invalid({"name": [f"Use at most {LONGEST_NAME} printable characters."]})
-    return name
+        return {"name": [f"Use at most {LONGEST_NAME} printable characters."]}
+    return {}

@@ -2,7 +2,6 @@
 guess costs a try even when the request then fails. Closed when the database is away: no count, no answer.
 """
 
-import ipaddress
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
@@ -11,6 +10,7 @@ from shop.actions.context import Context
 from shop.base.email import Email
 from shop.base.errors import TooMany
 from shop.base.settings import Limits, is_loopback
+from shop.base.sources import network_of
 from shop.models.access import LoginRequest
 from shop.queries import access, journal
 from shop.rules.limits import Count, Limit, exceeded, retry_after
@@ -32,6 +32,13 @@ async def count_mail(ctx: Context, email: Email) -> bool:
 
 async def count_cart(ctx: Context) -> None:
     await _count_source(ctx, "carts by source", ctx.shared.settings.limit_carts_per_source)
+
+
+async def count_sign_in(ctx: Context, operator: str) -> None:
+    """Every try of an operator's password or authenticator counts, right or wrong: for them, and for the source."""
+    allowed = ctx.shared.settings.limit_sign_ins
+    by_source = _source_limits(ctx, "sign-ins by source", allowed)
+    _refuse(await _count(ctx, [*_limits("sign-ins by operator", operator, allowed), *by_source]))
 
 
 async def refuse_flood(ctx: Context) -> None:
@@ -92,7 +99,7 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
     name = "client failures by source"
     enforced = _source_limits(ctx, name, ctx.shared.settings.limit_client_failures)
     # Counted in any case, so that the audit has one event a window and not one a failure.
-    counted = enforced or [Limit(name, _key(name, _network(ctx.origin.source)), 2**31, 300)]
+    counted = enforced or [Limit(name, _key(name, network_of(ctx.origin.source)), 2**31, 300)]
     ends_in = ctx.shared.floods.ends_in(counted[0].key)
     if ends_in:
         raise TooMany(ends_in)
@@ -164,16 +171,7 @@ def _source_limits(ctx: Context, name: str, allowed: Limits) -> list[Limit]:
     # Behind a local proxy that is not configured as one, all callers would be this one.
     if is_loopback(ctx.origin.source) and ctx.shared.settings.limit_loopback != "1":
         return []
-    return _limits(name, _network(ctx.origin.source), allowed)
-
-
-def _network(source: str) -> str:
-    """An IPv4 address is one caller; of IPv6 a household has a whole /64."""
-    try:
-        address = ipaddress.ip_address(source)
-    except ValueError:
-        return source
-    return str(ipaddress.ip_network((address, 64), strict=False)) if address.version == 6 else source
+    return _limits(name, network_of(ctx.origin.source), allowed)
 
 
 def _limits(name: str, key: str, allowed: Limits) -> list[Limit]:

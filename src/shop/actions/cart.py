@@ -27,7 +27,7 @@ async def open_cart(ctx: Context, currency: str | None) -> Order:
             return await _get_cart(ctx, once.done)
         if user_id:
             # Of many calls at once by one user the first makes the cart, and the others find it.
-            await people.lock_user(ctx.db, user_id)
+            await people.lock_known_user(ctx.db, user_id)
             cart, _ = await _find_cart(ctx)
         cart = cart or await new_cart(ctx, currency, user_id)
         once.made(cart.id)
@@ -70,7 +70,7 @@ async def join_carts(ctx: Context, guest_cart_id: UUID | None, strategy: Strateg
             return Joined(
                 await _get_cart(ctx, once.done), merge_carts(strategy, [], None, {}), None, is_repetition=True
             )
-        await people.lock_user(ctx.db, user.id)
+        await people.lock_known_user(ctx.db, user.id)
         guest = await orders.lock_open_cart(ctx.db, guest_cart_id)
         if guest is None or guest.user_id not in {None, user.id}:
             raise NotFound()

@@ -33,7 +33,7 @@ async def request_code(ctx: Context, email: Email, names: Names) -> None:
     keys, ttl = ctx.shared.keys, ctx.shared.settings.login_code_ttl
     named = msgspec.structs.asdict(names)
     async with ctx.db.transaction():
-        user = await access.lock_user(ctx.db, id=new_id(), email=email.address, email_key=email.key, **named)
+        user = await access.lock_or_make_user(ctx.db, id=new_id(), email=email.address, email_key=email.key, **named)
         is_long = await attempts.is_under_attack(ctx, email)
         await access.supersede_requests(ctx.db, email.key)
         request = await access.insert_request(
@@ -90,7 +90,9 @@ async def _redeem(ctx: Context, request: LoginRequest) -> TokenPair | None:
     async with ctx.db.transaction():
         # The user before the request, as when a code is asked for, or the two would wait for each other.
         named = {"first_name": request.first_name, "last_name": request.last_name}
-        found = await access.lock_user(ctx.db, id=new_id(), email=request.email, email_key=request.email_key, **named)
+        found = await access.lock_or_make_user(
+            ctx.db, id=new_id(), email=request.email, email_key=request.email_key, **named
+        )
         if not await access.consume_request(ctx.db, request.id):
             await audit(ctx, "sign_in", "refused", actor_id=found.id, detail={"reason": "used"})
             return None

@@ -21,7 +21,7 @@ from shop.base.secrets import (
 from shop.base.settings import Settings
 from shop.queries import access
 from shop.rules.permissions import is_within
-from shop.rules.refresh import Shown, outcome
+from shop.rules.refresh import Shown, is_spent, outcome
 
 _ROTATION = "rotation"
 
@@ -92,17 +92,30 @@ async def refresh(ctx: Context, kind: Kind, owner_key: str, token: str, scope: s
 
 async def end_session_of(ctx: Context, token: str) -> None:
     """A live token of any kind ends its whole session; anything else ends nothing, and the caller cannot tell."""
-    kinds = {kind.access: ("access", kind) for kind in (USER, PLATFORM)}
-    kinds |= {kind.refresh: ("refresh", kind) for kind in (USER, PLATFORM)}
-    table, kind = next((found for prefix, found in kinds.items() if is_secret(prefix, token)), ("", USER))
-    if not table:
+    kind = next(
+        (kind for kind in (USER, PLATFORM) if is_secret(kind.access, token) or is_secret(kind.refresh, token)), None
+    )
+    if kind is None:
         return
     async with ctx.db.transaction():
-        session_id = await access.find_session_of(ctx.db, table, secret_hash(token))
+        session_id = await _session_of(ctx, kind, token)
         owner_id = session_id and await access.end_session(ctx.db, session_id, "signed out")
         if owner_id:
             ctx.actor = Actor(kind.actor, owner_id)
             await audit(ctx, "sign_out", "done", detail={"session_id": str(session_id)})
+
+
+async def _session_of(ctx: Context, kind: Kind, token: str) -> UUID | None:
+    if is_secret(kind.access, token):
+        return await access.find_session_of(ctx.db, secret_hash(token))
+    shown = await access.lock_refresh(ctx.db, secret_hash(token))
+    if shown is None or is_spent(_facts(shown, shown.owner_key), ctx.shared.settings.refresh_grace):
+        return None
+    return shown.session_id
+
+
+def _facts(shown: access.ShownRefresh, owner_key: str) -> Shown:
+    return Shown(shown.is_live, shown.owner_key == owner_key, shown.seconds_since_rotation, shown.child_is_head)
 
 
 async def _issue(
@@ -133,7 +146,7 @@ async def _shown(ctx: Context, kind: Kind, owner_key: str, token: str, scope: st
     shown = await access.lock_refresh(ctx.db, secret_hash(token))
     if shown is None:
         return Refreshed("unknown")
-    facts = Shown(shown.is_live, shown.owner_key == owner_key, shown.seconds_since_rotation, shown.child_is_head)
+    facts = _facts(shown, owner_key)
     ctx.actor = Actor(kind.actor, shown.owner_id) if facts.is_owners else ctx.actor
     decided = outcome(facts, ctx.shared.settings.refresh_grace)
     if decided in {"rotate", "repeat"} and scope and not is_within(scope, shown.scope or "", shown.access_level or ""):

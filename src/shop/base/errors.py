@@ -8,6 +8,7 @@ ShopError
 ├── Unauthenticated 401       who are you
 │   ├── InvalidClient         unknown application or wrong secret: one answer
 │   ├── InvalidToken          the bearer is unknown, expired or revoked
+│   ├── InvalidSignIn         an operator's e-mail, password or code is wrong: one answer
 │   ├── InvalidCode           wrong, expired, used, over-tried, or an unknown address: one answer
 │   └── InvalidRefreshToken   bad in any way: one answer
 ├── Forbidden 403             we know, and you may not
@@ -74,6 +75,11 @@ class Unauthenticated(ShopError):
 class InvalidToken(Unauthenticated):
     code = "invalid_token"
     sentence = "The bearer token is unknown, expired or revoked; sign in again."
+
+
+class InvalidSignIn(Unauthenticated):
+    code = "invalid_sign_in"
+    sentence = "The e-mail address and the password do not belong together."
 
 
 class InvalidCode(Unauthenticated):

@@ -1,6 +1,8 @@
 """What is asked of a list: which records, in which order, which page of them."""
 
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -52,3 +54,11 @@ class Wishes(msgspec.Struct, frozen=True):
     conditions: tuple[Condition, ...] = ()
     fits_any: bool = False
     """One of the conditions is enough."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A place in a list that is sorted by a moment, newest first: what comes before it in time, or after."""
+
+    side: str
+    at: datetime
+    id: UUID

@@ -59,6 +59,13 @@ def _limits(text: str) -> Limits:
     return tuple((int(pair[1]), int(pair[2] or 0)) for pair in pairs if pair)
 
 
+def _windows(text: str) -> Limits:
+    limits = _limits(text)
+    if not all(seconds for _, seconds in limits):
+        raise ValueError("give N/seconds, several separated by commas, or 0 for none")
+    return limits
+
+
 def _word(*words: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in words:
@@ -187,7 +194,13 @@ VARIABLES = (
     Variable("SHOP_LIMIT_CLIENT_FAILURES_PER_SOURCE", "limit_client_failures", _limits, "30/300", "token endpoint"),
     Variable("SHOP_LIMIT_TOKENS_PER_CLIENT", "limit_tokens_per_client", _limits, "0", "token endpoint"),
     Variable("SHOP_LIMIT_CARTS_PER_SOURCE", "limit_carts_per_source", _limits, "600/60", "new carts"),
-    Variable("SHOP_LIMIT_REQUESTS_PER_SOURCE", "limit_requests_per_source", _limits, "0", "in process memory"),
+    Variable(
+        "SHOP_LIMIT_REQUESTS_PER_SOURCE",
+        "limit_requests_per_source",
+        _windows,
+        "0",
+        "all but health and metrics; counted in each worker's memory",
+    ),
     Variable(
         "SHOP_LIMIT_SIGN_INS", "limit_sign_ins", _limits, "10/300, 50/86400", "dashboard, per operator and per source"
     ),

@@ -21,7 +21,12 @@ def act(settings: Settings, work: Callable[[Context], Awaitable[T]]) -> T:
     ensure_keys(settings)
     with database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)
-        return asyncio.run(_act(settings, url, work))
+        return act_on(url, settings, work)
+
+
+def act_on(url: str, settings: Settings, work: Callable[[Context], Awaitable[T]]) -> T:
+    """The same on a database that is up and in order."""
+    return asyncio.run(_act(settings, url, work))
 
 
 async def _act(settings: Settings, url: str, work: Callable[[Context], Awaitable[T]]) -> T:

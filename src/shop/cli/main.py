@@ -1,12 +1,12 @@
 """The verbs of the `shop` command."""
 
-import os
 import signal
 import sys
 
 import click
 
 from shop.base.errors import CannotStart
+from shop.cli.admin import admin
 from shop.cli.applications import app
 from shop.cli.database import migrate
 from shop.cli.doctor import doctor
@@ -17,13 +17,14 @@ from shop.cli.worker import worker
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def shop() -> None:
-    """The shop service: a Storefront API and a Platform API on one PostgreSQL."""
+    """The shop service: a Storefront API, a Platform API and a dashboard on one PostgreSQL."""
 
 
 shop.add_command(serve)
 shop.add_command(migrate)
 shop.add_command(worker)
 shop.add_command(app)
+shop.add_command(admin)
 shop.add_command(routes)
 shop.add_command(doctor)
 
@@ -36,7 +37,3 @@ def main() -> None:
     except CannotStart as reason:
         click.echo(f"shop: {reason}", err=True)
         sys.exit(1)
-    except BrokenPipeError:
-        # The reader of our output went away, as `shop routes | head` does; that is no failure of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)

@@ -1,8 +1,10 @@
 """What every command needs before it can work: settings, the data directory, the database, the keys."""
 
 import asyncio
+import contextlib
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,19 +71,24 @@ def ensure_keys(settings: Settings) -> None:
         )
     if settings.secret_keys is None and not file.exists():
         make_data_dir(settings)
-        making = file.with_suffix(f".{os.getpid()}")
-        with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        _make_keys(file)
+    read_keys(settings)
+
+
+def _make_keys(file: Path) -> None:
+    """Of two first starts at once both end with one key, and a crash at any point stands in nobody's way."""
+    # A new name each time and readable by nobody else, as mkstemp has it.
+    descriptor, making = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
+    try:
+        with os.fdopen(descriptor, "w") as out:
             out.write(f"k1:{secrets.token_hex(32)}\n")
             out.flush()
             os.fsync(out.fileno())
-        try:
-            # A link cannot replace what another first start has just made.
+        # A link cannot replace what another first start has just made.
+        with contextlib.suppress(FileExistsError):
             file.hardlink_to(making)
-        except FileExistsError:
-            pass
-        finally:
-            making.unlink()
-    read_keys(settings)
+    finally:
+        Path(making).unlink()
 
 
 def ensure_mail(settings: Settings, host: str) -> None:

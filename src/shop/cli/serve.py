@@ -24,8 +24,9 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer
 
-from shop.app import Serving, is_mailbox_on, load
+from shop.app import Serving, is_mailbox_on, load, make_run_dir
 from shop.base.errors import CannotStart
+from shop.cli.admin import first_link
 from shop.cli.banner import banner
 from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, settings_here
 from shop.db.embedded import Embedded
@@ -58,7 +59,8 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
         run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
         try:
             serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
-            _serve(serving, _server(serving, address, port, workers), embedded)
+            link = first_link(settings, url) if settings.is_try_out(host) else None
+            _serve(serving, _server(serving, address, port, workers), embedded, link)
         finally:
             shutil.rmtree(run_dir, ignore_errors=True)
 
@@ -82,11 +84,11 @@ def _server(serving: Serving, address: str, port: int, workers: int) -> "Drainin
     )
 
 
-def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None) -> None:
+def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None, link: str | None) -> None:
     # Forked workers would share the parent's locks and threads; spawned ones start clean.
     multiprocessing.set_start_method("spawn", force=True)
     has_mailbox = is_mailbox_on(serving.settings, serving.host)
-    click.echo(banner(serving.host, server.bind_port, has_mailbox=has_mailbox), err=True)
+    click.echo(banner(serving.host, server.bind_port, has_mailbox=has_mailbox, link=link), err=True)
     finished = threading.Event()
     keeper = threading.Thread(target=_keep_alive, args=(embedded, finished), daemon=True)
     if embedded:
@@ -121,8 +123,9 @@ class DrainingServer(MPServer):
 
     def shutdown(self, exit_code: int = 0) -> None:
         if self.interrupt_signal:
-            # The directory may have been swept away with other old files: nobody can be told then, and the stop is one.
+            # When the disk is full, or the directory somebody else's, nobody can be told; the stop is one all the same.
             with contextlib.suppress(OSError):
+                make_run_dir(self._flag.parent)
                 self._flag.touch()
             self._hurry.wait(self._drain_seconds)
         super().shutdown(exit_code)
@@ -143,10 +146,9 @@ def _keep_alive(embedded: Embedded | None, finished: threading.Event) -> None:
             if embedded.revive():
                 log.warning("the embedded database had died and was started again")
         except CannotStart as reason:
-            with contextlib.suppress(OSError):
-                log.error("the embedded database is down", reason=str(reason))
-        except OSError:
-            continue  # Nobody reads our log any more; the database is kept alive all the same.
+            log.error("the embedded database is down", reason=str(reason))
+        except OSError as error:
+            log.error("the embedded database cannot be looked after right now", reason=error.strerror)
 
 
 @contextmanager

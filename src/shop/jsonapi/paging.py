@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote_plus, urlencode
 from uuid import UUID
 
 import msgspec
@@ -20,6 +20,7 @@ LARGEST_SIZE = 500
 LAST_PAGE = 1_000_000
 _NOT_OURS = object()
 _KEPT = ("fields", "filter", "include", "locale", "per_page", "sort")
+_OURS = frozenset({*_KEPT, "page"})
 
 
 def read_page(params: Mapping[str, Any]) -> Page:
@@ -101,7 +102,7 @@ def page_extras(page: Page, total: Total, count: int, asked: str, params: Mappin
     last = max(pages, 1)
     link = _linker(asked, params)
     links = {
-        "self": asked,
+        "self": _known(asked),
         "next": link("page", min(page.number + 1, last)),
         "prev": link("page", max(page.number - 1, 1)),
         "last": link("page", last),
@@ -114,7 +115,7 @@ def page_extras(page: Page, total: Total, count: int, asked: str, params: Mappin
 def keyset_extras(count: int, after: str | None, asked: str, params: Mapping[str, Any]) -> Extras:
     """No totals and no last page: neither is known without counting. `after` is none at the end."""
     link = _linker(asked, params)
-    links = {"self": asked, "first": link("page[after]", "")}
+    links = {"self": _known(asked), "first": link("page[after]", "")}
     return Extras({"count": count}, links | ({"next": link("page[after]", after)} if after else {}))
 
 
@@ -127,6 +128,15 @@ def _linker(asked: str, params: Mapping[str, Any]) -> Callable[[str, Any], str]:
 def _size(params: Mapping[str, Any]) -> int:
     size = _whole(params.get("per_page"))
     return size if size and size <= LARGEST_SIZE else DEFAULT_SIZE
+
+
+def _known(asked: str) -> str:
+    """The address with the parameters that are ours, as they were written. Any other may be a credential that somebody
+    put there by mistake, and links are kept and passed on.
+    """
+    url, _, query = asked.partition("?")
+    kept = [part for part in query.split("&") if unquote_plus(part.partition("=")[0]).partition("[")[0] in _OURS]
+    return f"{url}?{'&'.join(kept)}" if kept else url
 
 
 def _whole(value: Any) -> int | None:

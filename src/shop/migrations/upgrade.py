@@ -7,6 +7,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
+from asyncpg.exceptions import ClientConfigurationError
 from sqlalchemy.exc import DBAPIError
 
 from shop.base.errors import CannotStart
@@ -51,6 +52,9 @@ async def current_revision(url: str) -> str | None:
     """None when nothing was ever migrated. Raises CannotStart when the database does not answer."""
     try:
         connection = await asyncpg.connect(url, timeout=5)
+    except ClientConfigurationError as error:
+        # A kind of ValueError, but what it says is about one parameter and helps.
+        raise CannotStart(f"SHOP_DATABASE_URL cannot be used: {_reason(error)}; {_mend(error)}.") from None
     except ValueError:
         raise CannotStart("SHOP_DATABASE_URL cannot be read; percent-encode odd characters of the password.") from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
@@ -78,6 +82,14 @@ def upgrade(url: str) -> None:
             raise
     except DBAPIError as error:
         raise CannotStart(f"The database cannot be migrated ({_reason(error.orig)}).") from None
+
+
+def _mend(error: ClientConfigurationError) -> str:
+    if "root certificate" in str(error):
+        return (
+            "put the certificate of the database's authority there, or name its file with sslrootcert=FILE in the URL"
+        )
+    return "mend that parameter of the URL"
 
 
 def _reason(error: BaseException | None) -> str:

@@ -32,7 +32,7 @@ _IS_LIVE_SESSION = and_(IS_OPEN_SESSION, sessions.c.idle_expires_at > _now)
 _OWNER_ID = func.coalesce(sessions.c.user_id, sessions.c.application_id).label("owner_id")
 
 # The row is locked as well as made: two requests for one address come one after the other.
-_LOCK_USER = statement(
+_LOCK_OR_MAKE_USER = statement(
     insert(users)
     .values(
         id=bindparam("id"),
@@ -226,12 +226,10 @@ _END_USERS_SESSIONS = statement(
     .returning(sessions.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_SESSION_OF = {
-    kind: statement(
-        select(tokens.c.session_id).where(tokens.c.hash == bindparam("hash")), lambda record: cast(UUID, record[0])
-    )
-    for kind, tokens in {"access": access_tokens, "refresh": refresh_tokens}.items()
-}
+_SESSION_OF = statement(
+    select(access_tokens.c.session_id).where(access_tokens.c.hash == bindparam("hash")),
+    lambda record: cast(UUID, record[0]),
+)
 _LIST_SESSIONS = statement(
     select(sessions)
     .select_from(sessions.join(users))
@@ -261,9 +259,9 @@ _FIND_BEARER = statement(
 )
 
 
-async def lock_user(db: Db, **values: Any) -> User:
+async def lock_or_make_user(db: Db, **values: Any) -> User:
     """The user of an address, made if there is none; held until the transaction ends."""
-    return cast(User, await db.one(_LOCK_USER, **values))
+    return cast(User, await db.one(_LOCK_OR_MAKE_USER, **values))
 
 
 async def supersede_requests(db: Db, email_key: str) -> None:
@@ -340,8 +338,8 @@ async def end_users_sessions(db: Db, user_id: UUID, reason: str) -> int:
     return len(await db.all(_END_USERS_SESSIONS, owner_id=user_id, reason=reason))
 
 
-async def find_session_of(db: Db, kind: str, token_hash: bytes) -> UUID | None:
-    return await db.one(_SESSION_OF[kind], hash=token_hash)
+async def find_session_of(db: Db, access_hash: bytes) -> UUID | None:
+    return await db.one(_SESSION_OF, hash=access_hash)
 
 
 async def list_sessions(db: Db, user_id: UUID) -> list[Session]:

@@ -21,6 +21,7 @@ from shop.db.pool import Session
 from shop.db.statements import Statement, seconds, statement
 from shop.models.access import access_tokens, login_requests, sessions
 from shop.models.journal import audit_events, idempotency_keys, outbox_mails, rate_counts
+from shop.models.operators import operator_links, operator_sessions
 from shop.models.orders import orders
 from shop.models.people import users
 
@@ -44,6 +45,9 @@ PURGES: dict[str, Statement[Any]] = {
     "access tokens": _purge(access_tokens, access_tokens.c.expires_at < _now - timedelta(days=1)),
     # With all its tokens: rotated ones are kept to here, so that a copy is known for one to the end.
     "sessions": _purge(sessions, sessions.c.absolute_expires_at < _now),
+    # Long ended; kept a year, as the audit is, to say when an operator was last here.
+    "operators' sessions": _purge(operator_sessions, operator_sessions.c.created_at < _now - timedelta(days=365)),
+    "operators' links": _purge(operator_links, operator_links.c.expires_at < _now - timedelta(days=1)),
     "unverified users": _purge(
         users,
         and_(

@@ -82,10 +82,11 @@ _FORGET_COUNT = statement(
     lambda record: cast(bytes, record[0]),
 )
 _HOUR = 3600
-# Not a window of the clock but an hour from the moment it opened.
+# Not a window of the clock but an hour from the next full minute: a whole hour at least, and a row a minute at most.
+_next_minute = func.date_trunc("minute", func.now()) + timedelta(minutes=1)
 _OPEN_BREAKER = statement(
     insert(rate_counts)
-    .values(key=bindparam("key"), seconds=_HOUR, window_start=func.date_trunc("minute", func.now()), count=1)
+    .values(key=bindparam("key"), seconds=_HOUR, window_start=_next_minute, count=1)
     .on_conflict_do_update(
         index_elements=["key", "seconds", "window_start"], set_={"count": rate_counts.c.count + literal_column("1")}
     )

@@ -211,7 +211,7 @@ async def find_user(db: Session, user_id: UUID) -> AccountUser | None:
     return await db.one(_FIND_USER, id=user_id)
 
 
-async def lock_user(db: Session, user_id: UUID) -> User:
+async def lock_known_user(db: Session, user_id: UUID) -> User:
     """The user's row as it is now, held until the transaction ends: two changes come one after the other."""
     return cast(User, await db.one(_LOCK_USER, id=user_id))
 

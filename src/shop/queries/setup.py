@@ -1,8 +1,8 @@
 """Which statements read how the shop is set up, and whether the database is what this program expects."""
 
-from typing import cast
+from typing import Any, cast
 
-from sqlalchemy import bindparam, column, select, table, update
+from sqlalchemy import bindparam, column, literal_column, select, table, update
 
 from shop.db.pool import Session
 from shop.db.statements import into, statement
@@ -21,6 +21,20 @@ _FILL = statement(
     .returning(shops.c.id),
     lambda record: cast(int, record[0]),
 )
+# Whoever typed over an older version has not seen what they would undo.
+_UPDATE = statement(
+    update(shops)
+    .where(shops.c.version == bindparam("seen_version"))
+    .values(
+        name=bindparam("new_name"),
+        currencies=bindparam("new_currencies"),
+        default_country=bindparam("new_default_country"),
+        default_locale=bindparam("new_default_locale"),
+        version=shops.c.version + literal_column("1"),
+    )
+    .returning(shops),
+    into(Shop),
+)
 
 
 async def find_shop(db: Session) -> Shop | None:
@@ -34,3 +48,8 @@ async def find_revision(db: Session) -> str | None:
 
 async def fill_shop(db: Session, *, name: str, currencies: list[str]) -> bool:
     return await db.one(_FILL, new_name=name, new_currencies=currencies) is not None
+
+
+async def update_shop(db: Session, *, version: int, **values: Any) -> Shop | None:
+    """The shop as it is then; none when it was changed since that version."""
+    return await db.one(_UPDATE, seen_version=version, **{f"new_{name}": value for name, value in values.items()})

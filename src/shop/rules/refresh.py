@@ -31,6 +31,11 @@ def outcome(shown: Shown, grace: int) -> Outcome:
         return "refuse"
     if shown.seconds_since_rotation is None:
         return "rotate"
-    if shown.child_is_head and shown.seconds_since_rotation <= grace:
-        return "repeat"
-    return "reuse"
+    return "reuse" if is_spent(shown, grace) else "repeat"
+
+
+def is_spent(shown: Shown, grace: int) -> bool:
+    """Rotated, and past what two tabs or a lost answer excuse: nobody honest shows it, so it must not end anything."""
+    if shown.seconds_since_rotation is None:
+        return False
+    return not shown.child_is_head or shown.seconds_since_rotation > grace

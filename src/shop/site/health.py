@@ -40,13 +40,13 @@ def ready(frame: Frame, outdated: frozenset[str]) -> Handler:
     return answer
 
 
-def metrics(*, is_public: bool, is_try_out: bool, snapshots: Callable[[], Iterable[Path]]) -> Handler:
+def metrics(*, is_public: bool, is_try_out: bool, others: Callable[[], Iterable[Path]]) -> Handler:
     """Numbers of all workers together. Open to this machine in a local try-out, otherwise only when asked for."""
 
     async def answer(request: Request, _ctx: Context) -> Reply:
         peer = (request.scope.get("client") or ("",))[0]
         if not is_public and not (is_try_out and is_loopback(peer)):
             raise NotFound("There is no such address.")
-        return Reply(200, exposition(snapshots()), ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
+        return Reply(200, exposition(others()), ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
 
     return answer

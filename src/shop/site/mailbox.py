@@ -11,7 +11,7 @@ from shop.actions.letter import write_letter
 from shop.base.errors import NotFound
 from shop.queries import outbox
 from shop.web.endpoint import Handler
-from shop.web.reply import NO_STORE, Reply, json_reply
+from shop.web.reply import Reply, html_reply, json_reply
 from shop.web.request import Request
 
 MOST = 50
@@ -44,24 +44,9 @@ def page(*, is_on: bool) -> Handler:
         mails = await _received(ctx, None, is_on=is_on)
         nonce = secrets.token_urlsafe(16)
         body = _templates.get_template("mailbox.html").render(mails=mails, nonce=nonce, shop=ctx.shared.shop.name)
-        headers = ((b"content-type", b"text/html; charset=utf-8"), NO_STORE)
-        return Reply(200, body.encode(), headers, _policy(nonce))
+        return html_reply(body, nonce)
 
     return answer
-
-
-def _policy(nonce: str) -> bytes:
-    """Nothing from elsewhere, and of ours only what carries the page's own word."""
-    parts = (
-        "default-src 'none'",
-        f"style-src 'nonce-{nonce}'",
-        f"script-src 'nonce-{nonce}'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
-    return "; ".join(parts).encode()
 
 
 async def _received(ctx: Context, to: str | None, *, is_on: bool) -> list[Received]:

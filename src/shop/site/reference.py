@@ -153,7 +153,8 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
         errors = {status: sorted({oauth_word(status, code) for code in codes}) for status, codes in errors.items()}
     return Operation(
         method=route.method,
-        path=route.path,
+        # OpenAPI has no word for a rest of the address; clients that know it percent-encode the slashes.
+        path=route.path.replace("*}", "}"),
         summary=route.summary,
         tag=tag,
         security=_WELCOME if route.who == "anyone" and route.reads_claim else _SECURITY[route.who],

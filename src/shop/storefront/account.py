@@ -2,15 +2,15 @@
 
 from shop.actions import account, orders
 from shop.actions.context import Context
-from shop.base.loaded import Link, Loaded, Named
+from shop.base.loaded import Loaded, Named
 from shop.jsonapi.document import Drawing, document
 from shop.jsonapi.paging import read_page, read_sort
 from shop.models.orders import Order
-from shop.models.people import AccountUser, PlacedAddress
-from shop.storefront.drawing import page_reply, read_drawing, seen_from, short_page
+from shop.models.people import PlacedAddress
+from shop.storefront.drawing import page_reply, read_drawing, seen_from, short_page, user_links
 from shop.storefront.inputs import wrapped
 from shop.storefront.resources.people import ADDRESS, SESSION, USER
-from shop.storefront.resources.sales import NOTHING_YET, ORDER
+from shop.storefront.resources.sales import ORDER, UNLINKED
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
 
@@ -84,16 +84,8 @@ async def _account(ctx: Context, drawing: Drawing) -> bytes:
     return document(USER, Loaded(user, user_links(user, list(addresses.values()))), drawing)
 
 
-def user_links(user: AccountUser, addresses: list[PlacedAddress]) -> dict[str, Link]:
-    loaded = {address.id: Loaded(address) for address in addresses}
-    return {
-        "default_billing_address": loaded.get(user.bill_address_id) if user.bill_address_id else None,
-        "default_shipping_address": loaded.get(user.ship_address_id) if user.ship_address_id else None,
-    }
-
-
 def _order(order: Order) -> Loaded:
-    return Loaded(order, {**NOTHING_YET, "user": Loaded(Named(order.user_id)) if order.user_id else None})
+    return Loaded(order, {**UNLINKED, "user": Loaded(Named(order.user_id)) if order.user_id else None})
 
 
 def _address(address: PlacedAddress, drawing: Drawing) -> Reply:

@@ -11,9 +11,8 @@ from shop.base.tokens import cart_of_order_token
 from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, document
 from shop.models.orders import Order
 from shop.rules.merging import STRATEGIES, Strategy
-from shop.storefront.account import user_links
-from shop.storefront.drawing import read_drawing
-from shop.storefront.resources.sales import CART, NOTHING_YET
+from shop.storefront.drawing import read_drawing, user_links
+from shop.storefront.resources.sales import CART, UNLINKED
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
 
@@ -70,10 +69,10 @@ async def _document(order: Order, ctx: Context, drawing: Drawing, extras: Extras
 async def _links(order: Order, ctx: Context, drawing: Drawing) -> Mapping[str, Link]:
     """The owner stands as a link; who they are is read only when it was asked for."""
     if order.user_id is None:
-        return NOTHING_YET
+        return UNLINKED
     if "user" not in (drawing.query.include or {}):
-        return {**NOTHING_YET, "user": Loaded(Named(order.user_id))}
+        return {**UNLINKED, "user": Loaded(Named(order.user_id))}
     if ctx.claim.bearer is None or (await ctx.signed_in()).user.id != order.user_id:
-        return NOTHING_YET  # The token opens the cart, and not who its owner is and where they live.
+        return UNLINKED  # The token opens the cart, and not who its owner is and where they live.
     user, addresses = await account.get_user(ctx, order.user_id)
-    return {**NOTHING_YET, "user": Loaded(user, user_links(user, addresses))}
+    return {**UNLINKED, "user": Loaded(user, user_links(user, addresses))}

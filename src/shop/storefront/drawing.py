@@ -6,11 +6,12 @@ from uuid import UUID
 
 from shop.actions.context import Context
 from shop.base.listing import Page
-from shop.base.loaded import Loaded
+from shop.base.loaded import Link, Loaded
 from shop.jsonapi.document import Drawing, list_document
 from shop.jsonapi.paging import Total, page_extras
 from shop.jsonapi.query import read_document_query
 from shop.jsonapi.resource import Resource, Scene
+from shop.models.people import AccountUser, PlacedAddress
 from shop.storefront.resources.known import RESOURCES
 from shop.storefront.resources.viewer import Viewer
 from shop.web.reply import Reply, document_reply
@@ -27,6 +28,15 @@ def read_drawing(request: Request, ctx: Context, resource: Resource, *, is_list:
 def seen_from(drawing: Drawing, ctx: Context, session_id: UUID) -> Drawing:
     viewer = Viewer(ctx.shared.keys, ctx.claim, session_id)
     return Drawing(drawing.resources, Scene(drawing.scene.locale, viewer), drawing.query)
+
+
+def user_links(user: AccountUser, addresses: Sequence[PlacedAddress]) -> dict[str, Link]:
+    """What a shopper is linked with, wherever one is drawn: on an account, or as the owner of a cart."""
+    loaded = {address.id: Loaded(address) for address in addresses}
+    return {
+        "default_billing_address": loaded.get(user.bill_address_id) if user.bill_address_id else None,
+        "default_shipping_address": loaded.get(user.ship_address_id) if user.ship_address_id else None,
+    }
 
 
 def page_reply(

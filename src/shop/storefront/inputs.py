@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from shop.base.errors import Malformed
 from shop.rules.merging import Strategy
 
-_Email = Annotated[str, Meta(description="One e-mail address.", examples=["ada@example.com"], max_length=254)]
+_Email = Annotated[str, Meta(description="One e-mail address.", examples=["grace@example.org"], max_length=254)]
 _Line = Annotated[str, Meta(max_length=255)]
 
 

@@ -46,7 +46,7 @@ ROUTES = (
     ),
     Route(
         "DELETE",
-        f"{_AUTH}/{{token}}",
+        f"{_AUTH}/{{token*}}",
         login.sign_out,
         "anyone",
         "Sign out: end the session of a token",

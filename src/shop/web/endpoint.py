@@ -15,10 +15,11 @@ from shop.base.actor import Claim
 from shop.base.errors import Broken, ShopError, Unauthenticated
 from shop.base.settings import Network
 from shop.web.credentials import check_repeated, read_claim, read_platform_claim
+from shop.web.crowd import crowd_for
 from shop.web.idempotency import read_once_key
 from shop.web.log import RequestLine, log_request
 from shop.web.metrics import Observer
-from shop.web.reply import JSON, JSON_API, SECURITY_HEADERS, Reply, error_reply
+from shop.web.reply import JSON, JSON_API, Reply, error_reply
 from shop.web.request import Request
 from shop.web.source import source_address
 
@@ -27,6 +28,8 @@ Handler = Callable[[Request, Context], Awaitable[Reply]]
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _BODY_METHODS = frozenset({"POST", "PATCH", "PUT", "DELETE"})
 _ONCE_METHODS = frozenset({"POST", "PATCH", "PUT"})
+# Asked by those who keep the shop running, and most when it is under attack.
+_UNCOUNTED = frozenset({"/livez", "/readyz", "/metrics"})
 _log = structlog.get_logger("shop.request")
 
 
@@ -64,6 +67,7 @@ class Route(msgspec.Struct, frozen=True):
 
     method: str
     path: str
+    """`{name}` stands for one segment; `{name*}`, at the end, for the rest of the address with its slashes."""
     handler: Handler
     who: str
     """Who may call, in the words of the credential table."""
@@ -94,6 +98,8 @@ class Frame:
         self.shared = shared
         self.trusted = trusted
         self.cors_origins = frozenset(origin.encode() for origin in cors_origins)
+        settings = shared.settings
+        self.crowd = crowd_for(settings.limit_requests_per_source, with_loopback=settings.limit_loopback == "1")
         self.draining = False
 
 
@@ -105,6 +111,7 @@ class Endpoint:
         self._route = route
         self._observe = Observer(route.method, route.path)
         self._is_platform = route.who.startswith("application")
+        self._crowd = None if route.path in _UNCOUNTED else frame.crowd
         self._is_cross_origin = route.path.startswith("/api/v2/storefront")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: dict[str, str]) -> None:
@@ -118,6 +125,8 @@ class Endpoint:
         source = source_address(scope, self._frame.trusted)
         context.origin = Origin(request_id, source, headers.get(b"user-agent"))
         try:
+            if self._crowd is not None:
+                self._crowd.count(source)
             reply = await self._answer(request, context)
         except ShopError as error:
             reply = self._error(error, request_id)
@@ -164,7 +173,7 @@ class Endpoint:
     async def _send(self, reply: Reply, request: Request, send: Send) -> None:
         headers = [
             *reply.headers,
-            *SECURITY_HEADERS,
+            *reply.security,
             (b"content-security-policy", reply.policy),
             (b"x-request-id", request.id.encode()),
             (b"content-length", str(len(reply.body)).encode()),

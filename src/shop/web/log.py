@@ -1,10 +1,11 @@
 """What is logged of a request: one line, by its route's template and never by its address."""
 
+import contextlib
 import logging
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, ClassVar, TextIO
+from typing import IO, Any, BinaryIO, ClassVar, TextIO, cast
 
 import msgspec
 import structlog
@@ -28,11 +29,28 @@ class RequestLine(msgspec.Struct):
     timestamp: datetime = msgspec.field(default_factory=lambda: datetime.now(UTC))
 
 
+class _Steady:
+    """A stream that loses what cannot be written: a full disk or a reader that went away costs log lines, and neither a
+    request nor the process.
+    """
+
+    def __init__(self, stream: IO[Any]) -> None:
+        self._stream = stream
+
+    def write(self, text: Any) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+
 class _Log:
     """Where request lines go, set by `configure_logging`, and those that are not written yet."""
 
     put: Callable[[RequestLine], Any]
-    stream: TextIO = sys.stderr
+    stream = _Steady(sys.stderr.buffer)
     pending: ClassVar[list[bytes]] = []
 
 
@@ -47,8 +65,8 @@ def flush_log() -> None:
     if _Log.pending:
         lines = b"\n".join([*_Log.pending, b""])
         _Log.pending.clear()
-        _Log.stream.buffer.write(lines)
-        _Log.stream.buffer.flush()
+        _Log.stream.write(lines)
+        _Log.stream.flush()
 
 
 def configure_logging(level: str, form: str | None, stream: TextIO = sys.stderr) -> None:
@@ -57,14 +75,18 @@ def configure_logging(level: str, form: str | None, stream: TextIO = sys.stderr)
     encode = msgspec.json.Encoder(enc_hook=str).encode
     common: list[Any] = [_after_requests, structlog.processors.add_log_level, structlog.processors.TimeStamper("iso")]
     wrapper = structlog.make_filtering_bound_logger(_LEVELS[level])
-    _Log.stream = stream
+    _Log.stream = _Steady(stream.buffer)
     if form == "json":
         processors = [*common, structlog.processors.format_exc_info, lambda _logger, _name, event: encode(event)]
-        structlog.configure(processors, wrapper, logger_factory=structlog.BytesLoggerFactory(stream.buffer))
+        structlog.configure(
+            processors, wrapper, logger_factory=structlog.BytesLoggerFactory(cast(BinaryIO, _Log.stream))
+        )
         put: Callable[[RequestLine], Any] = lambda line: _Log.pending.append(encode(line))  # noqa: E731
     else:
         processors = [*common, _console_renderer(stream)]
-        structlog.configure(processors, wrapper, logger_factory=structlog.WriteLoggerFactory(stream))
+        structlog.configure(
+            processors, wrapper, logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _Steady(stream)))
+        )
         logger = structlog.get_logger("shop.request")
         put = lambda line: logger.info("request", **_console(line))  # noqa: E731
     _Log.put = staticmethod(put if _LEVELS[level] <= logging.INFO else lambda line: None)

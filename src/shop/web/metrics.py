@@ -6,6 +6,7 @@ leaves a snapshot of its counts in the run directory a few times a second.
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -52,17 +53,25 @@ def save_snapshot(file: Path) -> None:
     making.replace(file)
 
 
-def exposition(files: Iterable[Path]) -> bytes:
-    """The text for Prometheus. Snapshots of workers that ended count on: a counter never falls."""
+def exposition(others: Iterable[Path]) -> bytes:
+    """The text for Prometheus: our own numbers and the other workers' snapshots. Those of workers that ended count on,
+    because a counter never falls.
+    """
     sums: dict[tuple[str, str, str], Series] = {}
-    for file in files:
-        for series in msgspec.json.decode(file.read_bytes(), type=list[Series]):
-            total = sums.setdefault(series.labels, Series(series.labels))
-            total.counts = [one + other for one, other in zip(total.counts, series.counts, strict=True)]
-            total.seconds += series.seconds
+    for series in chain(_here, *map(_snapshot, others)):
+        total = sums.setdefault(series.labels, Series(series.labels))
+        total.counts = [one + other for one, other in zip(total.counts, series.counts, strict=True)]
+        total.seconds += series.seconds
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Sums(sums.values()))
     return generate_latest(registry)
+
+
+def _snapshot(file: Path) -> list[Series]:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=list[Series])
+    except (OSError, msgspec.MsgspecError):
+        return []  # Swept away, or cut short by a crash: some numbers are better than none.
 
 
 class _Sums:

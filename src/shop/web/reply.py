@@ -1,4 +1,4 @@
-"""What is sent back: documents, empty answers, and the one body of every error."""
+"""What is sent back: documents, pages, empty answers, and the one body of every error."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,11 +21,19 @@ Header = tuple[bytes, bytes]
 
 JSON_API = b"application/vnd.api+json; charset=utf-8"
 JSON = b"application/json; charset=utf-8"
+HTML = b"text/html; charset=utf-8"
 
 SECURITY_HEADERS: tuple[Header, ...] = (
     (b"strict-transport-security", b"max-age=31536000; includeSubDomains"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
+)
+# With `no-referrer` a browser would say of a form only that it comes from nowhere.
+DASHBOARD_HEADERS: tuple[Header, ...] = (
+    *SECURITY_HEADERS[:-1],
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
 )
 API_POLICY = b"default-src 'none'; frame-ancestors 'none'"
 # A cart shows its token, an account its address: nothing of an API answer is for a cache unless a route says so.
@@ -43,6 +51,7 @@ class Reply(msgspec.Struct, frozen=True):
     headers: Sequence[Header] = ()
     policy: bytes = API_POLICY
     """The Content-Security-Policy; a page has one of its own."""
+    security: Sequence[Header] = SECURITY_HEADERS
 
 
 class Nothing(msgspec.Struct, frozen=True):
@@ -60,6 +69,26 @@ def json_reply(value: Any, status: int = 200) -> Reply:
     return Reply(status, _encode(value), ((b"content-type", JSON), NO_STORE))
 
 
+def html_reply(body: str, nonce: str, status: int = 200, headers: Sequence[Header] = ()) -> Reply:
+    return Reply(status, body.encode(), ((b"content-type", HTML), NO_STORE, *headers), page_policy(nonce))
+
+
+def page_policy(nonce: str, form_action: str = "'none'") -> bytes:
+    """Nothing from elsewhere, and of ours only what carries the page's own word."""
+    parts = (
+        "default-src 'none'",
+        f"style-src 'nonce-{nonce}'",
+        f"script-src 'nonce-{nonce}'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        f"form-action {form_action}",
+        "base-uri 'none'",
+        "object-src 'none'",
+        "frame-ancestors 'none'",
+    )
+    return "; ".join(parts).encode()
+
+
 def error_reply(error: ShopError, request_id: str, media: bytes) -> Reply:
     body: dict[str, Any] = {"error": error.sentence, "code": error.code, "request_id": request_id}
     if isinstance(error, Invalid) and error.errors:
@@ -72,6 +101,7 @@ _OAUTH_WORDS = {
     401: "invalid_client",
     403: "insufficient_scope",
     429: "temporarily_unavailable",
+    500: "server_error",
     503: "temporarily_unavailable",
 }
 

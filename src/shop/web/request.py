@@ -46,12 +46,15 @@ class Request:
         query: bytes = self.scope["query_string"]
         return query
 
+    def origin(self, public_url: str | None) -> str:
+        """Scheme and host under which its caller reaches the shop."""
+        host = self.headers.get(b"host", b"localhost").decode("latin-1")
+        return public_url or f"{self.scope.get('scheme', 'http')}://{host}"
+
     def url(self, public_url: str | None) -> str:
         """This request's own address with its query, as its caller can reach it."""
-        host = self.headers.get(b"host", b"localhost").decode("latin-1")
-        base = public_url or f"{self.scope.get('scheme', 'http')}://{host}"
         query = f"?{self.query_string.decode('latin-1')}" if self.query_string else ""
-        return base + quote(str(self.scope["path"])) + query
+        return self.origin(public_url) + quote(str(self.scope["path"])) + query
 
     @property
     def params(self) -> Mapping[str, Any]:

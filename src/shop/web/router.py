@@ -1,8 +1,9 @@
 """Which endpoint answers an address, at a cost that does not grow with the routes: a look-up, or a step a segment."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from starlette.types import Receive, Scope, Send
 
 from shop.actions.context import Context
@@ -13,20 +14,23 @@ from shop.web.request import Request
 
 Methods = dict[str, Endpoint]
 
+_PAGES = "/admin"
+
 _PREFLIGHT_HEADERS = (
     b"Authorization, Content-Type, X-Shop-Order-Token, X-Spree-Order-Token, Idempotency-Key, X-Request-Id"
 )
 
 
 class Node:
-    """One segment of the patterns: the literal segments that may follow, and a parameter."""
+    """One segment of the patterns: the literal segments that may follow, a parameter, and a rest of the address."""
 
-    __slots__ = ("literal", "methods", "name", "parameter")
+    __slots__ = ("literal", "methods", "name", "parameter", "rest")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "") -> None:
         self.literal: dict[str, Node] = {}
         self.parameter: Node | None = None
-        self.name = ""
+        self.rest: Node | None = None
+        self.name = name
         self.methods: Methods = {}
 
 
@@ -34,6 +38,7 @@ class Router:
     """The ASGI application that holds all doors."""
 
     def __init__(self, frame: Frame, routes: Iterable[Route]) -> None:
+        routes = tuple(routes)
         self._frame = frame
         self._literal: dict[str, Methods] = {}
         self._patterns = Node()
@@ -49,6 +54,7 @@ class Router:
             for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _preflight}.items()
             for media, place in {"api": "/api/v2/-", "cors": "/api/v2/storefront/-", "site": "-"}.items()
         }
+        self._add_page_fallbacks(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, method = scope["path"], scope["method"]
@@ -71,7 +77,16 @@ class Router:
             if scope["method"] == "OPTIONS" and self._is_preflight(scope):
                 kind = "preflight"
         place = "cors" if path.startswith("/api/v2/storefront") else "api" if path.startswith("/api/") else "site"
+        if (path + "/").startswith(f"{_PAGES}/") and (kind, "pages") in self._fallbacks:
+            place = "pages"
         return self._fallbacks[kind, place], params
+
+    def _add_page_fallbacks(self, routes: Sequence[Route]) -> None:
+        """What is not there is said as a page where pages are read; other sites are offered nothing there."""
+        for route in [route for route in routes if route.path.startswith(_PAGES)][:1]:
+            for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _wrong_method}.items():
+                said = msgspec.structs.replace(route, path=f"{_PAGES}/-", handler=handler)
+                self._fallbacks[kind, "pages"] = Endpoint(self._frame, said)
 
     def _is_preflight(self, scope: Scope) -> bool:
         names = {name for name, _ in scope["headers"]}
@@ -81,27 +96,35 @@ class Router:
         if "{" not in path:
             return self._literal.setdefault(path, {})
         node = self._patterns
-        for segment in path.split("/"):
-            if not segment.startswith("{"):
-                node = node.literal.setdefault(segment, Node())
-                continue
-            if node.parameter is None:
-                node.parameter = Node()
-                node.parameter.name = segment.strip("{}")
-            elif node.parameter.name != segment.strip("{}"):
-                raise ValueError(f"{path}: the same place is called {node.parameter.name} elsewhere")
-            node = node.parameter
-        return node.methods
+        *places, last = path.split("/")
+        for segment in places:
+            if segment.endswith("*}"):
+                raise ValueError(f"{path}: nothing can follow {segment}")
+            node = _next(node, segment, path)
+        return _next(node, last, path).methods
 
     def _match(self, path: str) -> tuple[Methods, dict[str, str]]:
         params: dict[str, str] = {}
+        # No text of ours has a NUL, and the database would refuse it in its own words; nothing of ours has this either.
         if "\x00" in path:
-            return {}, params  # No text of ours has one, and the database would refuse it in its own words.
+            path = path.replace("\x00", "\ufffd")
         return _walk(self._patterns, path.split("/"), 0, params), params
 
 
+def _next(node: Node, segment: str, path: str) -> Node:
+    """The node behind `name`, `{name}` or `{name*}`, made where it is not there yet."""
+    if not segment.startswith("{"):
+        return node.literal.setdefault(segment, Node())
+    kind, name = ("rest", segment[1:-2]) if segment.endswith("*}") else ("parameter", segment[1:-1])
+    following: Node = getattr(node, kind) or Node(name)
+    if following.name != name:
+        raise ValueError(f"{path}: the same place is called {following.name} elsewhere")
+    setattr(node, kind, following)
+    return following
+
+
 def _walk(node: Node, segments: list[str], at: int, params: dict[str, str]) -> Methods:
-    """Literal before parameter at each segment; back to the parameter where the literal leads nowhere."""
+    """Literal before parameter before rest at each segment; back to the next where one leads nowhere."""
     if at == len(segments):
         return node.methods
     literal, parameter = node.literal.get(segments[at]), node.parameter
@@ -110,6 +133,9 @@ def _walk(node: Node, segments: list[str], at: int, params: dict[str, str]) -> M
     if parameter and segments[at] and (found := _walk(parameter, segments, at + 1, params)):
         params[parameter.name] = segments[at]
         return found
+    if node.rest and segments[at:] != [""]:
+        params[node.rest.name] = "/".join(segments[at:])
+        return node.rest.methods
     return {}
 
 

@@ -58,5 +58,5 @@ CART = resource("cart", Order, attributes=_ATTRIBUTES, relations=_RELATIONS)
 ORDER = resource("order", Order, attributes=_ATTRIBUTES, relations=_RELATIONS)
 """A completed order in a shopper's account; the same to look at, by another name."""
 
-NOTHING_YET: Mapping[str, Link] = {name: [] if relation.is_many else None for name, relation in CART.relations.items()}
-"""The relations of a guest's cart in a shop that has no lines, payments or shipments yet."""
+UNLINKED: Mapping[str, Link] = {name: [] if relation.is_many else None for name, relation in CART.relations.items()}
+"""Every relation of an order with nothing at its other end; what there is is laid over it."""

@@ -1,0 +1,177 @@
+"""How operators sign in and out: the password, then the authenticator's code where there is one; and both again before
+a dangerous act.
+"""
+
+import asyncio
+from collections.abc import Callable
+from hashlib import sha256
+from typing import TypeVar
+
+import msgspec
+
+from shop.actions import attempts
+from shop.actions.audit import audit
+from shop.actions.context import Context
+from shop.base.actor import Actor
+from shop.base.email import read_email
+from shop.base.errors import InvalidSignIn, Unavailable
+from shop.base.ids import new_id
+from shop.base.passwords import hash_password, is_outdated, is_password
+from shop.base.sealed import seal, unseal
+from shop.base.secrets import OPERATOR_SESSION, is_secret, new_secret, secret_hash
+from shop.models.operators import Operator
+from shop.queries import operators
+from shop.queries.operators import SignedIn
+from shop.rules.operators import MAX_PASSWORD, is_ticket, sign_in_ticket, ticket_owner, totp_step
+
+T = TypeVar("T")
+
+TOTP = "totp"
+WAIT_SECONDS = 5
+_WRONG_CODE = "The code is wrong, or was used before; wait for the next one."
+TOO_LATE = "That took too long; sign in again."
+# A hash takes a core and 46 MiB: a crowd at the door must not take them all.
+_at_once = asyncio.Semaphore(2)
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """How far a sign-in has come: in, with the session's secret; or half-way, with a ticket for the code's page."""
+
+    secret: str | None = None
+    ticket: str | None = None
+
+
+async def sign_in(ctx: Context, typed_email: str, password: str) -> Entry:
+    email = read_email(typed_email.strip())
+    name = email.key if email else typed_email[:254].lower()
+    await attempts.count_sign_in(ctx, name)
+    found = await operators.find_by_key(ctx.db, name) if email else None
+    operator = found if found and found.disabled_at is None else None
+    ctx.actor = Actor("operator", found.id if found else None)
+    if not await _fits(operator, password) or operator is None or operator.password_hash is None:
+        await _refused(ctx, "password", name)
+        raise InvalidSignIn()
+    if operator.totp_sealed:
+        now = await operators.read_clock(ctx.db)
+        return Entry(ticket=sign_in_ticket(ctx.shared.keys, operator.id, operator.password_hash, now))
+    return Entry(secret=await open_session(ctx, operator, password))
+
+
+async def finish_sign_in(ctx: Context, ticket: str, code: str) -> Entry:
+    """The second page: who it is stands in the ticket, and nothing was opened yet."""
+    owner_id = ticket_owner(ticket)
+    operator = await operators.find_operator(ctx.db, owner_id) if owner_id else None
+    if operator is None or operator.password_hash is None or operator.disabled_at:
+        raise InvalidSignIn(TOO_LATE)
+    now = await operators.read_clock(ctx.db)
+    if not is_ticket(ctx.shared.keys, ticket, operator.password_hash, now):
+        raise InvalidSignIn(TOO_LATE)
+    ctx.actor = Actor("operator", operator.id)
+    await attempts.count_sign_in(ctx, operator.email_key)
+    if not await takes_code(ctx, operator, code):
+        await _refused(ctx, "code", operator.email_key)
+        raise InvalidSignIn(_WRONG_CODE)
+    return Entry(secret=await open_session(ctx, operator))
+
+
+async def open_session(ctx: Context, operator: Operator, password: str | None = None) -> str:
+    """A session and its secret, new at each sign-in; a password hashed the old way is hashed anew on the occasion."""
+    secret, renewed = new_secret(OPERATOR_SESSION), None
+    if password is not None and operator.password_hash and is_outdated(operator.password_hash):
+        renewed = await slowly(lambda: hash_password(password))
+    ctx.actor = Actor("operator", operator.id)
+    async with ctx.db.transaction():
+        if renewed:
+            await operators.set_password(ctx.db, operator.id, renewed)
+        await operators.insert_session(
+            ctx.db,
+            id=new_id(),
+            hash=secret_hash(secret),
+            operator_id=operator.id,
+            source=ctx.origin.source,
+            user_agent=ctx.origin.user_agent,
+        )
+        await audit(ctx, "sign_in", "done", subject_id=operator.id)
+    return secret
+
+
+async def find_signed_in(ctx: Context, session_hash: bytes) -> SignedIn | None:
+    """Who this session is of; that they were here is noted once a minute, apart from the request's own work."""
+    found = await operators.find_session(ctx.db, session_hash)
+    if found and not found.is_seen:
+        await operators.see_session(ctx.shared.database.session(), found.session_id)
+    return found
+
+
+async def confirm(ctx: Context, visitor: SignedIn, password: str, code: str) -> str:
+    """The password again, and the code: the session's new secret."""
+    operator = visitor.operator
+    await attempts.count_sign_in(ctx, operator.email_key)
+    if not await _fits(operator, password):
+        await _refused(ctx, "password", operator.email_key)
+        raise InvalidSignIn("That is not your password.")
+    if operator.totp_sealed and not await takes_code(ctx, operator, code):
+        await _refused(ctx, "code", operator.email_key)
+        raise InvalidSignIn(_WRONG_CODE)
+    secret = new_secret(OPERATOR_SESSION)
+    async with ctx.db.transaction():
+        if not await operators.confirm_session(ctx.db, visitor.session_id, secret_hash(secret)):
+            raise InvalidSignIn(TOO_LATE)
+        await audit(ctx, "confirm", "done", subject_id=operator.id)
+    return secret
+
+
+async def sign_out(ctx: Context, visitor: SignedIn) -> None:
+    async with ctx.db.transaction():
+        await operators.end_session(ctx.db, visitor.session_id)
+        await audit(ctx, "sign_out", "done", subject_id=visitor.operator.id)
+
+
+async def end_other_sessions(ctx: Context, visitor: SignedIn) -> int:
+    async with ctx.db.transaction():
+        count = await operators.end_other_sessions(ctx.db, visitor.operator.id, kept_id=visitor.session_id)
+        await audit(ctx, "sessions_end", "done", subject_id=visitor.operator.id, detail={"count": count})
+    return count
+
+
+async def takes_code(ctx: Context, operator: Operator, code: str) -> bool:
+    """Whether this is the authenticator's code, and nobody used it before."""
+    owner, keys = operator.id.bytes, ctx.shared.keys
+    secret = unseal(keys, TOTP, operator.totp_sealed, owner) if operator.totp_sealed else None
+    if secret is None:
+        return False
+    step = totp_step(secret, code, now=await operators.read_clock(ctx.db), used=operator.totp_step)
+    if step is None:
+        return False
+    # Apart: a code that was shown is used up, whatever becomes of the request.
+    apart = ctx.shared.database.session()
+    return await operators.take_totp_step(apart, operator.id, step, seal(keys, TOTP, secret, owner))
+
+
+def session_hash_of(text: str) -> bytes | None:
+    """What is kept of a session's secret; none when the text cannot be one."""
+    return secret_hash(text) if is_secret(OPERATOR_SESSION, text) else None
+
+
+async def slowly(work: Callable[[], T]) -> T:
+    """In a thread, and only a few at once; who would wait too long is asked to come again."""
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await _at_once.acquire()
+    except TimeoutError:
+        raise Unavailable() from None
+    try:
+        return await asyncio.to_thread(work)
+    finally:
+        _at_once.release()
+
+
+async def _fits(operator: Operator | None, password: str) -> bool:
+    # Too long to be anybody's, it is cut: the work and the answer stay the same.
+    kept, typed = operator.password_hash if operator else None, password[: MAX_PASSWORD + 1]
+    return await slowly(lambda: is_password(kept, typed))
+
+
+async def _refused(ctx: Context, reason: str, name: str) -> None:
+    address = sha256(f"audit\x00{name}".encode()).hexdigest()[:16]
+    await audit(ctx, "sign_in", "refused", subject_id=ctx.actor.id, detail={"reason": reason, "address": address})

@@ -1,0 +1,86 @@
+"""Customers: find them, look at one, end their sessions, shut them out."""
+
+from uuid import UUID
+
+from shop.actions import customers as verbs
+from shop.actions.account import as_uuid
+from shop.actions.context import Context
+from shop.admin.listing import SIZE, page_of, read_place, text_param, timeline
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.base.errors import NotFound
+from shop.models.people import AccountUser
+from shop.queries import access, customers, dashboard, people
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/customers"
+MOST_ORDERS, MOST_EVENTS = 20, 50
+_NOTICES = {
+    "ended": "The session is ended; its tokens are worth nothing from now on.",
+    "all": "All sessions are ended; the customer must sign in again everywhere.",
+    "disabled": "The customer is shut out: every session is ended, and no code is sent.",
+    "enabled": "The customer may sign in again.",
+}
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    params, place = {"q": text_param(request, "q")}, read_place(request)
+    rows = await customers.list_customers(ctx.db, params["q"], place, most=SIZE + 1)
+    shown, pages = page_of(request, rows, place, by="created_at", params=params)
+    return page("customers.html", visit, customers=shown, pages=pages, params=params)
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    customer = await _customer(request, ctx)
+    events = await dashboard.list_events(ctx.db, customer.id, most=MOST_EVENTS)
+    return page(
+        "customer.html",
+        visit,
+        customer=customer,
+        addresses=await people.list_addresses(ctx.db, customer.id),
+        orders=await dashboard.list_users_orders(ctx.db, customer.id, most=MOST_ORDERS),
+        sessions=await access.list_sessions(ctx.db, customer.id),
+        events=timeline(events, {"asked_for_an_account": customer.created_at}),
+        notice=notice_of(request, _NOTICES),
+    )
+
+
+async def end_session(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    session_id = as_uuid(request.path_params["session_id"])
+    if session_id is None:
+        raise NotFound()
+    await verbs.end_session(ctx, _id(request), session_id)
+    return _back(request, "ended")
+
+
+async def end_all(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    await verbs.end_all_sessions(ctx, (await _customer(request, ctx)).id)
+    return _back(request, "all")
+
+
+async def disable(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    await verbs.disable_customer(ctx, (await _customer(request, ctx)).id)
+    return _back(request, "disabled")
+
+
+async def enable(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    await verbs.enable_customer(ctx, (await _customer(request, ctx)).id)
+    return _back(request, "enabled")
+
+
+async def _customer(request: Request, ctx: Context) -> AccountUser:
+    found = await people.find_user(ctx.db, _id(request))
+    if found is None:
+        raise NotFound()
+    return found
+
+
+def _id(request: Request) -> UUID:
+    found = as_uuid(request.path_params["user_id"])
+    if found is None:
+        raise NotFound()
+    return found
+
+
+def _back(request: Request, done: str) -> Reply:
+    return redirect(f"{HERE}/{_id(request)}?done={done}")

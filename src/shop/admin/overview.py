@@ -1,0 +1,110 @@
+"""What an operator sees first: the last days as a drawing, and what needs a look."""
+
+import math
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.admin.pages import Visit, page
+from shop.models.journal import OutboxMail
+from shop.queries import dashboard
+from shop.queries.dashboard import Day, Tally
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+REMEMBER_SECONDS = 30
+MOST_MAILS = 10
+WIDE, NARROW = 720, 330
+HEIGHT, LEFT, BOTTOM, TOP = 220, 36, 24, 8
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """A rectangle of the drawing."""
+
+    kind: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A word of the drawing, and where it stands."""
+
+    text: str
+    at: float
+
+
+class Chart(msgspec.Struct, frozen=True):
+    """Two bars a day, days below, a scale on the left."""
+
+    bars: list[Bar]
+    days: list[Mark]
+    scale: list[Mark]
+    width: int
+    height: int = HEIGHT
+    left: int = LEFT
+
+
+class Overview(msgspec.Struct, frozen=True):
+    days: list[Day]
+    tally: Tally
+    dead_mails: list[OutboxMail]
+
+
+class _Remembered:
+    """What this process saw last: with a million orders the counting is quick, but it is counting."""
+
+    at = -math.inf
+    overview: Overview
+
+
+async def show(_request: Request, ctx: Context, visit: Visit) -> Reply:
+    if time.monotonic() - _Remembered.at > REMEMBER_SECONDS:
+        _Remembered.overview = await _look(ctx)
+        _Remembered.at = time.monotonic()
+    seen = _Remembered.overview
+    week = seen.days[-7:]
+    counts = {"carts": sum(day.cart_count for day in week), "orders": sum(day.order_count for day in week)}
+    return page(
+        "overview.html", visit, seen=seen, counts=counts, wide=draw(seen.days, WIDE), narrow=draw(seen.days, NARROW)
+    )
+
+
+async def _look(ctx: Context) -> Overview:
+    days = await dashboard.list_days(ctx.db)
+    tally = await dashboard.find_tally(ctx.db)
+    mails = await dashboard.list_dead_mails(ctx.db, most=MOST_MAILS) if tally.dead_mail_count else []
+    return Overview(days, tally, mails)
+
+
+def draw(days: Sequence[Day], across: int) -> Chart:
+    top = nice_top(max((max(day.cart_count, day.order_count) for day in days), default=0))
+    room, slot = HEIGHT - BOTTOM - TOP, (across - LEFT) / max(len(days), 1)
+    width = min(slot * 0.36, 18)
+
+    def bar(kind: str, count: int, x: float) -> Bar:
+        height = room * count / top
+        return Bar(kind, round(x, 1), round(TOP + room - height, 1), round(width, 1), round(height, 1))
+
+    bars, marks = [], []
+    for number, day in enumerate(days):
+        middle = LEFT + slot * (number + 0.5)
+        bars += [bar("carts", day.cart_count, middle - width - 1), bar("orders", day.order_count, middle + 1)]
+        # So many that they do not run into each other, and always today.
+        if (len(days) - 1 - number) % (2 if across == WIDE else 4) == 0:
+            marks.append(Mark(f"{day.day.day} {day.day:%b}", round(middle, 1)))
+    scale = [Mark(f"{top * part // 2:,}", TOP + room - room * part / 2) for part in (0, 1, 2)]
+    return Chart(bars, marks, scale, across)
+
+
+def nice_top(most: int) -> int:
+    """The next even 1, 2 or 5 with zeros, so that half of it is a whole number too."""
+    size = 1
+    while True:
+        for step in (2, 4, 10):
+            if step * size >= most:
+                return step * size
+        size *= 10

@@ -1,0 +1,106 @@
+"""How a page is drawn: the templates, the words and numbers in them, redirects, errors."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from shop.admin.assets import ASSETS
+from shop.base.errors import ShopError, TooMany, Unavailable
+from shop.base.money import money_text
+from shop.models.setup import Shop
+from shop.queries.operators import SignedIn
+from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Header, Reply, html_reply, page_policy
+from shop.web.request import Request
+
+_TITLES = {
+    400: "That could not be read",
+    401: "Sign in",
+    403: "Not allowed",
+    404: "Nothing here",
+    409: "Something changed meanwhile",
+    410: "This link has had its use",
+    422: "That will not do",
+    429: "Too many tries",
+    503: "Back in a moment",
+}
+
+
+class Visit(msgspec.Struct, frozen=True):
+    """One request of an operator: who it is, and what every page shows."""
+
+    who: SignedIn
+    csrf: str
+    shop: Shop
+    origin: str
+    """Scheme and host under which the operator reaches the shop."""
+    path: str
+    has_mailbox: bool
+
+
+def moment(value: datetime) -> str:
+    """`15 Nov 2026, 06:52 UTC`"""
+    at = value.astimezone(UTC)
+    return f"{at.day} {at:%b %Y, %H:%M} UTC"
+
+
+def money(amount: int, currency: str, locale: str) -> str:
+    return money_text(currency, locale)(amount)
+
+
+def told(sentences: Sequence[str], label: str) -> str:
+    """What is wrong with a field, as sentences."""
+    return " ".join(text if text.endswith(".") else f"{label} {text}." for text in sentences)
+
+
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_templates.filters |= {"moment": moment, "money": money, "told": told}
+_templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
+_templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
+
+
+def page(template: str, visit: Visit, status: int = 200, **values: Any) -> Reply:
+    """A page inside the menu."""
+    values = {"errors": {}, "notice": None, **values}
+    return _drawn(template, status, (), shop=visit.shop, visit=visit, **values)
+
+
+def bare_page(template: str, status: int = 200, headers: tuple[Header, ...] = (), **values: Any) -> Reply:
+    """A page for someone who is not signed in."""
+    return _drawn(template, status, headers, **{"errors": {}, "notice": None, "shop": None, **values})
+
+
+def _drawn(template: str, status: int, headers: tuple[Header, ...], **values: Any) -> Reply:
+    nonce = secrets.token_urlsafe(16)
+    body = _templates.get_template(template).render(nonce=nonce, **values)
+    reply = html_reply(body, nonce, status, headers)
+    return msgspec.structs.replace(reply, security=DASHBOARD_HEADERS, policy=page_policy(nonce, "'self'"))
+
+
+def redirect(path: str, *headers: Header) -> Reply:
+    """After a form: the browser goes on with GET, and a reload repeats nothing."""
+    return Reply(303, headers=((b"location", path.encode("ascii")), NO_STORE, *headers), security=DASHBOARD_HEADERS)
+
+
+def notice_of(request: Request, notices: Mapping[str, str]) -> str | None:
+    """What the page before has done, by a word in the address: only our own sentences are shown."""
+    word = request.params.get("done")
+    return notices.get(word) if isinstance(word, str) else None
+
+
+def error_page(error: ShopError, request_id: str, _media: bytes) -> Reply:
+    headers: tuple[Header, ...] = ()
+    if isinstance(error, TooMany | Unavailable):
+        headers = ((b"retry-after", str(error.retry_after).encode()),)
+    title = _TITLES.get(error.status, "Something broke")
+    return bare_page("error.html", error.status, headers, title=title, error=error, request_id=request_id)

@@ -1,0 +1,215 @@
+"""Which statements fill the dashboard: what happened of late, and long lists of orders by key and not by number."""
+
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import BigInteger, Date, DateTime, bindparam, func, literal_column, select, tuple_
+from sqlalchemy import cast as sql_cast
+
+from shop.base.listing import Place
+from shop.db.pool import Session
+from shop.db.statements import Statement, into, statement
+from shop.models.journal import AuditEvent, OutboxMail, audit_events, outbox_mails
+from shop.models.operators import operators
+from shop.models.orders import Order, orders
+
+_now = func.now()
+DAYS = 14
+WEEK = timedelta(days=7)
+
+
+class Day(msgspec.Struct, frozen=True):
+    """What one day, by UTC, has seen."""
+
+    day: date
+    cart_count: int
+    order_count: int
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """What the last seven days have seen besides orders."""
+
+    sign_in_count: int
+    refused_count: int
+    dead_mail_count: int
+
+
+class Event(AuditEvent, frozen=True, kw_only=True):
+    """An audit event with the name of the operator who did it."""
+
+    operator_email: str | None
+
+
+_today = func.date_trunc("day", func.timezone("UTC", _now))
+_series = (
+    func.generate_series(_today - timedelta(days=DAYS - 1), _today, literal_column("interval '1 day'"))
+    .table_valued("day")
+    .render_derived()
+)
+_day = func.timezone("UTC", _series.c.day, type_=DateTime(timezone=True))
+
+
+def _count_on(column: Any) -> Any:
+    # Two ends of an index for each day: nothing older is looked at, however much there is.
+    on_day = (column >= _day, column < _day + timedelta(days=1))
+    return select(func.count()).select_from(orders).where(*on_day).scalar_subquery()
+
+
+_DAYS = statement(
+    select(
+        sql_cast(_series.c.day, Date).label("day"),
+        _count_on(orders.c.created_at).label("cart_count"),
+        _count_on(orders.c.completed_at).label("order_count"),
+    ).order_by(_series.c.day),
+    into(Day),
+)
+
+
+def _sign_ins(outcome: str) -> Any:
+    shoppers = (audit_events.c.action == "sign_in", audit_events.c.actor_kind != "operator")
+    recent = (audit_events.c.at > _now - WEEK, audit_events.c.outcome == outcome, *shoppers)
+    return select(func.count()).select_from(audit_events).where(*recent).scalar_subquery()
+
+
+_is_dead = (outbox_mails.c.created_at > _now - WEEK, outbox_mails.c.dead_at.is_not(None))
+_TALLY = statement(
+    select(
+        _sign_ins("done").label("sign_in_count"),
+        _sign_ins("refused").label("refused_count"),
+        select(func.count()).select_from(outbox_mails).where(*_is_dead).scalar_subquery().label("dead_mail_count"),
+    ),
+    into(Tally),
+)
+_LIST_DEAD = statement(
+    select(outbox_mails)
+    .where(*_is_dead)
+    .order_by(outbox_mails.c.created_at.desc())
+    .limit(bindparam("most", type_=BigInteger)),
+    into(OutboxMail),
+)
+
+_FIND_ORDER = statement(select(orders).where(orders.c.number == bindparam("number")), into(Order))
+_TIMELINE = statement(
+    select(audit_events, operators.c.email.label("operator_email"))
+    .select_from(audit_events.outerjoin(operators, operators.c.id == audit_events.c.actor_id))
+    .where(audit_events.c.subject_id == bindparam("subject_id"))
+    .order_by(audit_events.c.at.desc(), audit_events.c.id.desc())
+    .limit(bindparam("most", type_=BigInteger)),
+    into(Event),
+)
+_USERS_ORDERS = statement(
+    select(orders)
+    .where(orders.c.user_id == bindparam("user_id"))
+    .order_by(orders.c.created_at.desc(), orders.c.id.desc())
+    .limit(bindparam("most", type_=BigInteger)),
+    into(Order),
+)
+
+
+class OrderFilter(msgspec.Struct, frozen=True):
+    """Which orders are wanted; what is none does not matter."""
+
+    number: str | None = None
+    email: str | None = None
+    state: str | None = None
+    """A state, or `open`, or `completed`."""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def sorted_by(filter: OrderFilter) -> str:  # noqa: A002  The word for it.
+    """Completed orders by their completion, for which there is an index of them alone; the others by their making."""
+    return "completed_at" if filter.state == "completed" else "created_at"
+
+
+_BY_STATE = {"open": orders.c.completed_at.is_(None), "completed": orders.c.completed_at.is_not(None)}
+
+
+@lru_cache(maxsize=512)
+def _listed(filter: OrderFilter, place: str | None) -> Statement[Order]:  # noqa: A002
+    """One statement a shape: a filter that is not asked for is not in it, so that each finds its index."""
+    at = orders.c[sorted_by(filter)]
+    found = select(orders)
+    if filter.number:
+        found = found.where(orders.c.number.like(bindparam("number_")))
+    if filter.email:
+        found = found.where(orders.c.email.in_([bindparam("email_"), bindparam("email_lower")]))
+    if filter.state:
+        found = found.where(_BY_STATE.get(filter.state, orders.c.state == bindparam("state_")))
+    if filter.since:
+        found = found.where(at >= bindparam("since_"))
+    if filter.until:
+        found = found.where(at < bindparam("until_"))
+    return statement(paged(found, at, orders.c.id, place), into(Order))
+
+
+def paged(found: Any, at: Any, key: Any, place: str | None) -> Any:
+    """The rows before or after a place, newest first; those after it come the other way round."""
+    here = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=key.type))
+    if place == "before":
+        found = found.where(tuple_(at, key) < here)
+    if place == "after":
+        found = found.where(tuple_(at, key) > here)
+    ways = (at, key) if place == "after" else (at.desc(), key.desc())
+    return found.order_by(*ways).limit(bindparam("most", type_=BigInteger))
+
+
+async def list_days(db: Session) -> list[Day]:
+    return await db.all(_DAYS)
+
+
+async def find_tally(db: Session) -> Tally:
+    return cast(Tally, await db.one(_TALLY))
+
+
+async def list_dead_mails(db: Session, *, most: int) -> list[OutboxMail]:
+    return await db.all(_LIST_DEAD, most=most)
+
+
+async def list_orders(db: Session, filter: OrderFilter, place: Place | None, *, most: int) -> list[Order]:  # noqa: A002
+    shape = msgspec.structs.replace(
+        filter,
+        number="-" if filter.number else None,
+        email="-" if filter.email else None,
+        state=filter.state if filter.state in _BY_STATE else "-" if filter.state else None,
+        since=datetime.min if filter.since else None,
+        until=datetime.min if filter.until else None,
+    )
+    found = await db.all(
+        _listed(shape, place.side if place else None),
+        number_=_prefix(filter.number),
+        email_=filter.email,
+        email_lower=filter.email and filter.email.lower(),
+        state_=filter.state,
+        since_=filter.since,
+        until_=filter.until,
+        at_=place and place.at,
+        id_=place and place.id,
+        most=most,
+    )
+    return found[::-1] if place and place.side == "after" else found
+
+
+async def find_order(db: Session, number: str) -> Order | None:
+    return await db.one(_FIND_ORDER, number=number)
+
+
+async def list_events(db: Session, subject_id: UUID, *, most: int) -> list[Event]:
+    """What happened to a record, newest first."""
+    return await db.all(_TIMELINE, subject_id=subject_id, most=most)
+
+
+async def list_users_orders(db: Session, user_id: UUID, *, most: int) -> list[Order]:
+    return await db.all(_USERS_ORDERS, user_id=user_id, most=most)
+
+
+def _prefix(text: str | None) -> str | None:
+    return text and like_prefix(text.upper())
+
+
+def like_prefix(text: str) -> str:
+    """A pattern for what begins like this, its own special characters taken as they are."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"

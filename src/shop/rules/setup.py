@@ -1,0 +1,38 @@
+"""Which settings of the shop will do."""
+
+import re
+
+from babel import Locale, UnknownLocaleError
+
+from shop.base.money import is_currency
+
+LONGEST_NAME = 100
+MOST_CURRENCIES = 30
+_SEPARATORS = re.compile(r"[\s,;]+")
+_LOCALE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
+
+
+def currency_codes(text: str) -> list[str]:
+    """`usd, EUR` as codes, in their order and each once."""
+    return list(dict.fromkeys(code.upper() for code in _SEPARATORS.split(text) if code))
+
+
+def shop_errors(name: str, currencies: list[str], locale: str) -> dict[str, list[str]]:
+    errors: dict[str, list[str]] = {}
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        errors["name"] = [f"must be one line of 1 to {LONGEST_NAME} characters"]
+    unknown = [code for code in currencies if not is_currency(code)]
+    if unknown:
+        errors["currencies"] = [f"must be ISO 4217 codes; {unknown[0][:20]} is none"]
+    elif not 1 <= len(currencies) <= MOST_CURRENCIES:
+        errors["currencies"] = [f"must be 1 to {MOST_CURRENCIES} codes"]
+    if not is_locale(locale):
+        errors["default_locale"] = ["must be a locale like en-US, de or pt-BR"]
+    return errors
+
+
+def is_locale(text: str) -> bool:
+    try:
+        return bool(_LOCALE.fullmatch(text)) and Locale.parse(text, sep="-") is not None
+    except (UnknownLocaleError, ValueError):
+        return False

@@ -1,0 +1,63 @@
+"""What the tests of the dashboard may ask for."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from tests.admin.desk import Desk, new_desk
+from tests.cluster import Cluster
+from tests.service import KEYS, Service
+
+
+@pytest.fixture
+async def desk(http: httpx.AsyncClient, db: Any) -> Desk:
+    """A new operator, signed in just now."""
+    return await new_desk(http, db)
+
+
+@pytest.fixture
+async def another_desk(http: httpx.AsyncClient, db: Any) -> Desk:
+    return await new_desk(http, db)
+
+
+@pytest.fixture(scope="package")
+def empty_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
+    yield cluster.new_database(f"admin_{worker_name}")
+    cluster.drop_database(f"admin_{worker_name}")
+
+
+@pytest.fixture(scope="package")
+def empty_service(empty_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A shop of two processes behind a trusted proxy, with small limits."""
+    service = Service(
+        "--workers",
+        "2",
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATABASE_URL=empty_url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+        SHOP_TRUSTED_PROXIES="127.0.0.1/32",
+        SHOP_LIMIT_SIGN_INS="3/86400, 1000/604800",
+    )
+    service.wait_for(lambda line: '"worker ready"' in line, count=2)
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+async def empty_db(empty_url: str) -> AsyncIterator[Any]:
+    """Its database: nobody runs this shop, and nothing was counted."""
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute("delete from operator_links; delete from operators; delete from rate_counts")
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def empty(empty_service: Service, empty_db: Any) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=empty_service.url, timeout=20) as client:
+        yield client

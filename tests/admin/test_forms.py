@@ -1,0 +1,200 @@
+"""What every page and every form of the dashboard holds to: where a form comes from, its token, the headers."""
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from shop.admin.routes import admin_routes
+from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, Desk, new_operator
+from tests.shoppers import sign_in as sign_in_shopper
+
+ROUTES = admin_routes(has_mailbox=True)
+FORMS = [route.path for route in ROUTES if route.method == "POST"]
+OPERATORS_FORMS = [route.path for route in ROUTES if route.method == "POST" and route.who == "operator"]
+PAGES = [route.path for route in ROUTES if route.method == "GET" and route.who == "operator"]
+
+
+def filled(path: str) -> str:
+    return re.sub(r"\{\w+\}", NOBODY, path)
+
+
+async def new_customer(db: Any) -> Any:
+    customer_id = uuid4()
+    insert = "insert into users (id, email, email_key, created_at, updated_at) values ($1, $2, $2, now(), now())"
+    await db.execute(insert, customer_id, f"{customer_id}@customers.example")
+    return customer_id
+
+
+async def is_disabled(db: Any, customer_id: Any) -> bool:
+    return bool(await db.fetchval("select disabled_at is not null from users where id = $1", customer_id))
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Sec-Fetch-Site": "same-origin"}, 303),
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "null"}, 303),
+        ({"Origin": "{own}"}, 303),
+        ({"Sec-Fetch-Site": "cross-site", "Origin": "{own}"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Sec-Fetch-Site": "none"}, 403),
+        ({"Sec-Fetch-Site": ""}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "{own}.evil.example"}, 403),
+        ({"Referer": "{own}/admin"}, 403),
+        ({}, 403),
+    ],
+)
+async def test_a_form_must_come_from_our_own_page(desk: Desk, db: Any, headers: dict[str, str], status: int) -> None:
+    customer_id, own = await new_customer(db), str(desk.http.base_url).rstrip("/")
+    sent = {name: value.replace("{own}", own) for name, value in headers.items()}
+
+    path, fields = f"/admin/customers/{customer_id}/disable", {"csrf": await desk.csrf()}
+    answer = await desk.http.post(path, data=fields, headers={**desk.cookie, **sent})
+
+    assert answer.status_code == status
+    assert await is_disabled(db, customer_id) is (status == 303)
+
+
+@pytest.mark.parametrize(
+    "kind", ["missing", "empty", "foreign", "another session's", "its query", "twice", "no cookie"]
+)
+async def test_a_form_must_carry_its_sessions_own_token(desk: Desk, another_desk: Desk, db: Any, kind: str) -> None:
+    customer_id, own = await new_customer(db), await desk.csrf()
+    fields = {
+        "empty": {"csrf": ""},
+        "foreign": {"csrf": own[:-4] + "beef"},
+        "another session's": {"csrf": await another_desk.csrf()},
+        "twice": {"csrf[]": own},
+        "no cookie": {"csrf": own},
+    }.get(kind, {})
+    query = f"?csrf={own}" if kind == "its query" else ""
+    cookie = {} if kind == "no cookie" else desk.cookie
+
+    path = f"/admin/customers/{customer_id}/disable{query}"
+    answer = await desk.http.post(path, data=fields, headers={**cookie, **SAME_ORIGIN})
+
+    assert answer.status_code == 403
+    assert not await is_disabled(db, customer_id)
+
+
+@pytest.mark.parametrize("path", FORMS)
+async def test_no_form_is_taken_from_elsewhere(desk: Desk, path: str) -> None:
+    fields = {"csrf": await desk.csrf()}
+    for headers in ({}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}):
+        answer = await desk.http.post(filled(path), data=fields, headers={**desk.cookie, **headers})
+
+        assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("path", OPERATORS_FORMS)
+async def test_no_operators_form_is_taken_without_its_token_or_after_the_session(
+    desk: Desk, db: Any, path: str
+) -> None:
+    token = await desk.csrf()
+    without = await desk.http.post(filled(path), data={}, headers={**desk.cookie, **SAME_ORIGIN})
+    await db.execute("update operator_sessions set revoked_at = now() where operator_id = $1", desk.id)
+    after = await desk.http.post(filled(path), data={"csrf": token}, headers={**desk.cookie, **SAME_ORIGIN})
+
+    assert without.status_code == 403
+    assert after.status_code == 401
+    assert "nothing was changed" in after.text
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_no_page_is_shown_without_a_session_and_bearers_are_not_looked_at(
+    http: httpx.AsyncClient, path: str
+) -> None:
+    member = await sign_in_shopper(http)
+    bearer = {"Authorization": f"Bearer {member.access_token}"}
+
+    for headers in ({}, bearer, {"Authorization": "Bearer junk"}, {"Cookie": f"{COOKIE}=junk"}):
+        answer = await http.get(filled(path), headers=headers)
+
+        assert answer.status_code == 401
+        assert 'action="/admin/sign-in"' in answer.text
+
+
+async def test_the_cookie_opens_nothing_on_the_apis(desk: Desk) -> None:
+    for path in ("/api/v2/storefront/account", "/api/v2/storefront/cart", "/api/v2/platform/orders"):
+        assert (await desk.get(path)).status_code == 401
+    introspected = await desk.http.post("/shop_oauth/token", headers=desk.cookie, data={"grant_type": "password"})
+    assert introspected.status_code in (400, 401)
+
+
+async def test_a_bearer_beside_the_cookie_changes_nothing(desk: Desk) -> None:
+    assert (await desk.get("/admin/account", Authorization="Bearer junk")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*[filled(path) for path in PAGES], "/admin/sign-in", "/admin/join/x", "/admin/nowhere", "/admin/static/x.css"],
+)
+async def test_every_page_carries_the_security_headers(desk: Desk, path: str) -> None:
+    for answer in (await desk.get(path), await desk.http.get(path), await desk.http.post(path)):
+        headers = answer.headers
+        assert headers["strict-transport-security"] == "max-age=31536000; includeSubDomains"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+        assert headers["cross-origin-opener-policy"] == "same-origin"
+        assert headers["cache-control"] == "no-store"
+        assert headers["x-request-id"]
+        policy = dict(part.partition(" ")[::2] for part in headers["content-security-policy"].split("; "))
+        assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
+        if answer.status_code != 303:
+            assert headers["content-type"] == "text/html; charset=utf-8"
+            assert policy["base-uri"] == policy["object-src"] == "'none'"
+            assert policy["form-action"] == "'self'"
+            nonce = re.fullmatch(r"'nonce-([\w-]{20,})'", policy["script-src"])
+            assert nonce
+            assert policy["style-src"] == f"'nonce-{nonce[1]}'"
+            assert all(f'nonce="{nonce[1]}"' in tag for tag in re.findall(r"<script[^>]*>", answer.text))
+            assert "unsafe" not in headers["content-security-policy"]
+            assert not re.search(r"\s(style|on\w+)=", answer.text)
+
+
+async def test_files_are_named_after_their_content_and_kept_for_good(http: httpx.AsyncClient) -> None:
+    page = await http.get("/admin/sign-in")
+    names = re.findall(r'(?:href|src)="(/admin/static/[^"]+)"', page.text)
+
+    assert {name.rpartition(".")[2] for name in names} == {"css", "js", "svg"}
+    media = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+    for name in names:
+        answer = await http.get(name)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == media[name.rpartition(".")[2]]
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    for name in ("/admin/static/admin.css", "/admin/static/..%2froutes.py", "/admin/static/", "/admin/static/%00"):
+        assert (await http.get(name)).status_code == 404
+
+
+async def test_an_address_that_is_not_there_is_said_as_a_page(desk: Desk) -> None:
+    missing, wrong = await desk.get("/admin/nowhere"), await desk.http.put("/admin/orders")
+
+    assert (missing.status_code, wrong.status_code) == (404, 405)
+    assert "Nothing here" in missing.text
+    assert missing.headers["x-request-id"] in missing.text
+
+
+async def test_other_sites_are_offered_nothing(http: httpx.AsyncClient) -> None:
+    asked = {"Origin": "https://store.example", "Access-Control-Request-Method": "POST"}
+
+    answer = await http.options("/admin/sign-in", headers=asked)
+
+    assert answer.status_code == 405
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+async def test_a_sign_in_form_from_another_site_opens_nothing(http: httpx.AsyncClient, db: Any) -> None:
+    operator_id, email = await new_operator(db)
+
+    answer = await http.post(
+        "/admin/sign-in", data={"email": email, "password": PASSWORD}, headers={"Sec-Fetch-Site": "cross-site"}
+    )
+
+    assert answer.status_code == 403
+    assert await db.fetchval("select count(*) from operator_sessions where operator_id = $1", operator_id) == 0

@@ -1,0 +1,222 @@
+"""Signing in to the dashboard: the password, the cookie, the end of a session."""
+
+import json
+import re
+import statistics
+import time
+from typing import Any
+
+import httpx
+import pytest
+from argon2 import PasswordHasher
+
+from shop.base.secrets import secret_hash
+from tests.admin.desk import (
+    COOKIE,
+    PASSWORD,
+    PASSWORD_HASH,
+    SAME_ORIGIN,
+    Desk,
+    age,
+    events,
+    new_desk,
+    new_operator,
+    secret_of,
+    sign_in,
+)
+from tests.service import Service
+
+
+async def test_the_right_password_opens_a_session_and_leads_to_the_overview(http: httpx.AsyncClient, db: Any) -> None:
+    operator_id, email = await new_operator(db)
+
+    answer = await sign_in(http, email.upper())
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/admin")
+    page = await http.get("/admin", headers={"Cookie": f"{COOKIE}={secret_of(answer)}"})
+    assert page.status_code == 200
+    assert email in page.text
+    assert await events(db, actor=operator_id) == [("sign_in", "done")]
+
+
+async def test_the_cookie_is_strict_and_only_its_digest_is_kept(http: httpx.AsyncClient, db: Any) -> None:
+    operator_id, email = await new_operator(db)
+
+    first, second = await sign_in(http, email), await sign_in(http, email)
+
+    value, *attributes = first.headers["set-cookie"].split("; ")
+    assert re.fullmatch(COOKIE + r"=shpos_[0-9A-Za-z]{49}", value)
+    assert set(attributes) == {"Path=/", "Secure", "HttpOnly", "SameSite=Strict"}
+    assert secret_of(first) != secret_of(second)
+    kept = [row[0] for row in await db.fetch("select hash from operator_sessions where operator_id = $1", operator_id)]
+    assert set(kept) == {secret_hash(secret_of(first)), secret_hash(secret_of(second))}
+
+
+async def test_a_session_that_somebody_brings_along_is_not_taken_over(http: httpx.AsyncClient, db: Any) -> None:
+    _, email = await new_operator(db)
+    stranger = await new_desk(http, db)
+
+    answer = await sign_in(http, email, **stranger.cookie)
+
+    assert secret_of(answer) != stranger.secret
+    assert stranger.email in (await stranger.get("/admin/account")).text
+
+
+@pytest.mark.parametrize("who", ["known", "unknown", "invited", "disabled", "no address"])
+async def test_every_refusal_is_the_same_answer(http: httpx.AsyncClient, db: Any, who: str) -> None:
+    operator_id, email = await new_operator(db, password_hash=None if who == "invited" else PASSWORD_HASH)
+    if who == "disabled":
+        await db.execute("update operators set disabled_at = now() where id = $1", operator_id)
+    typed = {"unknown": f"x{email}", "no address": "nonsense"}.get(who, email)
+
+    answer = await sign_in(http, typed, PASSWORD if who == "disabled" else "wrong password, sorry")
+
+    assert answer.status_code == 401
+    assert "The e-mail address and the password do not belong together." in answer.text
+    assert "set-cookie" not in answer.headers
+    assert typed in answer.text
+    assert "wrong password" not in answer.text
+    plain = re.sub(r'nonce="[^"]+"', "", answer.text).replace(typed, "")
+    known = await sign_in(http, email, "wrong password, sorry")
+    assert plain == re.sub(r'nonce="[^"]+"', "", known.text).replace(email, "")
+
+
+async def test_a_refusal_is_audited_without_the_address(http: httpx.AsyncClient, db: Any) -> None:
+    operator_id, email = await new_operator(db)
+
+    answer = await sign_in(http, email, "wrong password, sorry")
+
+    row = await db.fetchrow("select * from audit_events where request_id = $1", answer.headers["x-request-id"])
+    assert (row["actor_kind"], row["actor_id"], row["action"]) == ("operator", operator_id, "sign_in")
+    assert row["outcome"] == "refused"
+    assert email not in row["detail"]
+    assert json.loads(row["detail"])["reason"] == "password"
+
+
+async def test_an_unknown_operator_takes_as_long_as_a_known_one(http: httpx.AsyncClient, db: Any) -> None:
+    times: dict[bool, list[float]] = {True: [], False: []}
+
+    for number in range(14):
+        _, email = await new_operator(db)
+        is_known = number % 2 == 0
+        started = time.perf_counter()
+        await sign_in(http, email if is_known else f"x{email}", "wrong password, sorry")
+        times[is_known].append(time.perf_counter() - started)
+
+    known, unknown = (min(times[key]) for key in (True, False))
+    # A hash takes tens of milliseconds; without it the answer would come many times sooner.
+    assert 0.5 < known / unknown < 2, (statistics.median(times[True]), statistics.median(times[False]))
+
+
+async def test_a_password_hashed_the_old_way_is_hashed_anew(http: httpx.AsyncClient, db: Any) -> None:
+    weak = PasswordHasher(time_cost=1, memory_cost=8192, parallelism=1).hash(PASSWORD)
+    operator_id, email = await new_operator(db, password_hash=weak)
+
+    assert (await sign_in(http, email)).status_code == 303
+
+    renewed = await db.fetchval("select password_hash from operators where id = $1", operator_id)
+    assert renewed.startswith("$argon2id$")
+    memory, rounds, lanes = (int(text) for text in re.findall(r"[mtp]=([0-9]+)", renewed))
+    assert (memory >= 46 * 1024, rounds >= 1, lanes) == (True, True, 1)
+    assert (await sign_in(http, email)).status_code == 303
+
+
+async def test_a_password_of_a_megabyte_is_refused_and_not_hashed(http: httpx.AsyncClient, db: Any) -> None:
+    _, email = await new_operator(db)
+
+    assert (await sign_in(http, email, "x" * 1_000_000)).status_code == 413
+    assert (await sign_in(http, email, PASSWORD + "x" * 2000)).status_code == 401
+
+
+async def test_after_the_sign_in_one_goes_on_where_one_wanted_to_be(http: httpx.AsyncClient, db: Any) -> None:
+    _, email = await new_operator(db)
+    asked = await http.get("/admin/orders?state=open")
+    assert asked.status_code == 401
+    assert 'name="next" value="/admin/orders?state=open"' in asked.text
+
+    fields = {"email": email, "password": PASSWORD, "next": "/admin/orders?state=open"}
+    answer = await http.post("/admin/sign-in", data=fields, headers=SAME_ORIGIN)
+
+    assert answer.headers["location"] == "/admin/orders?state=open"
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    ["https://evil.example", "//evil.example", "/admin//evil.example", "/\\evil.example", "/administrator", "/mailbox",
+     "/admin/../mailbox", "javascript:alert(1)", "/admin/\r\nset-cookie: a=b", "/admin@evil.example", ""],
+)  # fmt: skip
+async def test_a_sign_in_leads_nowhere_but_into_the_dashboard(http: httpx.AsyncClient, db: Any, wanted: str) -> None:
+    _, email = await new_operator(db)
+
+    fields = {"email": email, "password": PASSWORD, "next": wanted}
+    answer = await http.post("/admin/sign-in", data=fields, headers=SAME_ORIGIN)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/admin")
+
+
+async def test_signing_out_ends_the_session_and_takes_the_cookie(desk: Desk, db: Any) -> None:
+    answer = await desk.post("/admin/sign-out")
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/admin/sign-in")
+    assert f"{COOKIE}=; Max-Age=0" in answer.headers["set-cookie"]
+    assert not await desk.is_signed_in()
+    assert await events(db, actor=desk.id) == [("sign_out", "done")]
+
+
+@pytest.mark.parametrize(
+    ("column", "interval", "lives"),
+    [
+        ("seen_at", "29 minutes", True),
+        ("seen_at", "31 minutes", False),
+        ("created_at", "11 hours 59 minutes", True),
+        ("created_at", "12 hours 1 second", False),
+    ],
+)
+async def test_a_session_ends_after_half_an_idle_hour_and_after_half_a_day(
+    desk: Desk, db: Any, column: str, interval: str, lives: bool
+) -> None:
+    await age(db, desk, column, interval)
+
+    assert await desk.is_signed_in() is lives
+
+
+async def test_being_here_keeps_a_session_alive(desk: Desk, db: Any) -> None:
+    await age(db, desk, "seen_at", "29 minutes")
+    await desk.get("/admin/account")
+
+    await age(db, desk, "seen_at", "29 minutes")
+
+    assert await desk.is_signed_in()
+
+
+async def test_that_someone_was_here_is_noted_once_a_minute(desk: Desk, db: Any) -> None:
+    look = "select seen_at from operator_sessions where hash = $1"
+    await desk.get("/admin/account")
+    before = await db.fetchval(look, secret_hash(desk.secret))
+    await desk.get("/admin/account")
+
+    assert await db.fetchval(look, secret_hash(desk.secret)) == before
+
+
+async def test_a_session_is_worth_nothing_while_its_operator_is_shut_out(desk: Desk, db: Any) -> None:
+    await db.execute("update operators set disabled_at = now() where id = $1", desk.id)
+
+    assert not await desk.is_signed_in()
+
+
+async def test_two_cookies_of_the_name_are_none(desk: Desk, another_desk: Desk) -> None:
+    both = {"Cookie": f"{COOKIE}={desk.secret}; {COOKIE}={another_desk.secret}"}
+
+    assert (await desk.http.get("/admin/account", headers=both)).status_code == 401
+
+
+async def test_no_secret_of_a_sign_in_reaches_the_log(http: httpx.AsyncClient, db: Any, service: Service) -> None:
+    _, email = await new_operator(db)
+    answer = await sign_in(http, email)
+    await http.get("/admin", headers={"Cookie": f"{COOKIE}={secret_of(answer)}"})
+
+    service.request_line(answer.headers["x-request-id"])
+
+    said = "".join(service.lines)
+    assert secret_of(answer) not in said
+    assert PASSWORD not in said

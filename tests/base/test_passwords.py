@@ -1,0 +1,25 @@
+"""What is kept of a password, and how slow it is to guess from."""
+
+import re
+
+from shop.base.passwords import hash_password, is_outdated, is_password
+
+
+def test_a_hash_is_argon2id_with_46_mebibytes_or_more_and_never_the_same() -> None:
+    first, second = hash_password("a good password"), hash_password("a good password")
+
+    assert first != second
+    memory, rounds, lanes = (int(text) for text in re.findall(r"[mtp]=([0-9]+)", first))
+    assert first.startswith("$argon2id$")
+    assert (memory >= 46 * 1024, rounds >= 1, lanes) == (True, True, 1)
+    assert not is_outdated(first)
+
+
+def test_only_the_password_is_the_password() -> None:
+    kept = hash_password("a good passwörd")
+
+    assert is_password(kept, "a good passwörd")
+    assert is_password(kept, "a good passwo\u0308rd")
+    assert not is_password(kept, "a good password")
+    assert not is_password(None, "a good passwörd")
+    assert not is_password("no hash at all", "a good passwörd")

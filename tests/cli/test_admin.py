@@ -1,0 +1,106 @@
+"""`shop admin create`, and the link of a first start."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from shop.base.secrets import secret_hash
+from tests.cli.command import Command, external, sentence
+from tests.db.processes import ask
+from tests.service import Service
+
+OwnDatabase = Callable[..., str]
+LINK = re.compile(r"(http://127\.0\.0\.1:8000)/admin/join/(shpol_[0-9A-Za-z]{49})\n")
+PASSWORD = {"password": "seventeen green bottles", "again": "seventeen green bottles"}
+OURS = {"Sec-Fetch-Site": "same-origin"}
+
+
+def test_a_link_is_printed_and_only_its_digest_is_kept(shop: Command, own_database: OwnDatabase) -> None:
+    url = own_database()
+
+    done = shop("admin", "create", "Ada@Example.com", **external(url))
+
+    match = LINK.fullmatch(done.stdout)
+    assert match
+    assert done.stderr == "For Ada@Example.com; open it within 15 minutes. It works once.\n"
+    assert bytes(ask(url, "select hash from operator_links")) == secret_hash(match[2])
+    left = ask(url, "select extract(epoch from expires_at - now())::int from operator_links")
+    assert 880 <= left <= 900
+    assert ask(url, "select email_key from operators") == "ada@example.com"
+    assert ask(url, "select string_agg(actor_kind || ' ' || action, ', ' order by id) from audit_events") == (
+        "command line operator_made, command line link_made"
+    )
+
+
+def test_the_link_begins_with_where_the_shop_is_reached(shop: Command, own_database: OwnDatabase) -> None:
+    settings = external(own_database())
+
+    public = shop("admin", "create", "a@example.com", **{**settings, "SHOP_PUBLIC_URL": "https://shop.example"})
+    given = shop("admin", "create", "a@example.com", "--url", "http://10.0.0.1:8080/", **settings)
+
+    assert public.stdout.startswith("https://shop.example/admin/join/shpol_")
+    assert given.stdout.startswith("http://10.0.0.1:8080/admin/join/shpol_")
+
+
+def test_an_operator_who_exists_gets_a_link_and_the_one_before_ends(shop: Command, own_database: OwnDatabase) -> None:
+    url = own_database()
+    for _ in range(2):
+        assert shop("admin", "create", "ada@example.com", **external(url)).returncode == 0
+
+    assert ask(url, "select count(*) from operators") == 1
+    assert ask(url, "select count(*) from operator_links where used_at is null") == 1
+
+
+def test_a_lost_authenticator_is_forgotten_only_when_asked_for(shop: Command, own_database: OwnDatabase) -> None:
+    url = own_database()
+    shop("admin", "create", "ada@example.com", **external(url))
+    ask(url, "update operators set totp_sealed = 'x', totp_step = 5 returning 1")
+
+    shop("admin", "create", "ada@example.com", **external(url))
+    kept = ask(url, "select totp_sealed is not null from operators")
+    shop("admin", "create", "ada@example.com", "--forget-totp", **external(url))
+
+    assert kept
+    assert ask(url, "select totp_sealed is null and totp_step = 0 from operators")
+
+
+def test_an_operator_who_was_shut_out_is_let_in_only_when_asked_for(shop: Command, own_database: OwnDatabase) -> None:
+    url = own_database()
+    shop("admin", "create", "ada@example.com", **external(url))
+    ask(url, "update operators set disabled_at = now() returning 1")
+
+    refused = sentence(shop("admin", "create", "ada@example.com", **external(url)))
+    done = shop("admin", "create", "ada@example.com", "--enable", **external(url))
+
+    assert refused == "ada@example.com is shut out; add --enable to let them in again."
+    assert LINK.fullmatch(done.stdout)
+    assert ask(url, "select disabled_at is null from operators")
+
+
+def test_what_is_no_address_is_said_in_one_sentence(shop: Command, own_database: OwnDatabase) -> None:
+    said = sentence(shop("admin", "create", "nonsense", **external(own_database())))
+
+    assert said == "Give an e-mail address like ada@example.com."
+
+
+def test_a_first_start_prints_a_link_that_ends_with_the_first_operator(
+    shop: Command, at_home: tuple[Service, Path]
+) -> None:
+    service, data_dir = at_home
+    line = service.wait_for(lambda line: "First operator" in line)
+    link = line.split()[2]
+    assert link.startswith(f"{service.url}/admin/join/shpol_")
+
+    looked = httpx.get(link)
+    assert "Become the first operator" in looked.text
+    by_command = shop("admin", "create", "ada@example.com", SHOP_DATA_DIR=str(data_dir))
+    refused = httpx.post(link, data={"email": "eve@example.com", **PASSWORD}, headers=OURS)
+    path = by_command.stdout.strip().partition("/admin/")[2]
+    joined = httpx.post(f"{service.url}/admin/{path}", data=PASSWORD, headers=OURS)
+
+    assert refused.status_code == 410
+    assert (joined.status_code, joined.headers["location"]) == (303, "/admin")
+    requests = [line for line in service.lines if '"event":"request"' in line]
+    assert not any("shpol_" in line for line in requests)

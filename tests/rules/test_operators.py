@@ -1,0 +1,119 @@
+"""Passwords that will do, codes that count, tickets and tokens that are ours, and where a sign-in leads."""
+
+from uuid import UUID
+
+import pyotp
+import pytest
+
+from shop.base.keys import parse_keys
+from shop.rules.operators import (
+    authenticator_text,
+    authenticator_uri,
+    csrf_token,
+    is_csrf_token,
+    is_ticket,
+    local_path,
+    password_errors,
+    sign_in_ticket,
+    ticket_owner,
+    totp_step,
+)
+
+KEYS = parse_keys("k1:" + "5a" * 32)
+SECRET = b"12345678901234567890"
+ADA = UUID(int=7)
+
+
+@pytest.mark.parametrize(
+    ("password", "fits"),
+    [
+        ("fifteen letters", True),
+        ("fourteen chars", False),
+        ("x" * 1025, False),
+        ("correct horse battery staple", True),
+        ("aaaaaaaaaaaaaaaaaaaa", False),
+        ("abcabcabcabcabcabc", False),
+        ("passwo" * 4, False),
+        ("passwords" * 3, True),
+        ("my ada@example.com!", False),
+        ("MY ADA@EXAMPLE.COM!", False),
+        ("ひらがなでじゅうごもじいじょう", True),
+    ],
+)
+def test_a_password_is_long_and_not_trivial(password: str, fits: bool) -> None:
+    assert (password_errors(password, "ada@example.com") == []) is fits
+
+
+@pytest.mark.parametrize(("second", "code"), [(59, "287082"), (1111111109, "081804"), (1234567890, "005924")])
+def test_codes_are_those_of_rfc_6238(second: int, code: str) -> None:
+    assert totp_step(SECRET, code, now=second, used=0) == second // 30
+
+
+@pytest.mark.parametrize(("away", "counts"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
+def test_a_neighbouring_step_counts_and_no_other(away: int, counts: bool) -> None:
+    code = pyotp.TOTP(authenticator_text(SECRET)).generate_otp(1000 + away)
+
+    assert (totp_step(SECRET, code, now=30_000, used=0) == 1000 + away) is counts
+
+
+def test_a_step_counts_once_and_none_before_it() -> None:
+    code = pyotp.TOTP(authenticator_text(SECRET)).generate_otp(1000)
+
+    assert totp_step(SECRET, code, now=30_000, used=999) == 1000
+    assert totp_step(SECRET, code, now=30_000, used=1000) is None
+
+
+@pytest.mark.parametrize("typed", ["", "12345", "1234567", "abcdef", "١٢٣٤٥٦", "-12345"])
+def test_what_is_not_six_digits_is_no_code(typed: str) -> None:
+    assert totp_step(SECRET, typed, now=30_000, used=0) is None
+
+
+def test_the_address_of_a_secret_names_shop_and_operator() -> None:
+    uri = authenticator_uri(SECRET, email="ada@example.com", shop="Shop: Käse")
+
+    assert pyotp.parse_uri(uri).secret == authenticator_text(SECRET)
+    assert "issuer=Shop%20%20K%C3%A4se" in uri
+
+
+@pytest.mark.parametrize(("seconds", "counts"), [(-1, False), (0, True), (300, True), (301, False)])
+def test_a_ticket_lives_five_minutes(seconds: int, counts: bool) -> None:
+    ticket = sign_in_ticket(KEYS, ADA, "hash", 1000)
+
+    assert ticket_owner(ticket) == ADA
+    assert is_ticket(KEYS, ticket, "hash", 1000 + seconds) is counts
+
+
+def test_a_ticket_is_of_one_password_and_one_key() -> None:
+    ticket = sign_in_ticket(KEYS, ADA, "hash", 1000)
+
+    assert not is_ticket(KEYS, ticket, "another hash", 1000)
+    assert not is_ticket(parse_keys("k1:" + "5b" * 32), ticket, "hash", 1000)
+    assert not is_ticket(parse_keys("k2:" + "5a" * 32), ticket, "hash", 1000)
+    assert not is_ticket(KEYS, ticket.replace(".1000.", ".1001."), "hash", 1001)
+    assert ticket_owner("nonsense") is None
+
+
+def test_a_forms_token_is_of_one_session_and_outlives_a_change_of_keys() -> None:
+    token = csrf_token(KEYS, b"session")
+
+    assert is_csrf_token(KEYS, b"session", token)
+    assert is_csrf_token(parse_keys("k2:" + "5b" * 32 + ",k1:" + "5a" * 32), b"session", token)
+    for value, session in ((token, b"other"), ("", b"session"), ("k1.", b"session"), ("k1.ü", b"session")):
+        assert not is_csrf_token(KEYS, session, value)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "path"),
+    [
+        ("/admin", "/admin"),
+        ("/admin/orders?state=open&q=a%40b", "/admin/orders?state=open&q=a%40b"),
+        (None, "/admin"),
+        ("/admin@evil", "/admin"),
+        ("/admin/..//evil", "/admin"),
+        ("/admin/\\evil", "/admin"),
+        ("https://evil", "/admin"),
+        ("/admin\n", "/admin"),
+    ],
+)
+def test_a_sign_in_leads_into_the_dashboard(wanted: str | None, path: str) -> None:
+    assert local_path(wanted) == path

@@ -1,0 +1,127 @@
+"""Too many requests of one source: turned away in each process's memory, when a limit is set."""
+
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+
+import httpx
+import pytest
+
+from shop.base.errors import TooMany
+from shop.web.crowd import MOST_SOURCES, Crowd
+from tests.cluster import Cluster
+from tests.service import KEYS, Service
+
+CART = "/api/v2/storefront/cart"
+MOST = 3
+
+
+@pytest.fixture(scope="module")
+def counting(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A shop behind a trusted proxy that takes three requests a day of each source."""
+    service = Service(
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATABASE_URL=cluster.new_database(f"crowd_{worker_name}"),
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+        SHOP_METRICS="public",
+        SHOP_TRUSTED_PROXIES="127.0.0.1",
+        SHOP_LIMIT_REQUESTS_PER_SOURCE=f"1000/60, {MOST}/86400",
+    )
+    yield service
+    service.stop()
+    cluster.drop_database(f"crowd_{worker_name}")
+
+
+@pytest.fixture
+async def proxy(counting: Service) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=counting.url, timeout=20) as client:
+        yield client
+
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def source() -> dict[str, str]:
+    return {"X-Forwarded-For": f"198.51.100.{next(_numbers)}"}
+
+
+async def test_beyond_its_limit_a_source_is_told_when_to_come_again_and_others_are_served(
+    proxy: httpx.AsyncClient, source: dict[str, str]
+) -> None:
+    answers = [await proxy.post(CART, headers=source) for _ in range(MOST + 1)]
+    other = await proxy.post(CART, headers={"X-Forwarded-For": "203.0.113.1"})
+
+    assert [answer.status_code for answer in answers] == [201] * MOST + [429]
+    assert answers[-1].json()["code"] == "too_many_requests"
+    assert 0 < int(answers[-1].headers["retry-after"]) <= 86400
+    assert other.status_code == 201
+
+
+async def test_every_address_counts_and_is_refused_but_health_and_metrics(
+    proxy: httpx.AsyncClient, source: dict[str, str]
+) -> None:
+    for path in (CART, "/api/v2/nowhere", "/nowhere"):
+        assert (await proxy.get(path, headers=source)).status_code in {401, 404}
+
+    refused = [await proxy.get(path, headers=source) for path in (CART, "/api/v2/nowhere", "/nowhere", "/openapi.json")]
+    revoked = await proxy.post("/shop_oauth/revoke", json={"token": "x"}, headers=source)
+    spared = [await proxy.get(path, headers=source) for path in ("/livez", "/readyz", "/metrics")]
+
+    assert {answer.status_code for answer in refused} == {429}
+    assert (revoked.status_code, revoked.json()["error"]) == (429, "temporarily_unavailable")
+    assert {answer.status_code for answer in spared} == {200}
+
+
+async def test_an_ipv6_network_of_64_bits_is_one_source(proxy: httpx.AsyncClient) -> None:
+    household = [{"X-Forwarded-For": f"2001:db8:0:7::{number}"} for number in range(1, MOST + 2)]
+
+    answers = [await proxy.post(CART, headers=source) for source in household]
+    next_door = await proxy.post(CART, headers={"X-Forwarded-For": "2001:db8:0:8::1"})
+
+    assert [answer.status_code for answer in answers] == [201] * MOST + [429]
+    assert next_door.status_code == 201
+
+
+async def test_this_machine_is_not_counted(proxy: httpx.AsyncClient) -> None:
+    answers = [await proxy.get("/openapi.json") for _ in range(MOST + 2)]
+
+    assert {answer.status_code for answer in answers} == {200}
+
+
+def test_this_machine_is_counted_when_asked_for() -> None:
+    crowd = Crowd(((1, 60),), with_loopback=True)
+    crowd.count("127.0.0.1")
+
+    with pytest.raises(TooMany):
+        crowd.count("127.0.0.1")
+
+
+def test_a_source_is_heard_again_when_its_window_ends_and_the_longest_one_is_told() -> None:
+    moments = iter([0.0, 1.0, 2.5, 10.0, 11.0, 99.5, 100.0])
+    crowd = Crowd(((1, 10), (3, 100)), with_loopback=False, clock=lambda: next(moments))
+
+    def waits() -> int:
+        try:
+            crowd.count("198.51.100.1")
+        except TooMany as error:
+            return error.retry_after
+        return 0
+
+    # What is refused counts too: whoever goes on asking waits for the end of the longer window.
+    assert [waits() for _ in range(7)] == [0, 9, 8, 90, 89, 1, 0]
+
+
+def test_the_source_not_seen_for_longest_is_forgotten_and_memory_is_bounded() -> None:
+    crowd = Crowd(((1, 60),), with_loopback=False, clock=lambda: 0.0)
+    crowd.count("first")
+    crowd.count("second")
+    for number in range(MOST_SOURCES - 1):
+        crowd.count(f"caller {number}")
+
+    crowd.count("first")
+    with pytest.raises(TooMany):
+        crowd.count("first")
+
+    assert len(crowd) == MOST_SOURCES

@@ -1,0 +1,308 @@
+"""The shipped example of a proxy in front of a real shop: it serves, says who calls, and lets nothing odd through."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from shop.base.secrets import OPERATOR_LINK, USER_ACCESS, new_bytes, secret_text
+from tests.cluster import Cluster
+from tests.db.processes import roomy_dir
+from tests.service import KEYS, Service
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "nginx.conf"
+PREFIX = "/api/v2/storefront"
+CART = PREFIX + "/cart"
+CLIENT = "127.0.0.2"  # Another address of this machine than the one at which the proxy calls the shop.
+
+
+@cache
+def nginx() -> str:
+    """nginx, which Debian has as a package."""
+    path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
+    found = shutil.which("nginx", path=path)
+    if not found and os.geteuid() == 0 and shutil.which("apt-get"):
+        # At run level 1 the package does not start a server of its own.
+        environ = {**os.environ, "RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
+        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "nginx"]
+        subprocess.run(install, env=environ, check=False, capture_output=True, timeout=300)
+        found = shutil.which("nginx", path=path)
+    if not found:
+        pytest.fail("nginx is needed to test docs/nginx.conf; install the package nginx")
+    return found
+
+
+class Proxy:
+    """A running nginx and what it has written."""
+
+    def __init__(self, port: int, directory: Path) -> None:
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self._directory = directory
+
+    def http(self) -> httpx.AsyncClient:
+        transport = httpx.AsyncHTTPTransport(local_address=CLIENT)
+        return httpx.AsyncClient(base_url=self.url, transport=transport, timeout=20)
+
+    def errors(self) -> str:
+        return (self._directory / "error.log").read_text()
+
+    def access(self) -> str:
+        return (self._directory / "access.log").read_text()
+
+    async def say(self, raw: bytes) -> bytes:
+        """Whatever these bytes are answered, until the connection ends."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, local_addr=(CLIENT, 0))
+        writer.write(raw)
+        answer = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        return answer
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def configured(directory: Path, port: int, upstream: str) -> Path:
+    """The shipped file, with nothing changed in it but where it listens, whom it asks and where it writes."""
+    text = EXAMPLE.read_text()
+    for shipped, here in {
+        "listen 80;": f"listen 127.0.0.1:{port};",
+        "server 127.0.0.1:8000;": f"server {upstream};",
+        "/var/log/nginx/": f"{directory}/",
+        "/var/lib/nginx/": f"{directory}/",
+        "/run/nginx.pid": f"{directory}/pid",
+    }.items():
+        assert shipped in text
+        text = text.replace(shipped, here)
+    # Places of parts we do not use, which only root could make where the package has them.
+    others = "".join(f"{name}_temp_path {directory}/{name}; " for name in ("fastcgi", "uwsgi", "scgi"))
+    file = directory / "nginx.conf"
+    file.write_text(text.replace("http {", f"http {{ {others}", 1))
+    return file
+
+
+@contextmanager
+def proxying(upstream: str) -> Iterator[Proxy]:
+    # As root its workers run under an account of their own, which must reach what they write.
+    with roomy_dir() as directory:
+        port = free_port()
+        file = configured(directory, port, upstream)
+        log = str(directory / "error.log")
+        command = [nginx(), "-c", str(file), "-p", str(directory), "-e", log, "-g", "daemon off;"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            wait_for_listener(process, port)
+            yield Proxy(port, directory)
+        finally:
+            process.terminate()
+            process.communicate(timeout=20)
+
+
+def wait_for_listener(process: "subprocess.Popen[str]", port: int) -> None:
+    end = time.monotonic() + 20
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 10).close()
+        except ConnectionRefusedError:
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < end, "nginx does not listen"
+        else:
+            return
+
+
+@pytest.fixture(scope="module")
+def shop(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    service = Service(
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATABASE_URL=cluster.new_database(f"nginx_{worker_name}"),
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_METRICS="public",
+        SHOP_DRAIN_SECONDS="0",
+        SHOP_TRUSTED_PROXIES="127.0.0.1",
+    )
+    yield service
+    service.stop()
+    cluster.drop_database(f"nginx_{worker_name}")
+
+
+@pytest.fixture(scope="module")
+def proxy(shop: Service) -> Iterator[Proxy]:
+    with proxying(urlsplit(shop.url).netloc) as proxy:
+        yield proxy
+
+
+async def test_a_cart_is_opened_and_read_through_the_proxy(proxy: Proxy) -> None:
+    async with proxy.http() as http:
+        created = await http.post(CART, json={"currency": "USD"})
+        token = created.json()["data"]["attributes"]["token"]
+        read = await http.get(CART, headers={"X-Shop-Order-Token": token})
+
+    assert (created.status_code, read.status_code) == (201, 200)
+    assert read.json()["data"]["id"] == created.json()["data"]["id"]
+    assert "nginx/" not in created.headers["server"]
+
+
+async def test_the_client_is_the_source_whatever_it_says_of_itself(proxy: Proxy, shop: Service) -> None:
+    async with proxy.http() as http:
+        answer = await http.post(CART, headers={"X-Forwarded-For": "198.51.100.7"})
+
+    assert shop.request_line(answer.headers["x-request-id"])["source"] == CLIENT
+
+
+async def test_a_request_has_one_id_in_both_logs(proxy: Proxy, shop: Service) -> None:
+    async with proxy.http() as http:
+        kept = await http.post(CART, headers={"X-Request-Id": "through-the-proxy.1"})
+        replaced = await http.post(CART, headers={"X-Request-Id": "a b"})
+
+    assert kept.headers["x-request-id"] == "through-the-proxy.1"
+    assert re.fullmatch(r"[0-9a-f]{32}", replaced.headers["x-request-id"])
+    for answer in (kept, replaced):
+        request_id = answer.headers["x-request-id"]
+        assert shop.request_line(request_id)["status"] == 201
+        (line,) = [line for line in map(json.loads, proxy.access().splitlines()) if line["request_id"] == request_id]
+        assert (line["method"], line["path"], line["status"], line["source"]) == ("POST", CART, 201, CLIENT)
+
+
+REFUSED = {
+    "two lengths": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+    "one length twice": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+    "length and chunks": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "two codings": b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+    b"Transfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+    "an odd coding": b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "a bare LF and two lengths": b"POST %s HTTP/1.1\r\nHost: x\nContent-Length: 5\nContent-Length: 6\r\n\r\nhello!",
+    "a bare LF between length and chunks": b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\n"
+    b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a bare CR": b"GET %s HTTP/1.1\r\nHost: x\r\nX-Odd: a\rX-Shop-Order-Token: b\r\n\r\n",
+    "a NUL": b"GET %s HTTP/1.1\r\nHost: x\r\nX-Odd: a\x00b\r\n\r\n",
+    "a space in the name": b"GET %s HTTP/1.1\r\nHost : x\r\n\r\n",
+    "two hosts": b"GET %s HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+    "no host": b"GET %s HTTP/1.1\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("raw", REFUSED.values(), ids=REFUSED.keys())
+async def test_a_request_that_two_programs_could_read_in_two_ways_is_refused(
+    proxy: Proxy, shop: Service, raw: bytes
+) -> None:
+    smuggled = b"GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Request-Id: smuggled\r\n\r\n"
+
+    answer = await proxy.say(raw.replace(b"%s", CART.encode()) + smuggled)
+
+    assert answer.split(b" ")[1] in {b"400", b"501"}, answer
+    assert answer.count(b"HTTP/1.1 ") == 1
+    async with proxy.http() as http:
+        after = await http.post(CART)
+    shop.request_line(after.headers["x-request-id"])
+    assert not any('"smuggled"' in line for line in shop.lines)
+
+
+BARE = {
+    "heads": (b"POST /x HTTP/1.1\nHost: x\nContent-Length: 2\nConnection: close\n\n{}", b"{}"),
+    "chunks": (
+        b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\n{}\n0\n\n",
+        b"{}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("raw", "body"), BARE.values(), ids=BARE.keys())
+async def test_a_bare_lf_never_reaches_the_shop(raw: bytes, body: bytes) -> None:
+    seen: list[bytes] = []
+
+    async def record(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(await reader.readuntil(b"\r\n\r\n"))
+        seen.append(await reader.readexactly(len(body)))
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(record, "127.0.0.1", 0) as upstream:
+        port = upstream.sockets[0].getsockname()[1]
+        with proxying(f"127.0.0.1:{port}") as proxy:
+            answer = await proxy.say(raw)
+
+    # Refused, or written anew with the ends of lines and the one length that every program reads alike.
+    if seen:
+        head, passed = seen
+        assert b"\n" not in head.replace(b"\r\n", b"")
+        assert (head.lower().count(b"content-length: 2\r\n"), b"transfer-encoding" in head.lower()) == (1, False)
+        assert (passed, answer.split(b" ")[1]) == (body, b"204")
+    else:
+        assert answer.split(b" ")[1] == b"400"
+
+
+async def test_bodies_are_cut_off_at_the_proxy(proxy: Proxy) -> None:
+    sizes = {CART: 1 << 20, PREFIX + "/auth": 64 << 10, "/api/v2/platform/products/7/images": 20 << 20}
+    json_type = {"Content-Type": "application/json"}
+    async with proxy.http() as http:
+        over = [await http.post(path, content=b" " * (size + 1), headers=json_type) for path, size in sizes.items()]
+        within = [await http.post(path, content=b" " * size, headers=json_type) for path, size in sizes.items()]
+
+    assert [(answer.status_code, "x-request-id" in answer.headers) for answer in over] == [(413, False)] * 3
+    assert all("x-request-id" in answer.headers for answer in within)
+
+
+async def test_metrics_are_not_for_the_world(proxy: Proxy, shop: Service) -> None:
+    async with proxy.http() as http:
+        outside, inside = await http.get("/metrics"), await http.get(shop.url + "/metrics")
+
+    assert (outside.status_code, inside.status_code) == (404, 200)
+
+
+def spellings(token: str) -> list[str]:
+    return [
+        f"{PREFIX}/auth/{token}",
+        f"{PREFIX}/%61uth/{token}",
+        f"//api//v2/storefront/./auth/{token}",
+        f"{PREFIX}/x/..%2Fauth/{token}",
+        f"{PREFIX.upper()}/AUTH/{token}",
+        f"/oops/{token}",
+        f"{CART}?access_token={token}",
+        f"{PREFIX}/auth/a%2F{token}",
+    ]
+
+
+async def test_no_token_is_in_a_log_of_the_proxy(proxy: Proxy, shop: Service) -> None:
+    token = secret_text(USER_ACCESS, new_bytes())
+    secret = token.partition("_")[2]
+    async with proxy.http() as http:
+        signed_out = await http.delete(f"{PREFIX}/auth/{token}")
+        for path in spellings(token):
+            await proxy.say(f"DELETE {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+
+    assert (signed_out.status_code, signed_out.json()) == (200, {})
+    assert f'"path":"{PREFIX}/auth/-"' in proxy.access()
+    assert secret not in proxy.access() + proxy.errors()
+    shop.request_line(signed_out.headers["x-request-id"])
+    assert not any(secret in line for line in shop.lines)
+
+
+async def test_no_sign_out_and_no_link_is_in_the_error_log_while_the_shop_is_away() -> None:
+    token, link = secret_text(USER_ACCESS, new_bytes()), secret_text(OPERATOR_LINK, new_bytes())
+    with proxying(f"127.0.0.1:{free_port()}") as proxy:
+        async with proxy.http() as http:
+            signing_out, cart = await http.delete(f"{PREFIX}/auth/{token}"), await http.post(CART)
+            joining = await http.get(f"/admin/join/{link}")
+        written = proxy.access() + proxy.errors()
+
+    assert (signing_out.status_code, cart.status_code, joining.status_code) == (502, 502, 502)
+    assert CART in written
+    assert token not in written
+    assert link not in written
