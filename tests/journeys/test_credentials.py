@@ -50,6 +50,8 @@ class World:
         http, db = self.http, self.db
         self.user, other, late, gone = [await sign_in(http) for _ in range(4)]
         self.user_id = await self.user.id()
+        self.app, self.order_token = await new_app(db), await self.new_order_token()
+        self.app_token = (await ask_for_token(http, self.app, "read")).json["access_token"]
         self.writer, reader, late_app, gone_app = [
             await new_machine(http, db, level) for level in ("write", "read", "write", "write")
         ]
@@ -76,7 +78,7 @@ class World:
             "admin" if route.path.startswith("/admin") else "platform" if "application" in route.who else "storefront"
         )
         if kind in {"order token", "other order token"}:
-            return {"X-Shop-Order-Token": await self.new_order_token()}
+            return {"X-Shop-Order-Token": await self.new_order_token() if "/cart" in route.path else self.order_token}
         if kind == "operator" or (door == "admin" and kind in {"expired", "revoked"}):
             return operators_cookie(await self.operator_session(kind))
         return self.sent[door][kind]
@@ -168,10 +170,8 @@ class World:
             # Another address each time, or the limit of tries would be what is answered.
             return {"data": {"csrf": token, "password": PASSWORD, "email": new_email()}}
         if "oauth/" in route.path:
-            app = await new_app(self.db)
-            shown = (await ask_for_token(self.http, app, "read")).json["access_token"]
             grant = {"grant_type": "client_credentials", "scope": "read"} if route.path.endswith("/token") else {}
-            return {"json": {"token": shown, **app.in_body, **grant}}
+            return {"json": {"token": self.app_token, **self.app.in_body, **grant}}
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type

@@ -26,7 +26,7 @@ LISTING = ("in", "not_in")
 YES_OR_NO = ("true", "false")
 ASKING = (*YES_OR_NO, "null", "not_null", "present", "blank")
 # The longest first: `not_eq` ends with `eq`.
-_PREDICATES = sorted((*COMPARING, *TEXTUAL, *LISTING, *ASKING), key=len, reverse=True)
+PREDICATES = sorted((*COMPARING, *TEXTUAL, *LISTING, *ASKING), key=len, reverse=True)
 _OPPOSITE = {
     "true": "false",
     "false": "true",
@@ -80,7 +80,7 @@ def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Cond
 
 
 def _split(name: str, allowed: Mapping[str, Filterable]) -> tuple[list[Filterable], str]:
-    for predicate in _PREDICATES:
+    for predicate in PREDICATES:
         if name.endswith(f"_{predicate}"):
             fields = name.removesuffix(f"_{predicate}")
             names = [fields] if fields in allowed else fields.split("_or_")
@@ -88,7 +88,7 @@ def _split(name: str, allowed: Mapping[str, Filterable]) -> tuple[list[Filterabl
                 return [allowed[field] for field in names], predicate
     raise Malformed(
         f"There is no filter {name[:100]!r}; filters are a field and a predicate. Fields: {', '.join(allowed)}. "
-        f"Predicates: {', '.join(_PREDICATES)}.",
+        f"Predicates: {', '.join(PREDICATES)}.",
         code="unknown_filter",
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from shop.base.listing import DEFAULT_SIZE
+from shop.jsonapi.filtering import MOST_CONDITIONS, PREDICATES
 from shop.jsonapi.paging import LARGEST_SIZE, LAST_PAGE
 from shop.jsonapi.query import Resources
 from shop.jsonapi.schema import Schema, Structs, reference, resource_schemas
@@ -61,6 +62,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     error_body: str = "error"
     media: str
     sorts: Sequence[str] = ()
+    filters: Sequence[str] = ()
+    """The fields that a list may be filtered by; such a list has pages by place too."""
     is_idempotent: bool = False
 
 
@@ -203,6 +206,9 @@ def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, A
         yield from _PAGES
         if operation.sorts:
             yield _sort(operation.sorts)
+        if operation.filters:
+            yield _AFTER
+            yield _filter(operation.filters)
     if shown.relations:
         yield {
             "name": "include",
@@ -240,6 +246,33 @@ _PAGES = (
         "description": f"How many records a page has; out of range it is {DEFAULT_SIZE}.",
     },
 )
+
+
+_AFTER = {
+    "name": "page[after]",
+    "in": "query",
+    "schema": {"type": "string"},
+    "description": "Instead of `page`: the page behind a place, as the `next` link has it; empty for the first. "
+    "It costs the same however far behind, and has no totals.",
+}
+
+
+def _filter(names: Sequence[str]) -> dict[str, Any]:
+    either = "|".join(names)
+    return {
+        "name": "filter",
+        "in": "query",
+        "style": "deepObject",
+        "explode": True,
+        "schema": {
+            "type": "object",
+            "maxProperties": MOST_CONDITIONS,
+            "propertyNames": {"pattern": f"^(({either})_({'|'.join(PREDICATES)})|m)$"},
+            "additionalProperties": {"type": "string"},
+        },
+        "description": "Which records: `filter[field_predicate]=value`, `filter[one_or_other_predicate]=value`. All "
+        f"must fit, or with `filter[m]=or` any. Fields: {', '.join(names)}. Predicates: {', '.join(PREDICATES)}.",
+    }
 
 
 def _sort(names: Sequence[str]) -> dict[str, Any]:

@@ -31,9 +31,10 @@ def routes_of(collection: Collection) -> tuple[Route, ...]:
     shown, noun = collection.resource.type, collection.noun
     word = shown.replace("_", " ")
     things = collection.path.replace("_", " ")
-    sorts = collection.all_sorts
+    listed = _list(collection), _MAY_READ, f"List {things}", f"{shown}[]", 200, _READ
+    filters = tuple(all_filters(collection, COLLECTIONS))
     rows = [
-        Route("GET", path, _list(collection), _MAY_READ, f"List {things}", f"{shown}[]", 200, _READ, sorts=sorts),
+        Route("GET", path, *listed, sorts=collection.all_sorts, filters=filters),
         Route("GET", one, _show(collection), _MAY_READ, f"Show one {word}", shown, 200, (*_READ, 404)),
     ]
     if noun.create:

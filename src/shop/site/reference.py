@@ -165,6 +165,7 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
         error_body="oauth_error" if is_oauth else "error",
         media=route.media.decode().partition(";")[0],
         sorts=route.sorts,
+        filters=route.filters,
         is_idempotent=_is_idempotent(route),
     )
 
@@ -190,6 +191,8 @@ def _misread(route: Route, resources: Resources) -> Iterable[str]:
         yield "unknown_include"
     if route.sorts:
         yield "unknown_sort"
+    if route.filters:
+        yield from ("unknown_filter", "bad_filter", "bad_page")
 
 
 def description(doors: Iterable[Door]) -> Handler:

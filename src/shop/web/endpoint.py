@@ -87,6 +87,8 @@ class Route(msgspec.Struct, frozen=True):
     """The errors that are this route's own, in place of those its statuses usually stand for."""
     sorts: tuple[str, ...] = ()
     """The names a list may be sorted by."""
+    filters: tuple[str, ...] = ()
+    """The fields a list may be filtered by; such a list has pages by place too."""
 
 
 class Frame:
