@@ -19,6 +19,7 @@ from shop.platform.resources.known import COLLECTIONS
 from tests.platform.builders import ALL, sample
 from tests.platform.machine import Machine
 from tests.platform.test_resources import each
+from tests.shopper import Answer
 
 Item = dict[str, Any]
 EXAMPLES: dict[Any, str] = {
@@ -167,21 +168,32 @@ async def test_a_filters_text_is_only_text(writer: Machine, text: str) -> None:
     assert [item["attributes"]["name"] for item in found.json["data"]] == [f"{text} {made.id}"]
 
 
-async def walk(machine: Machine, params: dict[str, str], path: str) -> list[str]:
-    """Every record from the first page to the last, by the links of the answers."""
+async def following(machine: Machine, answer: Answer) -> Answer:
+    return await machine.get(answer.json["links"]["next"].partition("/api/v2/platform")[2])
+
+
+def ids_of(answer: Answer) -> list[str]:
+    assert answer.status == 200, answer
+    return [item["id"] for item in answer.json["data"]]
+
+
+async def by_number(machine: Machine, path: str, params: dict[str, str]) -> list[str]:
+    """The records of all pages, from link to link."""
     answer = await machine.get(f"/{path}", params)
-    found: list[str] = []
-    seen: set[str] = set()
-    while True:
-        assert answer.status == 200, answer
-        found += [item["id"] for item in answer.json["data"]]
-        following = answer.json["links"].get("next")
-        if following is None or following in seen or answer.json["links"].get("last") == answer.json["links"]["self"]:
-            return found
-        seen.add(following)
-        answer = await machine.get(following.partition("/api/v2/platform")[2])
-        if "last" in answer.json["links"] and not answer.json["data"]:
-            return found
+    found = ids_of(answer)
+    for _ in range(answer.json["meta"]["total_pages"] - 1):
+        answer = await following(machine, answer)
+        found += ids_of(answer)
+    return found
+
+
+async def by_place(machine: Machine, path: str, params: dict[str, str]) -> list[str]:
+    answer = await machine.get(f"/{path}", {**params, "page[after]": ""})
+    found = ids_of(answer)
+    while "next" in answer.json["links"]:
+        answer = await following(machine, answer)
+        found += ids_of(answer)
+    return found
 
 
 def in_order(values: Iterable[Any]) -> bool:
@@ -204,14 +216,14 @@ async def test_both_pagings_walk_every_sort_up_and_down_and_meet_each_record_onc
 
     for name in collection.all_sorts:
         wish = {"filter[id_in]": ",".join(ids), "per_page": "3", "sort": name}
-        by_number = await walk(writer, {**wish, "page": "1"}, collection.path)
-        by_place = await walk(writer, {**wish, "page[after]": ""}, collection.path)
-        down = await walk(writer, {**wish, "page[after]": "", "sort": f"-{name}"}, collection.path)
+        up = await by_number(writer, collection.path, wish)
+        placed = await by_place(writer, collection.path, wish)
+        down = await by_place(writer, collection.path, {**wish, "sort": f"-{name}"})
 
-        assert by_number == by_place == down[::-1], name
-        assert sorted(by_number) == sorted(ids)
+        assert up == placed == down[::-1], name
+        assert sorted(up) == sorted(ids)
         if name in visible:
-            assert in_order(value_of(items[record_id], name, columns[name]) for record_id in by_number), name
+            assert in_order(value_of(items[record_id], name, columns[name]) for record_id in up), name
 
 
 MOMENTS = {0: None, 1: datetime(2026, 1, 31, 12, 0, 0, 1, tzinfo=UTC), 100: datetime(2026, 1, 31, 12, tzinfo=UTC)}
@@ -238,9 +250,9 @@ async def test_pages_by_place_are_the_sorted_list_whatever_the_rows(
         [(key, f"H{key.hex}", note, amount, MOMENTS[amount]) for key, (note, amount) in zip(ids, rows, strict=True)],
     )
 
-    wish = {"filter[id_in]": ",".join(map(str, ids)), "per_page": str(size), "page[after]": ""}
-    up = await walk(writer, {**wish, "sort": sort}, "orders")
-    down = await walk(writer, {**wish, "sort": f"-{sort}"}, "orders")
+    wish = {"filter[id_in]": ",".join(map(str, ids)), "per_page": str(size)}
+    up = await by_place(writer, "orders", {**wish, "sort": sort})
+    down = await by_place(writer, "orders", {**wish, "sort": f"-{sort}"})
 
     listed = await db.fetch(f"select id::text from orders where id = any($1) order by {sort}, id", ids)
     await db.execute("delete from orders where id = any($1)", ids)

@@ -149,6 +149,16 @@ async def test_a_hostile_flag_is_refused_by_its_name(writer: Machine, value: Any
     assert_refused(await writer.post("/tax_categories", body), "is_default")
 
 
+async def test_a_name_that_is_taken_is_refused_by_its_field(writer: Machine) -> None:
+    body = {"tax_category": {"name": uuid4().hex}}
+    await writer.post("/tax_categories", body)
+
+    refused = await writer.post("/tax_categories", body)
+
+    assert_refused(refused, "name")
+    assert refused.json["errors"] == {"name": ["is taken"]}
+
+
 async def test_every_failing_field_is_named(writer: Machine) -> None:
     body: dict[str, Any] = {"name": None, "description": 7, "tax_code": [], "is_default": "yes"}
 
