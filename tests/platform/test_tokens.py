@@ -10,7 +10,15 @@ import httpx
 import pytest
 
 from shop.actions.applications import rotate_secret
-from shop.base.secrets import CLIENT_SECRET, PLATFORM_ACCESS, PLATFORM_REFRESH, is_secret, new_client_id, new_secret
+from shop.base.secrets import (
+    CLIENT_SECRET,
+    PLATFORM_ACCESS,
+    PLATFORM_REFRESH,
+    is_secret,
+    new_client_id,
+    new_secret,
+    secret_hash,
+)
 from shop.rules.permissions import SCOPES
 from tests.platform.machine import (
     PREFIX,
@@ -62,6 +70,17 @@ async def test_a_token_is_the_seeds_answer_however_the_client_says_who_it_is(
     assert response.headers["cache-control"] == "no-store"
     assert "set-cookie" not in response.headers
     assert await Machine(http, body).may_read()
+
+
+async def test_a_token_says_the_second_it_was_made_in(http: httpx.AsyncClient, db: Any) -> None:
+    app = await new_app(db)
+    # Late in a second, where rounding would name the next one.
+    await db.execute("select pg_sleep(greatest(0, 0.6 - extract(epoch from clock_timestamp())::numeric % 1)::float8)")
+
+    granted = (await ask_for_token(http, app, "admin")).json
+
+    made = "select floor(extract(epoch from created_at))::bigint from access_tokens where hash = $1"
+    assert granted["created_at"] == await db.fetchval(made, secret_hash(granted["access_token"]))
 
 
 WORDS = {" ".join(words): frozenset(words) for count in range(1, 4) for words in combinations(SCOPES, count)} | {

@@ -89,6 +89,7 @@ async def test_a_user_with_completed_orders_stays(http: httpx.AsyncClient, write
     refused = await writer.delete(f"/users/{user_id}")
 
     assert_refused(refused, "base")
+    assert "completed orders" in refused.json["errors"]["base"][0]
     assert await member.is_signed_in()
     assert (await writer.get(f"/orders/{open_}")).status == 200
 
