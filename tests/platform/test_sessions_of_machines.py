@@ -50,7 +50,7 @@ async def test_a_lost_answer_is_repeated_to_the_letter(http: httpx.AsyncClient, 
     machine = await grant(http, app)
 
     first = await refresh(http, app, machine.refresh_token, scope="admin")
-    await age_rotations(db, machine, 25)
+    await age_rotations(db, machine, 15)
     again = await refresh(http, app, machine.refresh_token, scope="admin")
 
     assert (again.status, again.json) == (200, first.json)

