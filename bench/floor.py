@@ -16,6 +16,7 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.server import Server
 from starlette.types import Receive, Scope, Send
 
+from bench.floor_platform import FloorPlatform
 from bench.floor_signin import FloorSignIn
 from shop.base.ids import new_id
 from shop.base.money import money_text, wire_decimal
@@ -64,12 +65,18 @@ class Floor:
         self.url = url
         self.pool: Any = None
         self.signin: Any = None
+        self.platform: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.live(receive, send)
         elif self.pool is None:
             await answer(send, 200, b"{}")
+        elif scope["path"].endswith("/token"):
+            await answer(send, 200, await self.platform.grant((await receive())["body"]))
+        elif scope["path"].endswith("/orders"):
+            bearer = next(value for name, value in scope["headers"] if name == b"authorization")
+            await answer(send, 200, await self.platform.orders(bearer[7:].decode()))
         elif scope["path"].endswith("/auth"):
             await answer(send, 200, await self.signin.exchange((await receive())["body"]))
         elif scope["path"].endswith("/account"):
@@ -86,6 +93,7 @@ class Floor:
         if self.url:
             self.pool = await asyncpg.create_pool(self.url, min_size=0, max_size=8, reset=keep_state, init=know_json)
             self.signin = FloorSignIn(self.pool)
+            self.platform = FloorPlatform(self.pool)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await send({"type": "lifespan.shutdown.complete"})

@@ -36,6 +36,8 @@ class FloorSignIn:
                     access._INSERT_SESSION,
                     id=new_id(),
                     user_id=user["id"],
+                    application_id=None,
+                    scope=None,
                     source="127.0.0.1",
                     user_agent=None,
                     idle=MONTH,
@@ -48,6 +50,7 @@ class FloorSignIn:
                     hash=secret_hash(access_token),
                     session_id=session["id"],
                     refresh_hash=refresh_hash,
+                    scope=None,
                     ttl=DAY,
                 )
                 await run(journal._FORGET_COUNT, key=b"x")
@@ -58,6 +61,7 @@ class FloorSignIn:
                     actor_id=user["id"],
                     action="sign_in",
                     outcome="done",
+                    subject_id=None,
                     source="127.0.0.1",
                     request_id="x",
                     detail={},

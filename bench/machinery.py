@@ -40,6 +40,13 @@ def median(samples: list[Sample]) -> Sample:
     return Sample(*(statistics.median(column) for column in columns))
 
 
+def paired(these: list[Sample], others: list[Sample]) -> float:
+    """How these compare with the others in requests a second: the median over rounds, each with its own round's other,
+    because a machine that is slow for a while is slow for both.
+    """
+    return statistics.median(one.per_second / other.per_second for one, other in zip(these, others, strict=True))
+
+
 class Server:
     """A server process on a free port; `worker` is the process that answers."""
 
@@ -96,10 +103,18 @@ def load_generator() -> str:
     return found
 
 
-def load(wrk: str, server: Server, seconds: int, script: Path | None = None, path: str = PATH) -> Sample:
+def load(
+    wrk: str,
+    server: Server,
+    seconds: int,
+    script: Path | None = None,
+    path: str = PATH,
+    *,
+    connections: int = CONNECTIONS,
+) -> Sample:
     worker = server.worker
     before = worker.cpu_times()
-    command = [wrk, "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", server.url + path]
+    command = [wrk, "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", server.url + path]
     out = subprocess.run(
         [*command, *(["-s", str(script)] if script else [])], capture_output=True, text=True, check=True
     ).stdout
@@ -150,8 +165,9 @@ end
     return script
 
 
-def body_script(directory: Path, name: str, bodies: list[str]) -> Path:
-    """Each request posts another body, each body once."""
+def body_script(directory: Path, name: str, bodies: list[str], *, again: bool = False) -> Path:
+    """Each request posts another body, each body once, or from the first again."""
+    step = "at = at % #bodies + 1" if again else "at = at + 1"
     listing = directory / f"{name}.txt"
     listing.write_text("\n".join(bodies))
     script = directory / f"{name}.lua"
@@ -161,7 +177,7 @@ for line in io.lines("{listing}") do bodies[#bodies + 1] = line end
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
 request = function()
-  at = at + 1
+  {step}
   return wrk.format(nil, nil, nil, bodies[at])
 end
 """)

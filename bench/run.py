@@ -23,9 +23,11 @@ from bench.machinery import (
     load,
     load_generator,
     median,
+    paired,
     read_script,
     run_sql,
 )
+from bench.platform import flood, platform_tables
 from bench.signin import make_bearers, make_requests
 from shop.base.keys import parse_keys
 from shop.base.tokens import order_token
@@ -38,6 +40,9 @@ SIZES = (1_000, 100_000, 1_000_000)
 SAMPLE = 5_000
 REPORT = Path(__file__).parent / "report.md"
 console = Console()
+
+
+Samples = dict[str, list[Sample]]
 
 
 class Bench:
@@ -54,8 +59,9 @@ class Bench:
         for line in lines:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    def shop(self, url: str, name: str) -> Server:
+    def shop(self, url: str, name: str, **others: str) -> Server:
         environ = {
+            **others,
             "SHOP_DATABASE_URL": url,
             "SHOP_SECRET_KEYS": KEYS,
             "SHOP_MAILBOX": "on",
@@ -68,14 +74,14 @@ class Bench:
         ids = run_sql(url, f"select id from orders order by md5(id::text) limit {SAMPLE}")
         return read_script(self.directory, name, [token(row[0]) for row in ids])
 
-    def interleaved(self, jobs: dict[str, Callable[[], Sample]]) -> dict[str, Sample]:
+    def interleaved(self, jobs: dict[str, Callable[[], Sample]]) -> Samples:
         """Every job once a round, so that what the machine does meanwhile hits all alike."""
         samples: dict[str, list[Sample]] = {name: [] for name in jobs}
         for number in range(self.rounds):
             for name, job in jobs.items():
                 with console.status(f"round {number + 1} of {self.rounds}: {name}"):
                     samples[name].append(job())
-        return {name: median(found) for name, found in samples.items()}
+        return samples
 
 
 def start_times(bench: Bench) -> None:
@@ -120,7 +126,8 @@ def main_table(bench: Bench, url: str) -> None:
     for verb in ("create", "read"):
         bench.say(
             "",
-            f"p99 of {verb} is {found[f'shop {verb}'].p99 / found[f'floor {verb}'].p99:.2f} times the floor's (at most 2).",
+            f"p99 of {verb} is {median(found[f'shop {verb}']).p99 / median(found[f'floor {verb}']).p99:.2f} "
+            "times the floor's (at most 2).",
         )
     bench.say("", f"Resident memory of the worker after this load: {memory:.0f} MB (at most 120).")
 
@@ -154,14 +161,14 @@ def sign_in_table(bench: Bench, url: str) -> None:
     ratio_table(bench, found, {"exchange": "0.50", "account": "0.60"})
 
 
-def ratio_table(bench: Bench, found: dict[str, Sample], wanted: dict[str, str]) -> None:
+def ratio_table(bench: Bench, found: Samples, wanted: dict[str, str]) -> None:
     bench.say(
         "", "| | requests/s | of the floor | at least | p50 ms | p99 ms | CPU µs |", "|---|--:|--:|--:|--:|--:|--:|"
     )
-    for name, sample in found.items():
-        verb = name.split()[1].strip(",")
+    for name, samples in found.items():
+        verb, sample = name.split()[1].strip(","), median(samples)
         base = found.get(f"floor {verb}")
-        ratio = f"{sample.per_second / base.per_second:.2f}" if base else ""
+        ratio = f"{paired(samples, base):.2f}" if base else ""
         least = wanted.get(verb, "") if name.startswith("shop") else ""
         figures = f"{sample.p50:.2f} | {sample.p99:.2f} | {sample.cpu:.0f}"
         bench.say(f"| {name} | {sample.per_second:,.0f} | {ratio} | {least} | {figures} |")
@@ -228,10 +235,8 @@ def growth(bench: Bench, make_url: Callable[[str], str]) -> None:
         server.stop()
     bench.say("", "| carts in the database | create/s | cost | read/s | cost | at most |", "|--:|--:|--:|--:|--:|--:|")
     for size in SIZES:
-        create, read = found[f"create {size}"], found[f"read {size}"]
-        costs = [
-            found[f"{verb} {SIZES[0]}"].per_second / found[f"{verb} {size}"].per_second for verb in ("create", "read")
-        ]
+        create, read = median(found[f"create {size}"]), median(found[f"read {size}"])
+        costs = [paired(found[f"{verb} {SIZES[0]}"], found[f"{verb} {size}"]) for verb in ("create", "read")]
         bench.say(
             f"| {size:,} | {create.per_second:,.0f} | {costs[0]:.2f} | {read.per_second:,.0f} | {costs[1]:.2f} | 1.20 |"
         )
@@ -247,8 +252,8 @@ def _create_and_remove(bench: Bench, server: Server, url: str) -> Sample:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--seconds", type=int, default=3, help="length of one load (3)")
-    options.add_argument("--rounds", type=int, default=5, help="rounds, of which medians are taken (5)")
+    options.add_argument("--seconds", type=int, default=2, help="length of one load (2)")
+    options.add_argument("--rounds", type=int, default=7, help="rounds, of which medians are taken (7)")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="shop-bench-") as name:
         directory = Path(name)
@@ -260,7 +265,7 @@ def main() -> None:
             f"One worker, access log on, {os.cpu_count()} cores shared with the load generator and PostgreSQL, 16 connections,",
         )
         bench.say(
-            f"medians of {chosen.rounds} interleaved rounds of {chosen.seconds} s. The floor is `bench/floor.py`: a plain ASGI application on the same"
+            f"medians of {chosen.rounds} interleaved rounds of {chosen.seconds} s; a ratio is the median of the rounds' own. The floor is `bench/floor.py`: a plain ASGI application on the same"
         )
         bench.say(
             "server with asyncpg's own pool, one statement, no checks, no log. Absolute figures are this machine's; read the ratios."
@@ -280,6 +285,9 @@ def main() -> None:
             url = make_url("shop_bench")
             main_table(bench, url)
             sign_in_table(bench, make_url("shop_signin"))
+            platform_url = make_url("shop_platform")
+            platform_tables(bench, platform_url, ratio_table)
+            flood(bench, platform_url)
             database_alone(bench, server, url)
             growth(bench, make_url)
         finally:

@@ -9,6 +9,7 @@ import asyncpg
 import httpx
 import pytest
 
+from tests.browser import Browser, chromium
 from tests.cluster import Cluster, make_run_dir, remove_run_dir
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
@@ -88,6 +89,13 @@ def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
     async with service.client() as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """A real Chromium; open pages with `visit`."""
+    async with chromium() as started:
+        yield started
 
 
 @pytest.fixture

@@ -35,9 +35,10 @@ class Service:
         self._changed = threading.Condition()
         self.lines: list[str] = []
         self._ended = False
+        self.environ = clean_environ(**environ)
         self.process = subprocess.Popen(
             [SHOP, "serve", "--port", "0", *arguments],
-            env=clean_environ(**environ),
+            env=self.environ,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

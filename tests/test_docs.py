@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,27 +13,43 @@ from shop.base.settings import VARIABLES
 from shop.cli.credentials import credential_page
 from shop.cli.main import shop as commands
 from shop.cli.routes import every_route
-from tests.service import Service
+from tests.service import SHOP, Service
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_readmes_curl_chain_works_as_pasted(service: Service) -> None:
-    readme = (ROOT / "README.md").read_text()
-    (chain,) = re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
-    here = chain.replace("http://127.0.0.1:8000", service.url)
-
+def paste(number: int, service: Service) -> list[Any]:
+    """What a chain of the README prints, pasted beside this shop."""
+    chain = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[number]
+    here = chain.replace("http://127.0.0.1:8000", service.url).replace(".venv/bin/shop", str(SHOP))
     out = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", here], capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-euo", "pipefail", "-c", here],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=service.environ,
     )
-
     assert out.returncode == 0, out.stderr
     documents, rest = [], out.stdout
     while rest:
         document, end = json.JSONDecoder().raw_decode(rest)
         documents.append(document)
         rest = rest[end:].lstrip()
+    return documents
+
+
+def test_the_readmes_chain_for_machines_works_as_pasted(service: Service) -> None:
+    listed, made = paste(1, service)
+
+    assert {order["attributes"]["state"] for order in listed["data"]} <= {"cart"}
+    assert made["data"]["attributes"]["first_name"] == "Grace"
+
+
+def test_the_readmes_curl_chain_works_as_pasted(service: Service) -> None:
+    documents = paste(0, service)
+
     whole, part, euro, again, gone, notice, me, mine, sessions, signed_out = documents
     assert whole["data"]["attributes"]["state"] == "cart"
     shown = {"number": whole["data"]["attributes"]["number"], "state": "cart", "display_total": "$0.00"}

@@ -25,7 +25,7 @@ from shop.models.setup import Shop
 from shop.platform.resources.known import RESOURCES as PLATFORM_RESOURCES
 from shop.platform.routes import ROUTES as PLATFORM_ROUTES
 from shop.queries import setup
-from shop.site import health, mailbox, reference
+from shop.site import docs, health, mailbox, reference
 from shop.site.routes import site_routes
 from shop.storefront.resources.known import RESOURCES as STOREFRONT_RESOURCES
 from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
@@ -233,6 +233,7 @@ class Application:
                     others=self._others_snapshots,
                 ),
                 description=reference.description(DOORS),
+                docs=docs.page(DOORS),
                 mailbox=mailbox.page(is_on=has_mailbox),
                 mails=mailbox.listing(is_on=has_mailbox),
             ),

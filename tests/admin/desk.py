@@ -1,5 +1,6 @@
 """An operator at the dashboard: speaks HTTP as a browser would, with a cookie and a form's token."""
 
+import asyncio
 import base64
 import re
 import time
@@ -105,6 +106,16 @@ async def new_desk(http: httpx.AsyncClient, db: Any, *, totp: bool = False) -> D
 async def sign_in(http: httpx.AsyncClient, email: str, password: str = PASSWORD, **headers: str) -> httpx.Response:
     fields = {"email": email, "password": password}
     return await http.post("/admin/sign-in", data=fields, headers={**SAME_ORIGIN, **headers})
+
+
+async def waiting(db: Any, count: int) -> None:
+    """Until so many statements wait for a lock that somebody holds."""
+    query = """select count(*) from pg_stat_activity
+        where wait_event_type = 'Lock' and datname = current_database() and pid <> pg_backend_pid()"""
+    async with asyncio.timeout(10):
+        while await db.fetchval(query) < count:
+            await asyncio.sleep(0.01)
+            await db.execute("select pg_stat_clear_snapshot()")
 
 
 async def age(db: Any, desk: Desk, column: str, interval: str) -> None:

@@ -1,5 +1,6 @@
 """Customers: found, looked at, signed out, shut out."""
 
+import html
 import re
 from typing import Any
 from uuid import uuid4
@@ -128,8 +129,7 @@ async def test_names_are_shown_as_text(desk: Desk, http: httpx.AsyncClient, db: 
 
     for page in pages:
         assert not re.search(r"<script>|<img src=x|<svg/onload", page)
-        assert "49" not in re.sub(r"[0-9a-f-]{30,}|nonce=\S+|[0-9]{3,}", "", page) or "{{" not in name
-    assert "alert" not in name or "alert(1)" in pages[0]
+    assert html.escape(name) in html.escape(html.unescape(pages[0]))
 
 
 async def test_customers_are_paged_by_place(desk: Desk, db: Any) -> None:

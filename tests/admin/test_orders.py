@@ -25,7 +25,7 @@ ORDER = """insert into orders
 async def numbers(desk: Desk, **params: str) -> list[str]:
     page = await desk.http.get(HERE, params=params, headers=desk.cookie)
     assert page.status_code == 200
-    return re.findall(r'class="through" href="/admin/orders/([^"]+)"', page.text)
+    return re.findall(r'class="through nowrap" href="/admin/orders/([^"]+)"', page.text)
 
 
 async def new_orders(db: Any) -> str:

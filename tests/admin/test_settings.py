@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.admin.desk import Desk, events, new_desk, new_operator, sign_in
+from tests.admin.desk import SAME_ORIGIN, Desk, events, new_desk, new_operator, sign_in, waiting
 
 SHOP = "/admin/settings/shop"
 OPERATORS = "/admin/settings/operators"
@@ -106,7 +106,9 @@ async def test_an_operator_who_is_shut_out_is_out_at_once(desk: Desk, another_de
     assert done == [("operator_disabled", "done"), ("operator_enabled", "done")]
 
 
-async def test_nobody_shuts_out_themselves(desk: Desk) -> None:
+async def test_nobody_shuts_out_themselves(desk: Desk, another_desk: Desk) -> None:
+    assert await another_desk.is_signed_in()
+
     answer = await desk.post(f"{OPERATORS}/{desk.id}/disable")
 
     assert answer.status_code == 409
@@ -116,11 +118,19 @@ async def test_nobody_shuts_out_themselves(desk: Desk) -> None:
 async def test_two_who_shut_each_other_out_leave_one(empty: httpx.AsyncClient, empty_db: Any) -> None:
     one, other = await new_desk(empty, empty_db), await new_desk(empty, empty_db)
 
-    answers = await asyncio.gather(
-        one.post(f"{OPERATORS}/{other.id}/disable"), other.post(f"{OPERATORS}/{one.id}/disable")
-    )
+    async def shut_out(by: Desk, csrf: str, whom: Desk) -> int:
+        path, headers = f"{OPERATORS}/{whom.id}/disable", {**by.cookie, **SAME_ORIGIN}
+        return (await empty.post(path, data={"csrf": csrf}, headers=headers)).status_code
 
-    assert sum(answer.status_code == 303 for answer in answers) == 1
+    pairs = [(one, await one.csrf(), other), (other, await other.csrf(), one)]
+
+    async with empty_db.transaction():
+        # Held here, so that both have been let in before the first can shut the other out.
+        await empty_db.execute("select from operators for update")
+        both = [asyncio.create_task(shut_out(*pair)) for pair in pairs]
+        await waiting(empty_db, 2)
+
+    assert sorted([await answer for answer in both]) == [303, 409]
     assert await empty_db.fetchval("select count(*) from operators where disabled_at is null") == 1
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from shop.actions.applications import rotate_secret
+from shop.actions.applications import get_application, rotate_secret
+from shop.actions.context import Context
 from shop.base.secrets import (
     CLIENT_SECRET,
     PLATFORM_ACCESS,
@@ -210,14 +211,21 @@ async def test_an_unknown_client_takes_as_long_as_a_wrong_secret(http: httpx.Asy
     assert await median_gap(http, app) < 0.002 or await median_gap(http, app, 300) < 0.002
 
 
+async def rotated(ctx: Context, app: App, overlap: int) -> App:
+    newest = (await get_application(ctx, app.id)).secrets[0]
+    secret = await rotate_secret(ctx, app.id, overlap, replaces=newest.id)
+    assert secret
+    return App(app.id, app.client_id, secret)
+
+
 async def test_an_old_secret_works_while_it_overlaps_and_two_are_the_most(
     http: httpx.AsyncClient, db: Any, database_url: str
 ) -> None:
     first = await new_app(db)
     async with back_office(database_url) as ctx:
-        second = App(first.id, first.client_id, await rotate_secret(ctx, first.id, 3600))
+        second = await rotated(ctx, first, 3600)
         during = [(await ask_for_token(http, app, "admin")).status for app in (first, second)]
-        third = App(first.id, first.client_id, await rotate_secret(ctx, first.id, 3600))
+        third = await rotated(ctx, second, 3600)
 
     two = [(await ask_for_token(http, app, "admin")).status for app in (first, second, third)]
     age = "update application_secrets set expires_at = expires_at - interval '1 hour' where application_id = $1"
@@ -234,7 +242,7 @@ async def test_a_secret_rotated_without_overlap_ends_at_once_and_its_tokens_live
     machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
 
     async with back_office(database_url) as ctx:
-        await rotate_secret(ctx, app.id, 0)
+        await rotated(ctx, app, 0)
 
     assert (await ask_for_token(http, app, "admin")).status == 401
     assert await machine.may_read()

@@ -51,14 +51,18 @@ def check_application(name: str, access_level: str) -> str:
     return name.strip()
 
 
-async def rotate_secret(ctx: Context, application_id: UUID, overlap: int) -> str:
-    """A new secret; the one in use stays valid for `overlap` seconds more."""
+async def rotate_secret(ctx: Context, application_id: UUID, overlap: int, *, replaces: UUID) -> str | None:
+    """A new secret; the one in use, which `replaces` names, stays valid for `overlap` seconds more. None when it is not
+    the one in use: a form that was sent twice changes it once.
+    """
     if not 0 <= overlap <= LONGEST_OVERLAP:
         raise Invalid({"overlap": ["Choose at most seven days."]})
     async with ctx.db.transaction():
         found = await applications.lock_application(ctx.db, application_id)
         if found is None or found.revoked_at:
             raise NotFound()
+        if await applications.find_newest_secret(ctx.db, application_id) != replaces:
+            return None
         await applications.expire_secrets(ctx.db, application_id, overlap=overlap)
         secret = await _new_secret(ctx, application_id)
         await audit(ctx, "secret_rotated", "done", subject_id=application_id, detail={"overlap": overlap})

@@ -14,7 +14,7 @@ def banner(host: str, port: int, *, has_mailbox: bool, link: str | None = None) 
 
     Storefront API   {base}/api/v2/storefront
     Dashboard        {base}/admin{first}{mailbox}
-    API description  {base}/openapi.json
+    API reference    {base}/docs
     Health           {base}/readyz
 
   Try it:

@@ -25,8 +25,9 @@ TEXTUAL = ("cont", "not_cont", "i_cont", "start", "end")
 LISTING = ("in", "not_in")
 YES_OR_NO = ("true", "false")
 ASKING = (*YES_OR_NO, "null", "not_null", "present", "blank")
+PREDICATES = (*COMPARING, *TEXTUAL, *LISTING, *ASKING)
 # The longest first: `not_eq` ends with `eq`.
-PREDICATES = sorted((*COMPARING, *TEXTUAL, *LISTING, *ASKING), key=len, reverse=True)
+_LONGEST_FIRST = sorted(PREDICATES, key=len, reverse=True)
 _OPPOSITE = {
     "true": "false",
     "false": "true",
@@ -80,7 +81,7 @@ def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Cond
 
 
 def _split(name: str, allowed: Mapping[str, Filterable]) -> tuple[list[Filterable], str]:
-    for predicate in PREDICATES:
+    for predicate in _LONGEST_FIRST:
         if name.endswith(f"_{predicate}"):
             fields = name.removesuffix(f"_{predicate}")
             names = [fields] if fields in allowed else fields.split("_or_")

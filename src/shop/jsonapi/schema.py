@@ -89,8 +89,7 @@ def _document(resource: Resource) -> Schema:
 
 
 def _list(resource: Resource) -> Schema:
-    counts: dict[str, Schema] = {name: {"type": "integer"} for name in ("count", "total_count", "total_pages")}
-    counts["total_is_estimate"] = {"type": "boolean"}
+    counts = {name: {"type": "integer"} for name in ("count", "total_count", "total_pages")}
     links = {name: {"type": "string"} for name in ("self", "next", "prev", "last", "first")}
     return {
         "type": "object",
@@ -98,8 +97,12 @@ def _list(resource: Resource) -> Schema:
         "properties": {
             "data": {"type": "array", "items": _object(resource)},
             "included": _INCLUDED,
-            # Pages by place have no totals, no way back and no end: none is known without counting.
-            "meta": {"type": "object", "required": ["count"], "properties": counts},
+            # By place there are no totals and no last page: neither is known without counting.
+            "meta": {
+                "type": "object",
+                "required": ["count"],
+                "properties": {**counts, "total_is_estimate": {"type": "boolean"}},
+            },
             "links": {"type": "object", "required": ["self", "first"], "properties": links},
         },
     }

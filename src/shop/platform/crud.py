@@ -1,5 +1,6 @@
 """The five addresses of every declared resource: list, show, create, update, delete."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.listing import Keyset, Page, Sort, Wishes
 from shop.jsonapi.document import Drawing, document, list_document
-from shop.jsonapi.filtering import read_conditions
+from shop.jsonapi.filtering import Filterable, read_conditions
 from shop.jsonapi.paging import Total, cursor, keyset_extras, page_extras, read_keyset, read_page, read_sort
 from shop.jsonapi.query import read_document_query
 from shop.jsonapi.resource import Scene
@@ -31,10 +32,10 @@ def routes_of(collection: Collection) -> tuple[Route, ...]:
     shown, noun = collection.resource.type, collection.noun
     word = shown.replace("_", " ")
     things = collection.path.replace("_", " ")
-    listed = _list(collection), _MAY_READ, f"List {things}", f"{shown}[]", 200, _READ
-    filters = tuple(all_filters(collection, COLLECTIONS))
+    sorts, filters = collection.all_sorts, all_filters(collection, COLLECTIONS)
+    listing = _list(collection, filters), _MAY_READ, f"List {things}", f"{shown}[]", 200, _READ
     rows = [
-        Route("GET", path, *listed, sorts=collection.all_sorts, filters=filters),
+        Route("GET", path, *listing, sorts=sorts, filters=tuple(filters)),
         Route("GET", one, _show(collection), _MAY_READ, f"Show one {word}", shown, 200, (*_READ, 404)),
     ]
     if noun.create:
@@ -54,9 +55,7 @@ def routes_of(collection: Collection) -> tuple[Route, ...]:
 _MAY_READ, _MAY_WRITE = "application: read", "application: write"
 
 
-def _list(collection: Collection) -> Handler:
-    filters = all_filters(collection, COLLECTIONS)
-
+def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await ctx.application("read")
         params = request.params

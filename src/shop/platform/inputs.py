@@ -6,10 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from shop.platform.collection import Collection
-from shop.rules.permissions import SCOPES
 
-GRANTS = ("client_credentials", "refresh_token")
-_BY_SECRET = ("client_secret_basic", "client_secret_post")
 _ClientId = Annotated[str, Meta(description="The application's client id.", examples=["shpci_TheClientId"])]
 _Secret = Annotated[str, Meta(description="Its secret; or both by HTTP Basic.", examples=["shpcs_TheClientSecret"])]
 
@@ -67,19 +64,19 @@ class TokenState(msgspec.Struct):
     exp: int | UnsetType = UNSET
 
 
-class ServerMetadata(msgspec.Struct, kw_only=True):
+class ServerMetadata(msgspec.Struct):
     """What works here, and nothing else."""
 
     issuer: str
     token_endpoint: str
-    token_endpoint_auth_methods_supported: tuple[str, ...] = _BY_SECRET
-    grant_types_supported: tuple[str, ...] = GRANTS
-    response_types_supported: tuple[str, ...] = ()
-    scopes_supported: tuple[str, ...] = SCOPES
+    token_endpoint_auth_methods_supported: list[str]
+    grant_types_supported: list[str]
+    response_types_supported: list[str]
+    scopes_supported: list[str]
     revocation_endpoint: str
-    revocation_endpoint_auth_methods_supported: tuple[str, ...] = ("none",)
+    revocation_endpoint_auth_methods_supported: list[str]
     introspection_endpoint: str
-    introspection_endpoint_auth_methods_supported: tuple[str, ...] = _BY_SECRET
+    introspection_endpoint_auth_methods_supported: list[str]
     service_documentation: str
 
 

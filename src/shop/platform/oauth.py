@@ -10,10 +10,14 @@ from shop.actions import oauth, tokens
 from shop.actions.context import Context
 from shop.actions.oauth import Client
 from shop.base.errors import Malformed, UnsupportedGrant
-from shop.platform.inputs import GRANTS, ServerMetadata, TokenState
+from shop.platform.inputs import ServerMetadata, TokenState
+from shop.rules.permissions import SCOPES
 from shop.web.credentials import check_repeated
 from shop.web.reply import Nothing, Reply, json_reply
 from shop.web.request import Request
+
+_GRANTS = ["client_credentials", "refresh_token"]
+_BY_SECRET = ["client_secret_basic", "client_secret_post"]
 
 
 async def token(request: Request, ctx: Context) -> Reply:
@@ -21,7 +25,7 @@ async def token(request: Request, ctx: Context) -> Reply:
     grant_type, scope, refresh_token = (fields.get(name) for name in ("grant_type", "scope", "refresh_token"))
     if not grant_type:
         raise Malformed("Send the grant_type.")
-    if grant_type not in GRANTS:
+    if grant_type not in _GRANTS:
         raise UnsupportedGrant()
     if grant_type == "refresh_token" and not refresh_token:
         raise Malformed("Send the refresh_token.")
@@ -53,8 +57,14 @@ async def metadata(request: Request, ctx: Context) -> Reply:
         ServerMetadata(
             issuer=issuer,
             token_endpoint=f"{issuer}/shop_oauth/token",
+            token_endpoint_auth_methods_supported=_BY_SECRET,
+            grant_types_supported=_GRANTS,
+            response_types_supported=[],
+            scopes_supported=list(SCOPES),
             revocation_endpoint=f"{issuer}/shop_oauth/revoke",
+            revocation_endpoint_auth_methods_supported=["none"],
             introspection_endpoint=f"{issuer}/shop_oauth/introspect",
+            introspection_endpoint_auth_methods_supported=_BY_SECRET,
             service_documentation=f"{issuer}/docs",
         )
     )

@@ -189,6 +189,13 @@ _LIST_SECRETS = statement(
     .order_by(application_secrets.c.created_at.desc()),
     into(ApplicationSecret),
 )
+_NEWEST_SECRET = statement(
+    select(application_secrets.c.id)
+    .where(application_secrets.c.application_id == bindparam("application_id"))
+    .order_by(application_secrets.c.created_at.desc(), application_secrets.c.id.desc())
+    .limit(1),
+    lambda record: cast(UUID, record[0]),
+)
 
 
 async def insert_application(db: Db, **values: Any) -> Application | None:
@@ -198,6 +205,10 @@ async def insert_application(db: Db, **values: Any) -> Application | None:
 
 async def insert_secret(db: Db, **values: Any) -> ApplicationSecret:
     return cast(ApplicationSecret, await db.one(_INSERT_SECRET, **values))
+
+
+async def find_newest_secret(db: Db, application_id: UUID) -> UUID | None:
+    return await db.one(_NEWEST_SECRET, application_id=application_id)
 
 
 async def expire_secrets(db: Db, application_id: UUID, *, overlap: int) -> None:

@@ -1,4 +1,4 @@
-"""What everybody sees: health, metrics, the API's description.
+"""What everybody sees: health, metrics, the mailbox, the API's description and reference.
 Never here: anything of one shopper or operator.
 Look first at `routes.py`.
 """

@@ -6,7 +6,7 @@ from shop.web.reply import JSON
 
 
 def site_routes(
-    *, ready: Handler, metrics: Handler, description: Handler, mailbox: Handler, mails: Handler
+    *, ready: Handler, metrics: Handler, description: Handler, docs: Handler, mailbox: Handler, mails: Handler
 ) -> tuple[Route, ...]:
     """Handlers that need to know the process are made in `app.py` and handed in."""
 
@@ -18,6 +18,7 @@ def site_routes(
         row("/readyz", ready, "May the process be sent traffic"),
         row("/metrics", metrics, "Numbers of all workers, for Prometheus"),
         row("/openapi.json", description, "The description of the APIs"),
+        row("/docs", docs, "The API reference, as a page"),
         row("/mailbox", mailbox, "Mails of a shop without a mail server, as a page"),
         row("/mailbox.json", mails, "The same as JSON; `to` picks an address"),
     )

@@ -28,8 +28,8 @@ class CodeWish(msgspec.Struct):
     """Neither `code` nor `refresh_token`: a mail with a code is sent."""
 
     email: _Email
-    first_name: Annotated[_Line | None, Meta(description="For a new user.", examples=["Ada"])] | UnsetType = UNSET
-    last_name: Annotated[_Line | None, Meta(description="For a new user.", examples=["Lovelace"])] | UnsetType = UNSET
+    first_name: Annotated[_Line | None, Meta(description="For a new user.", examples=["Grace"])] | UnsetType = UNSET
+    last_name: Annotated[_Line | None, Meta(description="For a new user.", examples=["Hopper"])] | UnsetType = UNSET
 
 
 class CodeTrade(msgspec.Struct):
@@ -120,25 +120,21 @@ class GuestCart(msgspec.Struct):
 class UserWishes(msgspec.Struct):
     """Changes what is given and nothing else; null empties a field."""
 
-    first_name: Annotated[_Line | None, Meta(examples=["Ada"])] | UnsetType = UNSET
-    last_name: Annotated[_Line | None, Meta(examples=["Lovelace"])] | UnsetType = UNSET
+    first_name: Annotated[_Line | None, Meta(examples=["Grace"])] | UnsetType = UNSET
+    last_name: Annotated[_Line | None, Meta(examples=["Hopper"])] | UnsetType = UNSET
     selected_locale: Annotated[_Line | None, Meta(examples=["en-GB"])] | UnsetType = UNSET
     public_metadata: (
         Annotated[
             dict[str, Any],
-            Meta(description="An object of the client's own, replaced as a whole.", examples=[{"theme": "dark"}]),
+            Meta(description="An object of the client's own, replaced as a whole."),
         ]
         | UnsetType
     ) = UNSET
     bill_address_id: (
-        Annotated[UUID | None, Meta(description="The default billing address: one of the user's own.", examples=[None])]
-        | UnsetType
+        Annotated[UUID | None, Meta(description="The default billing address: one of the user's own.")] | UnsetType
     ) = UNSET
     ship_address_id: (
-        Annotated[
-            UUID | None, Meta(description="The default shipping address: one of the user's own.", examples=[None])
-        ]
-        | UnsetType
+        Annotated[UUID | None, Meta(description="The default shipping address: one of the user's own.")] | UnsetType
     ) = UNSET
 
 
@@ -151,13 +147,13 @@ class AccountUpdate(msgspec.Struct):
 class AddressWishes(msgspec.Struct, kw_only=True):
     """Which fields must be given beside the names depends on the country. What is left out of a change stays."""
 
-    firstname: Annotated[_Line, Meta(examples=["Ada"])] | UnsetType = UNSET
-    lastname: Annotated[_Line, Meta(examples=["Lovelace"])] | UnsetType = UNSET
-    company: Annotated[_Line | None, Meta(examples=["Analytical Engines"])] | UnsetType = UNSET
-    address1: Annotated[_Line | None, Meta(examples=["12 St James's Square"])] | UnsetType = UNSET
-    address2: Annotated[_Line | None, Meta(examples=[None])] | UnsetType = UNSET
+    firstname: Annotated[_Line, Meta(examples=["Grace"])] | UnsetType = UNSET
+    lastname: Annotated[_Line, Meta(examples=["Hopper"])] | UnsetType = UNSET
+    company: Annotated[_Line | None, Meta(examples=["Compilers Ltd"])] | UnsetType = UNSET
+    address1: Annotated[_Line | None, Meta(examples=["12 Regent Street"])] | UnsetType = UNSET
+    address2: _Line | UnsetType | None = UNSET
     city: Annotated[_Line | None, Meta(examples=["London"])] | UnsetType = UNSET
-    zipcode: Annotated[_Line | None, Meta(examples=["SW1Y 4JH"])] | UnsetType = UNSET
+    zipcode: Annotated[_Line | None, Meta(examples=["SW1Y 4PE"])] | UnsetType = UNSET
     phone: Annotated[_Line | None, Meta(examples=["+44 20 7946 0000"])] | UnsetType = UNSET
     label: Annotated[_Line | None, Meta(description="What the user calls it.", examples=["Home"])] | UnsetType = UNSET
     country_iso: (
@@ -175,8 +171,8 @@ class AddressWishes(msgspec.Struct, kw_only=True):
 class NewAddressWishes(AddressWishes, kw_only=True):
     """Which fields must be given beside the names depends on the country."""
 
-    firstname: Annotated[_Line, Meta(examples=["Ada"])]
-    lastname: Annotated[_Line, Meta(examples=["Lovelace"])]
+    firstname: Annotated[_Line, Meta(examples=["Grace"])]
+    lastname: Annotated[_Line, Meta(examples=["Hopper"])]
 
 
 class NewAddress(msgspec.Struct):

@@ -88,7 +88,7 @@ class Route(msgspec.Struct, frozen=True):
     sorts: tuple[str, ...] = ()
     """The names a list may be sorted by."""
     filters: tuple[str, ...] = ()
-    """The fields a list may be filtered by; such a list has pages by place too."""
+    """The fields a list may be filtered by."""
 
 
 class Frame:

@@ -1,0 +1,138 @@
+"""What the platform costs: tokens, a list of a million orders by both pagings, and a flood of wrong secrets."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import asyncpg
+import msgspec
+
+from bench.machinery import Sample, Server, bearer_script, body_script, fill, load, median, paired, run_sql
+from shop.base.ids import new_id
+from shop.base.secrets import CLIENT_SECRET, PLATFORM_ACCESS, new_client_id, new_secret, secret_hash
+from shop.jsonapi.paging import cursor
+
+if TYPE_CHECKING:
+    from bench.run import Bench
+
+TOKEN = "/shop_oauth/token"
+ORDERS = "/api/v2/platform/orders"
+MANY = 1_000_000
+
+
+def make_client(url: str) -> tuple[str, str]:
+    """A write application: the body that gets it a token, and a token it has."""
+    application_id, session_id = new_id(), new_id()
+    client_id, secret, token = new_client_id(), new_secret(CLIENT_SECRET), new_secret(PLATFORM_ACCESS)
+
+    async def insert() -> None:
+        connection = await asyncpg.connect(url)
+        await connection.execute(
+            "insert into applications (id, client_id, name, access_level, created_at, updated_at) "
+            "values ($1, $2, 'Bench', 'write', now(), now())",
+            application_id,
+            client_id,
+        )
+        await connection.execute(
+            "insert into application_secrets (id, application_id, hash, hint, created_at) values ($1, $2, $3, '', now())",
+            new_id(),
+            application_id,
+            secret_hash(secret),
+        )
+        await connection.execute(
+            "insert into sessions (id, application_id, scope, source, created_at, refreshed_at, idle_expires_at, "
+            "absolute_expires_at) values ($1, $2, 'admin write', '', now(), now(), now() + interval '1 day', "
+            "now() + interval '1 day')",
+            session_id,
+            application_id,
+        )
+        await connection.execute(
+            "insert into access_tokens (hash, session_id, refresh_hash, created_at, expires_at) "
+            "values ($1, $2, 'x', now(), now() + interval '1 day')",
+            secret_hash(token),
+            session_id,
+        )
+        await connection.close()
+
+    asyncio.run(insert())
+    return _body(client_id, secret), token
+
+
+def _body(client_id: str, secret: str) -> str:
+    asked = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret, "scope": "admin"}
+    return msgspec.json.encode(asked).decode()
+
+
+def platform_tables(bench: "Bench", url: str, ratio_table: Callable[..., None]) -> None:
+    fill(url, MANY)
+    body, token = make_client(url)
+    floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor.log").wait("/ready")
+    shop = bench.shop(url, "platform")
+    bodies = body_script(bench.directory, "grants", [body], again=True)
+    bearer = bearer_script(bench.directory, "machine", [token])
+    first, last = f"{ORDERS}?page[after]=", f"{ORDERS}?page[after]={_last_place(url)}"
+
+    def shop_list(path: str) -> Callable[[], Sample]:
+        return lambda: load(bench.wrk, shop, bench.seconds, bearer, path)
+
+    found = bench.interleaved(
+        {
+            "floor token": lambda: load(bench.wrk, floor, bench.seconds, bodies, TOKEN),
+            "shop token": lambda: load(bench.wrk, shop, bench.seconds, bodies, TOKEN),
+            "floor orders": lambda: load(bench.wrk, floor, bench.seconds, bearer, ORDERS),
+            "shop orders": shop_list(ORDERS),
+            "first keyset page": shop_list(first),
+            "last keyset page": shop_list(last),
+        }
+    )
+    for server in (floor, shop):
+        server.stop()
+    ratio_table(bench, found, {"token": "0.60", "orders": "0.60"})
+    ends = paired(found["first keyset page"], found["last keyset page"])
+    counted = paired(found["first keyset page"], found["shop orders"])
+    bench.say("", f"The last keyset page of {MANY:,} orders costs {ends:.2f} times the first (at most 1.3);")
+    bench.say(f"a counted page {counted:.2f} times a keyset page (at most 3).")
+
+
+def _last_place(url: str) -> str:
+    """Where the last page begins: newest first, so before the oldest 25."""
+    (row,) = run_sql(url, "select id from orders order by id offset 25 limit 1")
+    return cursor(row["id"], row["id"])
+
+
+def flood(bench: "Bench", url: str) -> None:
+    """Good callers alone, and beside a thousand wrong secrets a second."""
+    _, token = make_client(url)
+    wrong = body_script(bench.directory, "wrong", [_body(new_client_id(), new_secret(CLIENT_SECRET))], again=True)
+    bearer = bearer_script(bench.directory, "good", [token])
+    limits = {"SHOP_LIMIT_LOOPBACK": "1", "SHOP_LIMIT_CARTS_PER_SOURCE": "0"}
+    shop = bench.shop(url, "flood", **limits)
+    alone, beside, rates = [], [], []
+    for _ in range(bench.rounds):
+        alone.append(_calm(bench, shop, bearer))
+        bad = subprocess.Popen(
+            [sys.executable, "-m", "bench.wrong", shop.url + TOKEN, str(wrong.with_suffix(".txt")), str(bench.seconds)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        beside.append(_calm(bench, shop, bearer))
+        rates.append(float(bad.communicate(timeout=60)[0]))
+    shop.stop()
+    (rows,) = run_sql(
+        url,
+        "select count(*) filter (where action = 'limit') as limits, count(*) as every from "
+        "audit_events where action in ('limit', 'client_authentication')",
+    )
+    bench.say("", "| good callers (orders by keyset) | p50 ms | p99 ms |", "|---|--:|--:|")
+    for name, samples in (("alone", alone), ("beside wrong secrets", beside)):
+        middle = median(samples)
+        bench.say(f"| {name} | {middle.p50:.2f} | {middle.p99:.2f} |")
+    times = median(beside).p99 / median(alone).p99
+    bench.say("", f"{sorted(rates)[len(rates) // 2]:,.0f} wrong secrets a second; p99 {times:.2f} times (at most 2); ")
+    bench.say(f"{rows['limits']} audit rows of the limit and {rows['every'] - rows['limits']} of failures in all.")
+
+
+def _calm(bench: "Bench", shop: Server, script: "object") -> Sample:
+    return load(bench.wrk, shop, bench.seconds, script, f"{ORDERS}?page[after]=&per_page=5", connections=2)  # type: ignore[arg-type]

@@ -1,0 +1,73 @@
+"""A real browser for tests: Debian's Chromium, headless, and what every page of ours is held to."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, Page, async_playwright
+
+LAPTOP, PHONE, SMALL_PHONE = (1280, 900), (390, 844), (360, 740)
+__all__ = ["LAPTOP", "PHONE", "SMALL_PHONE", "Browser", "Page", "barriers", "chromium", "scrolls_sideways", "visit"]
+
+
+def chromium_path() -> str:
+    """Where Chromium is; on a fresh Debian machine it is installed first, where that is allowed."""
+    found = shutil.which("chromium")
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        subprocess.run(["apt-get", "update", "-qq"], check=False, capture_output=True)
+        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], check=False, capture_output=True, env=quiet)
+        found = shutil.which("chromium")
+    if found is None:
+        raise AssertionError("The browser tests need Chromium: run `apt-get install chromium` as root.")
+    return found
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        # Chromium's sandbox does not start as root.
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = await playwright.chromium.launch(executable_path=chromium_path(), args=arguments)
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+@asynccontextmanager
+async def visit(
+    browser: Browser, url: str, size: tuple[int, int] = LAPTOP, *, is_dark: bool = False, **options: Any
+) -> AsyncIterator[Page]:
+    """A page in a context of its own, so that nothing of it is left; whatever it complains about fails the test."""
+    context = await browser.new_context(
+        viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if is_dark else "light", **options
+    )
+    complaints: list[str] = []
+    page = await context.new_page()
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if "Content Security" in said.text else None)
+    try:
+        await page.goto(url)
+        yield page
+    finally:
+        await context.close()
+    assert complaints == []
+
+
+async def scrolls_sideways(page: Page) -> bool:
+    return bool(await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
+
+
+async def barriers(page: Page) -> list[str]:
+    """What keeps people out, as axe sees it: every serious or critical violation with the elements it is about."""
+    found = await Axe().run(page)
+    return [
+        f"{rule['id']}: {rule['help']}: {[node['html'][:200] for node in rule['nodes']]}"
+        for rule in found.response["violations"]
+        if rule["impact"] in {"serious", "critical"}
+    ]

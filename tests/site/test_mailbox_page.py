@@ -1,0 +1,34 @@
+"""The mailbox as a person sees it in a browser."""
+
+import httpx
+import pytest
+from playwright.async_api import expect
+
+from tests.browser import LAPTOP, PHONE, Browser, barriers, scrolls_sideways, visit
+from tests.service import Service
+from tests.shoppers import ask_for_code, mailed_code, new_email
+
+
+async def test_a_mail_appears_by_itself_with_a_code_to_read(
+    browser: Browser, service: Service, http: httpx.AsyncClient
+) -> None:
+    email = new_email()
+    async with visit(browser, f"{service.url}/mailbox") as page:
+        await ask_for_code(http, email)
+
+        mail = page.locator("article").filter(has_text=email)
+        await expect(mail).to_be_visible(timeout=15_000)
+        await expect(mail.locator(".code")).to_have_text(await mailed_code(http, email))
+
+
+@pytest.mark.parametrize(("size", "is_dark"), [(LAPTOP, True), (PHONE, False)], ids=["laptop, dark", "phone, light"])
+async def test_everybody_can_read_the_mailbox(
+    browser: Browser, service: Service, http: httpx.AsyncClient, size: tuple[int, int], is_dark: bool
+) -> None:
+    await ask_for_code(http, new_email())
+
+    async with visit(browser, f"{service.url}/mailbox", size, is_dark=is_dark) as page:
+        await page.locator("article details").first.evaluate("details => { details.open = true }")
+
+        assert await barriers(page) == []
+        assert not await scrolls_sideways(page)
