@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from shop.base.settings import VARIABLES
+from shop.cli.credentials import credential_page
 from shop.cli.main import shop as commands
+from shop.cli.routes import every_route
 from tests.service import SHOP, Service
 
 ROOT = Path(__file__).parent.parent
@@ -89,6 +91,10 @@ def test_the_table_of_settings_is_the_programs_own() -> None:
     rows = re.findall(r"^\| `(SHOP_\w+)` \| (.*?) \| (.*) \|$", text, re.MULTILINE)
 
     assert rows == [(row.name, f"`{row.default}`" if row.default else "unset", row.meaning) for row in VARIABLES]
+
+
+def test_the_table_of_credentials_is_made_from_the_routes() -> None:
+    assert (ROOT / "docs" / "credentials.md").read_text() == credential_page(every_route())
 
 
 def test_every_command_named_in_the_docs_exists() -> None:

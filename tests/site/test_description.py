@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 import schemathesis
@@ -12,6 +13,7 @@ from schemathesis.specs.openapi.checks import ignored_auth, negative_data_reject
 from shop.app import DOORS
 from shop.site.reference import CREDENTIALS, describe
 from shop.storefront.resources.sales import CART
+from tests.platform.machine import new_machine
 from tests.service import Service
 from tests.shoppers import AUTH, new_email
 
@@ -46,6 +48,18 @@ def test_every_route_says_what_it_takes_shows_and_how_it_fails(route: Any) -> No
         assert set(choice) <= set(CREDENTIALS)
 
 
+def test_a_list_that_can_be_filtered_says_by_what_and_how_that_fails() -> None:
+    described = describe(DOORS)["paths"]["/api/v2/platform/orders"]["get"]
+
+    told = {parameter["name"]: parameter for parameter in described["parameters"]}
+    assert "user_email" in told["filter"]["description"]
+    assert {"page", "per_page", "page[after]", "sort", "filter", "include"} <= set(told)
+    (content,) = described["responses"]["400"]["content"].values()
+    assert (
+        str(content).count("unknown_filter") == str(content).count("bad_filter") == str(content).count("bad_page") == 1
+    )
+
+
 @pytest.fixture(scope="session")
 def member(service: Service) -> str:
     """The access token of a shopper who signed in."""
@@ -57,7 +71,17 @@ def member(service: Service) -> str:
     return str(token)
 
 
-@schema.parametrize()
+@pytest.fixture(scope="session")
+async def machine(service: Service, database_url: str) -> str:
+    """The access token of an application that may write."""
+    connection = await asyncpg.connect(database_url)
+    async with service.client() as http:
+        token = (await new_machine(http, connection)).access_token
+    await connection.close()
+    return token
+
+
+@schema.exclude(path_regex="/platform/").parametrize()
 @settings(max_examples=10, derandomize=True, deadline=None)
 def test_generated_requests_are_answered_as_described(case: Any, service: Service) -> None:
     # That a key was used before is a fact of the shop's past, which no schema of a request can tell.
@@ -72,5 +96,14 @@ def test_generated_requests_of_a_signed_in_shopper_are_answered_as_described(
     headers = {"Authorization": f"Bearer {member}"}
     # The family's clients are met halfway: a page out of range is the first, a parameter nobody knows is passed over,
     # and a bad order token counts as absent beside a good bearer.
+    unasked = [positive_data_acceptance, negative_data_rejection, ignored_auth]
+    case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=unasked)
+
+
+@schema.include(path_regex="/platform/").parametrize()
+@settings(max_examples=4, derandomize=True, deadline=None)
+def test_generated_requests_of_a_machine_are_answered_as_described(case: Any, service: Service, machine: str) -> None:
+    headers = {"Authorization": f"Bearer {machine}"}
+    # What has no object, or a field that nobody knows, is met halfway as above.
     unasked = [positive_data_acceptance, negative_data_rejection, ignored_auth]
     case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=unasked)

@@ -5,21 +5,30 @@ from rich.console import Console
 from rich.table import Table
 
 from shop.app import all_routes
+from shop.cli.credentials import credential_page
 from shop.site.health import live
 from shop.site.routes import site_routes
+from shop.web.endpoint import Route
 
 # Handlers of the others are made with the process, and stood in for here.
 _NAMED = ("/api", "/shop_oauth", "/spree_oauth", "/admin")
 
 
+def every_route() -> tuple[Route, ...]:
+    return all_routes(site_routes(ready=live, metrics=live, description=live, docs=live, mailbox=live, mails=live))
+
+
 @click.command(epilog="Example: shop routes | grep cart")
-def routes() -> None:
+@click.option("--credentials", is_flag=True, help="Print how each route answers each kind of credential, as Markdown.")
+def routes(credentials: bool) -> None:
     """Print the table of contents: method, address, handler, who may call."""
+    if credentials:
+        click.echo(credential_page(every_route()), nl=False)
+        return
     table = Table(box=None, pad_edge=False)
     for title in ("method", "address", "handler", "who may call"):
         table.add_column(title, no_wrap=True)
-    site = site_routes(ready=live, metrics=live, description=live, docs=live, mailbox=live, mails=live)
-    for route in all_routes(site):
+    for route in every_route():
         name = f"{route.handler.__module__.removeprefix('shop.')}.{route.handler.__qualname__}"
         table.add_row(route.method, route.path, name if route.path.startswith(_NAMED) else "site", route.who)
     Console(width=160).print(table)

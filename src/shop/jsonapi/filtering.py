@@ -7,7 +7,7 @@ filter[m]=or                        one filter is enough
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
@@ -17,12 +17,14 @@ import msgspec
 from shop.base.errors import Malformed
 from shop.base.kinds import split_kind
 from shop.base.listing import Condition, Path
+from shop.base.moments import read_moment
 from shop.jsonapi.resource import Money
 
 COMPARING = ("eq", "not_eq", "gt", "gteq", "lt", "lteq")
 TEXTUAL = ("cont", "not_cont", "i_cont", "start", "end")
 LISTING = ("in", "not_in")
-ASKING = ("true", "false", "null", "not_null", "present", "blank")
+YES_OR_NO = ("true", "false")
+ASKING = (*YES_OR_NO, "null", "not_null", "present", "blank")
 PREDICATES = (*COMPARING, *TEXTUAL, *LISTING, *ASKING)
 # The longest first: `not_eq` ends with `eq`.
 _LONGEST_FIRST = sorted(PREDICATES, key=len, reverse=True)
@@ -34,6 +36,7 @@ _OPPOSITE = {
     "present": "blank",
     "blank": "present",
 }
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _IGNORED = frozenset({"m", "show_deleted"})
 MOST_VALUES = 500
 MOST_CONDITIONS = 20
@@ -66,11 +69,10 @@ def read_conditions(params: Mapping[str, Any], allowed: Mapping[str, Filterable]
 def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Condition:
     fields, predicate = _split(name, allowed)
     kind = fields[0].kind
+    _check_kinds(name, predicate, {split_kind(field.kind)[0] for field in fields})
     if predicate in ASKING:
         return Condition(_paths(fields), predicate if _is_yes(name, value) else _OPPOSITE[predicate], None)
-    if predicate in TEXTUAL and split_kind(kind)[0] is not str:
-        raise Malformed(f"The filter {name!r} looks into text, and this field has none.", code="unknown_filter")
-    if predicate in LISTING:
+    if predicate in LISTING and not isinstance(value, dict):
         values = value if isinstance(value, list) else str(value).split(",")
         if len(values) > MOST_VALUES:
             raise Malformed(f"The filter {name!r} takes at most {MOST_VALUES} values.", code="bad_filter")
@@ -92,6 +94,16 @@ def _split(name: str, allowed: Mapping[str, Filterable]) -> tuple[list[Filterabl
     )
 
 
+def _check_kinds(name: str, predicate: str, kinds: set[Any]) -> None:
+    """What the database would refuse in its own words: text looked for in a number, one value for two kinds."""
+    if predicate in TEXTUAL and kinds != {str}:
+        raise Malformed(f"The filter {name!r} looks into text, and this field has none.", code="unknown_filter")
+    if predicate in YES_OR_NO and kinds != {bool}:
+        raise Malformed(f"The filter {name!r} asks yes or no, and this field says neither.", code="unknown_filter")
+    if predicate not in ASKING and len(kinds) > 1:
+        raise Malformed(f"The filter {name!r} has fields of different kinds.", code="unknown_filter")
+
+
 def _paths(fields: Sequence[Filterable]) -> tuple[Path, ...]:
     return tuple(field.path for field in fields)
 
@@ -106,7 +118,7 @@ def _is_yes(name: str, value: Any) -> bool:
 def _read(name: str, value: Any, kind: Any) -> Any:
     try:
         return read_text(value, kind)
-    except (ValueError, InvalidOperation):
+    except (ValueError, KeyError, InvalidOperation):
         raise Malformed(
             f"The filter {name!r} cannot be compared with {str(value)[:100]!r}.", code="bad_filter"
         ) from None
@@ -128,10 +140,9 @@ def read_text(value: Any, kind: Any) -> Any:
             raise ValueError
         return number
     if plain is bool:
-        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower()) is True
+        return _FLAGS[text.lower()]
     if plain is UUID:
         return UUID(text)
     if plain is datetime:
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return read_moment(text)
     return text

@@ -12,7 +12,9 @@ import msgspec
 
 from shop.base.errors import Malformed
 from shop.base.listing import DEFAULT_SIZE, Keyset, Page, Sort
+from shop.base.moments import in_utc
 from shop.jsonapi.document import Extras
+from shop.jsonapi.resource import Money
 
 LARGEST_SIZE = 500
 LAST_PAGE = 1_000_000
@@ -35,7 +37,8 @@ def read_keyset(params: Mapping[str, Any], kind: Any) -> Keyset | None:
     after = page.get("after")
     if set(page) != {"after"} or not isinstance(after, str):
         raise Malformed("Pages are asked for by page=1 or page[after]=….", code="bad_page")
-    return Keyset(_size(params), _read_cursor(after, kind) if after else None)
+    # An amount's place in a list is its minor units.
+    return Keyset(_size(params), _read_cursor(after, int if kind is Money else kind) if after else None)
 
 
 def cursor(value: Any, record_id: Any) -> str:
@@ -63,8 +66,15 @@ def _could_be_ours(value: Any) -> bool:
         case str():
             return "\x00" not in value
         case datetime():
-            return value.tzinfo is not None
+            return value.tzinfo is not None and _has_utc(value)
     return value is not _NOT_OURS
+
+
+def _has_utc(moment: datetime) -> bool:
+    try:
+        return bool(in_utc(moment))
+    except ValueError:
+        return False
 
 
 def read_sort(params: Mapping[str, Any], allowed: Sequence[str]) -> Sort | None:

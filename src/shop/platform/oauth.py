@@ -12,6 +12,7 @@ from shop.actions.oauth import Client
 from shop.base.errors import Malformed, UnsupportedGrant
 from shop.platform.inputs import ServerMetadata, TokenState
 from shop.rules.permissions import SCOPES
+from shop.web.credentials import check_repeated
 from shop.web.reply import Nothing, Reply, json_reply
 from shop.web.request import Request
 
@@ -71,6 +72,7 @@ async def metadata(request: Request, ctx: Context) -> Reply:
 
 def _fields(request: Request) -> Mapping[str, str]:
     """The body's parameters, all text. An address stands in every log on the way, so nothing is read from it."""
+    check_repeated(request.scope["headers"])
     if request.query_string:
         raise Malformed("Send the parameters in the body, not in the address.")
     if request.is_form:
@@ -110,6 +112,7 @@ def _basic(authorization: bytes | None) -> Client | None:
         client_id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
         raise Malformed("The Authorization header cannot be read as Basic.") from None
-    if not colon:
+    client = Client(unquote_plus(client_id), unquote_plus(secret))
+    if not colon or "\x00" in client.id + client.secret:
         raise Malformed("The Authorization header cannot be read as Basic.")
-    return Client(unquote_plus(client_id), unquote_plus(secret))
+    return client

@@ -1,7 +1,7 @@
 """How a body becomes values: the wrapped object or the bare one, each field checked for its kind."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +9,7 @@ import msgspec
 
 from shop.base.errors import Invalid, Malformed
 from shop.base.kinds import split_kind
+from shop.base.moments import read_moment
 from shop.platform.collection import Collection
 
 LONGEST_TEXT = 5_000
@@ -88,10 +89,9 @@ def _id(value: Any) -> UUID | None:
 
 def _moment(value: Any) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return read_moment(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    return moment and (moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def _mapping(value: Any) -> dict[str, Any] | None:

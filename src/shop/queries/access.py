@@ -29,6 +29,8 @@ IS_OPEN_SESSION = and_(
 """What a session and its user must be for an access token to count."""
 _IS_LIVE_SESSION = and_(IS_OPEN_SESSION, sessions.c.idle_expires_at > _now)
 
+# The second it happened in: rounded, half of all tokens would be younger than now and outlive their own expiry.
+_ISSUED_AT = sql_cast(func.floor(func.extract("epoch", access_tokens.c.created_at)), BigInteger)
 _OWNER_ID = func.coalesce(sessions.c.user_id, sessions.c.application_id).label("owner_id")
 
 # The row is locked as well as made: two requests for one address come one after the other.
@@ -126,7 +128,7 @@ _INSERT_ACCESS = statement(
         created_at=_now,
         expires_at=_now + seconds("ttl"),
     )
-    .returning(sql_cast(func.extract("epoch", access_tokens.c.created_at), BigInteger)),
+    .returning(_ISSUED_AT),
     lambda record: cast(int, record[0]),
 )
 
@@ -195,7 +197,7 @@ _TOUCH_SESSION = statement(
     lambda record: cast(UUID, record[0]),
 )
 _FIND_ISSUED = statement(
-    select(sql_cast(func.extract("epoch", access_tokens.c.created_at), BigInteger), access_tokens.c.scope)
+    select(_ISSUED_AT, access_tokens.c.scope)
     .where(access_tokens.c.refresh_hash == bindparam("hash"))
     .order_by(access_tokens.c.created_at)
     .limit(1),

@@ -204,7 +204,9 @@ def _found(records: Records, by: str, is_locked: bool) -> Statement[Any]:
 @lru_cache(maxsize=512)
 def _kin_of(records: Records, by: str) -> Statement[Any]:
     column = records.table.c[by]
-    clause = _selected(records).where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))))
+    # Whoever names a record by its id sees it even when it is hidden; of many, only those that a list would show.
+    shown = [] if by == "id" else _shown(records)
+    clause = _selected(records).where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *shown)
     return shaped_statement(clause.order_by(records.table.c.id), into(records.row))
 
 

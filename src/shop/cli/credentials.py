@@ -1,0 +1,76 @@
+"""How every route answers every kind of credential: the table in `docs/credentials.md`, made from the routes."""
+
+from collections.abc import Iterable, Mapping
+
+from shop.base.errors import CannotStart
+from shop.web.endpoint import Route
+
+KINDS = (
+    "none",
+    "junk",
+    "expired",
+    "revoked",
+    "user",
+    "other user",
+    "order token",
+    "other order token",
+    "read application",
+    "write application",
+    "operator",
+)
+OPEN, OK, OWN, UNKNOWN, REFUSED = "open", "ok", "own", "401", "403"
+
+_STRANGERS = dict.fromkeys(KINDS, UNKNOWN)
+_RULES: Mapping[str, Mapping[str, str]] = {
+    "nothing is read": dict.fromkeys(KINDS, OPEN),
+    # A client must learn that its session is gone, so a bearer that is not good is refused where none is needed.
+    "anyone": dict.fromkeys(KINDS, OK)
+    | dict.fromkeys(("junk", "expired", "revoked", "read application", "write application"), UNKNOWN),
+    "order token or user": _STRANGERS | {"user": OK, "other user": OWN, "order token": OK, "other order token": OWN},
+    "user": _STRANGERS | {"user": OK, "other user": OWN},
+    "application: read": _STRANGERS | {"read application": OK, "write application": OK},
+    "application: write": _STRANGERS | {"read application": REFUSED, "write application": OK},
+    "operator": _STRANGERS | {"operator": OK},
+    # Whether a form is one of ours is asked first: a forged one learns nothing of sessions.
+    "operator, by a form": dict.fromkeys(KINDS, REFUSED) | {"expired": UNKNOWN, "revoked": UNKNOWN, "operator": OK},
+}
+_ABOUT = """# Who is let in
+
+Every route, and its answer to every kind of credential. Made by `shop routes --credentials` from the routes; a test
+compares it with that, and another walks it over HTTP.
+
+| answer | is |
+|---|---|
+| `open` | the same for everybody: no credential is read |
+| `ok` | the caller is let in |
+| `own` | the caller is let in to what is their own; another's is 404, as if it were not there |
+| `401` | who are you |
+| `403` | we know, and you may not; or a form that is not of this session |
+
+*Junk*, *expired* and *revoked* are of the kind that the route takes: a user's token, a platform token, an operator's
+cookie. *User* and *order token* are the rightful ones, *other user* and *other order token* someone else's. Where
+tokens are given out, an application shows its client id and secret instead.
+
+"""
+
+
+def answer_to(route: Route, kind: str) -> str:
+    """What a route answers to a kind of credential."""
+    rule = route.who
+    if route.who == "anyone" and not route.reads_claim:
+        rule = "nothing is read"
+    if route.who == "operator" and route.method == "POST":
+        rule = "operator, by a form"
+    if rule not in _RULES:
+        raise CannotStart(f"{route.method} {route.path} is for {rule!r}, which cli/credentials.py has no row for.")
+    return _RULES[rule][kind]
+
+
+def credential_page(routes: Iterable[Route]) -> str:
+    """The whole page, as Markdown."""
+    head = ["method", "address", "who may call", *KINDS]
+    rows = [head, ["---"] * len(head)]
+    rows += [
+        [route.method, f"`{route.path}`", route.who, *(answer_to(route, kind) for kind in KINDS)] for route in routes
+    ]
+    return _ABOUT + "".join(f"| {' | '.join(row)} |\n" for row in rows)

@@ -1,0 +1,239 @@
+"""Every route times every kind of credential, over HTTP: each is answered as `docs/credentials.md` says."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.base.keys import parse_keys
+from shop.base.secrets import OPERATOR_LINK, new_secret, secret_hash
+from shop.cli.credentials import KINDS, OK, OPEN, OWN, answer_to
+from shop.cli.routes import every_route
+from shop.platform.resources.known import COLLECTIONS
+from shop.rules.operators import csrf_token
+from shop.web.endpoint import Route
+from tests.admin.desk import COOKIE, PASSWORD, SAME_ORIGIN, new_operator, new_session
+from tests.platform.builders import builder_of, new_body, sample
+from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
+from tests.platform.test_addresses import PARIS
+from tests.service import KEYS, Service
+from tests.shopper import PREFIX as STORE
+from tests.shopper import Shopper
+from tests.shoppers import Member, new_email, sign_in
+
+Headers = dict[str, str]
+PLATFORM = "/api/v2/platform"
+
+
+def bearer(token: str) -> Headers:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def operators_cookie(secret: str) -> Headers:
+    return {"Cookie": f"{COOKIE}={secret}"}
+
+
+class World:
+    """Callers of every kind, and the things that the first of each owns."""
+
+    def __init__(self, http: httpx.AsyncClient, db: Any) -> None:
+        self.http = http
+        self.db = db
+        self.sent: dict[str, dict[str, Headers]] = {}
+        self.user: Member
+        self.writer: Machine
+
+    async def fill(self) -> None:
+        http, db = self.http, self.db
+        self.user, other, late, gone = [await sign_in(http) for _ in range(4)]
+        self.user_id = await self.user.id()
+        self.app, self.order_token = await new_app(db), await self.new_order_token()
+        self.app_token = (await ask_for_token(http, self.app, "read")).json["access_token"]
+        self.writer, reader, late_app, gone_app = [
+            await new_machine(http, db, level) for level in ("write", "read", "write", "write")
+        ]
+        for expired in (late.access_token, late_app.access_token):
+            await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(expired))
+        for revoked in (gone.access_token, gone_app.access_token):
+            await http.post("/shop_oauth/revoke", json={"token": revoked})
+        common = {
+            "none": {},
+            "junk": bearer("junk"),
+            "user": bearer(self.user.access_token),
+            "other user": bearer(other.access_token),
+            "read application": bearer(reader.access_token),
+            "write application": bearer(self.writer.access_token),
+        }
+        self.sent = {
+            "storefront": {**common, "expired": bearer(late.access_token), "revoked": bearer(gone.access_token)},
+            "platform": {**common, "expired": bearer(late_app.access_token), "revoked": bearer(gone_app.access_token)},
+            "admin": {**common, "junk": operators_cookie("junk")},
+        }
+
+    async def headers(self, route: Route, kind: str) -> Headers:
+        door = (
+            "admin" if route.path.startswith("/admin") else "platform" if "application" in route.who else "storefront"
+        )
+        if kind in {"order token", "other order token"}:
+            return {"X-Shop-Order-Token": await self.new_order_token() if "/cart" in route.path else self.order_token}
+        if kind == "operator" or (door == "admin" and kind in {"expired", "revoked"}):
+            return operators_cookie(await self.operator_session(kind))
+        return self.sent[door][kind]
+
+    async def new_order_token(self) -> str:
+        guest = Shopper(self.http)
+        await guest.post("/cart")
+        return guest.order_token or ""
+
+    async def operator_session(self, kind: str) -> str:
+        operator_id, _ = await new_operator(self.db)
+        secret = await new_session(self.db, operator_id)
+        age = {"expired": "seen_at = seen_at - interval '90 days'", "revoked": "revoked_at = now()"}
+        if kind in age:
+            changed = f"update operator_sessions set {age[kind]} where hash = $1"
+            await self.db.execute(changed, secret_hash(secret))
+        return secret
+
+    async def place(self, route: Route) -> str:
+        """The route's address with something of the rightful caller's in it."""
+        path = route.path
+        for name, find in self._finders(route).items():
+            if f"{{{name}" in path:
+                path = path.replace(f"{{{name}}}", str(await find())).replace(f"{{{name}*}}", str(await find()))
+        assert "{" not in path, f"say in {__file__} what stands for the parameters of {route.path}"
+        return path
+
+    def _finders(self, route: Route) -> dict[str, Any]:
+        if route.path.startswith(PLATFORM):
+            return {"id": lambda: self._record(route)}
+        if "/sessions/" in route.path and route.path.startswith(STORE):
+            return {"id": self._session}
+        return {
+            "id": self._address,
+            "number": self._order,
+            "user_id": self._customer,
+            "session_id": self._session,
+            "application_id": self._application,
+            "operator_id": self._operator,
+            "name": self._asset,
+            "token": self._token,
+        }
+
+    async def _record(self, route: Route) -> str:
+        (collection,) = [item for item in COLLECTIONS.values() if route.path == f"{PLATFORM}/{item.path}/{{id}}"]
+        return (await sample(self.writer, self.db, collection, 1))[0]
+
+    async def _address(self) -> str:
+        return (await self.user.post("/account/addresses", address=PARIS)).id
+
+    async def _order(self) -> str:
+        made = await self.writer.post("/orders", {"order": {}})
+        owned = "update orders set user_id = $2, completed_at = now(), state = 'complete' where id = $1"
+        await self.db.execute(owned, made.id, self.user_id)
+        return str(made["number"])
+
+    async def _session(self) -> UUID:
+        session_id = uuid4()
+        await self.db.execute(
+            "insert into sessions (id, user_id, source, created_at, refreshed_at, idle_expires_at, absolute_expires_at)"
+            " values ($1, $2, '', now(), now(), now() + interval '1 day', now() + interval '1 day')",
+            session_id,
+            self.user_id,
+        )
+        return session_id
+
+    async def _customer(self) -> str:
+        return (await self.writer.post("/users", {"user": {"email": new_email()}})).id
+
+    async def _application(self) -> UUID:
+        return (await new_app(self.db)).id
+
+    async def _operator(self) -> UUID:
+        return (await new_operator(self.db))[0]
+
+    async def _asset(self) -> str:
+        return "admin.css"
+
+    async def _token(self) -> str:
+        return new_secret(OPERATOR_LINK)
+
+    async def body(self, route: Route, headers: Headers) -> dict[str, Any]:
+        """A body that the rightful caller would send."""
+        if route.method not in {"POST", "PATCH", "PUT"}:
+            return {}
+        if route.path.startswith("/admin"):
+            sent = headers.get("Cookie", "").partition("=")[2]
+            token = csrf_token(parse_keys(KEYS), secret_hash(sent))
+            # Another address each time, or the limit of tries would be what is answered.
+            return {"data": {"csrf": token, "password": PASSWORD, "email": new_email()}}
+        if "oauth/" in route.path:
+            grant = {"grant_type": "client_credentials", "scope": "read"} if route.path.endswith("/token") else {}
+            return {"json": {"token": self.app_token, **self.app.in_body, **grant}}
+        if route.path.startswith(PLATFORM):
+            (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
+            name = collection.resource.type
+            return {"json": new_body(collection) if route.method == "POST" else {name: builder_of(collection).change}}
+        bodies = {
+            f"{STORE}/auth": {"user": {"email": new_email()}},
+            f"{STORE}/cart": {},
+            f"{STORE}/cart/associate": {"guest_order_token": await self.new_order_token()},
+            f"{STORE}/account": {"user": {"first_name": "Ada"}},
+            f"{STORE}/account/addresses": {"address": PARIS},
+            f"{STORE}/account/addresses/{{id}}": {"address": {"label": "home"}},
+        }
+        assert route.path in bodies, f"say in {__file__} what {route.method} {route.path} is sent"
+        return {"json": bodies[route.path]}
+
+    async def call(self, route: Route, path: str, kind: str) -> httpx.Response:
+        headers = await self.headers(route, kind)
+        if kind == "user" and route.path.startswith(f"{STORE}/cart"):
+            await self.user.post("/cart")
+        body = await self.body(route, headers)
+        return await self.http.request(route.method, path, headers={**headers, **SAME_ORIGIN}, **body)
+
+
+@pytest.fixture(scope="module")
+async def world(service: Service, database_url: str) -> AsyncIterator[World]:
+    connection = await asyncpg.connect(database_url)
+    async with httpx.AsyncClient(base_url=service.url, timeout=20) as client:
+        made = World(client, connection)
+        await made.fill()
+        yield made
+    await connection.close()
+
+
+# Those who are refused come first, then those who may see their own, and at last who may: on one and the same thing.
+ORDER = {"401": 0, "403": 0, OWN: 1, OK: 2, OPEN: 2}
+
+
+@pytest.mark.parametrize("route", every_route(), ids=lambda route: f"{route.method} {route.path}")
+async def test_every_route_answers_every_credential_as_the_table_says(world: World, route: Route) -> None:
+    path = await world.place(route)
+    nobody = (await world.call(route, path, "none")).status_code if answer_to(route, "none") == OPEN else 0
+
+    for kind in sorted(KINDS, key=lambda kind: ORDER[answer_to(route, kind)]):
+        response = await world.call(route, path, kind)
+
+        said, status = answer_to(route, kind), response.status_code
+        told = f"{kind}: {status}, and the table says {said}\n{response.text[:300]}"
+        assert status < 500, told
+        if said == OPEN:
+            assert status == nobody, told
+            assert status == route.status or route.path.startswith("/admin"), told
+        elif said == OK:
+            assert status not in {401, 403}, told
+            assert status == route.status or route.path.startswith("/admin"), told
+        elif said == OWN:
+            assert status == 404 or (status == route.status and "{" not in route.path), told
+            assert str(world.user_id) not in response.text, told
+            assert world.user.email not in response.text, told
+        else:
+            assert status == int(said), told
+
+
+def test_a_route_for_callers_that_nobody_described_has_no_row() -> None:
+    with pytest.raises(Exception, match="a stranger"):
+        answer_to(Route("GET", "/", every_route()[0].handler, "a stranger", ""), "none")

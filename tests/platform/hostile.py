@@ -1,0 +1,19 @@
+"""Values that no field takes, by the kind of field, and how they are refused."""
+
+from typing import Any
+
+from tests.shopper import Answer
+
+HOSTILE: dict[str, list[Any]] = {
+    "text": [7, True, 1.5, ["a"], {"a": "b"}, "x" * 5001, "a\x07b", "a\u202eb"],
+    "id": [7, True, [], {}, "7", "x" * 36, "00000000-0000-0000-0000-00000000000", "' or 1=1 --"],
+    "flag": [2, "yes", [], {}, "truee", 1.5],
+    "object": [7, "text", [], True, {"a": "x" * 20_000}],
+}
+
+
+def assert_refused(answer: Answer, *fields: str) -> None:
+    """Readable and not acceptable, with the fields that are not."""
+    assert (answer.status, answer.code) == (422, "validation_failed"), answer
+    assert set(answer.json["errors"]) == set(fields), answer
+    assert all(sentences for sentences in answer.json["errors"].values())

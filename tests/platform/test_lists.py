@@ -1,0 +1,260 @@
+"""Lists of every declared resource: filters, sorts and both pagings, tried on each against what a reader would do."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shop.base.kinds import split_kind
+from shop.jsonapi.filtering import ASKING, COMPARING, LISTING, TEXTUAL, YES_OR_NO
+from shop.jsonapi.resource import Money
+from shop.platform.collection import Collection, all_filters
+from shop.platform.resources.known import COLLECTIONS
+from tests.platform.builders import ALL, sample
+from tests.platform.machine import Machine
+from tests.platform.test_resources import each
+from tests.shopper import Answer
+
+Item = dict[str, Any]
+EXAMPLES: dict[Any, str] = {
+    str: "a",
+    int: "1",
+    bool: "true",
+    UUID: str(uuid4()),
+    datetime: "2026-01-31T12:00:00Z",
+    Money: "1.50",
+}
+
+
+def predicates_of(kind: Any) -> list[str]:
+    """Those that fit a kind of field."""
+    plain = split_kind(kind)[0]
+    asking = [word for word in ASKING if word not in YES_OR_NO or plain is bool]
+    return [*COMPARING, *LISTING, *asking, *(TEXTUAL if plain is str else ())]
+
+
+def value_of(item: Item, name: str, kind: Any) -> Any:
+    """A field as it is compared, from what the wire shows of it."""
+    text = item["id"] if name == "id" else item["attributes"][name]
+    if text is None:
+        return None
+    plain = split_kind(kind)[0]
+    return Decimal(text) if plain is Money else datetime.fromisoformat(text) if plain is datetime else text
+
+
+async def items_of(machine: Machine, collection: Collection, ids: Sequence[str], **filters: str) -> list[Item]:
+    params = {"filter[id_in]": ",".join(ids), "per_page": "500"}
+    params |= {f"filter[{name}]": value for name, value in filters.items()}
+    answer = await machine.get(f"/{collection.path}", params)
+    assert answer.status == 200, answer
+    items: list[Item] = answer.json["data"]
+    return items
+
+
+FITS: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": lambda mine, asked: mine is not None and mine == asked,
+    "not_eq": lambda mine, asked: mine != asked,
+    "gteq": lambda mine, asked: mine is not None and mine >= asked,
+    "in": lambda mine, asked: mine is not None and mine == asked,
+    "null": lambda mine, _asked: mine is None,
+    "cont": lambda mine, asked: mine is not None and inner(asked).lower() in mine.lower(),
+}
+
+
+def inner(text: str) -> str:
+    """A part of a text, from its beginning."""
+    return text[: max(len(text) - 1, 1)]
+
+
+@each(ALL)
+async def test_every_filter_finds_what_a_reader_would_pick(writer: Machine, db: Any, collection: Collection) -> None:
+    ids = await sample(writer, db, collection)
+    items = await items_of(writer, collection, ids)
+    fields = {name: field.kind for name, field in collection.own_filters.items()}
+
+    for name, kind in fields.items():
+        known = [item for item in items if value_of(item, name, kind) is not None]
+        predicates = [word for word in FITS if word in predicates_of(kind)] if known else ["null"]
+        if split_kind(kind)[0] is datetime:
+            # Times are shown in milliseconds and kept in microseconds: none equals what is shown of it.
+            predicates = [word for word in predicates if word in {"gteq", "null"}]
+        for predicate in predicates:
+            asked = value_of(known[-1], name, kind) if known else None
+            text = str(known[-1]["id"] if name == "id" else known[-1]["attributes"][name]) if known else ""
+            sent = {"null": "1", "cont": inner(text)}.get(predicate, text)
+
+            found = await items_of(writer, collection, ids, **{f"{name}_{predicate}": sent})
+
+            picked = {item["id"] for item in items if FITS[predicate](value_of(item, name, kind), asked)}
+            assert {item["id"] for item in found} == picked, (name, predicate, text)
+
+
+@each(ALL)
+async def test_every_field_takes_every_predicate_that_fits_it(writer: Machine, collection: Collection) -> None:
+    allowed = all_filters(collection, COLLECTIONS)
+    filters = [
+        (f"filter[{name}_{predicate}]", "1" if predicate in ASKING else EXAMPLES[split_kind(field.kind)[0]])
+        for name, field in allowed.items()
+        for predicate in predicates_of(field.kind)
+    ]
+
+    for start in range(0, len(filters), 20):
+        answer = await writer.get(f"/{collection.path}", {**dict(filters[start : start + 20]), "page[after]": ""})
+        assert answer.status == 200, answer
+
+
+@each(ALL)
+async def test_an_unknown_filter_or_sort_is_told_what_there_is(writer: Machine, collection: Collection) -> None:
+    filtered = await writer.get(f"/{collection.path}", {"filter[nothing_eq]": "1"})
+    sorted_ = await writer.get(f"/{collection.path}", {"sort": "nothing"})
+
+    assert (filtered.status, filtered.code) == (400, "unknown_filter")
+    assert all(name in filtered.json["error"] for name in all_filters(collection, COLLECTIONS))
+    assert (sorted_.status, sorted_.code) == (400, "unknown_sort")
+    assert all(name in sorted_.json["error"] for name in collection.all_sorts)
+
+
+async def test_one_filter_is_enough_where_it_is_asked_for(writer: Machine, db: Any) -> None:
+    users = COLLECTIONS["user"]
+    ids = await sample(writer, db, users, 3)
+    first, second, _ = await items_of(writer, users, sorted(ids))
+    wanted = {"filter[email_eq]": first["attributes"]["email"], "filter[id_eq]": second["id"]}
+
+    either = await writer.get("/users", {**wanted, "filter[m]": "or"})
+    both = await writer.get("/users", wanted)
+
+    assert {item["id"] for item in either.json["data"]} == {first["id"], second["id"]}
+    assert both.json["data"] == []
+
+
+async def test_a_filter_reaches_over_a_relation(writer: Machine, db: Any) -> None:
+    user_id, _ = await sample(writer, db, COLLECTIONS["user"], 2)
+    address_id, other_id = await sample(writer, db, COLLECTIONS["address"], 2)
+    email = (await writer.get(f"/users/{user_id}"))["email"]
+    await db.execute("update addresses set user_id = $2 where id = $1", address_id, user_id)
+
+    ours = await writer.get("/addresses", {"filter[user_email_eq]": email})
+    theirs = await writer.get("/users", {"filter[addresses_id_in]": f"{address_id},{other_id}"})
+
+    assert [item["id"] for item in ours.json["data"]] == [address_id]
+    assert [item["id"] for item in theirs.json["data"]] == [user_id]
+
+
+async def test_amounts_are_compared_in_the_currencys_own_units(writer: Machine, db: Any) -> None:
+    ids = [(await writer.post("/orders", {"order": {"currency": code}})).id for code in ("USD", "JPY")]
+    await db.execute("update orders set item_total = 1250, total = 1250 where id = any($1)", ids)
+
+    found = [
+        await items_of(writer, COLLECTIONS["order"], ids, **{filter_: value})
+        for filter_, value in {"total_eq": "12.5", "total_gt": "12.5", "total_in": "1250,9"}.items()
+    ]
+
+    assert [[item["id"] for item in items] for items in found] == [[ids[0]], [ids[1]], [ids[1]]]
+
+
+@pytest.mark.parametrize("text", ["%", "_", "\\", "'", "a%b", "' or 1=1 --"])
+async def test_a_filters_text_is_only_text(writer: Machine, text: str) -> None:
+    made = await writer.post("/orders", {"order": {"special_instructions": "x", "email": None}})
+    await writer.post("/tax_categories", {"tax_category": {"name": f"{text} {made.id}"}})
+
+    found = await writer.get("/tax_categories", {"filter[name_cont]": f"{text} {made.id}", "filter[name_start]": text})
+
+    assert [item["attributes"]["name"] for item in found.json["data"]] == [f"{text} {made.id}"]
+
+
+async def following(machine: Machine, answer: Answer) -> Answer:
+    return await machine.get(answer.json["links"]["next"].partition("/api/v2/platform")[2])
+
+
+def ids_of(answer: Answer) -> list[str]:
+    assert answer.status == 200, answer
+    return [item["id"] for item in answer.json["data"]]
+
+
+async def by_number(machine: Machine, path: str, params: dict[str, str]) -> list[str]:
+    """The records of all pages, from link to link."""
+    answer = await machine.get(f"/{path}", params)
+    found = ids_of(answer)
+    for _ in range(answer.json["meta"]["total_pages"] - 1):
+        answer = await following(machine, answer)
+        found += ids_of(answer)
+    return found
+
+
+async def by_place(machine: Machine, path: str, params: dict[str, str]) -> list[str]:
+    answer = await machine.get(f"/{path}", {**params, "page[after]": ""})
+    found = ids_of(answer)
+    while "next" in answer.json["links"]:
+        answer = await following(machine, answer)
+        found += ids_of(answer)
+    return found
+
+
+def in_order(values: Iterable[Any]) -> bool:
+    """Upwards, and nothing counts as the largest."""
+    keys = [(value is None, value) for value in values]
+    return all(
+        first[0] < second[0] or (first[0] == second[0] and (first[0] or first[1] <= second[1]))
+        for first, second in pairwise(keys)
+    )
+
+
+@each(ALL)
+async def test_both_pagings_walk_every_sort_up_and_down_and_meet_each_record_once(
+    writer: Machine, db: Any, collection: Collection
+) -> None:
+    ids = await sample(writer, db, collection)
+    items = {item["id"]: item for item in await items_of(writer, collection, ids)}
+    columns = collection.columns
+    visible = {name for name in columns if name == "id" or name in collection.resource.kinds()}
+
+    for name in collection.all_sorts:
+        wish = {"filter[id_in]": ",".join(ids), "per_page": "3", "sort": name}
+        up = await by_number(writer, collection.path, wish)
+        placed = await by_place(writer, collection.path, wish)
+        down = await by_place(writer, collection.path, {**wish, "sort": f"-{name}"})
+
+        assert up == placed == down[::-1], name
+        assert sorted(up) == sorted(ids)
+        if name in visible:
+            assert in_order(value_of(items[record_id], name, columns[name]) for record_id in up), name
+
+
+MOMENTS = {0: None, 1: datetime(2026, 1, 31, 12, 0, 0, 1, tzinfo=UTC), 100: datetime(2026, 1, 31, 12, tzinfo=UTC)}
+rows = st.lists(
+    st.tuples(st.sampled_from([None, "", "a", "b", "ä"]), st.sampled_from([0, 1, 100])), min_size=1, max_size=9
+)
+
+
+@settings(
+    max_examples=25,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(rows=rows, sort=st.sampled_from(["special_instructions", "total", "completed_at", "id"]), size=st.integers(1, 4))
+async def test_pages_by_place_are_the_sorted_list_whatever_the_rows(
+    writer: Machine, db: Any, rows: list[tuple[str | None, int]], sort: str, size: int
+) -> None:
+    ids = [uuid4() for _ in rows]
+    await db.executemany(
+        "insert into orders (id, number, currency, special_instructions, item_total, total, completed_at, created_at,"
+        " updated_at) values ($1, $2, 'USD', $3, $4, $4, $5, now(), now())",
+        [(key, f"H{key.hex}", note, amount, MOMENTS[amount]) for key, (note, amount) in zip(ids, rows, strict=True)],
+    )
+
+    wish = {"filter[id_in]": ",".join(map(str, ids)), "per_page": str(size)}
+    up = await by_place(writer, "orders", {**wish, "sort": sort})
+    down = await by_place(writer, "orders", {**wish, "sort": f"-{sort}"})
+
+    listed = await db.fetch(f"select id::text from orders where id = any($1) order by {sort}, id", ids)
+    await db.execute("delete from orders where id = any($1)", ids)
+    assert up == [row[0] for row in listed]
+    assert down == up[::-1]

@@ -1,0 +1,265 @@
+"""What every declared resource does, tried on each: a new declaration is tested by being there."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from shop.platform.collection import Collection
+from tests.platform.builders import (
+    ALL,
+    CHANGED,
+    CREATED,
+    REMOVED,
+    builder_of,
+    changed_body,
+    make,
+    new_body,
+    sample,
+)
+from tests.platform.machine import PREFIX, Machine
+from tests.service import Service
+from tests.shopper import Answer
+
+
+def each(collections: list[Collection]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("collection", collections, ids=lambda collection: collection.path)
+
+
+def shown(body: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
+    """Of what was sent, what the record shows under the same name."""
+    return {name: value for name, value in body.items() if name in answer.json["data"]["attributes"]}
+
+
+@each(ALL)
+async def test_a_list_has_records_meta_and_five_links(writer: Machine, db: Any, collection: Collection) -> None:
+    await sample(writer, db, collection, 3)
+
+    answer = await writer.get(f"/{collection.path}", {"per_page": 2})
+
+    assert answer.status == 200
+    assert {item["type"] for item in answer.json["data"]} == {collection.resource.type}
+    assert answer.json["meta"]["count"] == len(answer.json["data"]) == 2
+    assert answer.json["meta"]["total_pages"] == -(-answer.json["meta"]["total_count"] // 2)
+    assert set(answer.json["links"]) == {"self", "next", "prev", "last", "first"}
+    assert set(answer.json["data"][0]["attributes"]) == set(collection.resource.kinds())
+
+
+@each(ALL)
+async def test_a_record_is_shown_by_its_id_and_by_the_names_it_has(
+    writer: Machine, db: Any, collection: Collection
+) -> None:
+    (record_id,) = await sample(writer, db, collection, 1)
+
+    answer = await writer.get(f"/{collection.path}/{record_id}")
+    names = [answer[name] for name in collection.find_by if name != "id"]
+
+    assert (answer.status, answer.id) == (200, record_id)
+    assert set(answer.json["data"]["relationships"]) == set(collection.resource.relations)
+    for name in names:
+        assert (await writer.get(f"/{collection.path}/{name}")).json == answer.json
+
+
+@each(ALL)
+async def test_a_record_that_is_not_there_is_not_found(writer: Machine, collection: Collection) -> None:
+    methods = [
+        "GET",
+        *(["PATCH", "PUT"] if collection.noun.update else []),
+        *(["DELETE"] if collection.noun.delete else []),
+    ]
+    for key in (str(uuid4()), "nothing", "%00", "%FF"):
+        for method in methods:
+            body = changed_body(collection) if method.startswith("P") else None
+
+            answer = await writer.ask(method, f"/{collection.path}/{key}", json=body)
+
+            assert (answer.status, answer.code) == (404, "not_found"), (method, key)
+
+
+@each(CREATED)
+async def test_a_record_is_made_as_it_was_sent(writer: Machine, collection: Collection) -> None:
+    body = new_body(collection)
+
+    made = await writer.post(f"/{collection.path}", body)
+
+    assert made.status == 201
+    assert shown(body[collection.resource.type], made) != {}
+    assert shown(body[collection.resource.type], made).items() <= made.json["data"]["attributes"].items()
+    assert (await writer.get(f"/{collection.path}/{made.id}")).json == made.json
+
+
+@each(CHANGED)
+@pytest.mark.parametrize("method", ["PATCH", "PUT"])
+async def test_a_record_changes_as_it_was_told(writer: Machine, collection: Collection, method: str) -> None:
+    record_id = await make(writer, collection)
+    before = (await writer.get(f"/{collection.path}/{record_id}")).json["data"]["attributes"]
+
+    changed = await writer.ask(method, f"/{collection.path}/{record_id}", json=changed_body(collection))
+
+    change = builder_of(collection).change
+    assert changed.status == 200
+    assert changed.json["data"]["attributes"] == {**before, **change, "updated_at": changed["updated_at"]}
+    assert (await writer.get(f"/{collection.path}/{record_id}")).json == changed.json
+
+
+@each(REMOVED)
+async def test_a_removed_record_is_gone(writer: Machine, collection: Collection) -> None:
+    record_id = await make(writer, collection)
+
+    removed = await writer.delete(f"/{collection.path}/{record_id}")
+
+    assert (removed.status, removed.response.content) == (204, b"")
+    assert (await writer.get(f"/{collection.path}/{record_id}")).status == 404
+    assert (await writer.delete(f"/{collection.path}/{record_id}")).status == 404
+
+
+@each(ALL)
+async def test_without_a_token_the_door_is_shut_and_with_a_reading_one_nothing_is_written(
+    http: httpx.AsyncClient, writer: Machine, reader: Machine, db: Any, collection: Collection
+) -> None:
+    (record_id,) = await sample(writer, db, collection, 1)
+    one, noun = f"/{collection.path}/{record_id}", collection.noun
+    reads = [("GET", f"/{collection.path}"), ("GET", one)]
+    writes = [("POST", f"/{collection.path}")] * bool(noun.create)
+    writes += [("PATCH", one), ("PUT", one)] * bool(noun.update) + [("DELETE", one)] * bool(noun.delete)
+
+    for method, path in reads + writes:
+        nobody = await http.request(method, PREFIX + path)
+        assert (nobody.status_code, nobody.headers["www-authenticate"]) == (401, 'Bearer realm="shop"')
+        assert nobody.json()["code"] == "unauthenticated"
+    for method, path in reads:
+        assert (await reader.ask(method, path)).status == 200
+    for method, path in writes:
+        refused = await reader.ask(method, path)
+        assert (refused.status, refused.code) == (403, "insufficient_scope")
+        assert refused.headers["www-authenticate"] == 'Bearer realm="shop", error="insufficient_scope", scope="write"'
+    assert (await writer.get(one)).status == 200
+
+
+@each(ALL)
+async def test_what_cannot_be_done_to_a_record_has_no_address(writer: Machine, db: Any, collection: Collection) -> None:
+    (record_id,) = await sample(writer, db, collection, 1)
+    noun = collection.noun
+    missing = {"PATCH": noun.update, "PUT": noun.update, "DELETE": noun.delete}
+
+    for method in (method for method, verb in missing.items() if verb is None):
+        answer = await writer.ask(method, f"/{collection.path}/{record_id}", json={})
+        assert (answer.status, answer.code) == (405, "method_not_allowed")
+        assert answer.headers["allow"].startswith("GET")
+    if noun.create is None:
+        assert (await writer.post(f"/{collection.path}", {})).status == 405
+
+
+GUESSES: dict[str, Any] = {
+    "id": "00000000-0000-7000-8000-000000000001",
+    "number": "R000000001",
+    "state": "complete",
+    "currency": "JPY",
+    "email_key": "root@shop.example",
+    "access_level": "write",
+    "hash": "00",
+}
+MOMENT = "2001-02-03T04:05:06.000Z"
+
+
+def guess(name: str) -> Any:
+    """A value that would be taken if the field could be set."""
+    if name in GUESSES:
+        return GUESSES[name]
+    return MOMENT if name.endswith("_at") else GUESSES["id"] if name.endswith("_id") else 7
+
+
+def protected(collection: Collection, *, is_new: bool) -> dict[str, Any]:
+    names = {*collection.noun.records.table.c.keys(), *collection.resource.kinds(), "token", "spending"}
+    settable = set(collection.writable) - (set() if is_new else set(collection.once))
+    return {name: guess(name) for name in sorted(names - settable)}
+
+
+@each(CREATED)
+async def test_what_is_not_for_callers_to_set_is_not_set(writer: Machine, db: Any, collection: Collection) -> None:
+    name, table = collection.resource.type, collection.noun.records.table.name
+    body, extra = new_body(collection)[name], protected(collection, is_new=True)
+
+    made = await writer.post(f"/{collection.path}", {name: {**extra, **body}})
+    late = protected(collection, is_new=False)
+    changed = await writer.patch(f"/{collection.path}/{made.id}", {name: {**builder_of(collection).change, **late}})
+
+    assert (made.status, changed.status) == (201, 200)
+    row = dict(await db.fetchrow(f"select * from {table} where id = $1", made.id))
+    for field in set(extra) | set(late):
+        shown_value = changed.json["data"]["attributes"].get(field)
+        assert guess(field) not in (shown_value, row.get(field), str(row.get(field))), field
+        assert not str(row.get(field)).startswith("2001"), field
+
+
+@each(ALL)
+async def test_every_relation_can_be_included_and_no_other(writer: Machine, db: Any, collection: Collection) -> None:
+    (record_id,) = await sample(writer, db, collection, 1)
+    relations = collection.resource.relations
+
+    for path in (f"/{collection.path}", f"/{collection.path}/{record_id}"):
+        answer = await writer.get(path, {"include": ",".join(relations), "per_page": 3})
+        refused = await writer.get(path, {"include": "nothing"})
+
+        assert answer.status == 200
+        assert ("included" in answer.json) == bool(relations)
+        assert {item["type"] for item in answer.json.get("included", ())} <= {kin.type for kin in relations.values()}
+        assert (refused.status, refused.code) == (400, "unknown_include")
+        assert all(name in refused.json["error"] for name in relations)
+
+
+@each(ALL)
+async def test_only_the_fields_asked_for_are_shown(writer: Machine, db: Any, collection: Collection) -> None:
+    (record_id,) = await sample(writer, db, collection, 1)
+    fields = f"fields[{collection.resource.type}]"
+    *_, last = collection.resource.kinds()
+
+    answers = [await writer.get(f"/{collection.path}/{record_id}", {fields: wish}) for wish in (last, "", "nothing")]
+
+    assert [list(answer.json["data"]["attributes"]) for answer in answers] == [[last], [], []]
+    assert [answer.json["data"].get("relationships") or {} for answer in answers] == [{}, {}, {}]
+
+
+@each(CREATED)
+async def test_every_change_is_in_the_audit_with_what_was_and_what_is(writer: Machine, collection: Collection) -> None:
+    record_id = await make(writer, collection)
+    if collection.noun.update:
+        before = (await writer.get(f"/{collection.path}/{record_id}")).json["data"]["attributes"]
+        await writer.patch(f"/{collection.path}/{record_id}", changed_body(collection))
+        await writer.patch(f"/{collection.path}/{record_id}", changed_body(collection))
+    if collection.noun.delete:
+        await writer.delete(f"/{collection.path}/{record_id}")
+
+    events = (await writer.get("/audit_events", {"filter[subject_id_eq]": record_id, "sort": "id"})).json["data"]
+
+    told = {event["attributes"]["action"]: event["attributes"] for event in events}
+    noun = collection.noun
+    verbs = {"created": noun.create, "updated": noun.update, "deleted": noun.delete}
+    assert [event["attributes"]["action"] for event in events] == [
+        f"{noun.name}_{verb}" for verb in verbs if verbs[verb]
+    ]
+    assert {(event["outcome"], event["actor_kind"]) for event in told.values()} == {("done", "application")}
+    change = builder_of(collection).change
+    if collection.noun.update:
+        detail = told[f"{noun.name}_updated"]["detail"]
+        assert detail == {"before": {name: before[name] for name in change}, "after": change}
+
+
+@each(ALL)
+async def test_a_list_costs_as_many_statements_for_many_records_as_for_few(
+    writer: Machine, db: Any, service: Service, collection: Collection
+) -> None:
+    ids = await sample(writer, db, collection, 6)
+    include = ",".join(collection.resource.relations)
+
+    asked = [
+        await writer.get(f"/{collection.path}", {"filter[id_in]": ",".join(ids[:count]), "include": include})
+        for count in (2, 6)
+    ]
+
+    assert [len(answer.json["data"]) for answer in asked] == [2, 6]
+    few, many = [service.request_line(answer.request_id)["statements"] for answer in asked]
+    kin = collection.noun.records.kin
+    assert few == many <= 3 + len(kin) + sum(len(kin[name].records.kin) for name in kin)

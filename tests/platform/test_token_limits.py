@@ -1,0 +1,120 @@
+"""Floods at the token endpoint: a source that fails too often is told to wait, and nobody else notices."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.base.secrets import CLIENT_SECRET, new_secret
+from tests.cluster import Cluster
+from tests.platform.machine import App, Machine, ask_for_token, new_app
+from tests.service import KEYS, Service
+from tests.shopper import Answer
+
+# A window of a day, so that hardly ever one ends while a test is at it.
+LIMITS = {"SHOP_LIMIT_CLIENT_FAILURES_PER_SOURCE": "5/86400", "SHOP_LIMIT_TOKENS_PER_CLIENT": "3/86400"}
+
+
+@pytest.fixture(scope="module")
+def limited_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
+    yield cluster.new_database(f"token_limits_{worker_name}")
+    cluster.drop_database(f"token_limits_{worker_name}")
+
+
+@pytest.fixture(scope="module")
+def limited_service(limited_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A shop with small budgets."""
+    service = Service(
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATABASE_URL=limited_url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+        SHOP_LIMIT_LOOPBACK="1",
+        SHOP_TRUSTED_PROXIES="127.0.0.1/32",
+        **LIMITS,
+    )
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+async def limited(limited_service: Service) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=limited_service.url, timeout=20) as client:
+        yield client
+
+
+@pytest.fixture
+async def journal(limited_url: str) -> AsyncIterator[Any]:
+    connection = await asyncpg.connect(limited_url)
+    yield connection
+    await connection.close()
+
+
+async def fail(http: httpx.AsyncClient, app: App, source: str, times: int) -> list[Answer]:
+    http.headers["X-Forwarded-For"] = source
+    wrong = App(app.id, app.client_id, new_secret(CLIENT_SECRET))
+    return [await ask_for_token(http, wrong, "admin") for _ in range(times)]
+
+
+async def events(journal: Any, source: str) -> list[tuple[str, str]]:
+    rows = "select action, outcome from audit_events where source = $1 and actor_kind = 'guest' order by id"
+    return [tuple(row) for row in await journal.fetch(rows, source)]
+
+
+async def test_the_first_failure_over_the_limit_is_told_to_wait_and_a_good_secret_still_works(
+    limited: httpx.AsyncClient, journal: Any
+) -> None:
+    app = await new_app(journal)
+
+    answers = await fail(limited, app, "198.18.0.1", 9)
+    good = await ask_for_token(limited, app, "admin")
+
+    assert [answer.status for answer in answers] == [401] * 5 + [429] * 4
+    for answer in answers[5:]:
+        assert answer.json["error"] == "temporarily_unavailable"
+        assert 0 < int(answer.headers["retry-after"]) <= 86400
+    assert good.status == 200
+    assert await Machine(limited, good.json).may_write()
+
+
+async def test_a_flood_leaves_one_event_of_each_kind(limited: httpx.AsyncClient, journal: Any) -> None:
+    app = await new_app(journal)
+
+    await fail(limited, app, "198.18.0.2", 20)
+
+    assert await events(journal, "198.18.0.2") == [("client_authentication", "refused"), ("limit", "refused")]
+
+
+async def test_one_sources_flood_is_no_other_sources_matter(limited: httpx.AsyncClient, journal: Any) -> None:
+    app = await new_app(journal)
+    await fail(limited, app, "198.18.0.3", 7)
+
+    (answer,) = await fail(limited, app, "198.18.0.4", 1)
+
+    assert answer.status == 401
+
+
+async def test_introspection_counts_as_the_token_endpoint_does(limited: httpx.AsyncClient, journal: Any) -> None:
+    app = await new_app(journal)
+    await fail(limited, app, "198.18.0.5", 6)
+
+    answer = await limited.post("/shop_oauth/introspect", json={"token": "x", **app.in_body, "client_secret": "wrong"})
+
+    assert answer.status_code == 429
+
+
+async def test_an_application_over_its_tokens_is_told_to_wait_and_no_other(
+    limited: httpx.AsyncClient, journal: Any
+) -> None:
+    app, other = await new_app(journal), await new_app(journal)
+
+    answers = [await ask_for_token(limited, app, "admin") for _ in range(5)]
+
+    assert [answer.status for answer in answers] == [200, 200, 200, 429, 429]
+    assert int(answers[3].headers["retry-after"]) > 0
+    assert (await ask_for_token(limited, other, "admin")).status == 200
+    counted = "select count(*) from audit_events where action = 'limit' and actor_id = $1"
+    assert await journal.fetchval(counted, app.id) == 1

@@ -1,0 +1,157 @@
+"""Users as machines see them: made, changed and removed by the shop's own rules."""
+
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.machine import Machine
+from tests.shoppers import new_email, sign_in
+
+
+async def new_user(machine: Machine, **fields: Any) -> str:
+    made = await machine.post("/users", {"user": {"email": new_email(), **fields}})
+    assert made.status == 201, made
+    return made.id
+
+
+async def test_a_user_made_by_a_machine_is_vouched_for_and_can_sign_in(
+    http: httpx.AsyncClient, writer: Machine
+) -> None:
+    email = new_email()
+    made = await writer.post("/users", {"user": {"email": email, "first_name": "Ada"}})
+
+    member = await sign_in(http, email, first_name="Mallory")
+
+    assert str(await member.id()) == made.id
+    assert made["verified_at"] is not None
+    assert (await writer.get(f"/users/{made.id}"))["first_name"] == "Ada"
+
+
+async def test_another_email_ends_every_session_of_the_user(http: httpx.AsyncClient, writer: Machine) -> None:
+    phone = await sign_in(http)
+    laptop, stranger = await sign_in(http, phone.email), await sign_in(http)
+    email = new_email()
+
+    changed = await writer.patch(f"/users/{await phone.id()}", {"user": {"email": email}})
+
+    assert (changed.status, changed["email"]) == (200, email)
+    assert not await phone.is_signed_in()
+    assert not await laptop.is_signed_in()
+    assert (await laptop.refresh()).status == 401
+    assert await stranger.is_signed_in()
+    assert str(await (await sign_in(http, email)).id()) == changed.id
+
+
+async def test_the_same_email_again_ends_nothing(http: httpx.AsyncClient, writer: Machine) -> None:
+    member = await sign_in(http)
+
+    await writer.patch(f"/users/{await member.id()}", {"user": {"email": member.email, "first_name": "Ada"}})
+
+    assert await member.is_signed_in()
+
+
+@pytest.mark.parametrize(
+    "email", ["", "a", "a@", "a@b@c.example", "a b@c.example", "a@c.example\n", None, 7, ["a@b.c"]]
+)
+async def test_an_email_must_be_one(writer: Machine, email: Any) -> None:
+    user_id = await new_user(writer)
+
+    made = await writer.post("/users", {"user": {"email": email}})
+    changed = await writer.patch(f"/users/{user_id}", {"user": {"email": email}})
+
+    assert_refused(made, "email")
+    assert_refused(changed, "email")
+
+
+async def test_an_address_is_one_user_however_it_is_spelled(writer: Machine) -> None:
+    email = new_email()
+    await new_user(writer, email=email)
+    other = await new_user(writer)
+
+    made = await writer.post("/users", {"user": {"email": email.upper()}})
+    changed = await writer.patch(f"/users/{other}", {"user": {"email": email.upper()}})
+
+    for refused in (made, changed):
+        assert_refused(refused, "email")
+        assert refused.json["errors"] == {"email": ["is taken"]}
+
+
+async def test_a_user_with_completed_orders_stays(http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
+    member = await sign_in(http)
+    user_id = await member.id()
+    bought, open_ = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
+    await db.execute("update orders set user_id = $2 where id = any($1)", [bought, open_], user_id)
+    await db.execute("update orders set completed_at = now(), state = 'complete' where id = $1", bought)
+
+    refused = await writer.delete(f"/users/{user_id}")
+
+    assert_refused(refused, "base")
+    assert "completed orders" in refused.json["errors"]["base"][0]
+    assert await member.is_signed_in()
+    assert (await writer.get(f"/orders/{open_}")).status == 200
+
+
+async def test_a_user_without_orders_goes_with_carts_addresses_and_sessions(
+    http: httpx.AsyncClient, writer: Machine, db: Any
+) -> None:
+    member = await sign_in(http)
+    cart = await member.post("/cart")
+    user_id = await member.id()
+    home = {"firstname": "a", "lastname": "b", "address1": "1 Rue", "city": "Paris", "zipcode": "75001"}
+    address = await writer.post("/addresses", {"address": {**home, "country_iso": "FR", "user_id": str(user_id)}})
+    assert address.status == 201, address
+
+    removed = await writer.delete(f"/users/{user_id}")
+
+    assert removed.status == 204
+    assert not await member.is_signed_in()
+    assert (await writer.get(f"/orders/{cart.id}")).status == 404
+    assert (await writer.get(f"/addresses/{address.id}")).status == 404
+
+
+async def test_a_default_address_must_be_the_users_own(writer: Machine) -> None:
+    user_id = await new_user(writer)
+    home = {"firstname": "a", "lastname": "b", "address1": "1 Rue", "city": "Paris", "zipcode": "75001"}
+    mine, theirs = [
+        (await writer.post("/addresses", {"address": {**home, "country_iso": "FR", "user_id": owner}})).id
+        for owner in (user_id, await new_user(writer))
+    ]
+
+    good = await writer.patch(f"/users/{user_id}", {"user": {"bill_address_id": mine}})
+    bad = await writer.patch(
+        f"/users/{user_id}", {"user": {"bill_address_id": theirs, "ship_address_id": str(uuid4())}}
+    )
+
+    assert good.json["data"]["relationships"]["bill_address"]["data"] == {"id": mine, "type": "address"}
+    assert_refused(bad, "bill_address_id", "ship_address_id")
+
+
+async def test_what_a_user_spent_is_summed_by_currency(http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
+    user_id = await new_user(writer)
+    for currency, total in (("USD", 1000), ("USD", 2050), ("JPY", 700)):
+        order = await writer.post("/orders", {"order": {"currency": currency}})
+        await db.execute(
+            "update orders set user_id = $2, item_total = $3, total = $3, completed_at = now() where id = $1",
+            order.id,
+            user_id,
+            total,
+        )
+
+    user = await writer.get(f"/users/{user_id}")
+
+    assert user["lifetime_value"] == [{"currency": "JPY", "amount": "700.00"}, {"currency": "USD", "amount": "30.50"}]
+    assert user["average_order_value"][1] == {"currency": "USD", "amount": "15.25"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [(kind, value) for kind in ("text", "id", "object") for value in HOSTILE[kind]]
+)
+async def test_a_hostile_value_is_refused_by_its_name(writer: Machine, kind: str, value: Any) -> None:
+    name = {"text": "first_name", "id": "bill_address_id", "object": "public_metadata"}[kind]
+    user_id = await new_user(writer)
+
+    assert_refused(await writer.post("/users", {"user": {"email": new_email(), name: value}}), name)
+    assert_refused(await writer.patch(f"/users/{user_id}", {"user": {name: value}}), name)
