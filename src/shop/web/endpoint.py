@@ -131,6 +131,7 @@ class Endpoint:
                 self._crowd.count(source)
             reply = await self._answer(request, context)
         except ShopError as error:
+            await request.discard_body()
             reply = self._error(error, request_id)
         except Exception:
             _log.exception("failure", request_id=request_id, route=self._route.path)

@@ -1,6 +1,7 @@
 """What a handler sees of a request: path and query parameters, and the body, read once within its limits."""
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Mapping
 from itertools import chain
@@ -29,7 +30,7 @@ _BRACKET = re.compile(r"\[([^\[\]]*)\]")
 class Request:
     """One request. `headers` has each name once; those that may not be repeated are checked where they are read."""
 
-    __slots__ = ("_params", "_receive", "body", "claim", "headers", "id", "path_params", "scope")
+    __slots__ = ("_is_read", "_params", "_receive", "body", "claim", "headers", "id", "path_params", "scope")
 
     def __init__(self, scope: Scope, receive: Receive, request_id: str, headers: dict[bytes, bytes]) -> None:
         self.scope = scope
@@ -39,6 +40,7 @@ class Request:
         self.claim: Claim = GUEST
         self.path_params: Mapping[str, str] = {}
         self.body = b""
+        self._is_read = False
         self._params: Mapping[str, Any] | None = None
 
     @property
@@ -92,8 +94,8 @@ class Request:
 
     async def read_body(self, limit: int) -> None:
         """Reads the body by the bytes that come, not by what Content-Length says of them."""
-        declared = self.headers.get(b"content-length")
-        if declared == b"0" or (declared is None and b"transfer-encoding" not in self.headers):
+        self._is_read = True
+        if not self._has_body():
             return
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -102,6 +104,18 @@ class Request:
             raise Malformed("The body did not arrive in time.") from None
         if self.body:
             self._check_media()
+
+    async def discard_body(self) -> None:
+        """Takes in what nobody wants to read: a proxy that is still sending would miss our answer for a broken line."""
+        if self._is_read or not self._has_body():
+            return
+        with contextlib.suppress(TimeoutError, Malformed, TooLarge):
+            async with asyncio.timeout(BODY_SECONDS):
+                await self._gather(0)
+
+    def _has_body(self) -> bool:
+        declared = self.headers.get(b"content-length")
+        return declared != b"0" and (declared is not None or b"transfer-encoding" in self.headers)
 
     async def _gather(self, limit: int) -> bytes:
         chunks, size = [], 0
