@@ -1,5 +1,6 @@
 """The token endpoint: who gets a token, for what, and what the token is good for."""
 
+import json
 import statistics
 import time
 from collections.abc import Callable
@@ -310,3 +311,25 @@ async def test_every_grant_is_in_the_audit(http: httpx.AsyncClient, db: Any) -> 
         ("refresh", "done", "application"),
     ]
     assert refreshed.status == 200
+
+
+async def test_what_a_token_may_not_do_is_audited_once_in_a_while(http: httpx.AsyncClient, db: Any) -> None:
+    app = await new_app(db, "read")
+    machine = Machine(http, (await ask_for_token(http, app, "admin read")).json)
+
+    for _ in range(3):
+        await machine.post("/orders", {"order": {}})
+
+    events = await db.fetch(
+        "select action, detail from audit_events where actor_id = $1 and outcome = 'refused'", app.id
+    )
+    assert [(event["action"], json.loads(event["detail"])) for event in events] == [("access", {"needed": "write"})]
+
+
+async def test_an_orders_note_may_be_written_in_any_script(http: httpx.AsyncClient, db: Any) -> None:
+    machine = await new_machine(http, db)
+    note = "\u6771\u4eac\u90fd\u3000\u6e2f\u533a\n\U0001f469\u200d\U0001f373"
+
+    made = await machine.post("/orders", {"order": {"internal_note": note}})
+
+    assert (made.status, made["internal_note"]) == (201, note)

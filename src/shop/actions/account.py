@@ -8,6 +8,7 @@ from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated
 from shop.base.ids import new_id
+from shop.base.texts import is_line
 from shop.models.access import Session
 from shop.models.people import AccountUser, Country, PlacedAddress, State, User
 from shop.queries import access, people
@@ -162,7 +163,7 @@ def _user_errors(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
         errors["email"] = ["is who you are and cannot be changed here"]
     for name in _USER_TEXTS:
         text = wishes.get(name)
-        if text is not None and not (isinstance(text, str) and len(text) <= 255 and text.isprintable()):
+        if text is not None and not (isinstance(text, str) and len(text) <= 255 and is_line(text)):
             errors[name] = ["must be one line of at most 255 characters"]
     if not isinstance(wishes.get("public_metadata", {}), dict):
         errors["public_metadata"] = ["must be an object"]

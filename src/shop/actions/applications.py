@@ -9,6 +9,7 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
+from shop.base.texts import is_line
 from shop.models.applications import Application
 from shop.queries import applications
 from shop.queries.applications import ListedApplication
@@ -99,6 +100,6 @@ async def _new_secret(ctx: Context, application_id: UUID) -> str:
 def _name_errors(name: str) -> dict[str, list[str]]:
     if not name:
         return {"name": ["Give the application a name."]}
-    if len(name) > LONGEST_NAME or not name.isprintable():
+    if len(name) > LONGEST_NAME or not is_line(name):
         return {"name": [f"Use at most {LONGEST_NAME} printable characters."]}
     return {}

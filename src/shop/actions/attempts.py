@@ -116,6 +116,16 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
     _refuse(over)
 
 
+async def note_denial(ctx: Context, act: str) -> None:
+    """An application asked for more than its token allows: one event in a window, however often it asks."""
+    name = "denials by application"
+    window = Limit(name, _key(name, str(ctx.actor.id)), 2**31, 300)
+    apart = ctx.shared.database.session()
+    (count,) = await journal.count(apart, [(window.key, window.seconds)])
+    if count.count == 1:
+        await audit(ctx, "access", "refused", detail={"needed": act})
+
+
 async def count_token(ctx: Context, client_id: str) -> None:
     """Tokens of one application, where the shop limits them."""
     limits = _limits("tokens by client", client_id, ctx.shared.settings.limit_tokens_per_client)

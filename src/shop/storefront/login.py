@@ -7,6 +7,7 @@ from shop.actions import login, tokens
 from shop.actions.context import Context
 from shop.base.email import Email, read_email
 from shop.base.errors import Invalid, Malformed
+from shop.base.texts import is_line
 from shop.rules.codes import typed_code
 from shop.storefront.inputs import Notice, wrapped
 from shop.web.reply import Nothing, Reply, json_reply
@@ -74,7 +75,7 @@ class _Fields:
 
     def name(self, name: str) -> str | None:
         value = self._user.get(name)
-        if value is None or (isinstance(value, str) and len(value) <= 255 and value.isprintable()):
+        if value is None or (isinstance(value, str) and len(value) <= 255 and is_line(value)):
             return value
         self._errors[name] = ["must be one line of at most 255 characters"]
         return None

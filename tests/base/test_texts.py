@@ -1,0 +1,45 @@
+"""Which texts people may type."""
+
+import pytest
+
+from shop.base.texts import is_line, is_prose
+
+GOOD = [
+    "",
+    "Ada",
+    "O\u2019Neill-\u0160ulc",
+    "\u6771\u4eac\u90fd\u3000\u6e2f\u533a",
+    "caf\u00e9\u00a0noir",
+    "\u05d0\u200f\u05d1",
+    "\U0001f469\u200d\U0001f373",
+]
+BAD = [
+    "a\x00",
+    "a\nb",
+    "a\rb",
+    "a\tb",
+    "a\x0bb",
+    "a\x1bb",
+    "a\x85b",
+    "a\u2028b",
+    "a\u2029b",
+    "\ud800",
+    "a\u202eb",
+    "a\u2066b",
+    "\ue000",
+]
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_a_line_may_have_any_script_its_spaces_and_joiners(text: str) -> None:
+    assert is_line(text)
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_line_has_nothing_that_breaks_or_turns_it(text: str) -> None:
+    assert not is_line(text)
+
+
+def test_prose_is_lines_with_any_of_the_usual_ends() -> None:
+    assert is_prose("one\ntwo\r\nthree\rfour\tfive\n")
+    assert not any(is_prose(f"one{letter}two") for letter in "\x00\x0b\x0c\x1c\x85\u2028\u202e")
