@@ -7,6 +7,7 @@ import msgspec
 from shop.base.ids import new_id
 from shop.base.secrets import USER_ACCESS, USER_REFRESH, new_bytes, secret_hash, secret_text
 from shop.queries import access, journal, people
+from shop.queries import login as requests
 
 encode = msgspec.json.Encoder().encode
 DAY, MONTH = 86_400, 2_592_000
@@ -26,11 +27,11 @@ class FloorSignIn:
             async def run(statement: Any, **values: Any) -> Any:
                 return await connection.fetchrow(statement.sql, *statement.arguments(values))
 
-            request = await run(access._TRY, key=email, tries=5)
+            request = await run(requests._TRY, key=email, tries=5)
             async with connection.transaction():
-                await run(access._CONSUME, request_id=request["id"])
+                await run(requests._CONSUME, request_id=request["id"])
                 names = {"first_name": None, "last_name": None}
-                user = await run(access._LOCK_OR_MAKE_USER, id=new_id(), email=email, email_key=email, **names)
+                user = await run(requests._LOCK_OR_MAKE_USER, id=new_id(), email=email, email_key=email, **names)
                 await run(people._VERIFY, user_id=user["id"], given_first_name=None, given_last_name=None)
                 session = await run(
                     access._INSERT_SESSION,

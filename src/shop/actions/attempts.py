@@ -12,7 +12,8 @@ from shop.base.errors import TooMany
 from shop.base.settings import Limits, is_loopback
 from shop.base.sources import network_of
 from shop.models.access import LoginRequest
-from shop.queries import access, journal
+from shop.queries import journal
+from shop.queries import login as requests
 from shop.rules.limits import Count, Limit, exceeded, retry_after
 
 _BREAKER = sha256(b"breaker").digest()
@@ -53,7 +54,7 @@ async def refuse_flood(ctx: Context) -> None:
 async def take_try(ctx: Context, email: Email) -> LoginRequest | None:
     """The address's live request, one more try counted and kept; where there is none, as much is written elsewhere."""
     tries = ctx.shared.settings.limit_tries_per_code or 2**31
-    request = await access.take_try(ctx.db, email_key=email.key, tries=tries)
+    request = await requests.take_try(ctx.db, email_key=email.key, tries=tries)
     if request is None:
         await _count(ctx, [Limit("decoy", _key("decoy try", email.key), 2**31, 1)])
     return request

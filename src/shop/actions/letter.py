@@ -11,7 +11,7 @@ from shop.db.pool import Session
 from shop.gateways.mail import Mail
 from shop.models.access import LoginRequest
 from shop.models.journal import OutboxMail
-from shop.queries import access
+from shop.queries import login as requests
 from shop.rules.codes import login_code, shown_code
 
 _templates = Environment(
@@ -34,7 +34,7 @@ class Letter(msgspec.Struct, frozen=True):
 
 async def write_letter(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
     """None when what it was about is gone."""
-    request = await access.find_request(db, queued.ref_id)
+    request = await requests.find_request(db, queued.ref_id)
     if request is None or request.key_id not in shared.keys:
         return None
     code = login_code(shared.keys, request.key_id, request.id, request.nonce, is_long=request.is_long)

@@ -13,7 +13,8 @@ from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.base.ids import new_id
 from shop.base.secrets import new_bytes
 from shop.models.access import LoginRequest
-from shop.queries import access, outbox, people
+from shop.queries import login as requests
+from shop.queries import outbox, people
 from shop.rules.codes import login_code, matches
 
 _NOBODY = UUID(int=0)
@@ -33,10 +34,10 @@ async def request_code(ctx: Context, email: Email, names: Names) -> None:
     keys, ttl = ctx.shared.keys, ctx.shared.settings.login_code_ttl
     named = msgspec.structs.asdict(names)
     async with ctx.db.transaction():
-        user = await access.lock_or_make_user(ctx.db, id=new_id(), email=email.address, email_key=email.key, **named)
+        user = await requests.lock_or_make_user(ctx.db, id=new_id(), email=email.address, email_key=email.key, **named)
         is_long = await attempts.is_under_attack(ctx, email)
-        await access.supersede_requests(ctx.db, email.key)
-        request = await access.insert_request(
+        await requests.supersede_requests(ctx.db, email.key)
+        request = await requests.insert_request(
             ctx.db,
             id=new_id(),
             email_key=email.key,
@@ -90,10 +91,10 @@ async def _redeem(ctx: Context, request: LoginRequest) -> TokenPair | None:
     async with ctx.db.transaction():
         # The user before the request, as when a code is asked for, or the two would wait for each other.
         named = {"first_name": request.first_name, "last_name": request.last_name}
-        found = await access.lock_or_make_user(
+        found = await requests.lock_or_make_user(
             ctx.db, id=new_id(), email=request.email, email_key=request.email_key, **named
         )
-        if not await access.consume_request(ctx.db, request.id):
+        if not await requests.consume_request(ctx.db, request.id):
             await audit(ctx, "sign_in", "refused", actor_id=found.id, detail={"reason": "used"})
             return None
         if found.disabled_at:
