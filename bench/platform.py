@@ -4,18 +4,16 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import asyncpg
 import msgspec
 
 from bench.machinery import Sample, Server, bearer_script, body_script, fill, load, median, paired, run_sql
+from bench.rounds import Bench, ratio_table
 from shop.base.ids import new_id
 from shop.base.secrets import CLIENT_SECRET, PLATFORM_ACCESS, new_client_id, new_secret, secret_hash
 from shop.jsonapi.paging import cursor
-
-if TYPE_CHECKING:
-    from bench.run import Bench
 
 TOKEN = "/shop_oauth/token"
 ORDERS = "/api/v2/platform/orders"
@@ -65,7 +63,7 @@ def _body(client_id: str, secret: str) -> str:
     return msgspec.json.encode(asked).decode()
 
 
-def platform_tables(bench: "Bench", url: str, ratio_table: Callable[..., None]) -> None:
+def platform_tables(bench: Bench, url: str) -> None:
     fill(url, MANY)
     body, token = make_client(url)
     floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor.log").wait("/ready")
@@ -102,7 +100,7 @@ def _last_place(url: str) -> str:
     return cursor(row["id"], row["id"])
 
 
-def flood(bench: "Bench", url: str) -> None:
+def flood(bench: Bench, url: str) -> None:
     """Good callers alone, and beside a thousand wrong secrets a second."""
     _, token = make_client(url)
     wrong = body_script(bench.directory, "wrong", [_body(new_client_id(), new_secret(CLIENT_SECRET))], again=True)
@@ -134,5 +132,5 @@ def flood(bench: "Bench", url: str) -> None:
     bench.say(f"{rows['limits']} audit rows of the limit and {rows['every'] - rows['limits']} of failures in all.")
 
 
-def _calm(bench: "Bench", shop: Server, script: "object") -> Sample:
-    return load(bench.wrk, shop, bench.seconds, script, f"{ORDERS}?page[after]=&per_page=5", connections=2)  # type: ignore[arg-type]
+def _calm(bench: Bench, shop: Server, script: Path) -> Sample:
+    return load(bench.wrk, shop, bench.seconds, script, f"{ORDERS}?page[after]=&per_page=5", connections=2)

@@ -1,0 +1,79 @@
+"""One run of the benchmark: its directory, its servers, its rounds, and what it found."""
+
+import secrets
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bench.machinery import (
+    Sample,
+    Server,
+    create_script,
+    load_generator,
+    median,
+    paired,
+    read_script,
+    run_sql,
+)
+
+SHOP = str(Path(sys.executable).parent / "shop")
+KEYS = "k1:" + secrets.token_hex(32)
+SAMPLE = 5_000
+console = Console()
+
+Samples = dict[str, list[Sample]]
+
+
+class Bench:
+    """One run: its directory, its database server, its load generator, and what it found."""
+
+    def __init__(self, directory: Path, seconds: int, rounds: int) -> None:
+        self.directory, self.seconds, self.rounds = directory, seconds, rounds
+        self.wrk = load_generator()
+        self.create = create_script(directory)
+        self.lines: list[str] = []
+
+    def say(self, *lines: str) -> None:
+        self.lines += lines
+        for line in lines:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def shop(self, url: str, name: str, **others: str) -> Server:
+        environ = {
+            **others,
+            "SHOP_DATABASE_URL": url,
+            "SHOP_SECRET_KEYS": KEYS,
+            "SHOP_MAILBOX": "on",
+            "SHOP_DRAIN_SECONDS": "0",
+            "SHOP_LOG_FORMAT": "json",
+        }
+        return Server([SHOP, "serve", "--port", "PORT"], self.directory / f"{name}.log", environ).wait()
+
+    def reader(self, url: str, name: str, token: Callable[[Any], str]) -> Path:
+        ids = run_sql(url, f"select id from orders order by md5(id::text) limit {SAMPLE}")
+        return read_script(self.directory, name, [token(row[0]) for row in ids])
+
+    def interleaved(self, jobs: dict[str, Callable[[], Sample]]) -> Samples:
+        """Every job once a round, so that what the machine does meanwhile hits all alike."""
+        samples: dict[str, list[Sample]] = {name: [] for name in jobs}
+        for number in range(self.rounds):
+            for name, job in jobs.items():
+                with console.status(f"round {number + 1} of {self.rounds}: {name}"):
+                    samples[name].append(job())
+        return samples
+
+
+def ratio_table(bench: Bench, found: Samples, wanted: dict[str, str]) -> None:
+    bench.say(
+        "", "| | requests/s | of the floor | at least | p50 ms | p99 ms | CPU µs |", "|---|--:|--:|--:|--:|--:|--:|"
+    )
+    for name, samples in found.items():
+        verb, sample = name.split()[1].strip(","), median(samples)
+        base = found.get(f"floor {verb}")
+        ratio = f"{paired(samples, base):.2f}" if base else ""
+        least = wanted.get(verb, "") if name.startswith("shop") else ""
+        figures = f"{sample.p50:.2f} | {sample.p99:.2f} | {sample.cpu:.0f}"
+        bench.say(f"| {name} | {sample.per_second:,.0f} | {ratio} | {least} | {figures} |")
