@@ -91,7 +91,8 @@ class FloorPlatform:
 
     async def orders(self, token: str) -> bytes:
         async with self.pool.acquire() as connection:
-            await connection.fetchrow(applications._FIND_CALLER.sql, secret_hash(token))
+            caller = applications._FIND_CALLER
+            await connection.fetchrow(caller.sql, *caller.arguments({"hash": secret_hash(token)}))
             rows = await connection.fetch(_LISTED.sql, *_LISTED.arguments({"most": SIZE, "skip": 0}))
             total = await connection.fetchval(_COUNTED.sql, *_COUNTED.arguments({}))
         text = money_text("USD", "en-US")

@@ -56,12 +56,15 @@ _MAY_READ, _MAY_WRITE = "application: read", "application: write"
 
 
 def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
+    # Worked out once: a declaration reads its annotations each time it is asked.
+    sorts, kinds, order = collection.all_sorts, collection.columns, _order(collection)
+
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "read")
         params = request.params
         drawing = _drawing(request, ctx, collection)
-        sort = read_sort(params, collection.all_sorts) or _order(collection)
-        page = read_keyset(params, collection.columns[sort.name]) or read_page(params)
+        sort = read_sort(params, sorts) or order
+        page = read_keyset(params, kinds[sort.name]) or read_page(params)
         conditions, fits_any = read_conditions(params, filters)
         wishes = Wishes(sort, page, conditions, fits_any)
         found = await records.list_page(ctx, collection.noun, wishes, drawing.query.include or {})

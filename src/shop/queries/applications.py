@@ -4,7 +4,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import and_, bindparam, func, or_, select, update
+from sqlalchemy import Interval, and_, bindparam, func, literal_column, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session as Db
@@ -14,6 +14,7 @@ from shop.models.applications import Application, ApplicationSecret, application
 from shop.models.operators import operators
 
 _now = func.now()
+_MINUTE = literal_column("interval '1 minute'", Interval)
 _IS_LIVE_SECRET = or_(application_secrets.c.expires_at.is_(None), application_secrets.c.expires_at > _now)
 _SCOPE = func.coalesce(access_tokens.c.scope, sessions.c.scope).label("scope")
 _IS_OPEN = and_(
@@ -99,7 +100,7 @@ _FIND_CALLER = statement(
         _SCOPE,
         or_(
             applications.c.last_used_at.is_(None),
-            applications.c.last_used_at < _now - func.make_interval(0, 0, 0, 0, 0, 1),
+            applications.c.last_used_at < _now - _MINUTE,
         ).label("is_unseen"),
     )
     .select_from(access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id).join(applications))
@@ -112,7 +113,7 @@ _NOTE_USE = statement(
         applications.c.id == bindparam("application_id"),
         or_(
             applications.c.last_used_at.is_(None),
-            applications.c.last_used_at < _now - func.make_interval(0, 0, 0, 0, 0, 1),
+            applications.c.last_used_at < _now - _MINUTE,
         ),
     )
     .values(last_used_at=_now)
