@@ -8,10 +8,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Page, Response, async_playwright
 
 LAPTOP, PHONE, SMALL_PHONE = (1280, 900), (390, 844), (360, 740)
 __all__ = ["LAPTOP", "PHONE", "SMALL_PHONE", "Browser", "Page", "barriers", "chromium", "scrolls_sideways", "visit"]
+
+_AXE = Axe().axe_script
+_FIND = """options => axe.run(options).then(found => found.violations
+    .filter(rule => ["serious", "critical"].includes(rule.impact))
+    .map(rule => ({id: rule.id, help: rule.help, elements: rule.nodes.map(node => node.html.slice(0, 200))})))"""
 
 
 def chromium_path() -> str:
@@ -50,7 +55,8 @@ async def visit(
     complaints: list[str] = []
     page = await context.new_page()
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if "Content Security" in said.text else None)
+    page.on("console", lambda said: complaints.append(said.text) if _is_complaint(said) else None)
+    page.on("response", lambda answer: complaints.append(answer.url) if _is_missing(answer) else None)
     try:
         await page.goto(url)
         yield page
@@ -59,15 +65,26 @@ async def visit(
     assert complaints == []
 
 
+def _is_complaint(said: ConsoleMessage) -> bool:
+    # An answer that refuses is told to the console too; that a page is one may be what the test is about.
+    is_status = said.text.startswith("Failed to load resource")
+    return "Content Security" in said.text or (said.type == "error" and not is_status)
+
+
+def _is_missing(answer: Response) -> bool:
+    return answer.status >= 400 and answer.request.resource_type in {"stylesheet", "script", "image", "font"}
+
+
 async def scrolls_sideways(page: Page) -> bool:
     return bool(await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
 
-async def barriers(page: Page) -> list[str]:
-    """What keeps people out, as axe sees it: every serious or critical violation with the elements it is about."""
-    found = await Axe().run(page)
-    return [
-        f"{rule['id']}: {rule['help']}: {[node['html'][:200] for node in rule['nodes']]}"
-        for rule in found.response["violations"]
-        if rule["impact"] in {"serious", "critical"}
-    ]
+async def barriers(page: Page, *rules: str) -> list[str]:
+    """What keeps people out, as axe sees it: every serious or critical violation with the elements it is about.
+
+    Of some rules only, where others cannot have changed since.
+    """
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(_AXE)
+    found = await page.evaluate(_FIND, {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})})
+    return [f"{rule['id']}: {rule['help']}: {rule['elements']}" for rule in found]

@@ -1,0 +1,187 @@
+"""Every page of the dashboard in a browser: for everybody, on a laptop and on a phone, in light and in dark."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from playwright.async_api import Page, expect
+
+from shop.base.ids import new_id
+from tests.admin.desk import NOBODY, Desk, age, new_desk, new_link, new_operator
+from tests.admin.window import API, ask_for_application, sign_in, window
+from tests.browser import LAPTOP, PHONE, SMALL_PHONE, Browser, barriers, scrolls_sideways, visit
+from tests.service import Service
+from tests.shoppers import sign_in as sign_in_shopper
+
+# What carries the focus and does not show it; the first Tab tells the browser that a keyboard is used.
+UNSEEN = """() => [...document.querySelectorAll("a, button, input, select, summary, [tabindex='0']")]
+    .filter(element => element.checkVisibility() && element.type !== "hidden")
+    .filter(element => {
+        element.focus();
+        const style = getComputedStyle(element);
+        const isSeen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+        return document.activeElement !== element || !isSeen;
+    }).map(element => element.outerHTML)"""
+FACTS = """() => ({
+    lang: document.documentElement.lang,
+    headings: document.querySelectorAll("h1").length,
+    mains: document.querySelectorAll("main").length,
+    ids: [...document.querySelectorAll("[id]")].map(part => part.id).filter((id, at, all) => all.indexOf(id) !== at),
+})"""
+CUT_OFF = """() => [...document.querySelectorAll(".scroll")]
+    .filter(part => part.scrollWidth > part.clientWidth).map(part => part.textContent.trim())"""
+EVENT = """insert into audit_events (id, at, actor_kind, actor_id, action, outcome, subject_id, detail)
+    select gen_random_uuid(), now(), 'operator', $1, 'order_approved', 'done', id, $3 from orders where number = $2"""
+DEAD_MAIL = """insert into outbox_mails
+    (id, kind, recipient, ref_id, not_after, next_at, created_at, dead_at, last_error)
+    values ($1, 'login_code', 'charles@analytical.example', $1, now(), now(), now(), now(), '550 No such mailbox')"""
+SIZES = ((LAPTOP, "light"), (LAPTOP, "dark"), (PHONE, "light"), (PHONE, "dark"))
+
+
+async def fill(desk: Desk, db: Any) -> dict[str, str]:
+    """Something of everything to look at: where the one order, customer and application are."""
+    member = await sign_in_shopper(desk.http, first_name="Ada", last_name="Lovelace")
+    user_id = await member.id()
+    number = (await member.post("/cart"))["number"]
+    place = {"firstname": "Ada", "lastname": "Lovelace", "address1": "12 St James's Square", "city": "London"}
+    country = {"zipcode": "SW1Y 4JH", "country_iso": "GB", "phone": "+44 20 7946 0000"}
+    address = await member.post("/account/addresses", address={**place, **country})
+    await db.execute(
+        """update orders set state = 'complete', completed_at = now(), item_total = 420000, total = 424900,
+        ship_total = 4900, email = $2, ship_address_id = $3, bill_address_id = $3, item_count = 3,
+        payment_state = 'paid', special_instructions = 'Leave it at the door, please.' where number = $1""",
+        number,
+        member.email,
+        address.id,
+    )
+    await member.post("/cart")
+    await db.execute(EVENT, desk.id, number, json.dumps({"note": "looked at"}))
+    await db.execute(DEAD_MAIL, uuid4())
+    application_id = new_id()
+    made = f"{API}/new"
+    await desk.post(made, id=str(application_id), name="Warehouse sync", access_level="write", step="create")
+    await new_operator(db, password_hash=None)
+    return {"order": number, "customer": str(user_id), "application": str(application_id)}
+
+
+async def pages_outside(page: Page, email: str, link: str) -> AsyncIterator[str]:
+    """What those see who are not signed in: an operator with an authenticator, and who has a link."""
+    await page.goto("/admin/sign-in")
+    yield "sign in"
+    await sign_in(page, "nobody@operators.example")
+    yield "sign in, refused"
+    await page.goto("/admin/sign-in")
+    await sign_in(page, email)
+    yield "code"
+    await page.get_by_label("Code").fill("12345")
+    await page.get_by_role("button", name="Sign in").click()
+    yield "code, refused"
+    await page.goto(link)
+    yield "join"
+    await page.get_by_label("Password", exact=True).fill("too short")
+    await page.get_by_label("Password, again").fill("not the same")
+    await page.get_by_role("button", name="Choose this password").click()
+    yield "join, refused"
+    await page.goto("/admin/join/x")
+    yield "link used"
+    await page.goto("/admin/nowhere")
+    yield "not found"
+
+
+async def pages_inside(page: Page, desk: Desk, db: Any) -> AsyncIterator[str]:
+    """What an operator sees, by address and by form."""
+    at = await fill(desk, db)
+    addresses = {
+        "overview": "/admin",
+        "orders": "/admin/orders",
+        "orders, none": "/admin/orders?q=R0000",
+        "order": f"/admin/orders/{at['order']}",
+        "customers": "/admin/customers",
+        "customers, none": "/admin/customers?q=zzzz",
+        "customer": f"/admin/customers/{at['customer']}",
+        "applications": API,
+        "application": f"{API}/{at['application']}",
+        "revoke": f"{API}/{at['application']}/revoke",
+        "new application": f"{API}/new",
+        "shop": "/admin/settings/shop?done=saved",
+        "operators": "/admin/settings/operators",
+        "invite": "/admin/settings/operators/new",
+        "account": "/admin/account",
+        "password": "/admin/account/password",
+        "authenticator": "/admin/account/authenticator",
+        "customer, not found": f"/admin/customers/{NOBODY}",
+    }
+    for name, path in addresses.items():
+        await page.goto(path)
+        yield name
+    await ask_for_application(page, "Accounting", "Read")
+    yield "review"
+    await page.get_by_role("button", name="Confirm and make it").click()
+    yield "secret"
+    await page.goto("/admin/settings/operators/new")
+    await page.get_by_label("E-mail address").fill("grace@operators.example")
+    await page.get_by_role("button", name="Make a link").click()
+    yield "operator's link"
+    await page.goto("/admin/settings/shop")
+    await page.get_by_label("Currencies").fill("doubloons")
+    await page.get_by_role("button", name="Save").click()
+    yield "shop, refused"
+    await age(db, desk, "authenticated_at", "11 minutes")
+    await page.goto(f"{API}/new")
+    yield "confirm"
+
+
+async def faults(page: Page) -> list[str]:
+    """What is wrong with the page that is open, at every width and in both schemes."""
+    found: list[str] = []
+    for size, scheme in SIZES:
+        await page.set_viewport_size({"width": size[0], "height": size[1]})
+        await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        # Another scheme changes colours alone.
+        found += await barriers(page, *(["color-contrast"] if (size, scheme) in SIZES[1:3] else []))
+    await page.set_viewport_size({"width": SMALL_PHONE[0], "height": SMALL_PHONE[1]})
+    found += ["It scrolls sideways."] if await scrolls_sideways(page) else []
+    await page.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
+    found += [f"Cut off: {text}" for text in await page.evaluate(CUT_OFF)]
+    facts = await page.evaluate(FACTS)
+    if facts != {"lang": "en", "headings": 1, "mains": 1, "ids": []} or " · " not in await page.title():
+        found.append(f"{facts}, {await page.title()!r}")
+    return found + await faults_of_the_focus(page)
+
+
+async def faults_of_the_focus(page: Page) -> list[str]:
+    is_at_start = await page.evaluate("document.activeElement === document.body")
+    await page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    if is_at_start and await skip.count():
+        await expect(skip).to_be_focused()
+        await expect(skip).to_be_in_viewport()
+        await page.keyboard.press("Enter")
+        await expect(page.locator("main")).to_be_focused()
+        await page.keyboard.press("Tab")
+    return [f"The focus is not seen: {element}" for element in await page.evaluate(UNSEEN)]
+
+
+async def test_everybody_can_use_every_page_at_any_width_in_light_and_dark(
+    browser: Browser, empty_service: Service, empty: httpx.AsyncClient, empty_db: Any
+) -> None:
+    desk = await new_desk(empty, empty_db)
+    operator_id, email = await new_operator(empty_db, totp=True)
+    link = await new_link(empty_db, operator_id)
+    found: dict[str, list[str]] = {}
+
+    async def look(pages: AsyncIterator[str], page: Page) -> None:
+        async for name in pages:
+            found[name] = await faults(page)
+
+    start = f"{empty_service.url}/admin/sign-in"
+    async with visit(browser, start, base_url=empty_service.url) as outside, window(browser, desk) as inside:
+        await asyncio.gather(
+            look(pages_outside(outside, email, link), outside), look(pages_inside(inside, desk, empty_db), inside)
+        )
+
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert len(found) == 31
