@@ -110,6 +110,8 @@ def _basic(authorization: bytes | None) -> Client | None:
         client_id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
         raise Malformed("The Authorization header cannot be read as Basic.") from None
-    if not colon:
+    client = Client(unquote_plus(client_id), unquote_plus(secret))
+    # The database keeps no NUL, and the id of a client that fails stands in the audit.
+    if not colon or "\x00" in client.id:
         raise Malformed("The Authorization header cannot be read as Basic.")
-    return Client(unquote_plus(client_id), unquote_plus(secret))
+    return client
