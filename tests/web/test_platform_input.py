@@ -1,6 +1,7 @@
 """Bad input at the platform's door gets the right 4xx; never a 5xx, however oddly it is put."""
 
 import base64
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -62,3 +63,44 @@ async def test_a_nul_in_the_basic_header_cannot_be_read(http: httpx.AsyncClient,
 
         assert response.status_code == 400, response.text
         assert response.json()["error"] == "invalid_request"
+
+
+NOT_COMPARABLE = {
+    "a text is neither true nor false": ({"filter[email_true]": "1"}, "unknown_filter"),
+    "nor is a time": ({"filter[completed_at_false]": "1"}, "unknown_filter"),
+    "nor an amount": ({"filter[total_true]": "0"}, "unknown_filter"),
+    "a text or an id": ({"filter[email_or_id_eq]": "x"}, "unknown_filter"),
+    "texts or ids": ({"filter[email_or_id_in]": "x,y"}, "unknown_filter"),
+    "a part of a time": ({"filter[email_or_created_at_cont]": "1"}, "unknown_filter"),
+    "before the first day": ({"filter[created_at_gt]": "0001-01-01T00:00:00+23:59"}, "bad_filter"),
+    "after the last day": ({"filter[created_at_in]": "9999-12-31T23:59:59-23:59"}, "bad_filter"),
+    "a million digits": ({"filter[total_eq]": "1e-999999"}, "bad_filter"),
+    "a nothing of a million digits": ({"filter[total_eq]": "0e999999999"}, "bad_filter"),
+    "more digits than are kept": ({"filter[total_in]": "1e-20000,2"}, "bad_filter"),
+    "a group for a list": ({"filter[email_in][a]": "b"}, "bad_filter"),
+    "an unknown name, left empty": ({"filter[emial_eq]": ""}, "unknown_filter"),
+}
+
+
+@pytest.mark.parametrize(("params", "code"), NOT_COMPARABLE.values(), ids=NOT_COMPARABLE.keys())
+async def test_a_filter_that_compares_nothing_is_refused(
+    machine: Machine, params: Mapping[str, str], code: str
+) -> None:
+    response = await machine.ask("GET", "/orders", params=params)
+
+    assert response.status_code == 400, response.text
+    assert response.json()["code"] == code
+
+
+async def test_a_flag_is_compared_with_yes_or_no_alone(machine: Machine) -> None:
+    refused = await machine.ask("GET", "/countries", params={"filter[states_required_eq]": "maybe"})
+    listed = await machine.ask("GET", "/countries", params={"filter[states_required_true]": "1"})
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "bad_filter")
+    assert {row["attributes"]["states_required"] for row in listed.json()["data"]} == {True}
+
+
+async def test_a_known_filter_that_is_left_empty_asks_for_nothing(machine: Machine) -> None:
+    response = await machine.ask("GET", "/countries", params={"filter[name_cont]": ""})
+
+    assert response.json()["meta"]["total_count"] > 200
