@@ -104,3 +104,12 @@ async def test_a_known_filter_that_is_left_empty_asks_for_nothing(machine: Machi
     response = await machine.ask("GET", "/countries", params={"filter[name_cont]": ""})
 
     assert response.json()["meta"]["total_count"] > 200
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+async def test_a_page_behind_the_ends_of_the_calendar_is_not_ours(machine: Machine, moment: str) -> None:
+    after = base64.urlsafe_b64encode(f'["{moment}","{uuid4()}"]'.encode()).decode().rstrip("=")
+
+    response = await machine.ask("GET", "/orders", params={"sort": "created_at", "page[after]": after})
+
+    assert (response.status_code, response.json()["code"]) == (400, "bad_page")

@@ -63,7 +63,8 @@ def _could_be_ours(value: Any) -> bool:
         case str():
             return "\x00" not in value
         case datetime():
-            return value.tzinfo is not None
+            # Of a year that is one in every time zone.
+            return value.tzinfo is not None and 1 < value.year < 9999
     return value is not _NOT_OURS
 
 
