@@ -145,7 +145,7 @@ async def takes_code(ctx: Context, operator: Operator, code: str) -> bool:
         return False
     # Apart: a code that was shown is used up, whatever becomes of the request.
     apart = ctx.shared.database.session()
-    return await operators.take_totp_step(apart, operator.id, step, seal(keys, TOTP, secret, owner))
+    return await operators.take_totp_step(apart, operator, step, seal(keys, TOTP, secret, owner))
 
 
 def session_hash_of(text: str) -> bytes | None:
