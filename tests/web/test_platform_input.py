@@ -113,3 +113,16 @@ async def test_a_page_behind_the_ends_of_the_calendar_is_not_ours(machine: Machi
     response = await machine.ask("GET", "/orders", params={"sort": "created_at", "page[after]": after})
 
     assert (response.status_code, response.json()["code"]) == (400, "bad_page")
+
+
+NOT_A_NAME = {"two lines": "Ada\r\nBcc: everybody@example.com", "no end": "a" * 256}
+
+
+@pytest.mark.parametrize("text", NOT_A_NAME.values(), ids=NOT_A_NAME.keys())
+async def test_a_name_is_one_line_here_too(machine: Machine, text: str) -> None:
+    named = {"first_name": text, "last_name": text, "selected_locale": text}
+
+    response = await machine.ask("POST", "/users", json={"user": {"email": f"{uuid4().hex}@example.com", **named}})
+
+    assert response.status_code == 422, response.text
+    assert set(response.json()["errors"]) == set(named)
