@@ -126,3 +126,20 @@ async def test_a_name_is_one_line_here_too(machine: Machine, text: str) -> None:
 
     assert response.status_code == 422, response.text
     assert set(response.json()["errors"]) == set(named)
+
+
+async def test_a_refresh_for_more_than_was_granted_uses_nothing_up_and_is_audited(
+    http: httpx.AsyncClient, machine: Machine, db: Any
+) -> None:
+    granted = await machine.grant("read")
+    body = {"grant_type": "refresh_token", "refresh_token": granted["refresh_token"], **machine.client}
+
+    refused = await http.post(TOKEN, json={**body, "scope": "write"})
+
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_scope")
+    event = await db.fetchrow(
+        "select action, outcome, detail->>'reason' as reason from audit_events where request_id = $1",
+        refused.headers["x-request-id"],
+    )
+    assert tuple(event) == ("refresh", "refused", "scope")
+    assert (await http.post(TOKEN, json=body)).json()["scope"] == "read"
