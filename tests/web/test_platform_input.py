@@ -17,6 +17,8 @@ TOKEN = "/shop_oauth/token"
 class Machine:
     """An application that may write, and its way of asking."""
 
+    scope = "admin write"
+
     def __init__(self, http: httpx.AsyncClient, client_id: str, secret: str) -> None:
         self.http = http
         self.client = {"client_id": client_id, "client_secret": secret}
@@ -24,7 +26,7 @@ class Machine:
 
     async def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         if self._token is None:
-            self._token = (await self.grant("admin write"))["access_token"]
+            self._token = (await self.grant(self.scope))["access_token"]
         headers = {"Authorization": f"Bearer {self._token}"}
         return await self.http.request(method, PLATFORM + path, headers=headers, **more)
 
@@ -143,3 +145,17 @@ async def test_a_refresh_for_more_than_was_granted_uses_nothing_up_and_is_audite
     )
     assert tuple(event) == ("refresh", "refused", "scope")
     assert (await http.post(TOKEN, json=body)).json()["scope"] == "read"
+
+
+async def test_what_a_token_does_not_allow_is_refused_and_audited_once_a_window(machine: Machine, db: Any) -> None:
+    machine.scope = "read"
+    before = await db.fetchval("select count(*) from orders")
+
+    for _ in range(2):
+        refused = await machine.ask("POST", "/orders", json={"order": {}})
+        assert (refused.status_code, refused.json()["code"]) == (403, "insufficient_scope")
+
+    assert await db.fetchval("select count(*) from orders") == before
+    query = """select outcome, detail->>'needed' as needed from audit_events
+        where action = 'access' and actor_id = (select id from applications where client_id = $1)"""
+    assert [tuple(row) for row in await db.fetch(query, machine.client["client_id"])] == [("refused", "write")]

@@ -15,6 +15,7 @@ from shop.models.access import LoginRequest
 from shop.queries import access, journal
 from shop.rules.limits import Count, Limit, exceeded, retry_after
 
+DENIAL_SECONDS = 300
 _BREAKER = sha256(b"breaker").digest()
 
 
@@ -114,6 +115,16 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
                 await audit(ctx, "client_authentication", "refused", detail={"client_id": client_id})
             await _audit_first(ctx, over)
     _refuse(over)
+
+
+async def note_denial(ctx: Context, needed: str) -> None:
+    """An application asked for what its token does not allow. One event a window: asking again tells nothing new."""
+    apart = ctx.shared.database.session()
+    key = _key("denials by application", f"{ctx.actor.id} {needed}")
+    counts = await journal.count(apart, [(key, DENIAL_SECONDS)])
+    if counts[0].count == 1:
+        async with ctx.db.transaction():
+            await audit(ctx, "access", "refused", subject_id=ctx.actor.id, detail={"needed": needed})
 
 
 async def count_token(ctx: Context, client_id: str) -> None:

@@ -3,9 +3,9 @@
 from typing import Any
 from uuid import UUID
 
-from shop.actions import records
+from shop.actions import attempts, records
 from shop.actions.context import Context
-from shop.base.errors import NotFound
+from shop.base.errors import InsufficientScope, NotFound
 from shop.base.listing import Keyset, Page, Sort, Wishes
 from shop.jsonapi.document import Drawing, document, list_document
 from shop.jsonapi.filtering import read_conditions
@@ -16,6 +16,7 @@ from shop.platform.collection import Collection, all_filters
 from shop.platform.inputs import body_of
 from shop.platform.resources.known import COLLECTIONS, RESOURCES
 from shop.platform.values import read_values
+from shop.rules.permissions import Act
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
@@ -57,7 +58,7 @@ def _list(collection: Collection) -> Handler:
     filters = all_filters(collection, COLLECTIONS)
 
     async def answer(request: Request, ctx: Context) -> Reply:
-        await ctx.application("read")
+        await _check(ctx, "read")
         params = request.params
         drawing = _drawing(request, ctx, collection)
         sort = read_sort(params, collection.all_sorts) or _order(collection)
@@ -73,7 +74,7 @@ def _list(collection: Collection) -> Handler:
 
 def _show(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await ctx.application("read")
+        await _check(ctx, "read")
         drawing = _drawing(request, ctx, collection)
         by, value = _key(collection, request.path_params["id"])
         return await _document(ctx, collection, drawing, by, value)
@@ -83,7 +84,7 @@ def _show(collection: Collection) -> Handler:
 
 def _create(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await ctx.application("write")
+        await _check(ctx, "write")
         drawing = _drawing(request, ctx, collection)
         values = read_values(request.params, collection, is_new=True)
         record_id = await records.create(ctx, collection.noun, values)
@@ -94,7 +95,7 @@ def _create(collection: Collection) -> Handler:
 
 def _update(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await ctx.application("write")
+        await _check(ctx, "write")
         drawing = _drawing(request, ctx, collection)
         record_id = await _found_id(ctx, collection, request.path_params["id"])
         values = read_values(request.params, collection, is_new=False)
@@ -106,11 +107,20 @@ def _update(collection: Collection) -> Handler:
 
 def _delete(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
-        await ctx.application("write")
+        await _check(ctx, "write")
         await records.delete(ctx, collection.noun, await _found_id(ctx, collection, request.path_params["id"]))
         return NO_CONTENT
 
     return answer
+
+
+async def _check(ctx: Context, act: Act) -> None:
+    """Whether the application may; that it may not is audited."""
+    try:
+        await ctx.application(act)
+    except InsufficientScope:
+        await attempts.note_denial(ctx, act)
+        raise
 
 
 async def _document(
