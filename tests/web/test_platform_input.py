@@ -1,4 +1,4 @@
-"""Bad input at the platform's door gets the right 4xx; never a 5xx, however oddly it is put."""
+"""The platform's door under attack: the right 4xx and never a 5xx, nothing shown or done that should not be."""
 
 import base64
 from collections.abc import Mapping
@@ -159,3 +159,19 @@ async def test_what_a_token_does_not_allow_is_refused_and_audited_once_a_window(
     query = """select outcome, detail->>'needed' as needed from audit_events
         where action = 'access' and actor_id = (select id from applications where client_id = $1)"""
     assert [tuple(row) for row in await db.fetch(query, machine.client["client_id"])] == [("refused", "write")]
+
+
+async def test_an_address_that_was_taken_away_is_not_shown_with_its_user(machine: Machine, db: Any) -> None:
+    user = (await machine.ask("POST", "/users", json={"user": {"email": f"{uuid4().hex}@example.com"}})).json()["data"]
+    city = uuid4().hex
+    address = {"firstname": "Ada", "lastname": "Lovelace", "address1": "1 Main St", "zipcode": "10001", "phone": "1"}
+    address |= {"city": city, "country_iso": "US", "state_code": "NY", "user_id": user["id"]}
+    made = (await machine.ask("POST", "/addresses", json={"address": address})).json()["data"]
+    await db.execute("update addresses set deleted_at = now() where id = $1", made["id"])
+
+    shown = (await machine.ask("GET", f"/users/{user['id']}", params={"include": "addresses"})).json()
+    found = (await machine.ask("GET", "/users", params={"filter[addresses_city_eq]": city})).json()
+
+    assert shown["data"]["relationships"]["addresses"]["data"] == []
+    assert shown["included"] == []
+    assert found["data"] == []

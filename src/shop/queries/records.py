@@ -204,7 +204,9 @@ def _found(records: Records, by: str, is_locked: bool) -> Statement[Any]:
 @lru_cache(maxsize=512)
 def _kin_of(records: Records, by: str) -> Statement[Any]:
     column = records.table.c[by]
-    clause = _selected(records).where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))))
+    # What names a hidden row still shows it: an order keeps its address. Of many, the hidden are not there.
+    shown = [] if by == "id" else _shown(records)
+    clause = _selected(records).where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *shown)
     return shaped_statement(clause.order_by(records.table.c.id), into(records.row))
 
 
@@ -237,7 +239,8 @@ def _clause(records: Records, path: Path, predicate: str, name: str) -> ColumnEl
         kin = records.kin[path[0]]
         theirs = _clause(kin.records, path[1:], predicate, name)
         if kin.is_many:
-            return records.table.c.id.in_(select(kin.records.table.c[kin.column]).where(theirs))
+            named = select(kin.records.table.c[kin.column]).where(theirs, *_shown(kin.records))
+            return records.table.c.id.in_(named)
         return records.table.c[kin.column].in_(select(kin.records.table.c.id).where(theirs))
     column: Any = records.table.c[path[0]]
     kind: Any = column.type
