@@ -51,14 +51,19 @@ def check_application(name: str, access_level: str) -> str:
     return name.strip()
 
 
-async def rotate_secret(ctx: Context, application_id: UUID, overlap: int) -> str:
-    """A new secret; the one in use stays valid for `overlap` seconds more."""
+async def rotate_secret(ctx: Context, application_id: UUID, overlap: int, *, replaces: str) -> str | None:
+    """A new secret; the one in use, which `replaces` names, stays valid for `overlap` seconds more. None when it was
+    replaced already: once more would end it at once, whatever overlap was chosen.
+    """
     if not 0 <= overlap <= LONGEST_OVERLAP:
         raise Invalid({"overlap": ["Choose at most seven days."]})
     async with ctx.db.transaction():
         found = await applications.lock_application(ctx.db, application_id)
         if found is None or found.revoked_at:
             raise NotFound()
+        newest = (await get_application(ctx, application_id)).secrets[:1]
+        if replaces not in {str(secret.id) for secret in newest}:
+            return None
         await applications.expire_secrets(ctx.db, application_id, overlap=overlap)
         secret = await _new_secret(ctx, application_id)
         await audit(ctx, "secret_rotated", "done", subject_id=application_id, detail={"overlap": overlap})

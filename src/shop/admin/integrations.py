@@ -69,9 +69,9 @@ async def rotate(request: Request, ctx: Context, visit: Visit) -> Reply:
     overlap = fields.get("overlap", "")
     if overlap not in OVERLAPS:
         raise Invalid({}, "Choose how long the old secret goes on.")
-    if fields.get("replaces") not in {str(secret.id) for secret in application.secrets[:1]}:
+    secret = await applications.rotate_secret(ctx, wanted, int(overlap), replaces=fields.get("replaces", ""))
+    if secret is None:
         return redirect(f"{HERE}/{wanted}?done=rotated")
-    secret = await applications.rotate_secret(ctx, wanted, int(overlap))
     return _told_once(visit, application, secret, "rotated")
 
 
