@@ -13,7 +13,7 @@ import pytest
 
 from shop.base.ids import new_id
 from shop.base.secrets import secret_hash
-from tests.admin.desk import Desk, events
+from tests.admin.desk import Desk, events, waiting
 from tests.service import Service
 
 HERE = "/admin/integrations/api"
@@ -136,6 +136,25 @@ async def test_rotating_shows_a_new_secret_and_lets_the_old_one_go_on(
     )
     assert abs(int(left) - seconds) <= 5
     assert ("secret_rotated", "done") in await events(db, actor=desk.id, subject=application_id)
+
+
+async def test_rotating_twice_at_once_replaces_the_secret_once(desk: Desk, db: Any) -> None:
+    application_id = new_id()
+    await make(desk, application_id)
+    replaces = await db.fetchval("select id from application_secrets where application_id = $1", application_id)
+
+    async def rotate() -> httpx.Response:
+        return await desk.post(f"{HERE}/{application_id}/rotate", overlap="604800", replaces=str(replaces))
+
+    async with db.transaction():
+        # Held here, so that both have seen the secret in use before the first can replace it.
+        await db.execute("select from applications where id = $1 for update", application_id)
+        both = [asyncio.create_task(rotate()) for _ in range(2)]
+        await waiting(db, 2)
+
+    assert sorted([(await one).status_code for one in both]) == [200, 303]
+    live = "select count(*) from application_secrets where application_id = $1 and coalesce(expires_at > now(), true)"
+    assert await db.fetchval(live, application_id) == 2
 
 
 async def test_an_overlap_that_is_not_offered_is_refused(desk: Desk) -> None:

@@ -1,5 +1,6 @@
 """Signing in to the dashboard: the password, the cookie, the end of a session."""
 
+import asyncio
 import json
 import re
 import statistics
@@ -23,6 +24,7 @@ from tests.admin.desk import (
     new_operator,
     secret_of,
     sign_in,
+    waiting,
 )
 from tests.service import Service
 
@@ -126,6 +128,23 @@ async def test_a_password_of_a_megabyte_is_refused_and_not_hashed(http: httpx.As
 
     assert (await sign_in(http, email, "x" * 1_000_000)).status_code == 413
     assert (await sign_in(http, email, PASSWORD + "x" * 2000)).status_code == 401
+
+
+@pytest.mark.parametrize("change", ["password_hash = 'another'", "disabled_at = now()"])
+async def test_whoever_is_shut_out_while_the_password_is_looked_at_does_not_come_in(
+    http: httpx.AsyncClient, db: Any, change: str
+) -> None:
+    operator_id, email = await new_operator(db)
+
+    async with db.transaction():
+        await db.execute(f"update operators set {change} where id = $1", operator_id)
+        # The key too, as a change of it would: whoever refers to this operator waits.
+        await db.execute("select from operators where id = $1 for update", operator_id)
+        entering = asyncio.create_task(sign_in(http, email))
+        await waiting(db, 1)
+
+    assert (await entering).status_code == 401
+    assert await db.fetchval("select count(*) from operator_sessions where operator_id = $1", operator_id) == 0
 
 
 async def test_after_the_sign_in_one_goes_on_where_one_wanted_to_be(http: httpx.AsyncClient, db: Any) -> None:

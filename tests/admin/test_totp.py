@@ -67,6 +67,21 @@ async def test_a_code_counts_once(http: httpx.AsyncClient, db: Any) -> None:
     assert (await give(http, await ticket_of(http, email), code(1))).status_code == 303
 
 
+async def test_a_code_does_not_bring_back_an_authenticator_that_was_removed_meanwhile(
+    http: httpx.AsyncClient, db: Any
+) -> None:
+    operator_id, email = await new_operator(db, totp=True)
+    ticket = await ticket_of(http, email)
+
+    async with db.transaction():
+        await db.execute("update operators set totp_sealed = null, totp_step = 0 where id = $1", operator_id)
+        entering = asyncio.create_task(give(http, ticket, code()))
+        await waiting(db, 1)
+
+    assert (await entering).status_code == 401
+    assert await db.fetchval("select totp_sealed from operators where id = $1", operator_id) is None
+
+
 async def test_of_three_who_bring_the_same_code_at_once_one_comes_in(http: httpx.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, totp=True)
     ticket, typed = await ticket_of(http, email), code()

@@ -157,14 +157,20 @@ async def default_addresses(ctx: Context, user: User) -> dict[UUID, PlacedAddres
     return await people.find_addresses(ctx.db, wanted) if wanted else {}
 
 
-def _user_errors(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
+def name_errors(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Whoever gives a name, it is one line: it may stand in a mail one day."""
     errors: dict[str, list[str]] = {}
-    if "email" in wishes:
-        errors["email"] = ["is who you are and cannot be changed here"]
     for name in _USER_TEXTS:
         text = wishes.get(name)
         if text is not None and not (isinstance(text, str) and len(text) <= 255 and is_line(text)):
             errors[name] = ["must be one line of at most 255 characters"]
+    return errors
+
+
+def _user_errors(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
+    errors = name_errors(wishes)
+    if "email" in wishes:
+        errors["email"] = ["is who you are and cannot be changed here"]
     if not isinstance(wishes.get("public_metadata", {}), dict):
         errors["public_metadata"] = ["must be an object"]
     return errors

@@ -16,6 +16,7 @@ from shop.queries import journal
 from shop.queries import login as requests
 from shop.rules.limits import Count, Limit, exceeded, retry_after
 
+DENIAL_SECONDS = 300
 _BREAKER = sha256(b"breaker").digest()
 
 
@@ -117,14 +118,14 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
     _refuse(over)
 
 
-async def note_denial(ctx: Context, act: str) -> None:
-    """An application asked for more than its token allows: one event in a window, however often it asks."""
-    name = "denials by application"
-    window = Limit(name, _key(name, str(ctx.actor.id)), 2**31, 300)
+async def note_denial(ctx: Context, needed: str) -> None:
+    """An application asked for what its token does not allow. One event a window: asking again tells nothing new."""
     apart = ctx.shared.database.session()
-    (count,) = await journal.count(apart, [(window.key, window.seconds)])
-    if count.count == 1:
-        await audit(ctx, "access", "refused", detail={"needed": act})
+    key = _key("denials by application", f"{ctx.actor.id} {needed}")
+    counts = await journal.count(apart, [(key, DENIAL_SECONDS)])
+    if counts[0].count == 1:
+        async with ctx.db.transaction():
+            await audit(ctx, "access", "refused", subject_id=ctx.actor.id, detail={"needed": needed})
 
 
 async def count_token(ctx: Context, client_id: str) -> None:

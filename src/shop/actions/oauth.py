@@ -73,11 +73,9 @@ async def grant(ctx: Context, application: Application, scope: str | None) -> Gr
 async def refresh(ctx: Context, application: Application, token: str, scope: str | None) -> Granted:
     """The next pair, for the same scope or a narrower one. A refusal uses nothing up."""
     refreshed = await tokens.refresh(ctx, tokens.PLATFORM, application.client_id, token, scope)
-    if refreshed.reason == "scope":
-        raise InvalidScope()
     if refreshed.pair is None:
         await attempts.note_bad_refresh(ctx, {"reason": refreshed.reason})
-        raise InvalidGrant()
+        raise InvalidScope() if refreshed.reason == "scope" else InvalidGrant()
     return Granted(**msgspec.structs.asdict(refreshed.pair), scope=refreshed.scope or "")
 
 

@@ -75,12 +75,18 @@ async def finish_sign_in(ctx: Context, ticket: str, code: str) -> Entry:
 
 
 async def open_session(ctx: Context, operator: Operator, password: str | None = None) -> str:
-    """A session and its secret, new at each sign-in; a password hashed the old way is hashed anew on the occasion."""
+    """A session and its secret, new at each sign-in; a password hashed the old way is hashed anew on the occasion.
+
+    Hashing takes its time: whoever was shut out or given another password meanwhile does not come in by the old one.
+    """
     secret, renewed = new_secret(OPERATOR_SESSION), None
     if password is not None and operator.password_hash and is_outdated(operator.password_hash):
         renewed = await slowly(lambda: hash_password(password))
     ctx.actor = Actor("operator", operator.id)
     async with ctx.db.transaction():
+        held = await operators.lock_operator(ctx.db, operator.id)
+        if held is None or held.disabled_at or held.password_hash != operator.password_hash:
+            raise InvalidSignIn(TOO_LATE)
         if renewed:
             await operators.set_password(ctx.db, operator.id, renewed)
         await operators.insert_session(
@@ -145,7 +151,7 @@ async def takes_code(ctx: Context, operator: Operator, code: str) -> bool:
         return False
     # Apart: a code that was shown is used up, whatever becomes of the request.
     apart = ctx.shared.database.session()
-    return await operators.take_totp_step(apart, operator.id, step, seal(keys, TOTP, secret, owner))
+    return await operators.take_totp_step(apart, operator, step, seal(keys, TOTP, secret, owner))
 
 
 def session_hash_of(text: str) -> bytes | None:

@@ -95,7 +95,9 @@ async def choose_password(ctx: Context, token: str, typed_email: str, password: 
         ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=None)
         await operator_links.end_links(ctx.db, operator.id)
         await audit(ctx, "link_used", "done", subject_id=operator.id, detail={"sessions_ended": ended})
-    return None if operator.totp_sealed else await open_session(ctx, operator)
+    if operator.totp_sealed:
+        return None
+    return await open_session(ctx, msgspec.structs.replace(operator, password_hash=password_hash))
 
 
 async def change_password(ctx: Context, visitor: SignedIn, password: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions.account import address_fields
+from shop.actions.account import address_fields, name_errors
 from shop.actions.context import Context
 from shop.base.email import read_email
 from shop.base.errors import Invalid
@@ -67,7 +67,7 @@ async def delete_address(ctx: Context, address_id: UUID) -> None:
 
 
 async def _checked_user(ctx: Context, user_id: UUID | None, values: Values) -> dict[str, Any]:
-    fields, errors = dict(values), {}
+    fields, errors = dict(values), name_errors(values)
     if "email" in values:
         email = read_email(values["email"])
         if email is None:

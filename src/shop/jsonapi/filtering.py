@@ -36,7 +36,7 @@ _OPPOSITE = {
     "present": "blank",
     "blank": "present",
 }
-_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+_FLAGS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 _IGNORED = frozenset({"m", "show_deleted"})
 MOST_VALUES = 500
 MOST_CONDITIONS = 20
@@ -60,16 +60,17 @@ def read_conditions(params: Mapping[str, Any], allowed: Mapping[str, Filterable]
         raise Malformed("Filters are sent as filter[name_predicate]=value.", code="unknown_filter")
     if len(filters) > MOST_CONDITIONS:
         raise Malformed(f"At most {MOST_CONDITIONS} filters can be sent at once.", code="unknown_filter")
-    conditions = tuple(
-        _condition(name, value, allowed) for name, value in filters.items() if name not in _IGNORED and value != ""
-    )
-    return conditions, filters.get("m") == "or"
+    read = [_condition(name, value, allowed) for name, value in filters.items() if name not in _IGNORED]
+    return tuple(condition for condition in read if condition), filters.get("m") == "or"
 
 
-def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Condition:
+def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Condition | None:
+    """None for a value that was left empty, as forms send it; its name must be known all the same."""
     fields, predicate = _split(name, allowed)
-    kind = fields[0].kind
     _check_kinds(name, predicate, {split_kind(field.kind)[0] for field in fields})
+    if value == "":
+        return None
+    kind = fields[0].kind
     if predicate in ASKING:
         return Condition(_paths(fields), predicate if _is_yes(name, value) else _OPPOSITE[predicate], None)
     if predicate in LISTING and not isinstance(value, dict):
@@ -110,15 +111,15 @@ def _paths(fields: Sequence[Filterable]) -> tuple[Path, ...]:
 
 def _is_yes(name: str, value: Any) -> bool:
     text = str(value).lower()
-    if text not in {"1", "true", "t", "0", "false", "f"}:
+    if text not in _FLAGS:
         raise Malformed(f"The filter {name!r} takes true or false.", code="bad_filter")
-    return text in {"1", "true", "t"}
+    return _FLAGS[text]
 
 
 def _read(name: str, value: Any, kind: Any) -> Any:
     try:
         return read_text(value, kind)
-    except (ValueError, KeyError, InvalidOperation):
+    except (ValueError, KeyError, InvalidOperation, OverflowError):
         raise Malformed(
             f"The filter {name!r} cannot be compared with {str(value)[:100]!r}.", code="bad_filter"
         ) from None
@@ -131,7 +132,8 @@ def read_text(value: Any, kind: Any) -> Any:
     text, plain = str(value), split_kind(kind)[0]
     if plain is Money:
         amount = Decimal(text)
-        if not amount.is_finite() or abs(amount) >= 10**15:
+        # By the exponent too: a number of twenty characters may have a million digits.
+        if not amount.is_finite() or abs(amount) >= 10**15 or abs(int(amount.as_tuple().exponent)) > 20:
             raise ValueError
         return amount
     if plain is int:

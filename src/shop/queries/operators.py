@@ -165,10 +165,15 @@ _SET_PASSWORD = _change(password_hash=bindparam("new_hash"))
 _SET_TOTP = _change(totp_sealed=bindparam("new_sealed"), totp_step=bindparam("new_step"))
 _DISABLE = _change(disabled_at=_now)
 _ENABLE = _change(disabled_at=None)
-# Each code counts once, whoever is faster; the seal is renewed with it, so that an old key can be retired.
+# Each code counts once, whoever is faster, and only of the authenticator that is still theirs; the seal is renewed with
+# it, so that an old key can be retired.
 _TAKE_STEP = statement(
     update(operators)
-    .where(operators.c.id == bindparam("operator_id"), operators.c.totp_step < bindparam("step"))
+    .where(
+        operators.c.id == bindparam("operator_id"),
+        operators.c.totp_step < bindparam("step"),
+        operators.c.totp_sealed == bindparam("old_sealed"),
+    )
     .values(totp_step=bindparam("step"), totp_sealed=bindparam("new_sealed"))
     .returning(operators.c.id),
     _one,
@@ -246,8 +251,9 @@ async def set_totp(db: Session, operator_id: UUID, sealed: bytes | None, step: i
     await db.one(_SET_TOTP, operator_id=operator_id, new_sealed=sealed, new_step=step)
 
 
-async def take_totp_step(db: Session, operator_id: UUID, step: int, sealed: bytes) -> bool:
-    return await db.one(_TAKE_STEP, operator_id=operator_id, step=step, new_sealed=sealed) is not None
+async def take_totp_step(db: Session, operator: Operator, step: int, sealed: bytes) -> bool:
+    values = {"operator_id": operator.id, "old_sealed": operator.totp_sealed, "new_sealed": sealed}
+    return await db.one(_TAKE_STEP, step=step, **values) is not None
 
 
 async def set_disabled(db: Session, operator_id: UUID, *, is_disabled: bool) -> bool:

@@ -239,7 +239,8 @@ def _clause(records: Records, path: Path, predicate: str, name: str) -> ColumnEl
         kin = records.kin[path[0]]
         theirs = _clause(kin.records, path[1:], predicate, name)
         if kin.is_many:
-            return records.table.c.id.in_(select(kin.records.table.c[kin.column]).where(theirs))
+            named = select(kin.records.table.c[kin.column]).where(theirs, *_shown(kin.records))
+            return records.table.c.id.in_(named)
         return records.table.c[kin.column].in_(select(kin.records.table.c.id).where(theirs))
     column: Any = records.table.c[path[0]]
     kind: Any = column.type

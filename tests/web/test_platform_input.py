@@ -1,0 +1,177 @@
+"""The platform's door under attack: the right 4xx and never a 5xx, nothing shown or done that should not be."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from shop.base.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
+
+PLATFORM = "/api/v2/platform"
+TOKEN = "/shop_oauth/token"
+
+
+class Machine:
+    """An application that may write, and its way of asking."""
+
+    scope = "admin write"
+
+    def __init__(self, http: httpx.AsyncClient, client_id: str, secret: str) -> None:
+        self.http = http
+        self.client = {"client_id": client_id, "client_secret": secret}
+        self._token: str | None = None
+
+    async def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
+        if self._token is None:
+            self._token = (await self.grant(self.scope))["access_token"]
+        headers = {"Authorization": f"Bearer {self._token}"}
+        return await self.http.request(method, PLATFORM + path, headers=headers, **more)
+
+    async def grant(self, scope: str) -> dict[str, Any]:
+        body = {"grant_type": "client_credentials", "scope": scope, **self.client}
+        granted: dict[str, Any] = (await self.http.post(TOKEN, json=body)).raise_for_status().json()
+        return granted
+
+
+@pytest.fixture
+async def machine(http: httpx.AsyncClient, db: Any) -> Machine:
+    application_id, client_id, secret = uuid4(), new_client_id(), new_secret(CLIENT_SECRET)
+    await db.execute(
+        """insert into applications (id, client_id, name, access_level, created_at, updated_at)
+        values ($1, $2, 'Machine', 'write', now(), now())""",
+        application_id,
+        client_id,
+    )
+    await db.execute(
+        """insert into application_secrets (id, application_id, hash, hint, created_at)
+        values ($1, $2, $3, 'hint', now())""",
+        uuid4(),
+        application_id,
+        secret_hash(secret),
+    )
+    return Machine(http, client_id, secret)
+
+
+@pytest.mark.parametrize("name", ["\0", "a%00b", "%00"])
+async def test_a_nul_in_the_basic_header_cannot_be_read(http: httpx.AsyncClient, machine: Machine, name: str) -> None:
+    for secret in ("wrong", machine.client["client_secret"]):
+        basic = base64.b64encode(f"{name}:{secret}".encode()).decode()
+        body = {"grant_type": "client_credentials", "scope": "read"}
+
+        response = await http.post(TOKEN, data=body, headers={"Authorization": f"Basic {basic}"})
+
+        assert response.status_code == 400, response.text
+        assert response.json()["error"] == "invalid_request"
+
+
+NOT_COMPARABLE = {
+    "a text is neither true nor false": ({"filter[email_true]": "1"}, "unknown_filter"),
+    "nor is a time": ({"filter[completed_at_false]": "1"}, "unknown_filter"),
+    "nor an amount": ({"filter[total_true]": "0"}, "unknown_filter"),
+    "a text or an id": ({"filter[email_or_id_eq]": "x"}, "unknown_filter"),
+    "texts or ids": ({"filter[email_or_id_in]": "x,y"}, "unknown_filter"),
+    "a part of a time": ({"filter[email_or_created_at_cont]": "1"}, "unknown_filter"),
+    "before the first day": ({"filter[created_at_gt]": "0001-01-01T00:00:00+23:59"}, "bad_filter"),
+    "after the last day": ({"filter[created_at_in]": "9999-12-31T23:59:59-23:59"}, "bad_filter"),
+    "a million digits": ({"filter[total_eq]": "1e-999999"}, "bad_filter"),
+    "a nothing of a million digits": ({"filter[total_eq]": "0e999999999"}, "bad_filter"),
+    "more digits than are kept": ({"filter[total_in]": "1e-20000,2"}, "bad_filter"),
+    "a group for a list": ({"filter[email_in][a]": "b"}, "bad_filter"),
+    "an unknown name, left empty": ({"filter[emial_eq]": ""}, "unknown_filter"),
+}
+
+
+@pytest.mark.parametrize(("params", "code"), NOT_COMPARABLE.values(), ids=NOT_COMPARABLE.keys())
+async def test_a_filter_that_compares_nothing_is_refused(
+    machine: Machine, params: Mapping[str, str], code: str
+) -> None:
+    response = await machine.ask("GET", "/orders", params=params)
+
+    assert response.status_code == 400, response.text
+    assert response.json()["code"] == code
+
+
+async def test_a_flag_is_compared_with_yes_or_no_alone(machine: Machine) -> None:
+    refused = await machine.ask("GET", "/countries", params={"filter[states_required_eq]": "maybe"})
+    listed = await machine.ask("GET", "/countries", params={"filter[states_required_true]": "1"})
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "bad_filter")
+    assert {row["attributes"]["states_required"] for row in listed.json()["data"]} == {True}
+
+
+async def test_a_known_filter_that_is_left_empty_asks_for_nothing(machine: Machine) -> None:
+    response = await machine.ask("GET", "/countries", params={"filter[name_cont]": ""})
+
+    assert response.json()["meta"]["total_count"] > 200
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+async def test_a_page_behind_the_ends_of_the_calendar_is_not_ours(machine: Machine, moment: str) -> None:
+    after = base64.urlsafe_b64encode(f'["{moment}","{uuid4()}"]'.encode()).decode().rstrip("=")
+
+    response = await machine.ask("GET", "/orders", params={"sort": "created_at", "page[after]": after})
+
+    assert (response.status_code, response.json()["code"]) == (400, "bad_page")
+
+
+NOT_A_NAME = {"two lines": "Ada\r\nBcc: everybody@example.com", "no end": "a" * 256}
+
+
+@pytest.mark.parametrize("text", NOT_A_NAME.values(), ids=NOT_A_NAME.keys())
+async def test_a_name_is_one_line_here_too(machine: Machine, text: str) -> None:
+    named = {"first_name": text, "last_name": text, "selected_locale": text}
+
+    response = await machine.ask("POST", "/users", json={"user": {"email": f"{uuid4().hex}@example.com", **named}})
+
+    assert response.status_code == 422, response.text
+    assert set(response.json()["errors"]) == set(named)
+
+
+async def test_a_refresh_for_more_than_was_granted_uses_nothing_up_and_is_audited(
+    http: httpx.AsyncClient, machine: Machine, db: Any
+) -> None:
+    granted = await machine.grant("read")
+    body = {"grant_type": "refresh_token", "refresh_token": granted["refresh_token"], **machine.client}
+
+    refused = await http.post(TOKEN, json={**body, "scope": "write"})
+
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_scope")
+    event = await db.fetchrow(
+        "select action, outcome, detail->>'reason' as reason from audit_events where request_id = $1",
+        refused.headers["x-request-id"],
+    )
+    assert tuple(event) == ("refresh", "refused", "scope")
+    assert (await http.post(TOKEN, json=body)).json()["scope"] == "read"
+
+
+async def test_what_a_token_does_not_allow_is_refused_and_audited_once_a_window(machine: Machine, db: Any) -> None:
+    machine.scope = "read"
+    before = await db.fetchval("select count(*) from orders")
+
+    for _ in range(2):
+        refused = await machine.ask("POST", "/orders", json={"order": {}})
+        assert (refused.status_code, refused.json()["code"]) == (403, "insufficient_scope")
+
+    assert await db.fetchval("select count(*) from orders") == before
+    query = """select outcome, detail->>'needed' as needed from audit_events
+        where action = 'access' and actor_id = (select id from applications where client_id = $1)"""
+    assert [tuple(row) for row in await db.fetch(query, machine.client["client_id"])] == [("refused", "write")]
+
+
+async def test_an_address_that_was_taken_away_is_not_shown_with_its_user(machine: Machine, db: Any) -> None:
+    user = (await machine.ask("POST", "/users", json={"user": {"email": f"{uuid4().hex}@example.com"}})).json()["data"]
+    city = uuid4().hex
+    address = {"firstname": "Ada", "lastname": "Lovelace", "address1": "1 Main St", "zipcode": "10001", "phone": "1"}
+    address |= {"city": city, "country_iso": "US", "state_code": "NY", "user_id": user["id"]}
+    made = (await machine.ask("POST", "/addresses", json={"address": address})).json()["data"]
+    await db.execute("update addresses set deleted_at = now() where id = $1", made["id"])
+
+    shown = (await machine.ask("GET", f"/users/{user['id']}", params={"include": "addresses"})).json()
+    found = (await machine.ask("GET", "/users", params={"filter[addresses_city_eq]": city})).json()
+
+    assert shown["data"]["relationships"]["addresses"]["data"] == []
+    assert shown["included"] == []
+    assert found["data"] == []
