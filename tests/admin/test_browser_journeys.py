@@ -108,7 +108,8 @@ async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is
         assert isinstance(json.loads(answer)["data"], list)
 
         await page.get_by_role("link", name="I have kept it").click()
-        for way in ("back", "forward", "back", "back", "forward"):
+        await expect(page.get_by_role("heading", name="Rotate the secret")).to_be_visible()
+        for way in ("back", "forward", "back", "forward"):
             await leave(page, way)
             assert secret not in await page.content()
         await page.goto(API)
@@ -116,8 +117,8 @@ async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is
         assert secret not in await page.content()
         await expect(row).to_contain_text("write")
         await row.get_by_role("link").click()
-        assert secret not in await page.content()
         await expect(page.locator(".facts")).to_contain_text(client_id)
+        assert secret not in await page.content()
 
         bearer = {"Authorization": f"Bearer {token}"}
         before = await desk.http.get(ORDERS, headers=bearer)
@@ -150,6 +151,7 @@ async def test_a_rotated_secret_goes_on_beside_the_new_one_for_as_long_as_was_ch
         await expect(page.locator("main")).to_contain_text("The secret is rotated.")
         secret = (await shown(page))[1]
         await page.get_by_role("link", name="I have kept it").click()
+        await expect(page.get_by_role("heading", name="Rotate the secret")).to_be_visible()
         assert secret not in await page.content()
         return secret
 
@@ -260,6 +262,7 @@ async def test_without_scripts_one_signs_in_makes_an_application_and_sees_its_se
         await expect(page.get_by_role("button", name="Copy")).to_have_count(0)
 
         await page.get_by_role("link", name="I have kept it").click()
+        await expect(page.get_by_role("heading", name="Rotate the secret")).to_be_visible()
         for way in ("back", "forward"):
             await leave(page, way)
             assert secret not in await page.content()

@@ -128,8 +128,8 @@ async def test_names_of_strangers_are_text_on_every_page(
             await see(page, path, *texts)
         overview = await see(page, "/admin")
         assert len([text for text in PAYLOADS if text in overview]) >= MOST_MAILS
-        for name, key in applications.items():
-            await see(page, f"{API}/{key}", name)
+        for name in NAMES[::2]:
+            await see(page, f"{API}/{applications[name]}", name)
         for text, key, order in list(zip(PAYLOADS, users, orders, strict=True))[1::3]:
             await see(page, f"/admin/customers/{key}", text)
             await see(page, f"/admin/orders/R{order}", text)
