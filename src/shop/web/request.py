@@ -24,6 +24,7 @@ MAX_DISCARDED = 32 * 1024 * 1024
 _JSON = frozenset({"application/json", "application/vnd.api+json", "text/x-json"})
 _FORM = "application/x-www-form-urlencoded"
 _CHARSET = re.compile(r"charset=\"?utf-?8\"?", re.IGNORECASE | re.ASCII)
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
 
 
@@ -49,9 +50,9 @@ class Request:
         return query
 
     def origin(self, public_url: str | None) -> str:
-        """Scheme and host under which its caller reaches the shop."""
-        host = self.headers.get(b"host", b"localhost").decode("latin-1")
-        return public_url or f"{self.scope.get('scheme', 'http')}://{host}"
+        """Scheme and host under which its caller reaches the shop; a host that cannot be one is not repeated."""
+        host = self.headers.get(b"host", b"").decode("latin-1")
+        return public_url or f"{self.scope.get('scheme', 'http')}://{host if _HOST.fullmatch(host) else 'localhost'}"
 
     def url(self, public_url: str | None) -> str:
         """This request's own address with its query, as its caller can reach it."""
