@@ -15,7 +15,10 @@ def test_a_read_application_never_writes_whatever_its_token_says(scope: str) -> 
     assert is_grantable(scope, "read") == ("write" not in scope.split())
 
 
-@pytest.mark.parametrize(
+WRITES = [("admin", True), ("admin read", False), ("read", False), ("write", True)]
+
+
+@pytest.mark.parametrize(("scope", "writes"), WRITES)
     ("scope", "writes"), [("admin", True), ("admin read", False), ("read", False), ("write", True)]
 )
 def test_writing_takes_the_word_write_or_a_bare_admin(scope: str, writes: bool) -> None:
