@@ -19,8 +19,6 @@ WRITES = [("admin", True), ("admin read", False), ("read", False), ("write", Tru
 
 
 @pytest.mark.parametrize(("scope", "writes"), WRITES)
-    ("scope", "writes"), [("admin", True), ("admin read", False), ("read", False), ("write", True)]
-)
 def test_writing_takes_the_word_write_or_a_bare_admin(scope: str, writes: bool) -> None:
     assert may("write", scope, "write") == writes
     assert may("read", scope, "write")
