@@ -1,5 +1,6 @@
 """One run of the benchmark: its directory, its servers, its rounds, and what it found."""
 
+import random
 import secrets
 import sys
 from collections.abc import Callable
@@ -57,10 +58,14 @@ class Bench:
         return read_script(self.directory, name, [token(row[0]) for row in ids])
 
     def interleaved(self, jobs: dict[str, Callable[[], Sample]]) -> Samples:
-        """Every job once a round, so that what the machine does meanwhile hits all alike."""
+        """Every job once a round, so that what the machine does meanwhile hits all alike; each round in another order, so
+        that none always runs in the wake of the same other: after many inserts the database is busy for a while.
+        """
         samples: dict[str, list[Sample]] = {name: [] for name in jobs}
         for number in range(self.rounds):
-            for name, job in jobs.items():
+            order = list(jobs)
+            random.Random(number).shuffle(order)
+            for name, job in ((name, jobs[name]) for name in order):
                 with console.status(f"round {number + 1} of {self.rounds}: {name}"):
                     samples[name].append(job())
         return samples
