@@ -33,6 +33,8 @@ NO_EXTRAS = Extras()
 
 def document(resource: Resource, record: Loaded, drawing: Drawing, extras: Extras = NO_EXTRAS) -> bytes:
     """The document of one record."""
+    if drawing.query.include is None and extras is NO_EXTRAS:
+        return _encode({"data": _object(resource, record, drawing)})
     return _encode(
         {
             "data": _object(resource, record, drawing),

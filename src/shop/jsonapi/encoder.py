@@ -102,8 +102,7 @@ class Encoder:
         amounts = self._amounts(row)
         if not amounts:
             return ()
-        texts = _amount_texts(row.currency, scene.locale)
-        both = chain.from_iterable(map(texts.__getitem__, amounts))
+        both = _amount_texts(row.currency, scene.locale)[amounts]
         return compress(both, self._shown) if self._shown else both
 
     def _linkages(self, record: Loaded) -> dict[str, Any]:
@@ -118,18 +117,21 @@ class Encoder:
         return self._empty | found
 
 
-class _AmountTexts(dict[int, tuple[str, str]]):
-    """Amounts of one currency in one locale, kept because a shop shows the same few amounts again and again."""
+class _AmountTexts(dict[tuple[int, ...], tuple[str, ...]]):
+    """The amounts of a row, each as decimal and as display text, in one currency and locale; kept, because a shop shows
+    the same few again and again: every new cart's are all nothing.
+    """
 
     def __init__(self, currency: str, locale: str) -> None:
         super().__init__()
         self._digits, self._text = currency_digits(currency), money_text(currency, locale)
 
-    def __missing__(self, minor: int) -> tuple[str, str]:
+    def __missing__(self, amounts: tuple[int, ...]) -> tuple[str, ...]:
         if len(self) >= _AMOUNTS_KEPT:
             self.clear()
-        self[minor] = pair = (wire_decimal(minor, self._digits), self._text(minor))
-        return pair
+        pairs = ((wire_decimal(minor, self._digits), self._text(minor)) for minor in amounts)
+        self[amounts] = both = tuple(chain.from_iterable(pairs))
+        return both
 
 
 @lru_cache(maxsize=512)
@@ -139,7 +141,7 @@ def _amount_texts(currency: str, locale: str) -> _AmountTexts:
 
 def wire_time(moment: datetime | None) -> str | None:
     """`2022-11-08T19:34:36.444Z`: UTC, milliseconds. The database gives UTC, so the offset need not be asked for."""
-    return None if moment is None else moment.replace(tzinfo=None).isoformat("T", "milliseconds") + "Z"
+    return None if moment is None else moment.isoformat("T", "milliseconds")[:-6] + "Z"
 
 
 def linked(record: Loaded, relation: Relation) -> Sequence[Loaded]:
