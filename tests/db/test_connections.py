@@ -135,9 +135,11 @@ async def test_a_task_cancelled_while_it_connects_leaves_its_place(opened: Opene
 async def test_a_connection_the_server_ended_is_replaced(opened: Opened, rival: Any) -> None:
     database = await opened(size=1)
     pid = await database.session().one(PID)
-    await rival.execute("select pg_terminate_backend($1, 2000)", pid)
-    (connection,) = [await database.connections.acquire()]
+    connection = await database.connections.acquire()
     database.connections.release(connection)
+    await rival.execute("select pg_terminate_backend($1, 2000)", pid)
+    # The server has ended it; that our end has heard of it is what is awaited.
+    await until(lambda: asyncio.sleep(0, connection.is_closed()))
 
     assert await database.session().one(PID) != pid
     await assert_whole(database, 1)
