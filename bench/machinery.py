@@ -1,6 +1,7 @@
 """What the benchmark works with: servers as processes, a load generator, databases of a given size."""
 
 import asyncio
+import atexit
 import os
 import re
 import shutil
@@ -62,6 +63,8 @@ class Server:
                 stderr=out,
             )
         self._psutil = psutil.Process(self.process.pid)
+        # A run that breaks off leaves no server behind.
+        atexit.register(self._end)
 
     def wait(self, path: str = "/readyz") -> "Server":
         for _ in range(2000):
@@ -80,6 +83,10 @@ class Server:
     @property
     def worker(self) -> psutil.Process:
         return max(self._psutil.children(), key=lambda child: child.memory_info().rss)
+
+    def _end(self) -> None:
+        if self.process.poll() is None:
+            self.stop()
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
