@@ -31,6 +31,13 @@ async def currencies(http: httpx.AsyncClient, wanted: str) -> set[str]:
         }
 
 
+async def seen_everywhere(http: httpx.AsyncClient, default: str) -> None:
+    """Until every worker opens carts in this currency when another is wished for; within the two seconds promised."""
+    async with asyncio.timeout(2):
+        while await currencies(http, "CHF") != {default}:
+            pass
+
+
 async def test_a_change_is_seen_by_every_process_within_two_seconds(empty: httpx.AsyncClient, empty_db: Any) -> None:
     desk = await new_desk(empty, empty_db)
     before = fields_of((await desk.get(SHOP)).text)
@@ -38,7 +45,7 @@ async def test_a_change_is_seen_by_every_process_within_two_seconds(empty: httpx
 
     wishes = {**before, "name": "Käse & Co", "currencies": "chf, usd  EUR,chf", "default_country": "ch"}
     answer = await desk.post(SHOP, headers=None, **wishes)
-    await asyncio.sleep(2)
+    await seen_everywhere(empty, "CHF")
 
     assert answer.headers["location"] == f"{SHOP}?done=saved"
     assert await currencies(empty, "CHF") == {"CHF"}
@@ -52,7 +59,7 @@ async def test_a_change_is_seen_by_every_process_within_two_seconds(empty: httpx
     assert json.loads(detail)["before"]["name"] == before["name"]
     assert json.loads(detail)["after"]["currencies"] == ["CHF", "USD", "EUR"]
     await empty_db.execute("update shops set name = 'Shop', currencies = '{USD}', version = version + 1")
-    await asyncio.sleep(2)
+    await seen_everywhere(empty, "USD")
 
 
 async def test_whoever_typed_over_an_older_version_is_told(desk: Desk, db: Any) -> None:
