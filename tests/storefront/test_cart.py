@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
+import pytest
 
 from tests.service import Service
 from tests.shopper import Shopper
@@ -231,20 +232,26 @@ async def test_create_and_read_cost_one_statement_each(guest: Shopper, service: 
     assert counts == [1, 1, 1, 1]
 
 
-async def test_a_taken_order_number_costs_one_retry_and_no_error(guest: Shopper, db: Any, service: Service) -> None:
-    """Every nine-digit number is made to look taken, so the first try must fail and the second succeed."""
-    await db.execute("""
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "1c2a5a8e-6b0b-4f5e-9d5a-3f1f0c1f7a11"}])
+async def test_a_taken_order_number_costs_one_retry_and_no_error(
+    guest: Shopper, db: Any, service: Service, headers: dict[str, str]
+) -> None:
+    """Every ten-digit number is turned into one that is taken; alone and in a transaction the second try succeeds."""
+    taken = (await guest.post("/cart"))["number"]
+    guest.order_token = None
+    await db.execute(f"""
         create function pg_temp_taken() returns trigger language plpgsql as $$
-        begin if length(new.number) = 10 then return null; end if; return new; end $$;
+        begin if length(new.number) = 11 then new.number = '{taken}'; end if; return new; end $$;
         create trigger taken before insert on orders for each row execute function pg_temp_taken();
     """)
     try:
-        cart = await guest.post("/cart")
+        cart = await guest.post("/cart", headers=headers)
     finally:
         await db.execute("drop trigger taken on orders; drop function pg_temp_taken()")
 
-    assert re.fullmatch(r"R[0-9]{10}", cart["number"])
-    assert service.request_line(cart.request_id)["statements"] == 2
+    assert cart.status == 201
+    assert re.fullmatch(r"R[0-9]{12}", cart["number"])
+    assert service.request_line(cart.request_id)["statements"] == (4 if headers else 2)
 
 
 async def test_a_key_repeated_returns_the_first_cart_and_makes_no_second(http: httpx.AsyncClient, db: Any) -> None:

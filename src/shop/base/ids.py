@@ -4,9 +4,9 @@ import os
 import time
 from uuid import UUID
 
-# A nine-digit number meets a taken one in a thousandth of all cases at a million carts; each further try
+# A ten-digit number meets a taken one in a ten-thousandth of all cases at a million carts; each further try
 # draws from a space so much larger that a second retry is not seen in practice.
-ORDER_NUMBER_DIGITS = (9, 10, 12, 15)
+ORDER_NUMBER_DIGITS = (10, 12, 15)
 
 _VERSION_7 = 0x7 << 76
 _VARIANT = 0b10 << 62

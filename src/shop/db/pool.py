@@ -72,6 +72,10 @@ class Session:
         self.committed = False
         self.count = 0
 
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._connection is not None
+
     async def one(self, statement: Statement[R], **values: Any) -> R | None:
         record = await self._run("fetchrow", statement, statement.arguments(values))
         return None if record is None else statement.read(record)

@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, bindparam, delete, func, or_, select, true, u
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.base.listing import Page, Sort
-from shop.db.pool import Session
+from shop.db.pool import Refused, Session
 from shop.db.statements import Statement, into, statement
 from shop.models.access import access_tokens, sessions
 from shop.models.orders import Order, orders
@@ -18,19 +18,23 @@ from shop.queries.access import IS_OPEN_SESSION
 
 _IS_OPEN = orders.c.completed_at.is_(None)
 
-_INSERT = statement(
-    insert(orders)
-    .values(
-        id=bindparam("id"),
-        number=bindparam("number"),
-        user_id=bindparam("user_id"),
-        currency=bindparam("currency"),
-        created_at=func.now(),
-        updated_at=func.now(),
-    )
-    .on_conflict_do_nothing(index_elements=["number"])
-    .returning(orders.c.created_at),
-    lambda record: cast(datetime, record[0]),
+_insert = insert(orders).values(
+    id=bindparam("id"),
+    number=bindparam("number"),
+    user_id=bindparam("user_id"),
+    currency=bindparam("currency"),
+    created_at=func.now(),
+    updated_at=func.now(),
+)
+
+
+def _made_at(record: Any) -> datetime:
+    return cast(datetime, record[0])
+
+
+_INSERT = statement(_insert.returning(orders.c.created_at), _made_at)
+_INSERT_UNLESS_TAKEN = statement(
+    _insert.on_conflict_do_nothing(index_elements=["number"]).returning(orders.c.created_at), _made_at
 )
 _FIND_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN), into(Order))
 _this_first = (orders.c.id == bindparam("cart_id", type_=orders.c.id.type)).desc().nulls_last()
@@ -124,7 +128,13 @@ async def insert_cart(
 ) -> Order | None:
     """None when the number is taken. The row is built as declared: its defaults here are the table's defaults."""
     values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency, "user_id": user_id}
-    created_at = await db.one(_INSERT, **values)
+    try:
+        # Asking whether a number is taken costs every insert; a failed one would end a transaction, and is rare.
+        created_at = await db.one(_INSERT_UNLESS_TAKEN if db.is_in_transaction else _INSERT, **values)
+    except Refused as refused:
+        if refused.constraint != "uq_orders_number":
+            raise
+        created_at = None
     if created_at is None:
         return None
     return Order(created_at=created_at, updated_at=created_at, **values)
