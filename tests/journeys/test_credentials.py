@@ -175,7 +175,11 @@ class World:
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type
-            return {"json": new_body(collection) if route.method == "POST" else {name: builder_of(collection).change}}
+            return {
+                "json": await new_body(self.machine, collection)
+                if route.method == "POST"
+                else {name: builder_of(collection).change}
+            }
         bodies = {
             f"{STORE}/auth": {"user": {"email": new_email()}},
             f"{STORE}/cart": {},

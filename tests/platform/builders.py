@@ -24,6 +24,8 @@ class Builder(msgspec.Struct, frozen=True):
     body: Callable[[int], Body] | None = None
     """Of the n-th record: the odd ones have the same texts, every third has nothing but what it must."""
     change: Body = {}
+    needs: Callable[[Machine], Awaitable[Body]] | None = None
+    """What must be there before, as fields of the body."""
     find: Find | None = None
 
 
@@ -49,6 +51,96 @@ def _address(number: int) -> Body:
 def _tax_category(number: int) -> Body:
     must = {"name": f"category {uuid4().hex}"}
     return must if number % 3 == 2 else {**must, "tax_code": "a" if number % 2 else "b", "is_default": True}
+
+
+def _named(number: int) -> Body:
+    return {"name": f"name {uuid4().hex}"}
+
+
+def _presented(number: int) -> Body:
+    shown = "colour" if number % 2 else f"shown {number}"
+    return {**_named(number), "presentation": shown} | ({} if number % 3 == 2 else {"position": number % 4})
+
+
+def _product(number: int) -> Body:
+    if number % 3 == 2:
+        return _named(number)
+    said = {"description": "soft" if number % 2 else f"soft {number}", "status": "active", "tags": ["new", "wool"]}
+    return {**_named(number), **said, "meta_title": "a title", "sku": uuid4().hex, "price": "19.99"}
+
+
+def _variant(number: int) -> Body:
+    if number % 3 == 2:
+        return {"position": number}
+    return {"sku": uuid4().hex, "weight": "1.5", "position": number % 4, "price": "10.5", "currency": "USD"}
+
+
+def _price_list(number: int) -> Body:
+    must = {**_named(number), "currency": "EUR"}
+    return must if number % 3 == 2 else {**must, "priority": number % 4, "percent_off": "12.5"}
+
+
+def _movement(number: int) -> Body:
+    return {"quantity": 5 if number % 2 else number + 1, "reason": "received", "note": f"delivery {number}"}
+
+
+def _no_more(_number: int) -> Body:
+    return {}
+
+
+async def _made(machine: Machine, type_: str) -> str:
+    return await make(machine, COLLECTIONS[type_])
+
+
+async def _a_product(machine: Machine) -> Body:
+    return {"product_id": await _made(machine, "product")}
+
+
+async def _a_variant(machine: Machine) -> Body:
+    return {"variant_id": await _made(machine, "variant")}
+
+
+async def _a_place_for_it(machine: Machine) -> Body:
+    return {**await _a_variant(machine), "stock_location_id": await _made(machine, "stock_location")}
+
+
+async def _an_item(machine: Machine) -> Body:
+    return {"stock_item_id": await _made(machine, "stock_item")}
+
+
+async def _an_option_type(machine: Machine) -> Body:
+    return {"option_type_id": await _made(machine, "option_type")}
+
+
+async def _a_property(machine: Machine) -> Body:
+    return {**await _a_product(machine), "property_id": await _made(machine, "property")}
+
+
+async def _a_taxonomy(machine: Machine) -> Body:
+    return {"taxonomy_id": await _made(machine, "taxonomy")}
+
+
+async def _a_taxon(machine: Machine) -> Body:
+    return {**await _a_product(machine), "taxon_id": await _made(machine, "taxon")}
+
+
+async def _a_list(machine: Machine) -> Body:
+    return {"price_list_id": await _made(machine, "price_list")}
+
+
+async def _a_group(machine: Machine) -> Body:
+    return {"customer_group_id": await _made(machine, "customer_group")}
+
+
+async def _a_user(machine: Machine) -> Body:
+    return {"user_id": await _made(machine, "user")}
+
+
+def _all(*needs: Callable[[Machine], Awaitable[Body]]) -> Callable[[Machine], Awaitable[Body]]:
+    async def each(machine: Machine) -> Body:
+        return {name: value for need in needs for name, value in (await need(machine)).items()}
+
+    return each
 
 
 async def _first(machine: Machine, path: str, count: int) -> Sequence[str]:
@@ -78,6 +170,31 @@ BUILDERS = {
     "user": Builder(_user, {"first_name": "grace", "public_metadata": {"tier": 1}}),
     "address": Builder(_address, {"lastname": "hopper", "label": None}),
     "tax_category": Builder(_tax_category, {"description": "books", "is_default": False}),
+    "product": Builder(_product, {"name": "Another", "meta_keywords": "a, b", "tags": ["old"], "price": "7.25"}),
+    "variant": Builder(_variant, {"barcode": "4006381333931", "weight": "0.75", "price": "11.0"}, _a_product),
+    "price": Builder(lambda number: {"currency": "EUR", "amount": "9.99"}, {"amount": "8.5"}, _a_variant),
+    "option_type": Builder(_presented, {"presentation": "Another", "filterable": False}),
+    "option_value": Builder(_presented, {"presentation": "Another"}, _an_option_type),
+    "property": Builder(
+        lambda number: {**_named(number), "presentation": "Material"}, {"presentation": "Another", "filterable": False}
+    ),
+    "product_property": Builder(lambda number: {"value": "Wool"}, {"value": "Cotton", "position": 3}, _a_property),
+    "taxonomy": Builder(_named, {"public_metadata": {"n": 1}}),
+    "taxon": Builder(_named, {"description": "all of it", "meta_title": "Another"}, _a_taxonomy),
+    "classification": Builder(lambda number: {"position": number % 4}, {"position": 7}, _a_taxon),
+    "stock_location": Builder(_named, {"city": "Berlin", "backorderable_default": True}),
+    "stock_item": Builder(lambda number: {"count_on_hand": number % 4}, {"count_on_hand": 9}, _a_place_for_it),
+    "stock_movement": Builder(_movement, needs=_an_item),
+    "price_list": Builder(_price_list, {"priority": 9, "percent_off": "5.0", "active": False}),
+    "price_list_entry": Builder(
+        lambda number: {"amount": "4.5", "min_quantity": number % 4 + 1},
+        {"amount": "4.0", "min_quantity": 12},
+        _all(_a_list, _a_variant),
+    ),
+    "price_list_user": Builder(_no_more, needs=_all(_a_list, _a_user)),
+    "price_list_group": Builder(_no_more, needs=_all(_a_list, _a_group)),
+    "customer_group": Builder(_named, {"description": "the others"}),
+    "customer_group_member": Builder(_no_more, needs=_all(_a_group, _a_user)),
     "country": Builder(find=_countries),
     "state": Builder(find=_states),
     "application": Builder(find=_applications),
@@ -91,10 +208,13 @@ def builder_of(collection: Collection) -> Builder:
     return found
 
 
-def new_body(collection: Collection, number: int = 0) -> dict[str, Body]:
-    make = builder_of(collection).body
-    assert make, f"{collection.resource.type} can be made, and tests/platform/builders.py does not say from what"
-    return {collection.resource.type: make(number)}
+async def new_body(machine: Machine, collection: Collection, number: int = 0) -> dict[str, Body]:
+    builder = builder_of(collection)
+    assert builder.body, (
+        f"{collection.resource.type} can be made, and tests/platform/builders.py does not say from what"
+    )
+    needed = await builder.needs(machine) if builder.needs else {}
+    return {collection.resource.type: {**needed, **builder.body(number)}}
 
 
 def changed_body(collection: Collection) -> dict[str, Body]:
@@ -104,7 +224,7 @@ def changed_body(collection: Collection) -> dict[str, Body]:
 
 
 async def make(machine: Machine, collection: Collection, number: int = 0) -> str:
-    made = await machine.post(f"/{collection.path}", new_body(collection, number))
+    made = await machine.post(f"/{collection.path}", await new_body(machine, collection, number))
     assert made.status == 201, made
     return made.id
 

@@ -80,7 +80,7 @@ async def test_a_record_that_is_not_there_is_not_found(writer: Machine, collecti
 
 @each(CREATED)
 async def test_a_record_is_made_as_it_was_sent(writer: Machine, collection: Collection) -> None:
-    body = new_body(collection)
+    body = await new_body(writer, collection)
 
     made = await writer.post(f"/{collection.path}", body)
 
@@ -180,7 +180,7 @@ def protected(collection: Collection, *, is_new: bool) -> dict[str, Any]:
 @each(CREATED)
 async def test_what_is_not_for_callers_to_set_is_not_set(writer: Machine, db: Any, collection: Collection) -> None:
     name, table = collection.resource.type, collection.noun.records.table.name
-    body, extra = new_body(collection)[name], protected(collection, is_new=True)
+    body, extra = (await new_body(writer, collection))[name], protected(collection, is_new=True)
 
     made = await writer.post(f"/{collection.path}", {name: {**extra, **body}})
     late = protected(collection, is_new=False)

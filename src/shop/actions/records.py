@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.listing import Keyset, Page, Wishes
 from shop.base.loaded import Link, Loaded, Named
+from shop.base.money import currency_digits, plain_decimal
 from shop.db.pool import Refused
 from shop.queries import changes, records
 from shop.queries.records import Kin, Records
@@ -108,10 +110,10 @@ async def update(ctx: Context, noun: Noun, record_id: UUID, values: Values) -> N
         before = await records.lock_record(ctx.db, noun.records, record_id)
         if before is None:
             raise NotFound()
-        changed = {name: value for name, value in values.items() if getattr(before, name, None) != value}
+        changed = {name: value for name, value in values.items() if _present(before, name, value) != value}
         if changed:
             await _allowed(noun, noun.update(ctx, record_id, changed))
-            was = {name: getattr(before, name, None) for name in changed}
+            was = {name: _present(before, name, value) for name, value in changed.items()}
             detail = {"before": _kept(was), "after": _kept(changed)}
             await audit(ctx, f"{noun.name}_updated", "done", subject_id=record_id, detail=detail)
         once.made(record_id)
@@ -145,13 +147,30 @@ _REFUSALS = {
 }
 
 
+def _present(before: Any, name: str, wanted: Any) -> Any:
+    """What a record has, as the caller would say it: an amount is sent as a decimal and kept in minor units."""
+    was = getattr(before, name, None)
+    if isinstance(wanted, Decimal) and isinstance(was, int):
+        return Decimal(was).scaleb(-currency_digits(before.currency))
+    return was
+
+
 def _kept(values: Values) -> dict[str, Any]:
     """What of a change stands in the audit."""
     return {name: _plain(value) for name, value in values.items() if name not in _SECRET}
 
 
 def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else str(value) if isinstance(value, UUID) else value
+    match value:
+        case datetime():
+            return value.isoformat()
+        case UUID():
+            return str(value)
+        case Decimal():
+            return plain_decimal(value)
+        case list():
+            return [_plain(item) for item in value]
+    return value
 
 
 async def _load(ctx: Context, of: Records, rows: Sequence[Any], include: Tree) -> list[Loaded]:
@@ -180,6 +199,12 @@ async def _load_many(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree 
     if include is None:
         for ours, theirs in await records.list_kin_ids(ctx.db, kin, ids):
             found.setdefault(ours, []).append(Loaded(Named(theirs)))
+    elif kin.between is not None:
+        pairs = await records.list_kin_ids(ctx.db, kin, ids)
+        rows = await records.list_kin(ctx.db, kin, {theirs for _, theirs in pairs})
+        loaded = {record.row.id: record for record in await _load(ctx, kin.records, rows, include)}
+        for ours, theirs in pairs:
+            found.setdefault(ours, []).append(loaded[theirs])
     else:
         for record in await _load(ctx, kin.records, await records.list_kin(ctx.db, kin, ids), include):
             found.setdefault(getattr(record.row, kin.column), []).append(record)

@@ -1,5 +1,6 @@
 """What an amount looks like: integer minor units within, decimal strings and display text on the wire."""
 
+from decimal import Decimal
 from functools import lru_cache
 
 import pycountry
@@ -36,6 +37,27 @@ def wire_decimal(minor: int, digits: int) -> str:
     text = text.rjust(digits + 1, "0")
     fraction = text[-digits:].rstrip("0") or "0"
     return f"{sign}{text[:-digits]}.{fraction}"
+
+
+def plain_decimal(value: Decimal) -> str:
+    """A number that is no amount, written as amounts are: `1.5`, `2.0`."""
+    return f"{value.normalize():f}" if value % 1 else f"{value:.1f}"
+
+
+LARGEST_AMOUNT = 10**15
+
+
+def minor_units(amount: Decimal, currency: str) -> int:
+    """`19.99` dollars as 1999; what no price can be is a ValueError that says why."""
+    digits = currency_digits(currency)
+    if not amount.is_finite() or amount < 0:
+        raise ValueError("must be zero or more")
+    minor = amount.scaleb(digits)
+    if minor >= LARGEST_AMOUNT:
+        raise ValueError("is too large")
+    if minor != int(minor):
+        raise ValueError(f"has more digits than {currency} has ({digits})")
+    return int(minor)
 
 
 class MoneyText:

@@ -1,6 +1,7 @@
 """How a typed row becomes a table: each noun is declared once, and its SQLAlchemy Core table is derived from it."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, get_type_hints
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Index,
     LargeBinary,
     MetaData,
+    Numeric,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -47,6 +49,8 @@ _TYPES: dict[Any, Any] = {
     datetime: DateTime(timezone=True),
     dict[str, Any]: JSONB(),
     list[str]: ARRAY(Text()),
+    list[UUID]: ARRAY(PG_UUID(as_uuid=True)),
+    Decimal: Numeric(),
 }
 
 
@@ -77,6 +81,11 @@ def index(name: str, *columns: str, where: str | None = None, is_unique: bool = 
     return Index(name, *columns, unique=is_unique, postgresql_where=text(where) if where else None)
 
 
+def search_index(name: str, column: str) -> Index:
+    """For what a row has many of: words, ids in a list."""
+    return Index(name, column, postgresql_using="gin")
+
+
 def refers(column: str, target: Table, *, on_delete: str | None = None) -> ForeignKeyConstraint:
     return ForeignKeyConstraint([column], [target.c.id], ondelete=on_delete)
 
@@ -90,6 +99,8 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
     match field.default:
         case _ if field.default_factory is dict:
             return text("'{}'::jsonb")
+        case _ if field.default_factory is list:
+            return text("'{}'")
         case msgspec.NODEFAULT | None:
             return None
         case bool(value):

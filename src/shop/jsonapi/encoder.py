@@ -98,7 +98,7 @@ class Encoder:
         ]
         return ResourceObject(row.id, self._type, self._attributes(*values), self._linkages(record))
 
-    def _amount_texts(self, row: Any, scene: Scene) -> Iterable[str]:
+    def _amount_texts(self, row: Any, scene: Scene) -> Iterable[str | None]:
         amounts = self._amounts(row)
         if not amounts:
             return ()
@@ -117,7 +117,7 @@ class Encoder:
         return self._empty | found
 
 
-class _AmountTexts(dict[tuple[int, ...], tuple[str, ...]]):
+class _AmountTexts(dict[tuple[int | None, ...], tuple[str | None, ...]]):
     """The amounts of a row, each as decimal and as display text, in one currency and locale; kept, because a shop shows
     the same few again and again: every new cart's are all nothing.
     """
@@ -126,10 +126,13 @@ class _AmountTexts(dict[tuple[int, ...], tuple[str, ...]]):
         super().__init__()
         self._digits, self._text = currency_digits(currency), money_text(currency, locale)
 
-    def __missing__(self, amounts: tuple[int, ...]) -> tuple[str, ...]:
+    def __missing__(self, amounts: tuple[int | None, ...]) -> tuple[str | None, ...]:
         if len(self) >= _AMOUNTS_KEPT:
             self.clear()
-        pairs = ((wire_decimal(minor, self._digits), self._text(minor)) for minor in amounts)
+        pairs = (
+            (None, None) if minor is None else (wire_decimal(minor, self._digits), self._text(minor))
+            for minor in amounts
+        )
         self[amounts] = both = tuple(chain.from_iterable(pairs))
         return both
 
@@ -170,7 +173,7 @@ def _reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda row: tuple(getattr(row, name) for name in names)
 
 
-def _amount_reader(fields: Sequence[Money]) -> Callable[[Any], tuple[int, ...]]:
+def _amount_reader(fields: Sequence[Money]) -> Callable[[Any], tuple[int | None, ...]]:
     if not any(field.of for field in fields):
         return _reader([field.name for field in fields])
     readers = [field.of or attrgetter(field.name) for field in fields]

@@ -4,7 +4,7 @@ A resource is a frozen value: no base class, no hooks. `encoder.py` prepares wha
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -23,7 +23,9 @@ class Attribute(msgspec.Struct, frozen=True):
 
 
 class Money(msgspec.Struct, frozen=True):
-    """Minor units on the row; a decimal string and `display_` text on the wire."""
+    """Minor units on the row; a decimal string and `display_` text on the wire. Where the row may have none, both are
+    null.
+    """
 
     name: str
     of: Callable[[Any], int] | None = None
@@ -78,6 +80,8 @@ class Resource(msgspec.Struct, frozen=True, eq=False):
             match field:
                 case Attribute(name):
                     kinds[name] = self.hints[name]
+                case Money(name, _) if type(None) in get_args(self.hints.get(name)):
+                    kinds |= {name: Money | None, f"display_{name}": str | None}
                 case Money(name, _):
                     kinds |= {name: Money, f"display_{name}": str}
                 case Computed(name, _, kind):

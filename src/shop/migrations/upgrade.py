@@ -19,11 +19,17 @@ CHAPTERS = (
     "shop.models.access",
     "shop.models.applications",
     "shop.models.journal",
+    "shop.models.listings",
+    "shop.models.media",
     "shop.models.operators",
     "shop.models.orders",
     "shop.models.people",
+    "shop.models.prices",
+    "shop.models.products",
     "shop.models.setup",
+    "shop.models.stock",
     "shop.models.taxes",
+    "shop.models.taxons",
 )
 """Every module that declares tables."""
 

@@ -89,6 +89,26 @@ class Address(Row, frozen=True, kw_only=True):
     deleted_at: datetime | None = None
 
 
+class CustomerGroup(Row, frozen=True, kw_only=True):
+    """Customers who are treated alike: wholesale, staff."""
+
+    id: UUID
+    name: str
+    description: str | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class CustomerGroupMember(Row, frozen=True, kw_only=True):
+    """A customer in a group."""
+
+    id: UUID
+    customer_group_id: UUID
+    user_id: UUID
+    created_at: datetime
+    updated_at: datetime
+
+
 class PlacedAddress(Address, frozen=True, kw_only=True):
     """An address with the country and state it lies in."""
 
@@ -117,4 +137,14 @@ addresses = table(
     refers("state_id", states),
     index("ix_addresses_user_id", "user_id", "created_at", where="deleted_at is null"),
     index("ix_addresses_created_at", "created_at", "id"),
+)
+customer_groups = table("customer_groups", CustomerGroup, key("id"), unique("name"))
+customer_group_members = table(
+    "customer_group_members",
+    CustomerGroupMember,
+    key("id"),
+    refers("customer_group_id", customer_groups, on_delete="cascade"),
+    refers("user_id", users, on_delete="cascade"),
+    unique("user_id", "customer_group_id"),
+    index("ix_customer_group_members_customer_group_id", "customer_group_id"),
 )

@@ -35,16 +35,17 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     @property
     def columns(self) -> Mapping[str, Any]:
-        """Each column's kind by its name."""
+        """Each column's kind by its name, with what else a list may be sorted by."""
         amounts = self.noun.records.amounts
         hints = get_type_hints(self.noun.records.row)
         table = self.noun.records.table
-        return {name: Money if name in amounts else hints[name] for name in table.c.keys() if name in hints}  # noqa: SIM118
+        names = dict.fromkeys((*table.c.keys(), *self.sorts))
+        return {name: Money if name in amounts else hints[name] for name in names if name in hints}
 
     @property
     def own_filters(self) -> dict[str, Filterable]:
         columns = self.columns
-        names = [name for name in (*_STAMPS, *self.filters) if name in columns]
+        names = [name for name in (*_STAMPS, *self.filters) if name in self.noun.records.table.c]
         return {name: Filterable((name,), columns[name]) for name in names}
 
     @property

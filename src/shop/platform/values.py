@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,9 @@ from shop.platform.collection import Collection
 
 LONGEST_TEXT = 5_000
 LARGEST_OBJECT = 16_384
+MOST_ITEMS = 200
+LONGEST_ITEM = 100
+_DECIMAL_DIGITS = 30
 _WORDS = {
     str: f"must be text of at most {LONGEST_TEXT} characters",
     int: "must be a whole number",
@@ -22,6 +26,9 @@ _WORDS = {
     UUID: "must be an id",
     datetime: "must be a time like 2026-01-31T12:00:00Z",
     dict[str, Any]: f"must be an object of at most {LARGEST_OBJECT} bytes",
+    Decimal: "must be a decimal number like 19.99",
+    list[str]: f"must be a list of at most {MOST_ITEMS} texts of at most {LONGEST_ITEM} characters",
+    list[UUID]: f"must be a list of at most {MOST_ITEMS} ids",
 }
 
 
@@ -99,6 +106,35 @@ def _mapping(value: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and len(msgspec.json.encode(value)) <= LARGEST_OBJECT else None
 
 
+def _decimal(value: Any) -> Decimal | None:
+    """As text or as a number; written out, so that a short one cannot stand for millions of digits."""
+    text = str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    if not text or len(text) > _DECIMAL_DIGITS or "e" in text.lower() or "_" in text:
+        return None
+    try:
+        found = Decimal(text)
+    except InvalidOperation:
+        return None
+    return found if found.is_finite() else None
+
+
+def _items(value: Any) -> list[Any] | None:
+    """A list, or its parts in one text with commas between them, as forms send it."""
+    given = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    return given if isinstance(given, list) and len(given) <= MOST_ITEMS else None
+
+
+def _texts(value: Any) -> list[str] | None:
+    items = _items(value)
+    fits = items is not None and all(_text(item) and len(item) <= LONGEST_ITEM for item in items)
+    return items if fits else None
+
+
+def _ids(value: Any) -> list[UUID] | None:
+    ids = [_id(item) for item in _items(value) or ()]
+    return [found for found in ids if found] if _items(value) is not None and None not in ids else None
+
+
 _READERS: dict[Any, Any] = {
     str: _text,
     int: _whole,
@@ -106,4 +142,7 @@ _READERS: dict[Any, Any] = {
     UUID: _id,
     datetime: _moment,
     dict[str, Any]: _mapping,
+    Decimal: _decimal,
+    list[str]: _texts,
+    list[UUID]: _ids,
 }

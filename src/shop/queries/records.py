@@ -56,11 +56,15 @@ class Records(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class Kin(msgspec.Struct, frozen=True, eq=False):
-    """A relation: by a column of ours that names one of theirs, or by a column of theirs that names ours."""
+    """A relation: by a column of ours that names one of theirs, or by a column of theirs that names ours; or to many by
+    a table between, whose `column` names ours and whose `other` names theirs.
+    """
 
     records: Records
     column: str
     is_many: bool
+    between: Table | None = None
+    other: str = ""
 
 
 Shape = tuple[tuple[tuple[tuple[Path, ...], str], ...], bool]
@@ -125,12 +129,13 @@ async def lock_record(db: Session, records: Records, record_id: UUID) -> Any | N
 async def list_kin(db: Session, kin: Kin, ids: Iterable[UUID]) -> list[Any]:
     """The related rows of all these at once: one statement, however many there are."""
     wanted = list(set(ids))
-    return await db.all(_kin_of(kin.records, kin.column if kin.is_many else "id"), ids=wanted) if wanted else []
+    by = kin.column if kin.is_many and kin.between is None else "id"
+    return await db.all(_kin_of(kin.records, by), ids=wanted) if wanted else []
 
 
 async def list_kin_ids(db: Session, kin: Kin, ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
     """Of relations to many the pairs of our id and theirs: enough for links."""
-    return await db.all(_kin_ids_of(kin.records, kin.column), ids=ids) if ids else []
+    return await db.all(_kin_ids_of(kin), ids=ids) if ids else []
 
 
 def _shape(wishes: Wishes) -> Shape:
@@ -152,7 +157,8 @@ def _value(condition: Condition) -> Any:
 @lru_cache(maxsize=1024)
 def _listed(records: Records, shape: Shape, sort: Sort, paging: str) -> Statement[Any]:
     columns = records.table.c
-    column, key = columns[sort.name], columns.id
+    column: Any = records.extras.get(sort.name, columns.get(sort.name))
+    key = columns.id
     clause = _selected(records).where(*_where(records, shape))
     if paging.startswith("after"):
         clause = clause.where(_behind(column, key, sort, is_none=paging == "after none"))
@@ -175,7 +181,7 @@ def _behind(column: Any, key: Any, sort: Sort, *, is_none: bool) -> ColumnElemen
         return either if down else and_(column.is_(None), later_id)
     place = sql_tuple(bindparam("place", type_=column.type), last_id)
     later: ColumnElement[bool] = sql_tuple(column, key) < place if down else sql_tuple(column, key) > place
-    return later if down or not column.nullable else or_(later, column.is_(None))
+    return later if down or not getattr(column, "nullable", True) else or_(later, column.is_(None))
 
 
 @lru_cache(maxsize=512)
@@ -211,10 +217,16 @@ def _kin_of(records: Records, by: str) -> Statement[Any]:
 
 
 @lru_cache(maxsize=512)
-def _kin_ids_of(records: Records, by: str) -> Statement[tuple[UUID, UUID]]:
-    column, key = records.table.c[by], records.table.c.id
-    clause = select(column, key).where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *_shown(records))
-    return shaped_statement(clause.order_by(key), lambda record: cast(tuple[UUID, UUID], tuple(record)))
+def _kin_ids_of(kin: Kin) -> Statement[tuple[UUID, UUID]]:
+    theirs, between = kin.records.table, kin.between
+    column = theirs.c[kin.column] if between is None else between.c[kin.column]
+    clause = select(column, theirs.c.id)
+    order = theirs.c.position if "position" in theirs.c else theirs.c.id
+    if between is not None:
+        clause = clause.join(between, between.c[kin.other] == theirs.c.id)
+        order = between.c.position if "position" in between.c else order
+    clause = clause.where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *_shown(kin.records))
+    return shaped_statement(clause.order_by(order, theirs.c.id), lambda record: cast(tuple[UUID, UUID], tuple(record)))
 
 
 def _selected(records: Records) -> Select[Any]:
@@ -238,10 +250,15 @@ def _clause(records: Records, path: Path, predicate: str, name: str) -> ColumnEl
     if len(path) > 1:
         kin = records.kin[path[0]]
         theirs = _clause(kin.records, path[1:], predicate, name)
+        if kin.between is not None:
+            fitting = select(kin.records.table.c.id).where(theirs, *_shown(kin.records))
+            named = select(kin.between.c[kin.column]).where(kin.between.c[kin.other].in_(fitting))
+            return records.table.c.id.in_(named)
         if kin.is_many:
             named = select(kin.records.table.c[kin.column]).where(theirs, *_shown(kin.records))
             return records.table.c.id.in_(named)
-        return records.table.c[kin.column].in_(select(kin.records.table.c.id).where(theirs))
+        ours = records.extras[kin.column] if kin.column in records.extras else records.table.c[kin.column]
+        return ours.in_(select(kin.records.table.c.id).where(theirs))
     column: Any = records.table.c[path[0]]
     kind: Any = column.type
     if path[0] in records.amounts:

@@ -1,0 +1,226 @@
+"""What is done with products and variants: made, changed, taken away; what a list shows of them follows in the same
+transaction. Each runs inside the caller's.
+"""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from shop.actions.context import Context
+from shop.actions.records import plain
+from shop.base.errors import Invalid, NotFound
+from shop.base.ids import new_id
+from shop.base.money import is_currency, minor_units
+from shop.base.texts import slug_of
+from shop.models.products import (
+    product_option_types,
+    product_properties,
+    products,
+    variant_option_values,
+    variants,
+)
+from shop.models.taxons import classifications
+from shop.queries import changes, listings
+from shop.queries import products as queries
+from shop.queries.records import Records
+from shop.rules.products import free_slug, option_errors, product_errors, property_fields
+
+Values = Mapping[str, Any]
+_MASTERS = ("sku", "barcode", "weight", "height", "width", "depth", "track_inventory")
+"""What may be said of a product and is its master's."""
+
+
+async def refresh(ctx: Context, product_ids: Iterable[UUID]) -> None:
+    """Whatever changes what products show ends with this."""
+    ids = list(product_ids)
+    await queries.touch(ctx.db, ids)
+    await listings.refresh(ctx.db, ids)
+
+
+def shown_by_products(records: Records) -> dict[str, Any]:
+    """The plain verbs of a record that products show: with each change they are shown anew."""
+    verbs, table = plain(records), records.table
+
+    async def create(ctx: Context, values: Values) -> UUID:
+        record_id: UUID = await verbs["create"](ctx, values)
+        await refresh(ctx, await queries.list_owners(ctx.db, table, record_id))
+        return record_id
+
+    async def update(ctx: Context, record_id: UUID, values: Values) -> None:
+        before = await queries.list_owners(ctx.db, table, record_id)
+        await verbs["update"](ctx, record_id, values)
+        await refresh(ctx, {*before, *await queries.list_owners(ctx.db, table, record_id)})
+
+    async def delete(ctx: Context, record_id: UUID) -> None:
+        before = await queries.list_owners(ctx.db, table, record_id)
+        await verbs["delete"](ctx, record_id)
+        await refresh(ctx, before)
+
+    return {"create": create, "update": update, "delete": delete}
+
+
+async def create_product(ctx: Context, values: Values) -> UUID:
+    """With its master, and where a price is given, what that costs in the shop's first currency or the one named."""
+    _raise(product_errors(values))
+    product_id, master_id = new_id(), new_id()
+    slug = values.get("slug") or await _slug(ctx, slug_of(values["name"]) or str(product_id))
+    await changes.insert_record(ctx.db, products, product_id, {**_own(values, products), "slug": slug})
+    master = {
+        "product_id": product_id,
+        "is_master": True,
+        **{name: values[name] for name in _MASTERS if name in values},
+    }
+    await changes.insert_record(ctx.db, variants, master_id, master)
+    await queries.free_slug(ctx.db, slug)
+    await _set_price(ctx, master_id, values)
+    await _link(ctx, product_id, values)
+    await refresh(ctx, [product_id])
+    return product_id
+
+
+async def update_product(ctx: Context, product_id: UUID, values: Values) -> None:
+    present, master = await queries.find_product(ctx.db, product_id), await queries.find_master(ctx.db, product_id)
+    if present is None or master is None or present.deleted_at:
+        raise NotFound()
+    _raise(product_errors(values, present))
+    fields = _own(values, products)
+    if values.get("slug") and values["slug"] != present.slug:
+        await queries.free_slug(ctx.db, values["slug"])
+        await queries.keep_slug(ctx.db, present.slug, product_id)
+    if fields:
+        await changes.update_record(ctx.db, products, product_id, fields)
+    masters = {name: values[name] for name in _MASTERS if name in values}
+    if masters:
+        await changes.update_record(ctx.db, variants, master.id, masters)
+    await _set_price(ctx, master.id, values)
+    await _link(ctx, product_id, values)
+    await refresh(ctx, [product_id])
+
+
+async def delete_product(ctx: Context, product_id: UUID) -> None:
+    """Hidden for good; what was ordered of it stays what it was."""
+    await queries.remove_product(ctx.db, product_id)
+    await listings.refresh(ctx.db, [product_id])
+    await queries.remove_variants(ctx.db, product_id)
+
+
+async def create_variant(ctx: Context, values: Values) -> UUID:
+    product = await queries.find_product(ctx.db, values["product_id"])
+    if product is None or product.deleted_at:
+        raise Invalid({"product_id": ["is not a product"]})
+    variant_id = new_id()
+    await changes.insert_record(ctx.db, variants, variant_id, _own(values, variants))
+    await _set_options(ctx, product.id, variant_id, values)
+    await _set_price(ctx, variant_id, values)
+    await refresh(ctx, [product.id])
+    return variant_id
+
+
+async def update_variant(ctx: Context, variant_id: UUID, values: Values) -> None:
+    variant = await queries.lock_variant(ctx.db, variant_id)
+    if variant is None:
+        raise NotFound()
+    fields = _own(values, variants)
+    if fields:
+        await changes.update_record(ctx.db, variants, variant_id, fields)
+    await _set_options(ctx, variant.product_id, variant_id, values)
+    await _set_price(ctx, variant_id, values)
+    await refresh(ctx, [variant.product_id])
+
+
+async def delete_variant(ctx: Context, variant_id: UUID) -> None:
+    variant = await queries.lock_variant(ctx.db, variant_id)
+    if variant is None:
+        raise NotFound()
+    if variant.is_master:
+        raise Invalid({"base": ["is the product's master; remove the product instead"]})
+    await queries.remove_variants(ctx.db, variant_id)
+    await refresh(ctx, [variant.product_id])
+
+
+async def create_property(ctx: Context, values: Values) -> UUID:
+    record_id = new_id()
+    fields = {**values, **property_fields(values["property_id"], values["value"])}
+    await changes.insert_record(ctx.db, product_properties, record_id, fields)
+    await refresh(ctx, [values["product_id"]])
+    return record_id
+
+
+async def update_property(ctx: Context, record_id: UUID, values: Values) -> None:
+    fields = dict(values)
+    if "value" in values:
+        property_id = await changes.find_value(ctx.db, product_properties, record_id, "property_id")
+        fields |= property_fields(property_id, values["value"])
+    await changes.update_record(ctx.db, product_properties, record_id, fields)
+    await refresh(ctx, await queries.list_owners(ctx.db, product_properties, record_id))
+
+
+def price_units(amount: Decimal | None, currency: str, name: str) -> int | None:
+    if amount is None:
+        return None
+    try:
+        return minor_units(amount, currency)
+    except ValueError as error:
+        raise Invalid({name: [str(error)]}) from None
+
+
+def check_currency(ctx: Context, currency: str, name: str = "currency") -> None:
+    """Prices may be kept for a currency before the shop sells in it."""
+    if not is_currency(currency):
+        raise Invalid({name: ["must be the code of a currency, like USD or EUR"]})
+
+
+async def _set_price(ctx: Context, variant_id: UUID, values: Values) -> None:
+    if values.get("price") is None:
+        if values.get("compare_at_price") is not None:
+            raise Invalid({"price": ["must be given with compare_at_price"]})
+        return
+    currency = str(values.get("currency") or ctx.shared.shop.currencies[0]).upper()
+    check_currency(ctx, currency)
+    amount = price_units(values["price"], currency, "price")
+    before = price_units(values.get("compare_at_price"), currency, "compare_at_price")
+    await queries.set_price(
+        ctx.db,
+        price_id=new_id(),
+        variant_id=variant_id,
+        currency=currency,
+        amount=amount or 0,
+        compare_at_amount=before,
+    )
+
+
+async def _set_options(ctx: Context, product_id: UUID, variant_id: UUID, values: Values) -> None:
+    wanted = values.get("option_value_ids")
+    if wanted is None:
+        return
+    chosen = await queries.list_chosen(ctx.db, wanted)
+    others = await queries.list_others_options(ctx.db, product_id, variant_id)
+    _raise(option_errors(chosen, wanted, others))
+    await changes.replace_links(
+        ctx.db, variant_option_values, ("variant_id", variant_id), "option_value_id", list(dict.fromkeys(wanted))
+    )
+    for position, (type_id, _) in enumerate(chosen):
+        await queries.add_option_type(
+            ctx.db, link_id=new_id(), product_id=product_id, option_type_id=type_id, position=position
+        )
+
+
+async def _link(ctx: Context, product_id: UUID, values: Values) -> None:
+    for name, table in {"option_type_ids": product_option_types, "taxon_ids": classifications}.items():
+        if values.get(name) is not None:
+            ids = list(dict.fromkeys(values[name]))
+            await changes.replace_links(ctx.db, table, ("product_id", product_id), name.removesuffix("s"), ids)
+
+
+async def _slug(ctx: Context, wanted: str) -> str:
+    return free_slug(wanted, set(await queries.list_slugs(ctx.db, wanted)))
+
+
+def _own(values: Values, table: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in table.c}
+
+
+def _raise(errors: dict[str, list[str]]) -> None:
+    if errors:
+        raise Invalid(errors)

@@ -1,0 +1,111 @@
+"""What things cost whom: the customer's pricing for a request, and what operators and machines do with prices and
+lists. What changes something runs inside the caller's transaction.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from shop.actions.catalog import check_currency, price_units, refresh
+from shop.actions.context import Context
+from shop.base.errors import Invalid, InvalidToken, NotFound
+from shop.base.ids import new_id
+from shop.models.prices import price_list_entries, price_lists, prices
+from shop.queries import changes
+from shop.queries import prices as queries
+from shop.queries import products as catalog
+from shop.queries.prices import Pricing
+
+Values = Mapping[str, Any]
+
+
+async def pricing_for(ctx: Context, currency: str) -> Pricing:
+    """The bearer's, checked in the same statement; without one, anybody's."""
+    if ctx.claim.bearer is None:
+        return Pricing(currency)
+    found = await queries.find_bearers_pricing(ctx.db, ctx.claim.bearer, currency)
+    if found is None:
+        raise InvalidToken()
+    return found
+
+
+async def create_price(ctx: Context, values: Values) -> UUID:
+    check_currency(ctx, values["currency"])
+    variant = await catalog.lock_variant(ctx.db, values["variant_id"])
+    if variant is None:
+        raise Invalid({"variant_id": ["is not a variant"]})
+    price_id = new_id()
+    await changes.insert_record(ctx.db, prices, price_id, _in_units(values, values["currency"]))
+    await refresh(ctx, [variant.product_id])
+    return price_id
+
+
+async def update_price(ctx: Context, price_id: UUID, values: Values) -> None:
+    currency = await changes.find_value(ctx.db, prices, price_id, "currency")
+    await changes.update_record(ctx.db, prices, price_id, _in_units(values, currency))
+    await _refresh_price(ctx, price_id)
+
+
+async def delete_price(ctx: Context, price_id: UUID) -> None:
+    await _refresh_price(ctx, price_id)
+    await changes.delete_record(ctx.db, prices, price_id)
+
+
+async def _refresh_price(ctx: Context, price_id: UUID) -> None:
+    """The price itself stands in no listing; the product is touched, for it looks different."""
+    variant_id = await changes.find_value(ctx.db, prices, price_id, "variant_id")
+    await catalog.touch(ctx.db, await catalog.list_owners_of_variant(ctx.db, variant_id))
+
+
+async def create_list(ctx: Context, values: Values) -> UUID:
+    _check_list(ctx, values)
+    list_id = new_id()
+    await changes.insert_record(ctx.db, price_lists, list_id, values)
+    return list_id
+
+
+async def update_list(ctx: Context, list_id: UUID, values: Values) -> None:
+    """Its currency stays: the entries are amounts in it."""
+    _check_list(ctx, values)
+    await changes.update_record(ctx.db, price_lists, list_id, values)
+
+
+async def create_entry(ctx: Context, values: Values) -> UUID:
+    entry_id = new_id()
+    currency = await changes.find_value(ctx.db, price_lists, values["price_list_id"], "currency")
+    if currency is None:
+        raise Invalid({"price_list_id": ["is not a price list"]})
+    await changes.insert_record(ctx.db, price_list_entries, entry_id, _in_units(_checked_entry(values), currency))
+    return entry_id
+
+
+async def update_entry(ctx: Context, entry_id: UUID, values: Values) -> None:
+    list_id = await changes.find_value(ctx.db, price_list_entries, entry_id, "price_list_id")
+    if list_id is None:
+        raise NotFound()
+    currency = await changes.find_value(ctx.db, price_lists, list_id, "currency")
+    await changes.update_record(ctx.db, price_list_entries, entry_id, _in_units(_checked_entry(values), currency))
+
+
+def _checked_entry(values: Values) -> Values:
+    if values.get("min_quantity", 1) < 1:
+        raise Invalid({"min_quantity": ["must be 1 or more"]})
+    return values
+
+
+def _check_list(ctx: Context, values: Values) -> None:
+    if "currency" in values:
+        check_currency(ctx, values["currency"])
+    percent = values.get("percent_off")
+    if percent is not None and not (0 < percent <= 100 and percent == round(percent, 2)):
+        raise Invalid({"percent_off": ["must be above 0 and at most 100, with at most two decimals"]})
+    starts, ends = values.get("starts_at"), values.get("ends_at")
+    if starts and ends and ends <= starts:
+        raise Invalid({"ends_at": ["must be later than starts_at"]})
+
+
+def _in_units(values: Values, currency: str) -> dict[str, Any]:
+    amounts = {
+        name: price_units(values[name], currency, name) for name in ("amount", "compare_at_amount") if name in values
+    }
+    return {**values, **amounts}

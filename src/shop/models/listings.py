@@ -1,0 +1,67 @@
+"""What a page of products is chosen and drawn from: one row a product, kept up to date by every write that it shows.
+
+    products, variants, option values, properties, taxons, images, stock   --refresh-->   listings
+    listings                                                               --refresh-->   listing_facets
+
+Nothing here is known only here: `queries/listings.py` makes it anew from the rest.
+"""
+
+from uuid import UUID
+
+from sqlalchemy import Column
+from sqlalchemy.dialects.postgresql import TSVECTOR
+
+from shop.db.rows import Row, index, key, refers, search_index, table
+from shop.models.products import products, variants
+
+
+class Listing(Row, frozen=True, kw_only=True):
+    """Ids of what belongs to a product, in the order in which it is shown."""
+
+    product_id: UUID
+    master_id: UUID
+    default_variant_id: UUID
+    """The first other variant that can be bought, else the first, else the master."""
+    variant_ids: list[UUID] = []  # noqa: RUF012  msgspec copies it.
+    option_type_ids: list[UUID] = []  # noqa: RUF012
+    property_ids: list[UUID] = []  # noqa: RUF012
+    taxon_ids: list[UUID] = []  # noqa: RUF012
+    image_ids: list[UUID] = []  # noqa: RUF012
+    within_taxon_ids: list[UUID] = []  # noqa: RUF012
+    """Its taxons and those above them."""
+    facet_ids: list[UUID] = []  # noqa: RUF012
+    """The option values of its variants and the values of its properties."""
+    sku: str = ""
+    in_stock: bool = False
+    backorderable: bool = False
+    is_active: bool = False
+    """Counted in facets: active and not deleted, whatever the time."""
+    sold_count: int = 0
+
+
+class ListingFacet(Row, frozen=True, kw_only=True):
+    """How many active products have a facet: within a taxon, or in all (the id of zeros)."""
+
+    scope_id: UUID
+    facet_id: UUID
+    product_count: int
+
+
+listings = table(
+    "listings",
+    Listing,
+    # Written and searched by the database alone.
+    Column("search", TSVECTOR(), nullable=False),
+    key("product_id"),
+    refers("product_id", products, on_delete="cascade"),
+    refers("master_id", variants, on_delete="cascade"),
+    refers("default_variant_id", variants, on_delete="cascade"),
+    index("ix_listings_master_id", "master_id"),
+    index("ix_listings_default_variant_id", "default_variant_id"),
+    index("ix_listings_sku", "sku", "product_id"),
+    index("ix_listings_sold_count", "sold_count", "product_id"),
+    search_index("ix_listings_search", "search"),
+    search_index("ix_listings_within_taxon_ids", "within_taxon_ids"),
+    search_index("ix_listings_facet_ids", "facet_ids"),
+)
+listing_facets = table("listing_facets", ListingFacet, key("scope_id", "facet_id"))

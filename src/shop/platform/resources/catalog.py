@@ -1,0 +1,353 @@
+"""What the platform shows of the catalogue: products, variants, options, properties, taxons."""
+
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from shop.actions import catalog, taxons
+from shop.actions.catalog import shown_by_products
+from shop.actions.records import Noun
+from shop.base.money import plain_decimal
+from shop.jsonapi.resource import Scene, computed, many, money, one, resource
+from shop.models import products as models
+from shop.models.catalog import SoldProduct, SoldVariant
+from shop.models.products import OptionType, OptionValue, ProductProperty, Property
+from shop.models.taxons import Classification, Taxon, Taxonomy, classifications, taxonomies
+from shop.models.taxons import taxons as taxon_table
+from shop.platform.collection import Collection, kinds
+from shop.queries.catalog_columns import PRODUCT_COLUMNS, VARIANT_COLUMNS
+from shop.queries.records import Records
+
+_METADATA = ("public_metadata", "private_metadata")
+_STAMPS = ("created_at", "updated_at")
+_PRICED = {"price": Decimal, "compare_at_price": Decimal | None, "currency": str}
+_SIZES = ("weight", "height", "width", "depth")
+
+
+def decimal_text(name: str) -> Any:
+    """`1.5`, `2.0`: as amounts are written, for weights and sizes."""
+
+    def read(row: Any, _scene: Scene) -> str | None:
+        value: Decimal | None = getattr(row, name)
+        return None if value is None else plain_decimal(value)
+
+    return computed(name, read, str | None)
+
+
+def _purchasable(row: Any, _scene: Scene) -> bool:
+    return bool(row.purchasable)
+
+
+PRODUCT = resource(
+    "product",
+    SoldProduct,
+    attributes=[
+        "name",
+        "slug",
+        "description",
+        "status",
+        "available_on",
+        "make_active_at",
+        "discontinue_on",
+        "meta_title",
+        "meta_description",
+        "meta_keywords",
+        "promotionable",
+        "tags",
+        "sku",
+        *_STAMPS,
+        "deleted_at",
+        *_METADATA,
+        computed("purchasable", _purchasable, bool),
+        "in_stock",
+        "backorderable",
+        "available",
+        "currency",
+        money("price"),
+        money("compare_at_price"),
+    ],
+    relations=[
+        one("tax_category", "tax_category"),
+        one("primary_variant", "variant"),
+        one("default_variant", "variant"),
+        many("variants", "variant"),
+        many("option_types", "option_type"),
+        many("product_properties", "product_property"),
+        many("taxons", "taxon"),
+        many("images", "image"),
+    ],
+)
+_PRODUCT_FIELDS = (
+    "name",
+    "slug",
+    "description",
+    "status",
+    "available_on",
+    "make_active_at",
+    "discontinue_on",
+    "meta_title",
+    "meta_description",
+    "meta_keywords",
+    "promotionable",
+    "tags",
+    "tax_category_id",
+    *_METADATA,
+)
+PRODUCTS = Collection(
+    path="products",
+    resource=PRODUCT,
+    noun=Noun(
+        "product",
+        Records(
+            table=models.products,
+            row=SoldProduct,
+            extras=PRODUCT_COLUMNS,
+            amounts=frozenset({"price"}),
+            shown=models.products.c.deleted_at.is_(None),
+        ),
+        catalog.create_product,
+        catalog.update_product,
+        catalog.delete_product,
+    ),
+    writable=kinds(models.Product, *_PRODUCT_FIELDS)
+    | _PRICED
+    | kinds(models.Variant, "sku", "barcode", *_SIZES, "track_inventory")
+    | {"option_type_ids": list[UUID], "taxon_ids": list[UUID]},
+    required=("name",),
+    filters=("name", "description", "slug", "status", "available_on", "discontinue_on", "deleted_at"),
+    sorts=("name", "slug", "available_on", "make_active_at", "price", "sku"),
+    find_by=("id", "slug"),
+)
+
+VARIANT = resource(
+    "variant",
+    SoldVariant,
+    attributes=[
+        "name",
+        "sku",
+        "barcode",
+        *(decimal_text(name) for name in _SIZES),
+        "is_master",
+        "position",
+        "track_inventory",
+        "discontinue_on",
+        "cost_currency",
+        "options_text",
+        "total_on_hand",
+        computed("purchasable", _purchasable, bool),
+        "in_stock",
+        "backorderable",
+        *_STAMPS,
+        "deleted_at",
+        *_METADATA,
+        "currency",
+        money("price"),
+        money("compare_at_price"),
+    ],
+    relations=[
+        one("product", "product"),
+        one("tax_category", "tax_category"),
+        many("prices", "price"),
+        many("images", "image"),
+        many("option_values", "option_value"),
+        many("stock_items", "stock_item"),
+    ],
+)
+VARIANTS = Collection(
+    path="variants",
+    resource=VARIANT,
+    noun=Noun(
+        "variant",
+        Records(
+            table=models.variants,
+            row=SoldVariant,
+            extras=VARIANT_COLUMNS,
+            shown=models.variants.c.deleted_at.is_(None),
+        ),
+        catalog.create_variant,
+        catalog.update_variant,
+        catalog.delete_variant,
+    ),
+    writable=kinds(
+        models.Variant,
+        "product_id",
+        "sku",
+        "barcode",
+        *_SIZES,
+        "position",
+        "track_inventory",
+        "discontinue_on",
+        "tax_category_id",
+        *_METADATA,
+    )
+    | _PRICED
+    | {"option_value_ids": list[UUID]},
+    required=("product_id",),
+    once=("product_id",),
+    filters=("sku", "barcode", "weight", "is_master", "discontinue_on", "track_inventory", "product_id"),
+    sorts=("sku", "position"),
+)
+
+OPTION_TYPE = resource(
+    "option_type",
+    OptionType,
+    attributes=["name", "presentation", "position", "filterable", *_STAMPS, *_METADATA],
+    relations=[many("option_values", "option_value")],
+)
+_OPTION_TYPE_RECORDS = Records(table=models.option_types, row=OptionType)
+OPTION_TYPES = Collection(
+    path="option_types",
+    resource=OPTION_TYPE,
+    noun=Noun("option_type", _OPTION_TYPE_RECORDS, **shown_by_products(_OPTION_TYPE_RECORDS)),
+    writable=kinds(OptionType, "name", "presentation", "position", "filterable", *_METADATA),
+    required=("name", "presentation"),
+    filters=("name", "presentation", "filterable"),
+    order="position",
+)
+OPTION_VALUE = resource(
+    "option_value",
+    OptionValue,
+    attributes=["name", "presentation", "position", *_STAMPS, *_METADATA],
+    relations=[one("option_type", "option_type")],
+)
+_OPTION_VALUE_RECORDS = Records(table=models.option_values, row=OptionValue)
+OPTION_VALUES = Collection(
+    path="option_values",
+    resource=OPTION_VALUE,
+    noun=Noun("option_value", _OPTION_VALUE_RECORDS, **shown_by_products(_OPTION_VALUE_RECORDS)),
+    writable=kinds(OptionValue, "option_type_id", "name", "presentation", "position", *_METADATA),
+    required=("option_type_id", "name", "presentation"),
+    once=("option_type_id",),
+    filters=("name", "presentation", "option_type_id"),
+    order="position",
+)
+
+PROPERTY = resource("property", Property, attributes=["name", "presentation", "filterable", *_STAMPS])
+_PROPERTY_RECORDS = Records(table=models.properties, row=Property)
+PROPERTIES = Collection(
+    path="properties",
+    resource=PROPERTY,
+    noun=Noun("property", _PROPERTY_RECORDS, **shown_by_products(_PROPERTY_RECORDS)),
+    writable=kinds(Property, "name", "presentation", "filterable"),
+    required=("name", "presentation"),
+    filters=("name", "presentation", "filterable"),
+    order="name",
+)
+PRODUCT_PROPERTY = resource(
+    "product_property",
+    ProductProperty,
+    attributes=["value", "filter_param", "show_property", "position", *_STAMPS],
+    relations=[one("product", "product"), one("property", "property")],
+)
+_PRODUCT_PROPERTY_RECORDS = Records(table=models.product_properties, row=ProductProperty)
+PRODUCT_PROPERTIES = Collection(
+    path="product_properties",
+    resource=PRODUCT_PROPERTY,
+    noun=Noun(
+        "product_property",
+        _PRODUCT_PROPERTY_RECORDS,
+        catalog.create_property,
+        catalog.update_property,
+        shown_by_products(_PRODUCT_PROPERTY_RECORDS)["delete"],
+    ),
+    writable=kinds(ProductProperty, "product_id", "property_id", "value", "show_property", "position"),
+    required=("product_id", "property_id", "value"),
+    once=("product_id", "property_id"),
+    filters=("value", "filter_param", "product_id", "property_id"),
+)
+
+TAXONOMY = resource(
+    "taxonomy",
+    Taxonomy,
+    attributes=["name", "position", *_STAMPS, *_METADATA],
+    relations=[many("taxons", "taxon")],
+)
+TAXONOMIES = Collection(
+    path="taxonomies",
+    resource=TAXONOMY,
+    noun=Noun(
+        "taxonomy",
+        Records(table=taxonomies, row=Taxonomy),
+        taxons.create_taxonomy,
+        taxons.update_taxonomy,
+        taxons.delete_taxonomy,
+    ),
+    writable=kinds(Taxonomy, "name", "position", *_METADATA),
+    required=("name",),
+    filters=("name",),
+    order="position",
+)
+TAXON = resource(
+    "taxon",
+    Taxon,
+    attributes=[
+        "name",
+        "slug",
+        "permalink",
+        "pretty_name",
+        "position",
+        "lft",
+        "rgt",
+        "depth",
+        "description",
+        "meta_title",
+        "meta_description",
+        "meta_keywords",
+        computed("seo_title", lambda taxon, _scene: taxon.meta_title or taxon.name),
+        computed("is_root", lambda taxon, _scene: taxon.parent_id is None, bool),
+        computed("is_child", lambda taxon, _scene: taxon.parent_id is not None, bool),
+        computed("is_leaf", lambda taxon, _scene: taxon.rgt - taxon.lft == 1, bool),
+        *_STAMPS,
+        *_METADATA,
+    ],
+    relations=[
+        one("parent", "taxon"),
+        one("taxonomy", "taxonomy"),
+        many("children", "taxon"),
+        many("products", "product"),
+    ],
+)
+TAXONS = Collection(
+    path="taxons",
+    resource=TAXON,
+    noun=Noun(
+        "taxon",
+        Records(table=taxon_table, row=Taxon),
+        taxons.create_taxon,
+        taxons.update_taxon,
+        taxons.delete_taxon,
+    ),
+    writable=kinds(
+        Taxon,
+        "name",
+        "taxonomy_id",
+        "parent_id",
+        "slug",
+        "position",
+        "description",
+        "meta_title",
+        "meta_description",
+        "meta_keywords",
+        *_METADATA,
+    ),
+    required=("name",),
+    once=("taxonomy_id",),
+    filters=("name", "permalink", "depth", "taxonomy_id", "parent_id"),
+    sorts=("lft", "name", "permalink"),
+)
+CLASSIFICATION = resource(
+    "classification",
+    Classification,
+    attributes=["position", *_STAMPS],
+    relations=[one("product", "product"), one("taxon", "taxon")],
+)
+_CLASSIFICATION_RECORDS = Records(table=classifications, row=Classification)
+CLASSIFICATIONS = Collection(
+    path="classifications",
+    resource=CLASSIFICATION,
+    noun=Noun("classification", _CLASSIFICATION_RECORDS, **shown_by_products(_CLASSIFICATION_RECORDS)),
+    writable=kinds(Classification, "product_id", "taxon_id", "position"),
+    required=("product_id", "taxon_id"),
+    once=("product_id", "taxon_id"),
+    filters=("product_id", "taxon_id", "position"),
+)

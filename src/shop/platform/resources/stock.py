@@ -1,0 +1,86 @@
+"""What the platform shows of stock: places, counts, and the movements that made them."""
+
+from uuid import UUID
+
+from shop.actions import stock
+from shop.actions.records import Noun
+from shop.jsonapi.resource import computed, one, resource
+from shop.models.stock import (
+    StockItem,
+    StockLocation,
+    StockMovement,
+    stock_items,
+    stock_locations,
+    stock_movements,
+)
+from shop.platform.collection import Collection, kinds
+from shop.queries.records import Records
+
+_STAMPS = ("created_at", "updated_at")
+_METADATA = ("public_metadata", "private_metadata")
+_PLACE = (
+    "name",
+    "admin_name",
+    "default",
+    "address1",
+    "address2",
+    "city",
+    "state_name",
+    "zipcode",
+    "phone",
+    "active",
+    "backorderable_default",
+)
+
+STOCK_LOCATION = resource(
+    "stock_location", StockLocation, attributes=[*_PLACE, *_STAMPS], relations=[one("country", "country")]
+)
+STOCK_LOCATIONS = Collection(
+    path="stock_locations",
+    resource=STOCK_LOCATION,
+    noun=Noun(
+        "stock_location",
+        Records(table=stock_locations, row=StockLocation),
+        stock.create_location,
+        stock.update_location,
+    ),
+    writable=kinds(StockLocation, *_PLACE, "country_id"),
+    required=("name",),
+    filters=("name", "active", "default"),
+)
+STOCK_ITEM = resource(
+    "stock_item",
+    StockItem,
+    attributes=[
+        "count_on_hand",
+        "backorderable",
+        computed("is_available", lambda item, _scene: item.count_on_hand > 0 or item.backorderable, bool),
+        *_STAMPS,
+        *_METADATA,
+    ],
+    relations=[one("stock_location", "stock_location"), one("variant", "variant")],
+)
+STOCK_ITEMS = Collection(
+    path="stock_items",
+    resource=STOCK_ITEM,
+    noun=Noun("stock_item", Records(table=stock_items, row=StockItem), stock.create_item, stock.update_item),
+    writable=kinds(StockItem, "variant_id", "stock_location_id", "count_on_hand", "backorderable", *_METADATA),
+    required=("variant_id", "stock_location_id"),
+    once=("variant_id", "stock_location_id"),
+    filters=("count_on_hand", "backorderable", "stock_location_id", "variant_id"),
+)
+STOCK_MOVEMENT = resource(
+    "stock_movement",
+    StockMovement,
+    attributes=["quantity", "reason", "note", "actor_kind", "created_at"],
+    relations=[one("stock_item", "stock_item")],
+)
+STOCK_MOVEMENTS = Collection(
+    path="stock_movements",
+    resource=STOCK_MOVEMENT,
+    noun=Noun("stock_movement", Records(table=stock_movements, row=StockMovement), stock.create_movement),
+    writable=kinds(StockMovement, "stock_item_id", "quantity", "reason", "note")
+    | {"variant_id": UUID, "stock_location_id": UUID},
+    required=("quantity",),
+    filters=("stock_item_id", "quantity", "reason", "actor_kind"),
+)

@@ -1,0 +1,274 @@
+"""How the rows that lists of products are chosen from are kept: made anew for the products that a write touched.
+
+Whoever changes what a product shows calls `refresh` in the same transaction. It locks the products first, so that of
+two writers the later one sees what the earlier one left.
+"""
+
+from collections.abc import Iterable
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    and_,
+    bindparam,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    true,
+    union_all,
+)
+from sqlalchemy import any_ as sql_any
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.base.texts import MARKED_LETTERS
+from shop.db.pool import Session
+from shop.db.statements import statement
+from shop.models.listings import listing_facets, listings
+from shop.models.media import images
+from shop.models.products import (
+    option_types,
+    option_values,
+    product_option_types,
+    product_properties,
+    products,
+    properties,
+    variant_option_values,
+    variants,
+)
+from shop.models.stock import stock_items, stock_locations
+from shop.models.taxons import classifications, taxons
+
+EVERYWHERE = UUID(int=0)
+"""The scope of facets that are counted over all products."""
+
+_IDS = ARRAY(PG_UUID(as_uuid=True))
+_these = sql_any(bindparam("ids", type_=_IDS))
+
+_LOCK = statement(
+    select(products.c.id).where(products.c.id == _these).order_by(products.c.id).with_for_update(),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+def folded(text: Any) -> ColumnElement[str]:
+    """Text as it is searched, as `base/texts.folded` says it."""
+    marked, plain = "".join(MARKED_LETTERS), "".join(MARKED_LETTERS.values())
+    return func.translate(func.lower(text), marked, plain)
+
+
+def _array(chosen: Any, kind: Any = _IDS) -> ColumnElement[Any]:
+    return func.array(chosen.scalar_subquery(), type_=kind)
+
+
+def _texts(chosen: Any) -> ColumnElement[str]:
+    return func.array_to_string(func.array(chosen.scalar_subquery()), " ")
+
+
+def _words(weight: str, *texts: ColumnElement[Any]) -> ColumnElement[Any]:
+    said = func.concat_ws(literal_column("' '"), *texts)
+    return func.setweight(func.to_tsvector(literal_column("'simple'::regconfig"), folded(said)), literal_column(weight))
+
+
+# How each variant can be had: counted over the locations that are active.
+_supply = (
+    select(
+        variants.c.id,
+        variants.c.product_id,
+        variants.c.is_master,
+        variants.c.position,
+        variants.c.sku,
+        or_(~variants.c.track_inventory, func.coalesce(func.sum(stock_items.c.count_on_hand), 0) > 0).label("in_stock"),
+        func.coalesce(func.bool_or(stock_items.c.backorderable), False).label("backorderable"),
+        # Over the groups: whether the product has others than its master.
+        func.bool_or(~variants.c.is_master).over(partition_by=variants.c.product_id).label("has_others"),
+    )
+    .select_from(
+        variants.outerjoin(
+            stock_items.join(
+                stock_locations,
+                and_(stock_items.c.stock_location_id == stock_locations.c.id, stock_locations.c.active),
+            ),
+            stock_items.c.variant_id == variants.c.id,
+        )
+    )
+    .where(variants.c.product_id == _these, variants.c.deleted_at.is_(None))
+    .group_by(variants.c.id)
+    .cte("supply")
+)
+_is_sold = or_(~_supply.c.is_master, ~_supply.c.has_others)
+_can_be_had = or_(_supply.c.in_stock, _supply.c.backorderable)
+
+
+def _in_order(column: Any, *order: Any, only: ColumnElement[bool] | None = None) -> Any:
+    gathered = func.array_agg(column, type_=ARRAY(column.type)).aggregate_order_by(*order)
+    # With a filter, even an idle one, the call is put into the parentheses that a subscript needs.
+    return gathered.filter(true() if only is None else only)
+
+
+_place = (_supply.c.position, _supply.c.id)
+_sold = (
+    select(
+        _supply.c.product_id,
+        func.array_agg(_supply.c.id, type_=_IDS).filter(_supply.c.is_master)[1].label("master_id"),
+        _in_order(_supply.c.id, _supply.c.is_master, ~_can_be_had, *_place)[1].label("default_variant_id"),
+        func.coalesce(
+            _in_order(_supply.c.id, *_place, only=~_supply.c.is_master), literal_column("'{}'::uuid[]")
+        ).label("variant_ids"),
+        _in_order(_supply.c.sku, _supply.c.sku == "", ~_supply.c.is_master, *_place)[1].label("sku"),
+        func.string_agg(_supply.c.sku, literal_column("' '")).label("skus"),
+        func.coalesce(func.bool_or(_supply.c.in_stock).filter(_is_sold), False).label("in_stock"),
+        func.coalesce(func.bool_or(_supply.c.backorderable).filter(_is_sold), False).label("backorderable"),
+    )
+    .group_by(_supply.c.product_id)
+    .cte("sold")
+)
+
+_above = taxons.alias("above")
+_classified = classifications.join(taxons, taxons.c.id == classifications.c.taxon_id)
+_is_theirs = classifications.c.product_id == products.c.id
+_taxon_ids = _array(
+    select(classifications.c.taxon_id)
+    .select_from(_classified)
+    .where(_is_theirs)
+    .order_by(taxons.c.taxonomy_id, taxons.c.lft)
+    .correlate(products)
+)
+_within_taxon_ids = _array(
+    select(_above.c.id)
+    .distinct()
+    .select_from(
+        _classified.join(
+            _above,
+            and_(
+                _above.c.taxonomy_id == taxons.c.taxonomy_id,
+                _above.c.lft <= taxons.c.lft,
+                _above.c.rgt >= taxons.c.rgt,
+            ),
+        )
+    )
+    .where(_is_theirs)
+    .correlate(products)
+)
+_taxon_names = _texts(select(taxons.c.pretty_name).select_from(_classified).where(_is_theirs).correlate(products))
+_valued = (
+    variants.join(variant_option_values, variant_option_values.c.variant_id == variants.c.id)
+    .join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
+    .join(option_types, option_types.c.id == option_values.c.option_type_id)
+)
+_is_variant_of = and_(variants.c.product_id == products.c.id, variants.c.deleted_at.is_(None))
+_facet_ids = _array(
+    union_all(
+        select(option_values.c.id)
+        .distinct()
+        .select_from(_valued)
+        .where(_is_variant_of, option_types.c.filterable)
+        .correlate(products),
+        select(product_properties.c.facet_id)
+        .join(properties, properties.c.id == product_properties.c.property_id)
+        .where(product_properties.c.product_id == products.c.id, properties.c.filterable)
+        .correlate(products),
+    )
+)
+_option_names = _texts(
+    select(option_values.c.presentation).distinct().select_from(_valued).where(_is_variant_of).correlate(products)
+)
+_option_type_ids = _array(
+    select(product_option_types.c.option_type_id)
+    .where(product_option_types.c.product_id == products.c.id)
+    .order_by(product_option_types.c.position, product_option_types.c.id)
+    .correlate(products)
+)
+_property_ids = _array(
+    select(product_properties.c.id)
+    .where(product_properties.c.product_id == products.c.id, product_properties.c.show_property)
+    .order_by(product_properties.c.position, product_properties.c.id)
+    .correlate(products)
+)
+_image_ids = _array(
+    select(images.c.id)
+    .where(images.c.product_id == products.c.id)
+    .order_by(images.c.position, images.c.id)
+    .correlate(products)
+)
+
+_MADE: dict[str, Any] = {
+    "product_id": products.c.id,
+    "master_id": _sold.c.master_id,
+    "default_variant_id": _sold.c.default_variant_id,
+    "variant_ids": _sold.c.variant_ids,
+    "option_type_ids": _option_type_ids,
+    "property_ids": _property_ids,
+    "taxon_ids": _taxon_ids,
+    "image_ids": _image_ids,
+    "within_taxon_ids": _within_taxon_ids,
+    "facet_ids": _facet_ids,
+    "sku": _sold.c.sku,
+    "in_stock": _sold.c.in_stock,
+    "backorderable": _sold.c.backorderable,
+    "is_active": and_(products.c.status == "active", products.c.deleted_at.is_(None)),
+    # The weights are what a filter by name and the ranking go by: the name, what it is called and tagged, where it
+    # stands, what is said of it.
+    "search": _words("'A'", products.c.name)
+    .op("||")(_words("'B'", _sold.c.skus, products.c.meta_keywords, func.array_to_string(products.c.tags, " ")))
+    .op("||")(_words("'C'", _taxon_names, _option_names))
+    .op("||")(_words("'D'", products.c.description)),
+}
+_SHOWN = ("within_taxon_ids", "facet_ids", "is_active")
+_before = select(*(listings.c[name] for name in _SHOWN)).where(listings.c.product_id == _these).cte("before")
+_insert = insert(listings).from_select(
+    list(_MADE),
+    select(*(column.label(name) for name, column in _MADE.items())).select_from(
+        products.join(_sold, _sold.c.product_id == products.c.id)
+    ),
+)
+_after = (
+    _insert.on_conflict_do_update(
+        index_elements=["product_id"],
+        set_={name: _insert.excluded[name] for name in _MADE if name != "product_id"},
+    )
+    .returning(*(listings.c[name] for name in _SHOWN))
+    .cte("after")
+)
+
+
+def _counted(rows: Any, sign: str) -> Any:
+    within = func.unnest(func.array_append(rows.c.within_taxon_ids, literal(EVERYWHERE, PG_UUID(as_uuid=True))))
+    scopes = within.table_valued("scope_id", name=f"scopes_{sign}").render_derived()
+    facets = func.unnest(rows.c.facet_ids).table_valued("facet_id", name=f"facets_{sign}").render_derived()
+    n = literal_column("1" if sign == "more" else "-1", BigInteger)
+    return (
+        select(scopes.c.scope_id, facets.c.facet_id, n.label("n"))
+        .select_from(rows, scopes, facets)
+        .where(rows.c.is_active)
+    )
+
+
+_both = union_all(_counted(_before, "less"), _counted(_after, "more")).subquery("both")
+_changed = (
+    select(_both.c.scope_id, _both.c.facet_id, func.sum(_both.c.n).label("n"))
+    .group_by(_both.c.scope_id, _both.c.facet_id)
+    .having(func.sum(_both.c.n) != 0)
+    # Every writer locks the counts in this order, and most change none of them.
+    .order_by(_both.c.scope_id, _both.c.facet_id)
+)
+_count = insert(listing_facets).from_select(["scope_id", "facet_id", "product_count"], _changed)
+_REFRESH = statement(
+    _count.on_conflict_do_update(
+        index_elements=["scope_id", "facet_id"],
+        set_={"product_count": listing_facets.c.product_count + _count.excluded.product_count},
+    ).returning(listing_facets.c.facet_id),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+async def refresh(db: Session, product_ids: Iterable[UUID]) -> None:
+    """In the transaction of the write, after it."""
+    ids = list(set(product_ids))
+    if ids:
+        await db.all(_LOCK, ids=ids)
+        await db.all(_REFRESH, ids=ids)

@@ -1,0 +1,107 @@
+"""Which statements move stock: a count changes only together with the movement that says why."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import BigInteger, and_, bindparam, func, or_, select, update
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlalchemy.dialects.postgresql import insert
+
+from shop.db.pool import Session
+from shop.db.statements import into, statement
+from shop.models.stock import StockItem, StockLocation, stock_items, stock_locations, stock_movements
+
+_ID = PG_UUID(as_uuid=True)
+_change = bindparam("quantity", type_=BigInteger)
+_guarded = or_(stock_items.c.count_on_hand + _change >= 0, stock_items.c.backorderable)
+
+_LOCK = statement(
+    select(stock_items).where(stock_items.c.id == bindparam("id", type_=_ID)).with_for_update(), into(StockItem)
+)
+_FIND = statement(
+    select(stock_items).where(
+        stock_items.c.variant_id == bindparam("variant_id", type_=_ID),
+        stock_items.c.stock_location_id == bindparam("location_id", type_=_ID),
+    ),
+    into(StockItem),
+)
+_TAKE = statement(
+    update(stock_items)
+    .where(and_(stock_items.c.id == bindparam("item_id", type_=_ID), _guarded))
+    .values(count_on_hand=stock_items.c.count_on_hand + _change, updated_at=func.now())
+    .returning(stock_items),
+    into(StockItem),
+)
+_NOTE = statement(
+    insert(stock_movements)
+    .values(
+        id=bindparam("id"),
+        stock_item_id=bindparam("item_id"),
+        quantity=bindparam("quantity"),
+        reason=bindparam("reason"),
+        note=bindparam("note"),
+        actor_kind=bindparam("actor_kind"),
+        actor_id=bindparam("actor_id"),
+        created_at=func.now(),
+    )
+    .returning(stock_movements.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_LOCATION = statement(
+    select(stock_locations).where(stock_locations.c.id == bindparam("id", type_=_ID)), into(StockLocation)
+)
+_DEFAULT_LOCATION = statement(
+    select(stock_locations)
+    .where(stock_locations.c.active)
+    .order_by(stock_locations.c.default.desc(), stock_locations.c.id)
+    .limit(1),
+    into(StockLocation),
+)
+_NO_DEFAULT = statement(
+    update(stock_locations)
+    .where(stock_locations.c.default, stock_locations.c.id.is_distinct_from(bindparam("but", type_=_ID)))
+    .values(default=False, updated_at=func.now())
+    .returning(stock_locations.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_WRONG = statement(
+    select(stock_items.c.id, stock_items.c.count_on_hand, func.coalesce(func.sum(stock_movements.c.quantity), 0))
+    .outerjoin(stock_movements, stock_movements.c.stock_item_id == stock_items.c.id)
+    .group_by(stock_items.c.id)
+    .having(stock_items.c.count_on_hand != func.coalesce(func.sum(stock_movements.c.quantity), 0)),
+    lambda record: cast(tuple[UUID, int, int], (record[0], record[1], int(record[2]))),
+)
+
+
+async def lock_item(db: Session, item_id: UUID) -> StockItem | None:
+    return await db.one(_LOCK, id=item_id)
+
+
+async def find_item(db: Session, variant_id: UUID, location_id: UUID) -> StockItem | None:
+    return await db.one(_FIND, variant_id=variant_id, location_id=location_id)
+
+
+async def take_stock(db: Session, item_id: UUID, quantity: int) -> StockItem | None:
+    """Changes a count by a quantity; none when there is not so much and the item cannot be sold beyond it."""
+    return await db.one(_TAKE, item_id=item_id, quantity=quantity)
+
+
+async def insert_movement(db: Session, **values: Any) -> None:
+    await db.one(_NOTE, **values)
+
+
+async def find_location(db: Session, location_id: UUID) -> StockLocation | None:
+    return await db.one(_LOCATION, id=location_id)
+
+
+async def find_default_location(db: Session) -> StockLocation | None:
+    return await db.one(_DEFAULT_LOCATION)
+
+
+async def unset_default(db: Session, but: UUID | None) -> None:
+    await db.all(_NO_DEFAULT, but=but)
+
+
+async def list_wrong_counts(db: Session) -> list[tuple[UUID, int, int]]:
+    """Items whose count is not the sum of their movements: id, count, sum. There are none."""
+    return await db.all(_WRONG)
