@@ -116,6 +116,13 @@ class Context:
             raise InvalidToken()
         return self._bearer
 
+    async def check_bearer(self) -> None:
+        """Where nobody need sign in, a token that was sent must still be a good one: a client must learn that its
+        session is gone.
+        """
+        if self.claim.bearer is not None:
+            await self.signed_in()
+
     async def application(self, act: Act) -> Caller:
         """The application whose token was sent, if the token allows this; asked for once."""
         if self.claim.bearer is None or not self.claim.is_platform:

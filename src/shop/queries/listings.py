@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Text,
     and_,
     bindparam,
     func,
@@ -30,6 +31,7 @@ from shop.db.pool import Session
 from shop.db.statements import statement
 from shop.models.listings import listing_facets, listings
 from shop.models.media import images
+from shop.models.prices import prices
 from shop.models.products import (
     option_types,
     option_values,
@@ -207,10 +209,19 @@ _MADE: dict[str, Any] = {
     "image_ids": _image_ids,
     "within_taxon_ids": _within_taxon_ids,
     "facet_ids": _facet_ids,
+    "currencies": _array(
+        select(prices.c.currency)
+        .where(prices.c.variant_id == _sold.c.default_variant_id)
+        .order_by(prices.c.currency)
+        .correlate(_sold),
+        ARRAY(Text()),
+    ),
     "sku": _sold.c.sku,
     "in_stock": _sold.c.in_stock,
     "backorderable": _sold.c.backorderable,
     "is_active": and_(products.c.status == "active", products.c.deleted_at.is_(None)),
+    "available_on": products.c.available_on,
+    "discontinue_on": products.c.discontinue_on,
     # The weights are what a filter by name and the ranking go by: the name, what it is called and tagged, where it
     # stands, what is said of it.
     "search": _words("'A'", products.c.name)

@@ -15,3 +15,8 @@ class Viewer(msgspec.Struct, frozen=True):
     claim: Claim = GUEST
     session_id: UUID | None = None
     is_list: bool = False
+    default_country: str = ""
+    origin: str = ""
+    """Scheme and host under which the caller reaches the shop."""
+    covers: tuple[int, int] | None = None
+    """The size in which pictures are wanted."""
