@@ -79,9 +79,11 @@ async def _fill(url: str, count: int) -> None:
     try:
         await connection.execute(_SETUP)
         present = await connection.fetchval("select count(*) from products")
-        await connection.execute("analyze")
         await connection.fetch(_PRODUCTS, present + 1, count)
-        await connection.execute(_REST)
+        for part in filter(str.strip, _REST.split(";")):
+            # Planned as if the tables were still empty, the next part would take hours.
+            await connection.execute("analyze")
+            await connection.execute(part)
         await connection.execute("analyze")
         ids: list[UUID] = [
             row[0]
