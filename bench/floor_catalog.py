@@ -12,6 +12,7 @@ from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute
 from shop.queries import browse, catalog, prices
 from shop.queries.listings import EVERYWHERE
+from shop.rules.pictures import styles_of
 from shop.storefront.resources.catalog import PRODUCT, VARIANT
 
 WISHES = ProductWishes(currency="USD", page=Page(1, 25))
@@ -96,7 +97,13 @@ def _variant(row: Any, amount: int | None) -> dict[str, Any]:
 
 
 def _image(row: Any) -> dict[str, Any]:
-    return {"id": row["id"], "type": "image", "attributes": {"position": row["position"], "alt": row["alt"]}}
+    url = f"http://127.0.0.1/media/{row['id']}/"
+    shown = [
+        {"url": url + style.name, "size": f"{style.width}x{style.height}", "width": style.width, "height": style.height}
+        for style in styles_of(row["width"], row["height"])
+    ]
+    attributes = {"styles": shown, "position": row["position"], "alt": row["alt"], "original_url": shown[-1]["url"]}
+    return {"id": row["id"], "type": "image", "attributes": attributes | {"transformed_url": None}, "relationships": {}}
 
 
 def _amounts(amount: int | None) -> dict[str, Any]:

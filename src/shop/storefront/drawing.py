@@ -14,6 +14,7 @@ from shop.jsonapi.resource import Resource, Scene
 from shop.models.people import AccountUser, PlacedAddress
 from shop.storefront.resources.known import RESOURCES
 from shop.storefront.resources.viewer import Viewer
+from shop.web.pictures import Look, read_size
 from shop.web.reply import Reply, document_reply
 from shop.web.request import Request
 
@@ -28,21 +29,9 @@ def read_drawing(request: Request, ctx: Context, resource: Resource, *, is_list:
 def read_catalog_drawing(request: Request, ctx: Context, resource: Resource) -> Drawing:
     """The same for what is shown to anybody, with what pictures and countries ask of the scene."""
     query = read_document_query(request.params, resource, RESOURCES)
-    viewer = Viewer(
-        ctx.shared.keys,
-        default_country=ctx.shared.shop.default_country,
-        origin=request.origin(ctx.shared.settings.public_url),
-        covers=_size(request.params.get("image_transformation")),
-    )
+    look = Look(request.origin(ctx.shared.settings.public_url), read_size(request.params))
+    viewer = Viewer(ctx.shared.keys, default_country=ctx.shared.shop.default_country, look=look)
     return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, viewer), query)
-
-
-def _size(wish: Any) -> tuple[int, int] | None:
-    """`image_transformation[size]=200x100`; what cannot be read is no wish."""
-    text = wish.get("size") if isinstance(wish, dict) else None
-    width, _, height = text.partition("x") if isinstance(text, str) and text.isascii() else ("", "", "")
-    fits = width.isdigit() and height.isdigit() and len(text or "") <= 11
-    return (int(width), int(height)) if fits else None
 
 
 def seen_from(drawing: Drawing, ctx: Context, session_id: UUID) -> Drawing:

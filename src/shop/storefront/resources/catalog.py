@@ -8,6 +8,7 @@ from shop.models.catalog import ShownOptionType, ShownProduct, ShownProperty, Sh
 from shop.models.media import Image
 from shop.models.products import OptionValue
 from shop.models.taxons import ShownTaxon, Taxonomy
+from shop.web.pictures import original_url, styles, transformed_url
 
 
 def _decimal(name: str) -> Any:
@@ -124,4 +125,14 @@ TAXON_WITH_PRODUCTS = resource(
 )
 """As it is shown alone: in a list every taxon would carry its products."""
 
-IMAGE = resource("image", Image, attributes=["position", "alt"])
+IMAGE = resource(
+    "image",
+    Image,
+    attributes=[
+        computed("styles", lambda image, scene: styles(image, scene.props.look), list[dict[str, str]]),
+        "position",
+        "alt",
+        computed("original_url", lambda image, scene: original_url(image, scene.props.look)),
+        computed("transformed_url", lambda image, scene: transformed_url(image, scene.props.look), str | None),
+    ],
+)

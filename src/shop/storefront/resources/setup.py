@@ -46,7 +46,7 @@ STORE = resource(
     Store,
     attributes=[
         "name",
-        computed("url", lambda _shop, scene: scene.props.origin),
+        computed("url", lambda _shop, scene: scene.props.look.origin),
         computed("code", lambda shop, _scene: shop_code(shop.name)),
         *map(_nothing, ("meta_description", "meta_keywords", "seo_title", "description")),
         computed("default_currency", lambda shop, _scene: shop.currencies[0]),

@@ -6,6 +6,7 @@ import msgspec
 
 from shop.base.actor import GUEST, Claim
 from shop.base.keys import Keys
+from shop.web.pictures import Look
 
 
 class Viewer(msgspec.Struct, frozen=True):
@@ -16,7 +17,4 @@ class Viewer(msgspec.Struct, frozen=True):
     session_id: UUID | None = None
     is_list: bool = False
     default_country: str = ""
-    origin: str = ""
-    """Scheme and host under which the caller reaches the shop."""
-    covers: tuple[int, int] | None = None
-    """The size in which pictures are wanted."""
+    look: Look = Look()
