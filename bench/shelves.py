@@ -44,10 +44,9 @@ insert into variants (id, product_id, is_master, sku, position, created_at, upda
 select uuidv7(), p.id, v = 0, p.slug || '-' || v, v, now(), now()
 from products p cross join generate_series(0, 3) v where not exists (select from variants where product_id = p.id);
 insert into variant_option_values (id, variant_id, option_value_id, created_at, updated_at)
-select uuidv7(), v.id, o.id, now(), now() from variants v join products p on p.id = v.product_id
-join option_types t on true join option_values o on o.option_type_id = t.id
-    and o.position = 1 + (v.position + substr(p.slug, 7)::bigint) % case t.name when 'size' then 4 else 8 end
-where not v.is_master and not exists (select from variant_option_values where variant_id = v.id);
+select uuidv7(), v.id, o.ids[1 + (v.position + substr(p.slug, 7)::bigint) % cardinality(o.ids)], now(), now()
+from (select array_agg(id) ids from option_values group by option_type_id) o
+cross join variants v join products p on p.id = v.product_id where not v.is_master on conflict do nothing;
 insert into product_option_types (id, product_id, option_type_id, position, created_at, updated_at)
 select uuidv7(), p.id, t.id, t.position, now(), now() from products p cross join option_types t on conflict do nothing;
 insert into prices (id, variant_id, currency, amount, created_at, updated_at)
@@ -57,8 +56,9 @@ insert into stock_items (id, stock_location_id, variant_id, count_on_hand, creat
 select uuidv7(), l.id, v.id, (substr(p.slug, 7)::bigint + v.position) % 7, now(), now()
 from variants v join products p on p.id = v.product_id join stock_locations l on l."default" on conflict do nothing;
 insert into classifications (id, product_id, taxon_id, position, created_at, updated_at)
-select uuidv7(), p.id, t.id, 0, now(), now() from products p join taxons t on t.depth = 1
-    and t.position in (1 + substr(p.slug, 7)::bigint % 20, 1 + substr(p.slug, 7)::bigint / 20 % 20) on conflict do nothing;
+select uuidv7(), p.id, t.ids[1 + substr(p.slug, 7)::bigint / step % 20], 0, now(), now()
+from (select array_agg(id) ids from taxons where depth = 1) t
+cross join products p cross join unnest(array[1, 20]) step on conflict do nothing;
 insert into product_properties (id, product_id, property_id, value, filter_param, facet_id, created_at, updated_at)
 select uuidv7(), p.id, r.id, m, m, md5(m)::uuid, now(), now() from products p cross join properties r
 cross join lateral (select (array['oak', 'wool', 'tin', 'clay', 'silk'])[1 + substr(p.slug, 7)::bigint % 5] m) m
