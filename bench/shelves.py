@@ -63,8 +63,8 @@ insert into product_properties (id, product_id, property_id, value, filter_param
 select uuidv7(), p.id, r.id, m, m, md5(m)::uuid, now(), now() from products p cross join properties r
 cross join lateral (select (array['oak', 'wool', 'tin', 'clay', 'silk'])[1 + substr(p.slug, 7)::bigint % 5] m) m
 on conflict do nothing;
-insert into images (id, product_id, position, width, height, digest, created_at, updated_at)
-select uuidv7(), p.id, n, 1600, 1200, md5(p.slug || n), now(), now() from products p cross join generate_series(1, 2) n
+insert into images (id, product_id, position, width, height, created_at, updated_at)
+select uuidv7(), p.id, n, 1600, 1200, now(), now() from products p cross join generate_series(1, 2) n
 where not exists (select from images where product_id = p.id);
 """
 
