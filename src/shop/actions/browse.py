@@ -2,7 +2,7 @@
 all records at once.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -84,9 +84,7 @@ async def _total(ctx: Context, wishes: ProductWishes, pricing: Pricing, found: i
 
 async def get_product(ctx: Context, key: UUID | str, currency: str, include: Tree) -> tuple[Loaded, Pricing]:
     pricing = await pricing_for(ctx, currency)
-    row = await catalog.find_product(ctx.db, key, pricing)
-    if row is None:
-        raise NotFound()
+    row = await _find_product(ctx, key, pricing)
     return (await load(ctx, "product", [row], include, pricing))[0], pricing
 
 
@@ -95,9 +93,7 @@ async def list_variants(
 ) -> tuple[Sequence[Loaded], Pricing]:
     """A product's variants with the master, or those that have all of the options."""
     pricing = await pricing_for(ctx, currency)
-    product = await catalog.find_product(ctx.db, key, pricing)
-    if product is None:
-        raise NotFound()
+    product = await _find_product(ctx, key, pricing)
     found = await browse.list_variants_of(ctx.db, product.id)
     wanted = set(options.items())
     fitting = [row for row in found if wanted <= {(option["name"], option["value"]) for option in row.options}]
@@ -125,12 +121,20 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
     return Loaded(loaded.row, {**loaded.links, "products": shown}), pricing
 
 
+async def _find_product(ctx: Context, key: UUID | str, pricing: Pricing) -> ShownProduct:
+    """By its id, or by a slug: one without a letter to make it of looks like an id, and may be another's."""
+    row = await catalog.find_product(ctx.db, key, pricing)
+    if row is None and isinstance(key, UUID):
+        row = await catalog.find_product(ctx.db, str(key), pricing)
+    if row is None:
+        raise NotFound()
+    return row
+
+
 async def _find_taxon(ctx: Context, key: UUID | str) -> ShownTaxon:
-    if isinstance(key, UUID):
-        rows = await taxons.list_taxons_of(ctx.db, [key])
-        row = rows[0] if rows else None
-    else:
-        row = await taxons.find_taxon_by_permalink(ctx.db, key)
+    """By its id, or by a permalink, which may look like one as well."""
+    found = await taxons.list_taxons_of(ctx.db, [key]) if isinstance(key, UUID) else []
+    row = found[0] if found else await taxons.find_taxon_by_permalink(ctx.db, str(key))
     if row is None:
         raise NotFound()
     return row
@@ -176,21 +180,49 @@ _LOADERS: dict[str, Callable[[Context, Sequence[UUID], Pricing], Awaitable[Seque
 }
 
 
+class Gathering(msgspec.Struct, frozen=True):
+    """What was read for one answer, by kind and id: relations lead in circles, and nothing is read twice."""
+
+    ctx: Context
+    pricing: Pricing
+    rows: dict[str, dict[UUID, Any]]
+
+    async def read(self, kind: str, ids: Iterable[UUID]) -> list[Any]:
+        """Those of these that there are."""
+        known = self.rows.setdefault(kind, {})
+        missing = [found for found in dict.fromkeys(ids) if found not in known]
+        if missing:
+            known |= dict.fromkeys(missing)
+            known |= {row.id: row for row in await _LOADERS[kind](self.ctx, missing, self.pricing)}
+        return [known[found] for found in dict.fromkeys(ids) if known[found] is not None]
+
+
 async def load(ctx: Context, kind: str, rows: Sequence[Any], include: Tree, pricing: Pricing) -> list[Loaded]:
     """Rows with their relations: links alone, or the related records too where they are asked for."""
+    gathering = Gathering(ctx, pricing, {kind: {row.id: row for row in rows}})
+    return await _load(gathering, kind, rows, include)
+
+
+async def _load(gathering: Gathering, kind: str, rows: Sequence[Any], include: Tree) -> list[Loaded]:
     related = _RELATED.get(kind, {})
     known: dict[str, Mapping[UUID, Loaded]] = {}
     for kind_asked in dict.fromkeys(related[name].kind for name in include if name in related):
         names = [name for name in include if name in related and related[name].kind == kind_asked]
-        ids = {found for name in names for row in rows for found in _ids(row, related[name])}
-        theirs = await _LOADERS[kind_asked](ctx, list(ids), pricing)
+        ids = [found for name in names for row in rows for found in _ids(row, related[name])]
+        theirs = await gathering.read(kind_asked, ids)
         # Relations of one kind are read together; what is asked of any of them is loaded for all.
-        deeper: Tree = {key: tree for name in names for key, tree in include[name].items()}
-        loaded = {record.row.id: record for record in await load(ctx, kind_asked, theirs, deeper, pricing)}
+        deeper = merged([include[name] for name in names])
+        loaded = {record.row.id: record for record in await _load(gathering, kind_asked, theirs, deeper)}
         known |= dict.fromkeys(names, loaded)
     return [
         Loaded(row, {name: _link(row, relation, known.get(name)) for name, relation in related.items()}) for row in rows
     ]
+
+
+def merged(trees: Sequence[Tree]) -> Tree:
+    """All that any of them asks for, at every depth."""
+    names = dict.fromkeys(name for tree in trees for name in tree)
+    return {name: merged([tree[name] for tree in trees if name in tree]) for name in names}
 
 
 def _ids(row: Any, relation: Related) -> Sequence[UUID]:

@@ -4,6 +4,7 @@
 """
 
 import re
+import string
 import unicodedata
 
 # Control characters, halves of pairs, unassigned ones, and separators of lines and paragraphs.
@@ -25,26 +26,25 @@ def is_prose(text: str) -> bool:
     return all(is_line(line.replace("\t", " ")) for line in _LINE_END.split(text))
 
 
-def _plain_letters() -> dict[str, str]:
-    """Small letters with marks on them, each with the one letter it is without: é is e. Up to U+0250 they are Latin."""
-    letters = [chr(code) for code in range(0xDF, 0x250) if chr(code).islower()]
-    plain = {letter: unicodedata.normalize("NFKD", letter)[0] for letter in letters}
-    return {letter: base for letter, base in plain.items() if base.isascii()} | {"ø": "o", "ł": "l", "đ": "d"}
-
-
-MARKED_LETTERS = _plain_letters()
-"""The database folds what it searches by the same table, for it has none of its own."""
-_FOLDING = str.maketrans(MARKED_LETTERS)
+MARKS = "[\u0300-\u036f]+"
+"""Accents and the like that stand alone once a text is taken apart: é is e and one of these."""
+# A sigma that ends a Greek word has a small letter of its own.
+OTHER_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "\u0131": "i", "\u03c2": "\u03c3"}
+OTHER_LETTERS |= dict.fromkeys(string.punctuation, " ")
+DOUBLE_LETTERS = {"ß": "ss", "æ": "ae", "œ": "oe"}
+"""The database folds what it searches by the same tables, for it has none of its own."""
+_FOLDING = str.maketrans(OTHER_LETTERS | DOUBLE_LETTERS)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 LONGEST_SLUG = 100
 
 
 def folded(text: str) -> str:
-    """As it is searched: small, and without marks on letters."""
-    return text.lower().translate(_FOLDING)
+    """As it is searched: small, without marks on letters, and without punctuation."""
+    plain = re.sub(MARKS, "", unicodedata.normalize("NFD", text))
+    # Put together again: the syllables of Korean and some letters of Japanese were taken apart as well.
+    return unicodedata.normalize("NFC", plain).lower().translate(_FOLDING)
 
 
 def slug_of(text: str) -> str:
     """`Café Crème, 250 g` as `cafe-creme-250-g`; text without a Latin letter or digit has none."""
-    words = folded(text).replace("ß", "ss").replace("æ", "ae").replace("œ", "oe")
-    return _NO_SLUG.sub("-", words)[:LONGEST_SLUG].strip("-")
+    return _NO_SLUG.sub("-", folded(text))[:LONGEST_SLUG].strip("-")

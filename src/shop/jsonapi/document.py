@@ -64,8 +64,9 @@ def _included(resource: Resource, records: Sequence[Loaded], drawing: Drawing) -
     if drawing.query.include is None:
         return {}
     found: dict[tuple[str, Any], ResourceObject] = {}
+    walked: set[tuple[str, Any, int]] = set()
     for record in records:
-        _collect(resource, record, drawing.query.include, drawing, found)
+        _collect(resource, record, drawing.query.include, drawing, (found, walked))
     for record in records:
         found.pop((resource.type, record.row.id), None)  # What stands in `data` must not stand in the document twice.
     return {"included": list(found.values())}
@@ -76,14 +77,23 @@ def _object(resource: Resource, record: Loaded, drawing: Drawing) -> ResourceObj
 
 
 def _collect(
-    resource: Resource, record: Loaded, tree: Tree, drawing: Drawing, included: dict[tuple[str, Any], ResourceObject]
+    resource: Resource,
+    record: Loaded,
+    tree: Tree,
+    drawing: Drawing,
+    gathered: tuple[dict[tuple[str, Any], ResourceObject], set[tuple[str, Any, int]]],
 ) -> None:
     """Each record once, and those nested in it before it: clients of this family resolve in one pass."""
+    included, walked = gathered
     for name, deeper in tree.items():
         relation = resource.relations[name]
+        related = drawing.resources[relation.type]
         for item in linked(record, relation):
-            related = drawing.resources[relation.type]
-            _collect(related, item, deeper, drawing, included)
             mark = (relation.type, item.row.id)
+            # Relations lead in circles: at each place of the tree a record is entered once, whoever leads to it.
+            if (*mark, id(deeper)) in walked:
+                continue
+            walked.add((*mark, id(deeper)))
+            _collect(related, item, deeper, drawing, gathered)
             if mark not in included:
                 included[mark] = _object(related, item, drawing)

@@ -19,7 +19,19 @@ from shop.jsonapi.resource import Money
 LARGEST_SIZE = 500
 LAST_PAGE = 1_000_000
 _NOT_OURS = object()
-_KEPT = ("fields", "filter", "include", "locale", "per_page", "sort")
+# What decides which records a list has, in which order, and what is shown of them.
+_KEPT = (
+    "currency",
+    "fields",
+    "filter",
+    "image_transformation",
+    "include",
+    "locale",
+    "per_page",
+    "q",
+    "sort",
+    "sort_by",
+)
 _OURS = frozenset({*_KEPT, "page"})
 
 

@@ -15,6 +15,8 @@ Resources = Mapping[str, Resource]
 
 MAX_PATH = 6
 """Relations lead in circles (a product's variants' product …), and each step multiplies what is drawn."""
+MAX_NAMES = 30
+"""Of all paths together, each place counted once."""
 
 
 class DocumentQuery(msgspec.Struct, frozen=True):
@@ -39,7 +41,13 @@ def _include(text: Any, resource: Resource, resources: Resources) -> Tree | None
     tree: dict[str, Any] = {}
     for path in text.split(","):
         _plant(tree, path.strip(), resource, resources)
+    if _count(tree) > MAX_NAMES:
+        raise Malformed(f"An include names at most {MAX_NAMES} relations.", code="unknown_include")
     return tree
+
+
+def _count(tree: Tree) -> int:
+    return sum(1 + _count(deeper) for deeper in tree.values())
 
 
 def _plant(tree: dict[str, Any], path: str, resource: Resource, resources: Resources) -> None:

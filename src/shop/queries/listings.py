@@ -27,7 +27,7 @@ from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.texts import MARKED_LETTERS
+from shop.base.texts import DOUBLE_LETTERS, MARKS, OTHER_LETTERS
 from shop.db.pool import Session
 from shop.db.statements import statement
 from shop.models.listings import listing_facets, listings
@@ -58,13 +58,21 @@ _LOCK = statement(
 )
 
 
+_PUNCTUATION = r"[!-/:-@\[-`{-~]+"
+
+
 def folded(text: Any) -> ColumnElement[str]:
-    """Text as it is searched, as `base/texts.folded` says it."""
-    small = func.lower(text)
-    marked, plain = "".join(MARKED_LETTERS), "".join(MARKED_LETTERS.values())
-    # Looking every letter up costs more than all the rest; a text with as many bytes as letters has no marked one.
+    """Text as it is searched, as `base/texts.folded` says it. Without its punctuation, the database finds plain words
+    in it, and no numbers with signs and fractions, addresses or paths, which a search for a part would miss.
+    """
+    apart = func.regexp_replace(func.normalize(text, literal_column("NFD")), MARKS, "", "g")
+    small = func.lower(func.normalize(apart, literal_column("NFC")))
+    found = func.translate(small, "".join(OTHER_LETTERS), "".join(OTHER_LETTERS.values()))
+    for letter, letters in DOUBLE_LETTERS.items():
+        found = func.replace(found, letter, letters)
+    # Most texts have as many bytes as letters, and so no letter to fold; looking each up costs more than all the rest.
     is_plain = func.octet_length(text) == func.char_length(text)
-    return case((is_plain, small), else_=func.translate(small, marked, plain))
+    return case((is_plain, func.regexp_replace(func.lower(text), _PUNCTUATION, " ", "g")), else_=found)
 
 
 def _array(chosen: Any, kind: Any = _IDS) -> ColumnElement[Any]:
@@ -231,7 +239,8 @@ _MADE: dict[str, Any] = {
     "search": _words("'A'", products.c.name)
     .op("||")(_words("'B'", _sold.c.skus, products.c.meta_keywords, func.array_to_string(products.c.tags, " ")))
     .op("||")(_words("'C'", _taxon_names, _option_names))
-    .op("||")(_words("'D'", products.c.description)),
+    # Of a description that is HTML, the tags are no words.
+    .op("||")(_words("'D'", func.regexp_replace(products.c.description, "</?[A-Za-z][^<>]*>", " ", "g"))),
 }
 _SHOWN = ("within_taxon_ids", "facet_ids", "is_active")
 _before = select(*(listings.c[name] for name in _SHOWN)).where(listings.c.product_id == _these).cte("before")

@@ -61,5 +61,10 @@ def facet_id(property_id: UUID, filter_param: str) -> UUID:
 
 def property_fields(property_id: UUID, value: str) -> dict[str, Any]:
     """What follows from a property's value."""
-    param = slug_of(value) or value.strip().lower()
+    param = filter_param(value)
     return {"value": value, "filter_param": param, "facet_id": facet_id(property_id, param)}
+
+
+def filter_param(value: str) -> str:
+    """A property's value as it stands in an address; of such a one, itself."""
+    return slug_of(value) or value.strip().lower()

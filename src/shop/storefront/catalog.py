@@ -1,12 +1,13 @@
 """The catalogue's endpoints: products, their variants, taxons."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from shop.actions import browse
 from shop.actions.context import Context
 from shop.base.errors import Malformed
+from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
 from shop.base.money import currency_digits, wire_decimal
 from shop.jsonapi.document import NO_EXTRAS, Extras, document, list_document
@@ -15,12 +16,10 @@ from shop.models.catalog import Facet
 from shop.queries.prices import Pricing, Resolved
 from shop.storefront.drawing import read_catalog_drawing
 from shop.storefront.resources.catalog import PRODUCT, TAXON, TAXON_WITH_PRODUCTS, VARIANT
-from shop.storefront.wishes import read_currency, read_filters, read_pairs, read_wishes
+from shop.storefront.wishes import read_currency, read_filters, read_ids, read_pairs, read_text, read_wishes
 from shop.web.caching import catalog_reply
 from shop.web.reply import Reply
-from shop.web.request import Request
-
-TAXON_FILTERS = ("ids", "parent_id", "parent_permalink", "taxonomy_id", "name", "roots")
+from shop.web.request import MAX_PATH, Request
 
 
 async def list_products(request: Request, ctx: Context) -> Reply:
@@ -75,34 +74,34 @@ def _url(request: Request, ctx: Context) -> str:
 
 def _key(request: Request, name: str) -> UUID | str:
     text = request.path_params[name]
-    try:
-        return UUID(text)
-    except ValueError:
-        return text
+    return as_uuid(text) or text
 
 
 def _taxon_filters(params: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in read_filters(params, TAXON_FILTERS).items():
-        if value in ("", None):
-            continue
-        if name == "roots":
-            found[name] = True
-        elif name == "name":
-            found[name] = str(value).lower()[:200].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        elif name == "parent_permalink":
-            found[name] = str(value)
-        else:
-            found[name] = _taxon_ids(name, value)
-    return found
+    given = {name: value for name, value in read_filters(params, TAXON_FILTERS).items() if value not in ("", [])}
+    return {name: _TAXON_FILTERS[name](name, given) for name in given}
 
 
-def _taxon_ids(name: str, value: Any) -> Any:
-    try:
-        ids = [UUID(part.strip()) for part in str(value).split(",")][:500]
-    except ValueError:
-        raise Malformed(f"The filter {name!r} takes ids.", code="bad_filter") from None
-    return ids if name == "ids" else ids[0]
+def _part_of_name(name: str, given: Mapping[str, Any]) -> str:
+    return read_text(name, given[name]).lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _one_id(name: str, given: Mapping[str, Any]) -> UUID:
+    found = read_ids(name, given) or ()
+    if len(found) != 1:
+        raise Malformed(f"The filter {name!r} takes one id.", code="bad_filter")
+    return found[0]
+
+
+_TAXON_FILTERS: dict[str, Callable[[str, Mapping[str, Any]], Any]] = {
+    "ids": read_ids,
+    "parent_id": _one_id,
+    "parent_permalink": lambda name, given: read_text(name, given[name], MAX_PATH),
+    "taxonomy_id": _one_id,
+    "name": _part_of_name,
+    "roots": lambda _name, _given: True,
+}
+TAXON_FILTERS = tuple(_TAXON_FILTERS)
 
 
 def _filters(facets: Sequence[Facet]) -> dict[str, Any]:

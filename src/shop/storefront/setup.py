@@ -20,7 +20,9 @@ async def list_countries(request: Request, ctx: Context) -> Reply:
     drawing = read_catalog_drawing(request, ctx, COUNTRY)
     read_filters(request.params, ("shippable",))
     rows = await setup.list_countries(ctx)
-    page = read_page(request.params) if "per_page" in request.params else Page(1, max(len(rows), 1))
+    page = read_page(request.params)
+    if "per_page" not in request.params:
+        page = Page(page.number, max(len(rows), 1))
     shown = [Loaded(row) for row in rows[page.offset : page.offset + page.size]]
     url = request.url(ctx.shared.settings.public_url)
     extras = page_extras(page, Total(len(rows)), len(shown), url, request.params)

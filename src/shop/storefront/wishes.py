@@ -1,16 +1,17 @@
 """Which products a request asks for: the family's filters and sorts, read from nested parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any, TypeVar
 from uuid import UUID
 
 from shop.base.browsing import ProductWishes, search_query
 from shop.base.errors import Malformed
 from shop.base.listing import Sort
-from shop.base.money import currency_digits
+from shop.base.money import LARGEST_AMOUNT, currency_digits
 from shop.jsonapi.paging import read_page
 from shop.models.setup import Shop
+from shop.rules.products import filter_param
 
 T = TypeVar("T")
 Params = Mapping[str, Any]
@@ -74,26 +75,25 @@ def read_currency(params: Params, shop: Shop) -> str:
 def read_wishes(params: Params, shop: Shop) -> ProductWishes:
     filters = read_filters(params, FILTERS)
     currency = read_currency(params, shop)
-    q = _text("q", params["q"]) if params.get("q") else None
-    name = _text("name", filters["name"]) if filters.get("name") else None
+    q, name = _words("q", params.get("q")), _words("name", filters.get("name"))
     # Words of which nothing is left to look for are in no product.
     is_nothing = any(text and search_query(text) is None for text in (q, name)) or bool(filters.get("vendor_ids"))
     return ProductWishes(
         page=read_page(params),
         sort=_sort(params),
         currency=currency,
-        ids=_given("ids", filters, _id),
+        ids=read_ids("ids", filters),
         skus=_given("skus", filters, str),
         tags=_given("tags", filters, str),
-        taxons=_given("taxons", filters, _id),
-        concat_taxons=_given("concat_taxons", filters, _id),
-        slug=_text("slug", filters["slug"]) if filters.get("slug") else None,
+        taxons=read_ids("taxons", filters),
+        concat_taxons=read_ids("concat_taxons", filters),
+        slug=read_text("slug", filters["slug"]) if filters.get("slug") else None,
         name=name,
         q=q,
         price=_price(filters["price"], currency) if filters.get("price") else None,
         options=read_pairs("options", filters),
-        properties=read_pairs("properties", filters),
-        option_value_ids=_given("option_value_ids", filters, _id),
+        properties=tuple((name, filter_param(value)) for name, value in read_pairs("properties", filters)),
+        option_value_ids=read_ids("option_value_ids", filters),
         in_stock=filters.get("in_stock") == "true",
         backorderable=filters.get("backorderable") == "true",
         purchasable=filters.get("purchasable") == "true",
@@ -122,7 +122,7 @@ def read_pairs(name: str, filters: Mapping[str, Any]) -> tuple[tuple[str, str], 
         return ()
     if not isinstance(given, dict) or len(given) > MOST_PAIRS:
         raise _bad(name, f"is sent as filter[{name}][name]=value, at most {MOST_PAIRS} times")
-    return tuple(sorted((_text(name, key), _text(name, value)) for key, value in given.items()))
+    return tuple(sorted((read_text(name, key), read_text(name, value)) for key, value in given.items()))
 
 
 def _sort(params: Params) -> tuple[Sort, ...]:
@@ -143,6 +143,10 @@ def _sort(params: Params) -> tuple[Sort, ...]:
     return tuple(Sort(name, is_down) for name, is_down in reversed(chosen.items()))
 
 
+def read_ids(name: str, filters: Mapping[str, Any]) -> tuple[UUID, ...] | None:
+    return _given(name, filters, UUID)
+
+
 def _given(name: str, filters: Mapping[str, Any], read: Callable[[str], T]) -> tuple[T, ...] | None:
     """Values with commas between them, or as a list."""
     given = filters.get(name)
@@ -152,7 +156,7 @@ def _given(name: str, filters: Mapping[str, Any], read: Callable[[str], T]) -> t
     if isinstance(given, dict) or len(values) > MOST_VALUES:
         raise _bad(name, f"takes at most {MOST_VALUES} values with commas between them")
     try:
-        return tuple(read(_text(name, value).strip()) for value in values)
+        return tuple(read(read_text(name, value).strip()) for value in values)
     except ValueError:
         raise _bad(name, "takes ids") from None
 
@@ -161,26 +165,28 @@ def _price(given: Any, currency: str) -> tuple[int, int | None]:
     """`10,20`; `10,Infinity` and `10,` have no end."""
     low, _, high = str(given).partition(",")
     try:
-        start = _minor(low or "0", currency)
-        end = None if high.strip().lower() in {"", "infinity"} else _minor(high, currency)
+        start = _minor(low or "0", currency, ROUND_CEILING)
+        end = None if high.strip().lower() in {"", "infinity"} else _minor(high, currency, ROUND_FLOOR)
     except (InvalidOperation, ValueError):
         raise _bad("price", "takes two amounts with a comma between them, like 10,20 or 10,Infinity") from None
     return start, end
 
 
-def _minor(text: str, currency: str) -> int:
-    if len(text) > 20 or not set(text.strip()) <= set("0123456789."):
+def _minor(text: str, currency: str, rounding: str) -> int:
+    """A bound between two amounts is the one next to it on the inside. What no price can reach is as good as that."""
+    if len(text) > 40 or not set(text.strip()) <= set("0123456789."):
         raise ValueError
-    return int(Decimal(text.strip()).scaleb(currency_digits(currency)))
+    minor = Decimal(text.strip()).scaleb(currency_digits(currency))
+    return int(min(minor, Decimal(LARGEST_AMOUNT)).to_integral_value(rounding))
 
 
-def _id(text: str) -> UUID:
-    return UUID(text)
+def _words(name: str, value: Any) -> str | None:
+    return (read_text(name, value).strip() or None) if value else None
 
 
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST:
-        raise _bad(name, f"takes text of at most {LONGEST} characters")
+def read_text(name: str, value: Any, longest: int = LONGEST) -> str:
+    if not isinstance(value, str) or len(value) > longest:
+        raise _bad(name, f"takes text of at most {longest} characters")
     return value
 
 

@@ -1,0 +1,21 @@
+"""What the tests of the storefront may ask for beside the rest: things to look at, and a shelf to put them on."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.make import Make
+from tests.platform.machine import new_machine
+from tests.shopper import Shopper
+from tests.storefront.shelf import Shelf, new_shelf
+
+
+@pytest.fixture
+async def make(http: httpx.AsyncClient, db: Any) -> Make:
+    return Make(await new_machine(http, db))
+
+
+@pytest.fixture
+async def shelf(make: Make, guest: Shopper) -> Shelf:
+    return await new_shelf(make, guest)

@@ -1,0 +1,346 @@
+"""Lists of products by every filter and order, against the slow obvious model in `bazaar.py`; and what is no filter."""
+
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from shop.storefront.wishes import FILTERS, SORTS
+from tests.cluster import Cluster
+from tests.make import Make
+from tests.platform.machine import new_machine
+from tests.service import KEYS, Service
+from tests.shopper import Answer, Shopper
+from tests.storefront.bazaar import COLOURS, FITS, MATERIALS, SIZES, TAGS, Bazaar, expected, fill, is_seen
+from tests.storefront.shelf import Shelf, ids, word
+
+SORT_BY = {
+    "default": "",
+    "manual": "position",
+    "name-a-z": "name",
+    "name-z-a": "-name",
+    "newest-first": "-available_on",
+    "oldest-first": "available_on",
+    "price-high-to-low": "-price",
+    "price-low-to-high": "price",
+}
+
+
+@pytest.fixture(scope="module")
+async def bazaar(
+    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[Bazaar, Shopper]]:
+    """A shop of its own: what it lists is what the model knows, and nothing else."""
+    with cluster.database(f"bazaar_{worker_name}") as url:
+        db = await asyncpg.connect(url)
+        await db.execute("update shops set currencies = '{USD,EUR}'")
+        service = Service(
+            SHOP_DATA_DIR=str(tmp_path_factory.mktemp("bazaar")),
+            SHOP_DATABASE_URL=url,
+            SHOP_SECRET_KEYS=KEYS,
+            SHOP_MAILBOX="on",
+            SHOP_DRAIN_SECONDS="0",
+        )
+        try:
+            async with service.client() as http:
+                yield await fill(Make(await new_machine(http, db)), db), Shopper(http)
+        finally:
+            await db.close()
+            service.stop()
+
+
+async def listed(guest: Shopper, params: dict[str, str]) -> Answer:
+    answer = await guest.ask("GET", "/products", params={"per_page": "500", **params})
+    assert answer.status == 200, answer
+    assert answer.json["meta"]["total_count"] == len(ids(answer))
+    return answer
+
+
+def values(bazaar: Bazaar, chance: random.Random) -> dict[str, str]:
+    """A wish for each filter that some products fulfil and some do not."""
+    taxons, options = list(bazaar.taxons.values()), list(bazaar.options.values())
+    things = bazaar.things
+    skus = [sku for thing in things for sku in thing.skus]
+    return {
+        "filter[ids]": ",".join(thing.id for thing in chance.sample(things, 9)),
+        "filter[skus]": ",".join([*chance.sample(skus, 8), "no such"]),
+        "filter[tags]": ",".join(chance.sample(TAGS, chance.choice([1, 2]))),
+        "filter[slug]": chance.choice(things).row["slug"],
+        "filter[name]": chance.choice(["mug", "MU", "lam 1", "teapot", "eclair", "É", "ug", "2"]),
+        "filter[taxons]": ",".join(chance.sample(taxons, chance.choice([1, 2]))),
+        "filter[concat_taxons]": ",".join(chance.sample(taxons, chance.choice([1, 2, 3]))),
+        "filter[vendor_ids]": "1",
+        "filter[price]": chance.choice(["5,15", "10,Infinity", "10,", ",8", "7.5", "7.51,8.01", "0,0", "20,10"]),
+        "filter[currency]": "EUR",
+        "filter[options][size]": chance.choice([*SIZES, "xxl"]),
+        "filter[options][colour]": chance.choice(COLOURS),
+        "filter[option_value_ids]": ",".join(chance.sample(options, chance.choice([1, 2, 3]))),
+        "filter[properties][material]": chance.choice([*MATERIALS, "bone-china"]),
+        "filter[properties][lining]": chance.choice(MATERIALS),
+        "filter[in_stock]": chance.choice(["true", "1"]),
+        "filter[backorderable]": chance.choice(["true", "yes"]),
+        "filter[purchasable]": chance.choice(["true", "TRUE"]),
+        "filter[show_deleted]": "true",
+        "filter[show_discontinued]": chance.choice(["true", "1"]),
+    }
+
+
+def test_the_model_knows_every_filter_and_sort(bazaar: tuple[Bazaar, Shopper]) -> None:
+    known = {name.split("[")[1].rstrip("]") for name in values(bazaar[0], random.Random(0))}
+
+    assert known == set(FILTERS)
+    assert {name.split("[")[1].rstrip("]") for name in FITS} <= set(FILTERS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_each_filter_alone_lists_what_the_model_says(bazaar: tuple[Bazaar, Shopper], seed: int) -> None:
+    model, guest = bazaar
+
+    for name, value in values(model, random.Random(seed)).items():
+        found = ids(await listed(guest, {name: value}))
+
+        assert found == expected(model, {name: value}), (name, value)
+
+
+async def test_the_filters_tell_products_apart(bazaar: tuple[Bazaar, Shopper]) -> None:
+    """A model of which every wish says all or nothing would agree with anything."""
+    model, _ = bazaar
+    everything = expected(model, {})
+
+    assert 15 < len(everything) < len(model.things) - 5
+    for name in FITS.keys() - {"filter[vendor_ids]", "filter[show_deleted]"}:
+        sizes = {len(expected(model, {name: values(model, random.Random(seed))[name]})) for seed in range(12)}
+        assert any(0 < size < len(everything) for size in sizes), name
+
+
+@pytest.mark.parametrize("sort", [f"{sign}{name}" for name in SORTS for sign in ("", "-")])
+async def test_each_sort_orders_as_the_model_does(bazaar: tuple[Bazaar, Shopper], sort: str) -> None:
+    model, guest = bazaar
+    asked = {"sort": sort, "filter[taxons]": model.taxons["a"]}
+
+    assert ids(await listed(guest, asked)) == expected(model, asked)
+
+
+@pytest.mark.parametrize("sort_by", SORT_BY)
+async def test_each_sort_by_is_one_of_the_sorts(bazaar: tuple[Bazaar, Shopper], sort_by: str) -> None:
+    model, guest = bazaar
+    scope = {"filter[taxons]": model.taxons["a"]}
+
+    found = ids(await listed(guest, {"sort_by": sort_by, **scope}))
+
+    assert found == expected(model, {"sort": SORT_BY[sort_by], **scope} if SORT_BY[sort_by] else scope)
+
+
+async def test_the_best_selling_come_first(bazaar: tuple[Bazaar, Shopper]) -> None:
+    model, guest = bazaar
+
+    found = ids(await listed(guest, {"sort_by": "best-selling"}))
+
+    # Nothing was sold yet, so the order is that of the ids.
+    assert found == expected(model, {"sort": "id"})
+
+
+async def test_a_position_counts_only_within_one_taxon(bazaar: tuple[Bazaar, Shopper]) -> None:
+    model, guest = bazaar
+
+    assert ids(await listed(guest, {"sort": "position"})) == expected(model, {"sort": "id"})
+
+
+async def test_any_filters_and_sorts_together_list_what_the_model_says(bazaar: tuple[Bazaar, Shopper]) -> None:
+    model, guest = bazaar
+    chance = random.Random(5)
+    hits = 0
+    for _ in range(150):
+        wishes = values(model, chance)
+        params = {name: wishes[name] for name in chance.sample(sorted(wishes), chance.randrange(4))}
+        sorts = chance.sample([name for name in SORTS if name != "position"], chance.randrange(4))
+        if sorts:
+            params["sort"] = ",".join(chance.choice(["", "-"]) + name for name in sorts)
+
+        found = ids(await listed(guest, params))
+
+        assert found == expected(model, params), params
+        hits += bool(found)
+    assert hits > 40
+
+
+async def test_pages_of_any_size_are_pieces_of_one_list(bazaar: tuple[Bazaar, Shopper]) -> None:
+    model, guest = bazaar
+
+    for sort in ("", "price", "-name", "available_on"):
+        for size in (1, 4, 7):
+            asked = {"sort": sort, "per_page": str(size)} if sort else {"per_page": str(size)}
+            whole = expected(model, {"sort": sort} if sort else {})
+            pages = [
+                await guest.ask("GET", "/products", params={**asked, "page": str(number)})
+                for number in range(1, -(-len(whole) // size) + 1)
+            ]
+            assert [record for page in pages for record in ids(page)] == whole
+            assert {page.json["meta"]["total_count"] for page in pages} == {len(whole)}
+
+
+async def test_what_may_be_filtered_by_is_told_of_all_active_products_or_of_the_taxons(
+    bazaar: tuple[Bazaar, Shopper],
+) -> None:
+    model, guest = bazaar
+    for scope in ({}, {"filter[taxons]": model.taxons["a"]}, {"filter[taxons]": model.taxons["b"]}):
+        counted = [
+            thing
+            for thing in model.things
+            if thing.row["status"] == "active"
+            and not thing.row["deleted_at"]
+            and (not scope or FITS["filter[taxons]"](model, thing, scope["filter[taxons]"]))
+        ]
+        options = {pair for thing in counted for item in thing.variants for pair in item.options.items()}
+        facts = {pair for thing in counted for pair in thing.properties.items()}
+
+        told = (await listed(guest, {**scope, "filter[name]": "nothing at all"})).json["meta"]["filters"]
+
+        assert set(told) == {"option_types", "product_properties"}
+        kinds, found = told["option_types"], told["product_properties"]
+        assert {(kind["name"], value["name"]) for kind in kinds for value in kind["option_values"]} == options
+        assert {(fact["name"], value["value"]) for fact in found for value in fact["values"]} == facts
+        for kind in kinds:
+            assert kind["presentation"] == kind["name"].capitalize()
+            for value in kind["option_values"]:
+                assert value["id"] == model.options[kind["name"], value["name"]]
+                assert set(value) == {"id", "name", "presentation", "position"}
+        assert all(value["filter_param"] for fact in found for value in fact["values"])
+    assert any(not is_seen(thing, {}) for thing in model.things)
+
+
+async def facets(shelf: Shelf) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    told = (await shelf.get()).json["meta"]["filters"]
+    return (
+        {kind["name"]: [value["presentation"] for value in kind["option_values"]] for kind in told["option_types"]},
+        {fact["name"]: [value["value"] for value in fact["values"]] for fact in told["product_properties"]},
+    )
+
+
+async def test_what_may_be_filtered_by_follows_every_write(make: Make, shelf: Shelf) -> None:
+    size, material = word(), word()
+    assert await facets(shelf) == ({}, {})
+    made = await make.product(options={size: ["s", "m"]}, properties={material: "Wool"}, taxons=[shelf.root])
+    assert await facets(shelf) == ({size: ["M", "S"]}, {material: ["Wool"]})
+
+    await make.change("option_values", await make.option(size, "s"), "option_value", presentation="Small", position=-1)
+    assert await facets(shelf) == ({size: ["Small", "M"]}, {material: ["Wool"]})
+    await make.remove("variants", made.variants[1])
+    assert await facets(shelf) == ({size: ["Small"]}, {material: ["Wool"]})
+    await make.change("properties", await make.property(material), "property", filterable=False)
+    assert await facets(shelf) == ({size: ["Small"]}, {})
+    await make.change("properties", await make.property(material), "property", filterable=True)
+    await make.change("option_types", await make.option_type(size), "option_type", filterable=False)
+    assert await facets(shelf) == ({}, {material: ["Wool"]})
+    await make.change("option_types", await make.option_type(size), "option_type", filterable=True)
+    other = await make.product(properties={material: "Silk"}, taxons=[shelf.root])
+    assert await facets(shelf) == ({size: ["Small"]}, {material: ["Silk", "Wool"]})
+    await make.change("products", made.id, "product", status="archived")
+    assert await facets(shelf) == ({}, {material: ["Silk"]})
+    await make.change("products", made.id, "product", status="active", taxon_ids=[])
+    assert await facets(shelf) == ({}, {material: ["Silk"]})
+    await make.change("products", made.id, "product", taxon_ids=[await make.taxon("Below", shelf.root)])
+    assert await facets(shelf) == ({size: ["Small"]}, {material: ["Silk", "Wool"]})
+    await make.remove("products", other.id)
+    await make.remove("products", made.id)
+    assert await facets(shelf) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("filter[nmae]", "unknown_filter"), ("filter[price_from]", "unknown_filter"), ("sort", "unknown_sort")],
+)
+async def test_an_unknown_name_is_refused_and_the_allowed_ones_are_told(guest: Shopper, name: str, code: str) -> None:
+    refused = await guest.ask("GET", "/products", params={name: "nonsense"})
+
+    assert (refused.status, refused.code) == (400, code)
+    assert all(each in refused.json["error"] for each in (FILTERS if name != "sort" else SORTS))
+
+
+async def test_an_unknown_sort_by_is_refused_and_the_allowed_ones_are_told(guest: Shopper) -> None:
+    refused = await guest.get("/products", sort_by="cheapest")
+
+    assert (refused.status, refused.code) == (400, "unknown_sort")
+    assert all(name in refused.json["error"] for name in (*SORT_BY, "best-selling", "cheapest"))
+
+
+async def test_one_unknown_sort_among_known_ones_is_refused(guest: Shopper) -> None:
+    assert (await guest.get("/products", sort="name,-nonsense,price")).code == "unknown_sort"
+    assert (await guest.get("/products", sort="--name")).code == "unknown_sort"
+
+
+HOSTILE = {
+    "quotes": "'; drop table products; --",
+    "double quotes": "\"'`\\",
+    "commas": ",,,",
+    "brackets": "[{()}]<>",
+    "long": "x" * 7_000,
+    "many": ",".join(["1"] * 2_000),
+    "huge": "9" * 39,
+    "huge fraction": "0." + "9" * 37,
+    "negative": "-1,-2",
+    "scientific": "1e400,1e401",
+    "not a number": "NaN,-Infinity",
+    "wild cards": "%_\\%",
+    "search words": "!a & b | (c <-> d):*",
+    "other digits": "٣,٤",
+    "turned": "\u202eabc\u2066",
+    "half": "\ufffd",
+    "an id": str(uuid4()),
+    "ids": f"{uuid4()},x",
+    "bytes": "\x01\x1f\x7f",
+}
+SHAPES = ("", "[]", "[a]", "[a][b]", "[a][]", "[a][b][c][d]")
+NAMES = [f"filter[{name}]" for name in FILTERS] + [
+    "page",
+    "per_page",
+    "sort",
+    "sort_by",
+    "q",
+    "currency",
+    "include",
+    "fields",
+    "fields[product]",
+    "explain",
+    "image_transformation",
+    "image_transformation[size]",
+    "locale",
+]
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+async def test_no_value_of_any_parameter_breaks_the_list(guest: Shopper, kind: str) -> None:
+    for name in NAMES:
+        for shape in SHAPES if len(HOSTILE[kind]) < 100 else SHAPES[:2]:
+            answer = await guest.ask("GET", "/products", params={name + shape: HOSTILE[kind], "per_page": "1"})
+
+            assert answer.status in {200, 400}, (name + shape, answer)
+            if answer.status == 400:
+                assert answer.code != "internal_error"
+                assert len(answer.json["error"]) < 700
+
+
+@pytest.mark.parametrize("query", ["filter[name]=%00", "q=a%00b", "filter[options][%00]=x", "sort=name%00"])
+async def test_a_nul_is_refused(guest: Shopper, query: str) -> None:
+    assert (await guest.get(f"/products?{query}")).status == 400
+
+
+async def test_a_query_of_sixty_thousand_characters_is_too_long(guest: Shopper) -> None:
+    assert (await guest.get(f"/products?q={'x' * 60_000}")).status == 414
+
+
+async def test_an_amount_beyond_any_price_finds_nothing_below_and_all_above(make: Make, shelf: Shelf) -> None:
+    made = await make.product(price="9999999999999.99", taxons=[shelf.root])
+
+    assert ids(await shelf.get(**{"filter[price]": f"0,{'9' * 20}"})) == [made.id]
+    assert ids(await shelf.get(**{"filter[price]": f"{'9' * 20},"})) == []
+
+
+async def test_a_blank_filter_is_no_filter(make: Make, shelf: Shelf) -> None:
+    made = await make.product(taxons=[shelf.root])
+    blanks: dict[str, Any] = {name: "" for name in NAMES if name.startswith("filter") and "taxons]" not in name}
+
+    assert ids(await shelf.get(**blanks, q=" ", sort="", sort_by="")) == [made.id]

@@ -1,0 +1,199 @@
+"""Documents of products: what is included, which fields are shown, pages and links, and how much is asked for them."""
+
+from itertools import product as combinations
+
+import pytest
+
+from tests.make import MadeProduct, Make
+from tests.service import Service
+from tests.shopper import Answer, Shopper
+from tests.storefront.shelf import Shelf, ids, included, linked, prices, word
+
+
+async def rich_product(make: Make, shelf: Shelf) -> MadeProduct:
+    size, colour = word(), word()
+    return await make.product(
+        options={size: ["s", "m"], colour: ["red", "blue"]},
+        taxons=[await make.taxon(word(), shelf.root)],
+        properties={word(): "Wool", word(): "Blue"},
+        on_hand=1,
+    )
+
+
+async def test_every_relation_can_be_included_and_nested(make: Make, guest: Shopper, shelf: Shelf) -> None:
+    made = await rich_product(make, shelf)
+    paths = (
+        "variants.option_values.option_type,default_variant.product,primary_variant.images,option_types.option_values,"
+        "product_properties,taxons.parent.taxonomy,taxons.children,images"
+    )
+
+    for answer in (await guest.get(f"/products/{made.id}", include=paths), await shelf.get(include=paths)):
+        data = answer.json["data"]
+        product = data[0] if isinstance(data, list) else data
+        assert set(included(answer, "variant")) == {made.master, *made.variants}
+        assert set(included(answer, "option_type")) == set(linked(product, "option_types"))
+        assert len(included(answer, "option_value")) == 4
+        assert set(included(answer, "product_property")) == set(linked(product, "product_properties"))
+        assert set(included(answer, "taxon")) == {*linked(product, "taxons"), shelf.root}
+        assert list(included(answer, "taxonomy")) == [shelf.taxonomy_id]
+        assert included(answer, "product") == {}, "the data is not included once more"
+
+
+async def test_included_records_stand_once_and_those_nested_before_their_parents(
+    make: Make, guest: Shopper, shelf: Shelf
+) -> None:
+    made = [await rich_product(make, shelf) for _ in range(3)]
+
+    answer = await shelf.get(include="variants.option_values.option_type,taxons.parent")
+
+    marks = [(record["type"], record["id"]) for record in answer.json["included"]]
+    assert len(marks) == len(set(marks)) == 12 + 12 + 6 + 4
+    place = {mark: number for number, mark in enumerate(marks)}
+    for variant in included(answer, "variant").values():
+        for value in linked(variant, "option_values"):
+            assert place["option_value", value] < place["variant", variant["id"]]
+    for value in included(answer, "option_value").values():
+        assert place["option_type", linked(value, "option_type")] < place["option_value", value["id"]]
+    assert sorted(ids(answer)) == sorted(product.id for product in made)
+
+
+async def test_two_relations_of_one_kind_each_get_what_is_asked_of_them(make: Make, shelf: Shelf) -> None:
+    await rich_product(make, shelf)
+
+    one_way = await shelf.get(include="default_variant.option_values.option_type,variants.option_values")
+    the_other = await shelf.get(include="variants.option_values,default_variant.option_values.option_type")
+
+    for answer in (one_way, the_other):
+        assert len(included(answer, "option_value")) == 4
+        assert len(included(answer, "option_type")) == 2
+
+
+async def test_included_is_absent_unless_asked_for_and_empty_when_there_is_nothing(make: Make, shelf: Shelf) -> None:
+    await make.product(taxons=[shelf.root])
+
+    assert "included" not in (await shelf.get()).json
+    assert "included" not in (await shelf.get(include="")).json
+    assert (await shelf.get(include="images")).json["included"] == []
+
+
+@pytest.mark.parametrize("include", ["vendor", "variants.vendor", "product_properties.product", "images.x", "."])
+async def test_an_unknown_include_is_named_and_so_are_those_allowed(guest: Shopper, include: str) -> None:
+    refused = await guest.get("/products", include=include)
+
+    assert (refused.status, refused.code) == (400, "unknown_include")
+    assert include in refused.json["error"]
+    assert "allowed" in refused.json["error"]
+
+
+async def test_sparse_fields_hold_for_data_and_included_records(make: Make, shelf: Shelf) -> None:
+    await rich_product(make, shelf)
+
+    answer = await shelf.get(
+        include="default_variant",
+        **{"fields[product]": "name,price,default_variant,nonsense", "fields[variant]": "display_price"},
+    )
+
+    (product,), (variant,) = answer.json["data"], answer.json["included"]
+    assert set(product["attributes"]) == {"name", "price"}
+    assert set(product["relationships"]) == {"default_variant"}
+    assert (set(variant["attributes"]), variant["relationships"]) == ({"display_price"}, {})
+
+
+async def test_pages_have_meta_and_five_links_that_can_be_followed(make: Make, guest: Shopper, shelf: Shelf) -> None:
+    made = [(await make.product(taxons=[shelf.root])).id for _ in range(5)]
+
+    first = await shelf.get(per_page="2", sort="id", **{"filter[in_stock]": ""})
+
+    assert ids(first) == made[:2]
+    assert {name: first.json["meta"][name] for name in ("count", "total_count", "total_pages")} == {
+        "count": 2,
+        "total_count": 5,
+        "total_pages": 3,
+    }
+    links = first.json["links"]
+    assert set(links) == {"self", "next", "prev", "last", "first"}
+    second = Answer(await guest.http.get(links["next"]))
+    assert ids(second) == made[2:4]
+    last = Answer(await guest.http.get(links["last"]))
+    assert ids(last) == made[4:]
+    assert last.json["links"]["next"] == links["last"]
+    assert links["prev"] == links["first"] == second.json["links"]["prev"]
+    assert ids(Answer(await guest.http.get(links["self"]))) == made[:2]
+    beyond = await shelf.get(per_page="2", page="9")
+    assert (ids(beyond), beyond.json["meta"]["total_count"]) == ([], 5)
+
+
+async def test_a_link_keeps_what_decides_which_products_are_listed(make: Make, guest: Shopper, shelf: Shelf) -> None:
+    mine = word()
+    for number in range(3):
+        await make.product(f"{mine} {number}", prices={"EUR": str(number + 1)}, taxons=[shelf.root])
+    await make.product("Another", prices={"EUR": "9"}, taxons=[shelf.root])
+
+    first = await shelf.get(q=mine, currency="eur", sort_by="price-high-to-low", per_page="2")
+    second = Answer(await guest.http.get(first.json["links"]["next"]))
+
+    assert (prices(first), prices(second)) == (["3.0", "2.0"], ["1.0"])
+
+
+async def test_a_page_size_out_of_range_is_the_usual_one(make: Make, shelf: Shelf) -> None:
+    for _ in range(26):
+        await make.product(taxons=[shelf.root])
+
+    sizes = {size: len(ids(await shelf.get(per_page=size))) for size in ("0", "-1", "501", "many", "", "2.5", "9" * 30)}
+
+    assert set(sizes.values()) == {25}
+    assert len(ids(await shelf.get(per_page="500"))) == 26
+    assert len(ids(await shelf.get(per_page="1"))) == 1
+
+
+async def test_an_empty_list_says_so(shelf: Shelf) -> None:
+    answer = await shelf.get()
+
+    assert answer.json["data"] == []
+    assert {name: answer.json["meta"][name] for name in ("count", "total_count", "total_pages")} == {
+        "count": 0,
+        "total_count": 0,
+        "total_pages": 0,
+    }
+
+
+async def test_the_number_of_statements_depends_on_neither_page_size_nor_records(
+    make: Make, service: Service, shelf: Shelf
+) -> None:
+    for _ in range(9):
+        await rich_product(make, shelf)
+    includes = ("", "default_variant", "variants.option_values.option_type,images,taxons,product_properties")
+
+    async def counted(include: str, size: str) -> int:
+        answer = await shelf.get(include=include, per_page=size)
+        return int(service.request_line(answer.request_id)["statements"])
+
+    counts = {
+        (include, size): await counted(include, size) for include, size in combinations(includes, ("1", "3", "9"))
+    }
+
+    assert [counts[includes[0], size] for size in ("1", "3", "9")] == [3, 3, 3]
+    assert [counts[includes[1], size] for size in ("1", "3", "9")] == [5, 5, 5]
+    assert len({counts[includes[2], size] for size in ("1", "3", "9")}) == 1
+    assert counts[includes[2], "9"] <= 11
+
+
+async def test_a_circle_of_relations_is_read_once(make: Make, service: Service, shelf: Shelf) -> None:
+    await rich_product(make, shelf)
+
+    once = await shelf.get(include="variants.product", per_page="1")
+    around = await shelf.get(include="variants.product.variants.product.variants.product", per_page="1")
+
+    assert around.json["data"] == once.json["data"]
+    counts = [service.request_line(answer.request_id)["statements"] for answer in (once, around)]
+    assert counts[1] == counts[0]
+
+
+async def test_an_include_of_too_many_relations_is_refused(guest: Shopper) -> None:
+    steps = ("variants", "default_variant", "primary_variant")
+    paths = [f"{one}.product.{two}.product.{three}" for one, two, three in combinations(steps, steps, steps)]
+
+    refused = await guest.get("/products", include=",".join(paths))
+
+    assert (refused.status, refused.code) == (400, "unknown_include")
+    assert "30" in refused.json["error"]

@@ -1,0 +1,310 @@
+"""Products as a shopper sees them: what is shown, of which, at which price, with what belongs to it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.make import Make
+from tests.shopper import Answer, Shopper
+from tests.storefront.shelf import Shelf, ids, included, linked, word
+
+ATTRIBUTES = {
+    "name",
+    "description",
+    "available_on",
+    "slug",
+    "meta_description",
+    "meta_keywords",
+    "updated_at",
+    "sku",
+    "barcode",
+    "purchasable",
+    "in_stock",
+    "backorderable",
+    "available",
+    "currency",
+    "price",
+    "display_price",
+    "compare_at_price",
+    "display_compare_at_price",
+    "public_metadata",
+    "localized_slugs",
+    "tags",
+    "labels",
+}
+RELATIONS = {
+    "variants",
+    "option_types",
+    "product_properties",
+    "taxons",
+    "images",
+    "default_variant",
+    "primary_variant",
+}
+
+
+def in_days(count: int) -> str:
+    return (datetime.now(UTC) + timedelta(days=count)).isoformat()
+
+
+async def test_a_product_shows_the_attributes_and_relations_of_the_contract(make: Make, guest: Shopper) -> None:
+    kind, fact, code = word(), word(), word()
+    made = await make.product(
+        "Tea Mug",
+        price="1234.50",
+        compare_at_price="1500",
+        options={kind: ["small"]},
+        properties={fact: "Bone China"},
+        description="For tea.",
+        sku=code,
+        barcode="4006381333931",
+        tags=["new"],
+        available_on="2024-02-03T04:05:06.789Z",
+        meta_description="A mug",
+        meta_keywords="mug, tea",
+        public_metadata={"shelf": 7},
+        private_metadata={"cost": 3},
+    )
+
+    shown = await guest.get(f"/products/{made.slug}")
+
+    data = shown.json["data"]
+    assert shown.status == 200
+    assert shown.headers["content-type"] == "application/vnd.api+json; charset=utf-8"
+    assert (data["id"], data["type"]) == (made.id, "product")
+    assert data["attributes"] == {
+        "name": "Tea Mug",
+        "description": "For tea.",
+        "available_on": "2024-02-03T04:05:06.789Z",
+        "slug": made.slug,
+        "meta_description": "A mug",
+        "meta_keywords": "mug, tea",
+        "updated_at": data["attributes"]["updated_at"],
+        "sku": code,
+        "barcode": "4006381333931",
+        "purchasable": False,
+        "in_stock": False,
+        "backorderable": False,
+        "available": True,
+        "currency": "USD",
+        "price": "1234.5",
+        "display_price": "$1,234.50",
+        "compare_at_price": None,
+        "display_compare_at_price": None,
+        "tags": ["new"],
+        "labels": [],
+        "public_metadata": {"shelf": 7},
+        "localized_slugs": {"en-US": made.slug},
+    }
+    assert set(data["attributes"]) == ATTRIBUTES
+    assert set(data["relationships"]) == RELATIONS
+    assert all(set(relation) == {"data"} for relation in data["relationships"].values())
+    assert "cost" not in shown.response.text
+
+
+async def test_a_list_shows_the_same_of_each_as_the_page_of_one(make: Make, guest: Shopper, shelf: Shelf) -> None:
+    made = await make.product(price="7", compare_at_price="9.5", taxons=[shelf.root], on_hand=1)
+
+    listed, shown = await shelf.get(), await guest.get(f"/products/{made.id}")
+
+    assert listed.json["data"] == [shown.json["data"]]
+    assert (shown["compare_at_price"], shown["display_compare_at_price"]) == ("9.5", "$9.50")
+
+
+HIDDEN: dict[str, dict[str, Any]] = {
+    "draft": {"status": "draft"},
+    "archived": {"status": "archived"},
+    "to come": {"available_on": in_days(1)},
+}
+
+
+@pytest.mark.parametrize("why", HIDDEN)
+async def test_what_is_not_to_be_seen_is_in_no_list_and_on_no_page(
+    make: Make, guest: Shopper, shelf: Shelf, why: str
+) -> None:
+    seen = await make.product("Seen", taxons=[shelf.root])
+    hidden = await make.product("Hidden", taxons=[shelf.root], **HIDDEN[why])
+
+    asked = await shelf.get(**{"filter[show_deleted]": "true", "filter[show_discontinued]": "true"})
+
+    assert ids(asked) == [seen.id]
+    assert asked.json["meta"]["total_count"] == 1
+    missing = [await guest.get(f"/products/{key}") for key in (hidden.id, hidden.slug, uuid4(), word())]
+    missing += [await guest.get(f"/products/{key}/variants") for key in (hidden.id, word())]
+    assert {answer.status for answer in missing} == {404}
+    assert len({(answer.json["error"], answer.code) for answer in missing}) == 1
+    taxon = await guest.get(f"/taxons/{shelf.root}", include="products")
+    assert linked(taxon.json["data"], "products") == list(included(taxon, "product")) == [seen.id]
+
+
+async def test_a_removed_product_is_gone(make: Make, guest: Shopper, shelf: Shelf) -> None:
+    made = await make.product(taxons=[shelf.root])
+
+    await make.remove("products", made.id)
+
+    assert ids(await shelf.get(**{"filter[show_deleted]": "true"})) == []
+    assert (await guest.get(f"/products/{made.id}")).status == 404
+    assert (await guest.get(f"/products/{made.slug}")).status == 404
+
+
+async def test_what_was_available_before_and_is_active_is_seen(make: Make, shelf: Shelf) -> None:
+    past = await make.product(taxons=[shelf.root], available_on=in_days(-1))
+
+    assert ids(await shelf.get()) == [past.id]
+
+
+async def test_a_discontinued_product_is_listed_on_request_and_keeps_its_page(
+    make: Make, guest: Shopper, shelf: Shelf
+) -> None:
+    made = await make.product(taxons=[shelf.root], available_on=in_days(-9), discontinue_on=in_days(-1))
+
+    shown = await guest.get(f"/products/{made.slug}")
+
+    assert (shown.status, shown["available"]) == (200, False)
+    assert ids(await shelf.get()) == []
+    assert ids(await shelf.get(**{"filter[show_discontinued]": "1"})) == [made.id]
+
+
+async def test_a_product_without_a_price_in_the_currency_is_listed_nowhere_and_shown_without_one(
+    make: Make, guest: Shopper, shelf: Shelf
+) -> None:
+    dollars = await make.product("Dollars", taxons=[shelf.root])
+    both = await make.product("Both", taxons=[shelf.root], prices={"EUR": "8.50"})
+    neither = await make.product("Neither", price=None, taxons=[shelf.root])
+
+    shown = await guest.get(f"/products/{dollars.id}", currency="EUR")
+
+    assert ids(await shelf.get()) == [both.id, dollars.id]
+    assert ids(await shelf.get(currency="EUR")) == [both.id]
+    assert (await guest.get(f"/products/{neither.id}"))["price"] is None
+    assert [shown[name] for name in ("currency", "price", "display_price", "compare_at_price")] == [
+        "EUR",
+        None,
+        None,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "currency", "price", "display"),
+    [
+        ("EUR", "EUR", "8.5", "€8.50"),
+        ("eur", "EUR", "8.5", "€8.50"),
+        ("jpy", "JPY", "900.0", "¥900"),
+        ("CHF", "USD", "10.0", "$10.00"),
+        ("nonsense", "USD", "10.0", "$10.00"),
+        ("", "USD", "10.0", "$10.00"),
+    ],
+)
+async def test_prices_are_in_the_currency_asked_for_if_the_shop_sells_in_it(
+    make: Make, guest: Shopper, shelf: Shelf, asked: str, currency: str, price: str, display: str
+) -> None:
+    made = await make.product(price="10", prices={"EUR": "8.50", "JPY": "900", "CHF": "1"}, taxons=[shelf.root])
+
+    answers = [
+        (await guest.get(f"/products/{made.id}", currency=asked)).json["data"],
+        (await shelf.get(currency=asked)).json["data"][0],
+        (await shelf.get(**{"filter[currency]": asked})).json["data"][0],
+        (await guest.get(f"/products/{made.id}/variants", currency=asked)).json["data"][0],
+    ]
+
+    for shown in answers:
+        found = shown["attributes"]
+        assert (found["currency"], found["price"], found["display_price"]) == (currency, price, display)
+
+
+async def test_a_product_is_found_by_id_slug_and_every_slug_it_once_had(make: Make, guest: Shopper) -> None:
+    first, second, third = word(), word(), word()
+    made = await make.product(slug=first)
+    await make.change("products", made.id, "product", slug=second)
+    await make.change("products", made.id, "product", slug=third)
+
+    found = [await guest.get(f"/products/{key}") for key in (made.id, made.id.upper(), first, second, third)]
+
+    assert [(answer.status, answer.id, answer["slug"]) for answer in found] == [(200, made.id, third)] * 5
+
+
+async def test_an_old_slug_that_another_product_takes_leads_to_that_one(make: Make, guest: Shopper) -> None:
+    slug = word()
+    old = await make.product(slug=slug)
+    await make.change("products", old.id, "product", slug=word())
+    new = await make.product(slug=slug)
+
+    assert (await guest.get(f"/products/{slug}")).id == new.id
+
+
+@pytest.mark.parametrize("form", ["hex", "urn"])
+async def test_a_slug_that_looks_like_an_id_is_found(make: Make, guest: Shopper, form: str) -> None:
+    slug = str(getattr(uuid4(), form)).removeprefix("urn:uuid:")
+    made = await make.product(slug=slug)
+
+    assert (await guest.get(f"/products/{slug}")).id == made.id
+    assert (await guest.get(f"/products/{slug}/variants")).status == 200
+
+
+async def test_a_product_alone_is_its_own_default_and_primary_variant(make: Make, guest: Shopper) -> None:
+    made = await make.product(on_hand=1)
+
+    shown = (await guest.get(f"/products/{made.id}")).json["data"]
+
+    assert linked(shown, "variants") == []
+    assert linked(shown, "default_variant") == linked(shown, "primary_variant") == made.master
+
+
+@pytest.mark.parametrize(
+    ("on_hand", "expected"), [((0, 0, 0), 0), ((0, 0, 2), 2), ((0, 3, 2), 1), ((1, 3, 2), 0), ((None, None, 1), 2)]
+)
+async def test_the_default_variant_is_the_first_other_that_can_be_bought_else_the_first(
+    make: Make, guest: Shopper, on_hand: tuple[int | None, ...], expected: int
+) -> None:
+    made = await make.product("Shirt", price="5", on_hand=9)
+    others = [
+        await make.variant(made.id, {word(): "x"}, price=str(10 + place), on_hand=count, position=place)
+        for place, count in enumerate(on_hand)
+    ]
+
+    shown = await guest.get(f"/products/{made.id}")
+
+    data = shown.json["data"]
+    assert linked(data, "variants") == others
+    assert linked(data, "default_variant") == others[expected]
+    assert linked(data, "primary_variant") == made.master
+    assert shown["price"] == f"{10 + expected}.0"
+    # What lies in stock of the master is not sold, while there are others.
+    assert shown["in_stock"] == shown["purchasable"] == any(on_hand)
+
+
+def having(answer: Answer) -> tuple[bool, bool, bool]:
+    return answer["in_stock"], answer["backorderable"], answer["purchasable"]
+
+
+async def test_whether_it_can_be_had_follows_stock_and_place(make: Make, guest: Shopper) -> None:
+    made = await make.product()
+    path = f"/products/{made.id}"
+    seen = [having(await guest.get(path))]
+
+    here = await make.stock(made.master, 2)
+    seen.append(having(await guest.get(path)))
+    await make.change("stock_items", here, "stock_item", count_on_hand=0)
+    seen.append(having(await guest.get(path)))
+    await make.change("stock_items", here, "stock_item", backorderable=True)
+    seen.append(having(await guest.get(path)))
+    await make.change("stock_locations", await make.place(), "stock_location", active=False)
+    seen.append(having(await guest.get(path)))
+    await make.change("products", made.id, "product", track_inventory=False)
+    seen.append(having(await guest.get(path)))
+
+    nothing, in_stock, beyond = (False, False, False), (True, False, True), (False, True, True)
+    assert seen == [nothing, in_stock, nothing, beyond, nothing, in_stock]
+
+
+async def test_counts_of_several_places_add_up(make: Make, guest: Shopper) -> None:
+    made = await make.product()
+    item = await make.stock(made.master, 3)
+    other = (await make.new("stock_locations", "stock_location", name=word())).id
+    await make.stock(made.master, 0, backorderable=True, place=other)
+    await make.new("stock_movements", "stock_movement", stock_item_id=item, quantity=-3)
+
+    assert having(await guest.get(f"/products/{made.id}")) == (False, True, True)

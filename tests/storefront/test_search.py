@@ -1,0 +1,189 @@
+"""Search: what `q` finds and in which order, in any script and with any sign; and `filter[name]`, which asks the name."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shop.base.texts import folded
+from tests.make import Make
+from tests.service import Service
+from tests.shopper import Shopper
+from tests.storefront.shelf import Shelf, ids, word
+
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+async def found(shelf: Shelf, q: str) -> list[str]:
+    return ids(await shelf.get(q=q))
+
+
+async def test_a_name_ranks_before_a_number_a_taxon_and_a_description(make: Make, shelf: Shelf) -> None:
+    mine, below = word(), await make.taxon(word(), shelf.root)
+    told = await make.product("Told", description=f"{mine} " * 50, taxons=[shelf.root])
+    named = await make.product(f"Named {mine} and more words than the others", taxons=[shelf.root])
+    placed = await make.product("Placed", taxons=[await make.taxon(mine, below)])
+    numbered = await make.product("Numbered", sku=mine, taxons=[shelf.root])
+    await make.product("Another", taxons=[shelf.root])
+
+    assert await found(shelf, mine) == [named.id, numbered.id, placed.id, told.id]
+
+
+async def test_of_equal_ranks_the_newest_comes_first_and_a_sort_counts_instead(make: Make, shelf: Shelf) -> None:
+    mine = word()
+    made = [await make.product(mine, price=str(9 - number), taxons=[shelf.root]) for number in range(3)]
+
+    assert await found(shelf, mine) == [product.id for product in reversed(made)]
+    assert ids(await shelf.get(q=mine, sort="-price")) == [product.id for product in made]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("Blue Teapot", "teapot"),
+        ("Blue Teapot", "TEAP"),
+        ("Blue Teapot", "t"),
+        ("Blue Teapot", "teapot blue"),
+        ("Blue Teapot", "bl te"),
+        ("Crème brûlée", "creme brulee"),
+        ("Creme brulee", "CRÈME BRÛLÉE"),
+        ("Cre\u0300me", "crème"),
+        ("Crème", "cre\u0300me"),
+        ("Smørrebrød Łódź", "smorrebrod lodz"),
+        ("Große Straße", "grosse STRASSE"),
+        ("Œuf Æble", "oeuf aeble"),
+        ("İstanbul", "istanbul"),
+        ("istanbul", "İSTANBUL"),
+        ("日本語のマグカップ", "日本語"),
+        ("ガラス", "ガラ"),
+        ("한국어 찻잔", "찻잔"),
+        ("Ελληνικός καφές", "ελληνικοσ ΚΑΦΕΣ"),
+        ("ΟΔΟΣ", "οδός"),
+        ("Чёрный чай", "черныи"),
+        ("कॉफी मग", "मग"),
+        ("قهوة عربية", "عربية"),
+        ("X-200 Drill", "x-200"),
+        ("X-200 Drill", "200"),
+        ("X-200 Drill", "x 200"),
+        ("Pipe 3.5 mm", "3.5"),
+        ("Pipe 3.5 mm", "pipe 3.5 mm"),
+        ("Pipe -5 °C", "-5"),
+        ("Node.js Handbook", "node.js"),
+        ("Node.js Handbook", "js"),
+        ("O'Neill's", "o'neill"),
+        ("AC/DC live", "ac/dc"),
+        ("a_b c", "a_b"),
+        ("10% off & more", "10% off"),
+        ("Größe 1e5", "1e5"),
+        ("T-Shirt", "shirt"),
+    ],
+)
+async def test_words_are_found_by_their_beginnings_in_any_case_with_or_without_marks(
+    make: Make, shelf: Shelf, text: str, asked: str
+) -> None:
+    made = await make.product(text, taxons=[shelf.root])
+    described = await make.product("Another", description=text, taxons=[shelf.root])
+
+    assert await found(shelf, asked) == [made.id, described.id]
+    assert ids(await shelf.get(**{"filter[name]": asked})) == [made.id]
+
+
+@pytest.mark.parametrize("asked", ["teapots", "pot", "blue mug", "ea", "teapot xyz", "日本"])
+async def test_what_is_not_the_beginning_of_a_word_of_it_is_not_found(make: Make, shelf: Shelf, asked: str) -> None:
+    await make.product("Blue Teapot", description="A pitcher", taxons=[shelf.root])
+
+    assert await found(shelf, asked) == []
+
+
+async def test_every_word_must_be_there_wherever_it_stands(make: Make, shelf: Shelf) -> None:
+    one, two = word(), word()
+    both = await make.product(one, description=two, taxons=[shelf.root])
+    await make.product(one, taxons=[shelf.root])
+
+    assert await found(shelf, f"{two} {one}") == [both.id]
+
+
+async def test_the_numbers_of_all_variants_tags_options_and_key_words_are_searched(make: Make, shelf: Shelf) -> None:
+    master, other, tag, kind, key = (word() for _ in range(5))
+    made = await make.product(
+        "Searched", sku=f"{master}-12.5", tags=[tag], meta_keywords=f"x, {key}", taxons=[shelf.root]
+    )
+    await make.variant(made.id, {kind: "turquoise"}, sku=f"{other}/a")
+
+    for asked in (master, f"{master}-12.5", f"{other}/a", other.upper(), tag, key, "turquoise"):
+        assert await found(shelf, asked) == [made.id], asked
+    for asked in (master, tag, "turquoise"):
+        assert ids(await shelf.get(**{"filter[name]": asked})) == []
+
+
+async def test_tags_of_html_are_no_words(make: Make, shelf: Shelf) -> None:
+    made = await make.product(
+        "Plain", description='<p class="lead">Soft <strong>wool</strong> 3 < 5</p>', taxons=[shelf.root]
+    )
+
+    assert await found(shelf, "soft wool 5") == [made.id]
+    assert await found(shelf, "strong") == await found(shelf, "lead") == []
+
+
+async def test_a_search_follows_what_is_written(make: Make, shelf: Shelf) -> None:
+    old, new, taxon_name, option_name = (word() for _ in range(4))
+    taxon = await make.taxon(taxon_name, shelf.root)
+    made = await make.product(old, taxons=[taxon], options={word(): [option_name]})
+
+    await make.change("products", made.id, "product", name=new)
+    assert (await found(shelf, old), await found(shelf, new)) == ([], [made.id])
+    renamed = word()
+    await make.change("taxons", taxon, "taxon", name=renamed)
+    assert (await found(shelf, taxon_name), await found(shelf, renamed)) == ([], [made.id])
+
+
+@pytest.mark.parametrize(
+    "sign",
+    ["&", "|", "!", ":*", "'", "''", "\\", "(", ")", "()", "<->", "<2>", "*", ":A", '"', "%", "_", "--", "/*", ";"],
+)
+async def test_signs_of_the_search_language_are_plain_text(make: Make, shelf: Shelf, sign: str) -> None:
+    made = await make.product("Blue Teapot", taxons=[shelf.root])
+
+    for asked in (f"blue {sign} teapot", f"{sign}blue", f"teapot{sign}", f"bl{sign} te"):
+        letters = sign.strip("<>:*").isalnum()
+        assert await found(shelf, asked) == ([] if letters else [made.id]), asked
+    assert await found(shelf, sign) == []
+
+
+@pytest.mark.parametrize("asked", ["😀", "😀 😀", "«»", "。、", "\u0301", "\u200d", "²", "٣", "Ⅷ", "ﬁ", "🇩🇪", "\ufdfa"])
+async def test_what_has_no_words_or_odd_ones_does_not_fail(shelf: Shelf, asked: str) -> None:
+    assert await found(shelf, asked) == []
+
+
+async def test_a_search_of_too_many_characters_is_refused(guest: Shopper) -> None:
+    refused = await guest.get("/products", q="x" * 201)
+
+    assert (refused.status, refused.code) == (400, "bad_filter")
+    assert "200" in refused.json["error"]
+
+
+async def test_a_search_of_many_words_is_answered_quickly(shelf: Shelf, service: Service) -> None:
+    answer = await shelf.get(q="a b c d e f g h i j k l m n o p q r s t u v w x y z " * 3)
+
+    assert service.request_line(answer.request_id)["ms"] < 1_000
+
+
+@QUICK
+@given(st.text(min_size=1, max_size=30))
+async def test_any_text_can_be_looked_for(guest: Shopper, text: str) -> None:
+    answer = await guest.get("/products", q=text, per_page="1")
+
+    assert answer.status == (400 if "\x00" in text else 200)
+
+
+LETTERS = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x24F), min_size=1, max_size=12)
+
+
+@QUICK
+@given(LETTERS)
+async def test_a_name_is_found_by_itself(make: Make, shelf: Shelf, text: str) -> None:
+    """The program and the database fold the same way: what a name is made of finds it."""
+    made = await make.new("products", "product", name=f"{text} x", status="active", price="1", taxon_ids=[shelf.root])
+    words = [piece for piece in folded(text).split() if piece.isalnum() and not piece.isnumeric()]
+
+    for each in (text, text.upper(), *words) if words else ():
+        assert made.id in ids(await shelf.get(q=each, per_page="500")), each

@@ -1,0 +1,91 @@
+"""The variants of a product: what is shown of each, in which order, and by which options they are chosen."""
+
+from tests.make import Make
+from tests.shopper import Shopper
+from tests.storefront.shelf import ids, linked, word
+
+VARIANT_ATTRIBUTES = {
+    "sku",
+    "barcode",
+    "weight",
+    "height",
+    "width",
+    "depth",
+    "is_master",
+    "options_text",
+    "options",
+    "purchasable",
+    "in_stock",
+    "backorderable",
+    "currency",
+    "price",
+    "display_price",
+    "compare_at_price",
+    "display_compare_at_price",
+    "public_metadata",
+}
+
+
+async def test_variants_show_the_attributes_of_the_contract_and_their_options(make: Make, guest: Shopper) -> None:
+    size, colour = sorted([word(), word()])
+    made = await make.product(options={size: ["s"], colour: ["red"]}, price="12", weight="1.50", height="2")
+
+    master, other = (await guest.get(f"/products/{made.id}/variants")).json["data"]
+
+    assert set(master["attributes"]) == set(other["attributes"]) == VARIANT_ATTRIBUTES
+    assert set(other["relationships"]) == {"product", "images", "option_values"}
+    assert (master["attributes"]["is_master"], other["attributes"]["is_master"]) == (True, False)
+    assert (master["attributes"]["weight"], master["attributes"]["height"]) == ("1.5", "2.0")
+    assert other["attributes"]["options_text"] == f"{size.capitalize()}: S, {colour.capitalize()}: Red"
+    assert other["attributes"]["options"] == [
+        {"name": size, "value": "s", "presentation": "S"},
+        {"name": colour, "value": "red", "presentation": "Red"},
+    ]
+    assert (other["attributes"]["price"], other["attributes"]["display_price"]) == ("12.0", "$12.00")
+    assert linked(other, "product") == made.id
+
+
+async def test_variants_are_filtered_by_all_of_the_options(make: Make, guest: Shopper) -> None:
+    size, colour = word(), word()
+    made = await make.product(options={size: ["s", "m"], colour: ["red", "blue"]})
+    path = f"/products/{made.id}/variants"
+
+    async def fitting(**options: str) -> list[str]:
+        asked = {f"filter[options][{name}]": value for name, value in options.items()}
+        return ids(await guest.ask("GET", path, params=asked))
+
+    assert await fitting(**{size: "m"}) == list(made.variants[2:])
+    assert await fitting(**{size: "m", colour: "red"}) == [made.variants[2]]
+    assert await fitting(**{size: "xl"}) == []
+    assert (await guest.get(f"{path}?filter[size]=m")).code == "unknown_filter"
+
+
+async def test_variants_are_paged(make: Make, guest: Shopper) -> None:
+    made = await make.product(options={word(): list("abcd")})
+
+    second = await guest.get(f"/products/{made.id}/variants", page="2", per_page="2")
+
+    assert ids(second) == list(made.variants[1:3])
+    assert second.json["meta"] == {"count": 2, "total_count": 5, "total_pages": 3}
+
+
+async def test_variants_stand_by_their_positions(make: Make, guest: Shopper) -> None:
+    made = await make.product()
+    last = await make.variant(made.id, {word(): "x"}, position=5)
+    first = await make.variant(made.id, {word(): "y"}, position=1)
+
+    listed = await guest.get(f"/products/{made.id}/variants")
+
+    assert ids(listed) == [made.master, first, last]
+    assert linked((await guest.get(f"/products/{made.id}")).json["data"], "variants") == [first, last]
+
+
+async def test_a_variant_that_is_removed_is_no_longer_shown(make: Make, guest: Shopper) -> None:
+    made = await make.product(options={word(): ["a", "b"]}, on_hand=1)
+
+    await make.remove("variants", made.variants[0])
+
+    shown = (await guest.get(f"/products/{made.id}")).json["data"]
+    assert linked(shown, "variants") == [made.variants[1]]
+    assert linked(shown, "default_variant") == made.variants[1]
+    assert ids(await guest.get(f"/products/{made.id}/variants")) == [made.master, made.variants[1]]
