@@ -18,6 +18,7 @@ LOCK = 7_426_731
 CHAPTERS = (
     "shop.models.access",
     "shop.models.applications",
+    "shop.models.catalog",
     "shop.models.journal",
     "shop.models.listings",
     "shop.models.media",
