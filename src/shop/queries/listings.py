@@ -50,7 +50,8 @@ _IDS = ARRAY(PG_UUID(as_uuid=True))
 _these = sql_any(bindparam("ids", type_=_IDS))
 
 _LOCK = statement(
-    select(products.c.id).where(products.c.id == _these).order_by(products.c.id).with_for_update(),
+    # Not so tight that whoever names the product in a row of their own, and is to lock it next, would wait for us.
+    select(products.c.id).where(products.c.id == _these).order_by(products.c.id).with_for_update(key_share=True),
     lambda record: cast(UUID, record[0]),
 )
 
@@ -70,7 +71,8 @@ def _texts(chosen: Any) -> ColumnElement[str]:
 
 
 def _words(weight: str, *texts: ColumnElement[Any]) -> ColumnElement[Any]:
-    said = func.concat_ws(literal_column("' '"), *texts)
+    # The database refuses to index a text that is much longer.
+    said = func.left(func.concat_ws(literal_column("' '"), *texts), literal_column("50000"))
     return func.setweight(func.to_tsvector(literal_column("'simple'::regconfig"), folded(said)), literal_column(weight))
 
 
@@ -266,9 +268,14 @@ _REFRESH = statement(
 )
 
 
+async def lock_products(db: Session, product_ids: Iterable[UUID]) -> None:
+    """In the order of their ids, as everybody locks them."""
+    await db.all(_LOCK, ids=list(set(product_ids)))
+
+
 async def refresh(db: Session, product_ids: Iterable[UUID]) -> None:
     """In the transaction of the write, after it."""
     ids = list(set(product_ids))
     if ids:
-        await db.all(_LOCK, ids=ids)
+        await lock_products(db, ids)
         await db.all(_REFRESH, ids=ids)
