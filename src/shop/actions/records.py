@@ -150,9 +150,7 @@ async def _allowed(noun: Noun, change: Awaitable[Any]) -> Any:
     try:
         return await change
     except Refused as refused:
-        names = changes.columns_of(noun.records.table, refused.constraint)
-        if not names and refused.why == "reference":
-            names = changes.links_of(noun.records.table, refused.constraint)
+        names = changes.fields_of(noun.records.table, refused.constraint)
         # An e-mail is unique by its key; the caller knows it as the e-mail.
         name = names[-1].removesuffix("_key") if names else "base"
         raise Invalid({name: [_REFUSALS[refused.why]]}) from None

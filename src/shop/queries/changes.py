@@ -87,10 +87,15 @@ def columns_of(table: Table, constraint: str) -> tuple[str, ...]:
     return tuple(column.name for column in getattr(found, "columns", ()))
 
 
-def links_of(table: Table, constraint: str) -> tuple[str, ...]:
-    """What a caller knows a link's column as, where a constraint of a table between refused it."""
-    others = [columns_of(other, constraint) for other in table.metadata.tables.values() if other is not table]
-    return tuple(f"{name}s" for names in others for name in names)
+def fields_of(table: Table, constraint: str) -> tuple[str, ...]:
+    """What a caller knows these columns as: a product's sku is its master's, and its links stand in lists of ids."""
+    found = columns_of(table, constraint)
+    if found:
+        return found
+    for other in table.metadata.tables.values():
+        if names := columns_of(other, constraint):
+            return tuple(f"{name}s" if name.endswith("_id") else name for name in names)
+    return ()
 
 
 def _bound(values: Mapping[str, Any]) -> dict[str, Any]:
