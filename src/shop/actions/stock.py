@@ -107,13 +107,15 @@ async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
     count = fields.pop("count_on_hand", None)
     if fields.get("backorderable") is False and (item.count_on_hand if count is None else count) < 0:
         raise Invalid({"backorderable": ["must stay while more is sold than there is"]})
-    # In this order, a count below zero is allowed by what the same change says.
-    if fields:
-        await changes.update_record(ctx.db, stock_items, item_id, fields)
+    # While either count is below zero the item must be backorderable: from the beginning of this, or to its end.
+    loosens = {"backorderable": fields.pop("backorderable")} if fields.get("backorderable") else {}
+    if loosens:
+        await changes.update_record(ctx.db, stock_items, item_id, loosens)
     if count is not None and count != item.count_on_hand:
         await move_stock(ctx, item_id, count - item.count_on_hand, said_as="count_on_hand")
-    else:
-        await refresh(ctx, await products.list_owners(ctx.db, stock_items, item_id))
+    if fields:
+        await changes.update_record(ctx.db, stock_items, item_id, fields)
+    await refresh(ctx, await products.list_owners(ctx.db, stock_items, item_id))
 
 
 async def create_location(ctx: Context, values: Values) -> UUID:

@@ -122,7 +122,7 @@ _sold = (
             _in_order(_supply.c.id, *_place, only=~_supply.c.is_master), literal_column("'{}'::uuid[]")
         ).label("variant_ids"),
         _in_order(_supply.c.sku, _supply.c.sku == "", ~_supply.c.is_master, *_place)[1].label("sku"),
-        func.string_agg(_supply.c.sku, literal_column("' '")).label("skus"),
+        func.string_agg(_supply.c.sku, literal_column("' '")).aggregate_order_by(*_place).label("skus"),
         func.coalesce(func.bool_or(_supply.c.in_stock).filter(_is_sold), False).label("in_stock"),
         func.coalesce(func.bool_or(_supply.c.backorderable).filter(_is_sold), False).label("backorderable"),
     )
@@ -156,7 +156,9 @@ _within_taxon_ids = _array(
     .where(_is_theirs)
     .correlate(products)
 )
-_taxon_names = _texts(select(taxons.c.pretty_name).select_from(_classified).where(_is_theirs).correlate(products))
+_taxon_names = _texts(
+    select(taxons.c.pretty_name).select_from(_classified).where(_is_theirs).order_by(taxons.c.id).correlate(products)
+)
 _valued = (
     variants.join(variant_option_values, variant_option_values.c.variant_id == variants.c.id)
     .join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
@@ -177,7 +179,12 @@ _facet_ids = _array(
     )
 )
 _option_names = _texts(
-    select(option_values.c.presentation).distinct().select_from(_valued).where(_is_variant_of).correlate(products)
+    select(option_values.c.presentation)
+    .distinct()
+    .select_from(_valued)
+    .where(_is_variant_of)
+    .order_by(option_values.c.presentation)
+    .correlate(products)
 )
 _option_type_ids = _array(
     select(product_option_types.c.option_type_id)
