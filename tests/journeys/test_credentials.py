@@ -43,6 +43,7 @@ class World:
         self.http = http
         self.db = db
         self.sent: dict[str, dict[str, Headers]] = {}
+        self.parent_id = ""
         self.user: Member
         self.writer: Machine
 
@@ -102,7 +103,8 @@ class World:
         path = route.path
         for name, find in self._finders(route).items():
             if f"{{{name}" in path:
-                path = path.replace(f"{{{name}}}", str(await find())).replace(f"{{{name}*}}", str(await find()))
+                found = str(await find())
+                path = path.replace(f"{{{name}}}", found).replace(f"{{{name}*}}", found)
         assert "{" not in path, f"say in {__file__} what stands for the parameters of {route.path}"
         return path
 
@@ -123,8 +125,12 @@ class World:
         }
 
     async def _record(self, route: Route) -> str:
-        (collection,) = [item for item in COLLECTIONS.values() if route.path == f"{PLATFORM}/{item.path}/{{id}}"]
-        return (await sample(self.writer, self.db, collection, 1))[0]
+        (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
+        (record_id,) = await sample(self.writer, self.db, collection, 1)
+        if route.path.endswith("/reposition"):
+            shown = await self.writer.get(f"/{collection.path}/{record_id}")
+            self.parent_id = shown.json["data"]["relationships"]["parent"]["data"]["id"]
+        return record_id
 
     async def _address(self) -> str:
         return (await self.user.post("/account/addresses", address=PARIS)).id
@@ -172,6 +178,8 @@ class World:
         if "oauth/" in route.path:
             grant = {"grant_type": "client_credentials", "scope": "read"} if route.path.endswith("/token") else {}
             return {"json": {"token": self.app_token, **self.app.in_body, **grant}}
+        if route.path.endswith("/reposition"):
+            return {"json": {"taxon": {"new_parent_id": self.parent_id, "new_position_idx": 0}}}
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type

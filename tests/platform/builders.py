@@ -24,6 +24,8 @@ class Builder(msgspec.Struct, frozen=True):
     body: Callable[[int], Body] | None = None
     """Of the n-th record: the odd ones have the same texts, every third has nothing but what it must."""
     change: Body = {}
+    follows: Body = {}
+    """What else is shown differently after the change."""
     needs: Callable[[Machine], Awaitable[Body]] | None = None
     """What must be there before, as fields of the body."""
     find: Find | None = None
@@ -73,6 +75,11 @@ def _variant(number: int) -> Body:
     if number % 3 == 2:
         return {"position": number}
     return {"sku": uuid4().hex, "weight": "1.5", "position": number % 4, "price": "10.5", "currency": "USD"}
+
+
+def _price(number: int) -> Body:
+    must = {"currency": "EUR", "amount": "9.99" if number % 2 else f"{number + 1}.0"}
+    return must if number % 3 == 2 else {**must, "compare_at_amount": f"2{number % 4}.5"}
 
 
 def _price_list(number: int) -> Body:
@@ -170,26 +177,48 @@ BUILDERS = {
     "user": Builder(_user, {"first_name": "grace", "public_metadata": {"tier": 1}}),
     "address": Builder(_address, {"lastname": "hopper", "label": None}),
     "tax_category": Builder(_tax_category, {"description": "books", "is_default": False}),
-    "product": Builder(_product, {"name": "Another", "meta_keywords": "a, b", "tags": ["old"], "price": "7.25"}),
-    "variant": Builder(_variant, {"barcode": "4006381333931", "weight": "0.75", "price": "11.0"}, _a_product),
-    "price": Builder(lambda number: {"currency": "EUR", "amount": "9.99"}, {"amount": "8.5"}, _a_variant),
+    "product": Builder(
+        _product,
+        {"name": "Another", "meta_keywords": "a, b", "tags": ["old"], "price": "7.25"},
+        {"display_price": "$7.25"},
+    ),
+    "variant": Builder(
+        _variant,
+        {"barcode": "4006381333931", "weight": "0.75", "price": "11.0", "cost_price": "3.5", "cost_currency": "EUR"},
+        {"display_price": "$11.00"},
+        needs=_a_product,
+    ),
+    "price": Builder(_price, {"amount": "8.5"}, {"display_amount": "€8.50"}, needs=_a_variant),
     "option_type": Builder(_presented, {"presentation": "Another", "filterable": False}),
-    "option_value": Builder(_presented, {"presentation": "Another"}, _an_option_type),
+    "option_value": Builder(_presented, {"presentation": "Another"}, needs=_an_option_type),
     "property": Builder(
         lambda number: {**_named(number), "presentation": "Material"}, {"presentation": "Another", "filterable": False}
     ),
-    "product_property": Builder(lambda number: {"value": "Wool"}, {"value": "Cotton", "position": 3}, _a_property),
+    "product_property": Builder(
+        lambda number: {"value": "Wool" if number % 2 else f"Wool {number}"},
+        {"value": "Cotton", "position": 3},
+        {"filter_param": "cotton"},
+        needs=_a_property,
+    ),
     "taxonomy": Builder(_named, {"public_metadata": {"n": 1}}),
-    "taxon": Builder(_named, {"description": "all of it", "meta_title": "Another"}, _a_taxonomy),
-    "classification": Builder(lambda number: {"position": number % 4}, {"position": 7}, _a_taxon),
+    "taxon": Builder(
+        _named, {"description": "all of it", "meta_title": "Another"}, {"seo_title": "Another"}, needs=_a_taxonomy
+    ),
+    "classification": Builder(lambda number: {"position": number % 4}, {"position": 7}, needs=_a_taxon),
     "stock_location": Builder(_named, {"city": "Berlin", "backorderable_default": True}),
-    "stock_item": Builder(lambda number: {"count_on_hand": number % 4}, {"count_on_hand": 9}, _a_place_for_it),
+    "stock_item": Builder(
+        lambda number: {"count_on_hand": number % 4},
+        {"count_on_hand": 9},
+        {"is_available": True},
+        needs=_a_place_for_it,
+    ),
     "stock_movement": Builder(_movement, needs=_an_item),
     "price_list": Builder(_price_list, {"priority": 9, "percent_off": "5.0", "active": False}),
     "price_list_entry": Builder(
         lambda number: {"amount": "4.5", "min_quantity": number % 4 + 1},
         {"amount": "4.0", "min_quantity": 12},
-        _all(_a_list, _a_variant),
+        {"display_amount": "€4.00"},
+        needs=_all(_a_list, _a_variant),
     ),
     "price_list_user": Builder(_no_more, needs=_all(_a_list, _a_user)),
     "price_list_group": Builder(_no_more, needs=_all(_a_list, _a_group)),

@@ -29,6 +29,7 @@ EXAMPLES: dict[Any, str] = {
     UUID: str(uuid4()),
     datetime: "2026-01-31T12:00:00Z",
     Money: "1.50",
+    Decimal: "1.50",
 }
 
 
@@ -41,11 +42,21 @@ def predicates_of(kind: Any) -> list[str]:
 
 def value_of(item: Item, name: str, kind: Any) -> Any:
     """A field as it is compared, from what the wire shows of it."""
-    text = item["id"] if name == "id" else item["attributes"][name]
+    text = text_of(item, name)
     if text is None:
         return None
     plain = split_kind(kind)[0]
-    return Decimal(text) if plain is Money else datetime.fromisoformat(text) if plain is datetime else text
+    if plain in {Money, Decimal}:
+        return Decimal(text)
+    return datetime.fromisoformat(text) if plain is datetime else text
+
+
+def text_of(item: Item, name: str) -> Any:
+    """A field as the wire shows it: an attribute, or the id of a relation."""
+    relation = name.removesuffix("_id")
+    if relation in item["relationships"]:
+        return (item["relationships"][relation]["data"] or {}).get("id")
+    return item["id"] if name == "id" else item["attributes"][name]
 
 
 async def items_of(machine: Machine, collection: Collection, ids: Sequence[str], **filters: str) -> list[Item]:
@@ -86,7 +97,7 @@ async def test_every_filter_finds_what_a_reader_would_pick(writer: Machine, db: 
             predicates = [word for word in predicates if word in {"gteq", "null"}]
         for predicate in predicates:
             asked = value_of(known[-1], name, kind) if known else None
-            text = str(known[-1]["id"] if name == "id" else known[-1]["attributes"][name]) if known else ""
+            text = str(text_of(known[-1], name)) if known else ""
             sent = {"null": "1", "cont": inner(text)}.get(predicate, text)
 
             found = await items_of(writer, collection, ids, **{f"{name}_{predicate}": sent})

@@ -1,4 +1,4 @@
-"""Search: what `q` finds and in which order, in any script and with any sign; and `filter[name]`, which asks the name."""
+"""Search: what `q` finds and in which order, in any script and with any sign; and `filter[name]`, of the name alone."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -2,7 +2,7 @@
 transaction. Each runs inside the caller's.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,9 @@ from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.money import is_currency, minor_units
 from shop.base.texts import slug_of
+from shop.db.pool import Lost, Refused
 from shop.models.products import (
+    Variant,
     product_option_types,
     product_properties,
     products,
@@ -24,18 +26,20 @@ from shop.models.taxons import classifications
 from shop.queries import changes, listings
 from shop.queries import products as queries
 from shop.queries.records import Records
-from shop.rules.products import free_slug, option_errors, product_errors, property_fields
+from shop.rules.products import free_slug, option_errors, product_errors, property_fields, size_errors
 
 Values = Mapping[str, Any]
-_MASTERS = ("sku", "barcode", "weight", "height", "width", "depth", "track_inventory")
+PRICE = ("price", "compare_at_price")
+MASTERS = ("sku", "barcode", "weight", "height", "width", "depth", "track_inventory")
 """What may be said of a product and is its master's."""
 
 
 async def refresh(ctx: Context, product_ids: Iterable[UUID]) -> None:
     """Whatever changes what products show ends with this."""
     ids = list(product_ids)
-    await queries.touch(ctx.db, ids)
+    # First this, for it locks them in the order in which everybody does.
     await listings.refresh(ctx.db, ids)
+    await queries.touch(ctx.db, ids)
 
 
 def shown_by_products(records: Records) -> dict[str, Any]:
@@ -43,6 +47,8 @@ def shown_by_products(records: Records) -> dict[str, Any]:
     verbs, table = plain(records), records.table
 
     async def create(ctx: Context, values: Values) -> UUID:
+        if "taxon_id" in values:
+            await queries.hold_taxonomies(ctx.db, [values["taxon_id"]])
         record_id: UUID = await verbs["create"](ctx, values)
         await refresh(ctx, await queries.list_owners(ctx.db, table, record_id))
         return record_id
@@ -62,14 +68,20 @@ def shown_by_products(records: Records) -> dict[str, Any]:
 
 async def create_product(ctx: Context, values: Values) -> UUID:
     """With its master, and where a price is given, what that costs in the shop's first currency or the one named."""
-    _raise(product_errors(values))
+    _raise(product_errors(values) | size_errors(values))
     product_id, master_id = new_id(), new_id()
     slug = values.get("slug") or await _slug(ctx, slug_of(values["name"]) or str(product_id))
-    await changes.insert_record(ctx.db, products, product_id, {**_own(values, products), "slug": slug})
+    try:
+        await changes.insert_record(ctx.db, products, product_id, {**_own(values, products), "slug": slug})
+    except Refused as refused:
+        if values.get("slug") or changes.columns_of(products, refused.constraint) != ("slug",):
+            raise
+        # Another product took the slug that we had found free: the next free one is another.
+        raise Lost() from refused
     master = {
         "product_id": product_id,
         "is_master": True,
-        **{name: values[name] for name in _MASTERS if name in values},
+        **{name: values[name] for name in MASTERS if name in values},
     }
     await changes.insert_record(ctx.db, variants, master_id, master)
     await queries.free_slug(ctx.db, slug)
@@ -83,14 +95,14 @@ async def update_product(ctx: Context, product_id: UUID, values: Values) -> None
     present, master = await queries.find_product(ctx.db, product_id), await queries.find_master(ctx.db, product_id)
     if present is None or master is None or present.deleted_at:
         raise NotFound()
-    _raise(product_errors(values, present))
+    _raise(product_errors(values, present) | size_errors(values))
     fields = _own(values, products)
     if values.get("slug") and values["slug"] != present.slug:
         await queries.free_slug(ctx.db, values["slug"])
         await queries.keep_slug(ctx.db, present.slug, product_id)
     if fields:
         await changes.update_record(ctx.db, products, product_id, fields)
-    masters = {name: values[name] for name in _MASTERS if name in values}
+    masters = {name: values[name] for name in MASTERS if name in values}
     if masters:
         await changes.update_record(ctx.db, variants, master.id, masters)
     await _set_price(ctx, master.id, values)
@@ -115,11 +127,15 @@ async def activate_due(shared: Shared) -> int:
 
 
 async def create_variant(ctx: Context, values: Values) -> UUID:
+    # Locked, so that of two with the same options the later one sees the earlier.
+    await listings.lock_products(ctx.db, [values["product_id"]])
     product = await queries.find_product(ctx.db, values["product_id"])
     if product is None or product.deleted_at:
         raise Invalid({"product_id": ["is not a product"]})
+    _raise(size_errors(values))
     variant_id = new_id()
-    await changes.insert_record(ctx.db, variants, variant_id, _own(values, variants))
+    fields = _own(values, variants) | _cost(ctx, values, None)
+    await changes.insert_record(ctx.db, variants, variant_id, fields)
     await _set_options(ctx, product.id, variant_id, values)
     await _set_price(ctx, variant_id, values)
     await refresh(ctx, [product.id])
@@ -130,7 +146,8 @@ async def update_variant(ctx: Context, variant_id: UUID, values: Values) -> None
     variant = await queries.lock_variant(ctx.db, variant_id)
     if variant is None:
         raise NotFound()
-    fields = _own(values, variants)
+    _raise(size_errors(values))
+    fields = _own(values, variants) | _cost(ctx, values, variant)
     if fields:
         await changes.update_record(ctx.db, variants, variant_id, fields)
     await _set_options(ctx, variant.product_id, variant_id, values)
@@ -174,6 +191,19 @@ def price_units(amount: Decimal | None, currency: str, name: str) -> int | None:
         raise Invalid({name: [str(error)]}) from None
 
 
+def in_units(values: Values, currency: str, names: Sequence[str]) -> dict[str, int | None]:
+    """Of these amounts those that are given, in minor units; every one that is no price is named."""
+    found: dict[str, int | None] = {}
+    errors: dict[str, list[str]] = {}
+    for name in (name for name in names if name in values):
+        try:
+            found[name] = price_units(values[name], currency, name)
+        except Invalid as error:
+            errors |= {field: list(words) for field, words in error.errors.items()}
+    _raise(errors)
+    return found
+
+
 def check_currency(ctx: Context, currency: str, name: str = "currency") -> None:
     """Prices may be kept for a currency before the shop sells in it."""
     if not is_currency(currency):
@@ -181,22 +211,38 @@ def check_currency(ctx: Context, currency: str, name: str = "currency") -> None:
 
 
 async def _set_price(ctx: Context, variant_id: UUID, values: Values) -> None:
-    if values.get("price") is None:
-        if values.get("compare_at_price") is not None:
+    """What is not said of a price that is there, it keeps."""
+    if not values.keys() & set(PRICE):
+        return
+    currency = values.get("currency") or ctx.shared.shop.currencies[0]
+    check_currency(ctx, currency)
+    found = await queries.find_price(ctx.db, variant_id, currency)
+    kept = {"price": found.amount, "compare_at_price": found.compare_at_amount} if found else {}
+    amounts = {**kept, **in_units(values, currency, PRICE)}
+    amount = amounts.get("price")
+    if amount is None:
+        if amounts.get("compare_at_price") is not None:
             raise Invalid({"price": ["must be given with compare_at_price"]})
         return
-    currency = str(values.get("currency") or ctx.shared.shop.currencies[0]).upper()
-    check_currency(ctx, currency)
-    amount = price_units(values["price"], currency, "price")
-    before = price_units(values.get("compare_at_price"), currency, "compare_at_price")
     await queries.set_price(
         ctx.db,
         price_id=new_id(),
         variant_id=variant_id,
         currency=currency,
-        amount=amount or 0,
-        compare_at_amount=before,
+        amount=amount,
+        compare_at_amount=amounts.get("compare_at_price"),
     )
+
+
+def _cost(ctx: Context, values: Values, present: Variant | None) -> dict[str, Any]:
+    """What a variant costs the shop, in a currency of its own: an amount is nothing without it."""
+    if "cost_price" not in values:
+        if values.get("cost_currency") and present and present.cost_price is not None:
+            raise Invalid({"cost_price": ["must be given with cost_currency"]})
+        return {}
+    currency = values.get("cost_currency") or (present and present.cost_currency) or ctx.shared.shop.currencies[0]
+    check_currency(ctx, currency, "cost_currency")
+    return {"cost_currency": currency, **in_units(values, currency, ("cost_price",))}
 
 
 async def _set_options(ctx: Context, product_id: UUID, variant_id: UUID, values: Values) -> None:
@@ -216,10 +262,17 @@ async def _set_options(ctx: Context, product_id: UUID, variant_id: UUID, values:
 
 
 async def _link(ctx: Context, product_id: UUID, values: Values) -> None:
-    for name, table in {"option_type_ids": product_option_types, "taxon_ids": classifications}.items():
-        if values.get(name) is not None:
-            ids = list(dict.fromkeys(values[name]))
-            await changes.replace_links(ctx.db, table, ("product_id", product_id), name.removesuffix("s"), ids)
+    owner = ("product_id", product_id)
+    if "option_type_ids" in values:
+        ids = list(dict.fromkeys(values["option_type_ids"]))
+        if not set(ids) >= set(await queries.list_used_option_types(ctx.db, product_id)):
+            raise Invalid({"option_type_ids": ["must name every option type that a variant has a value of"]})
+        await changes.replace_links(ctx.db, product_option_types, owner, "option_type_id", ids, is_ordered=True)
+    if "taxon_ids" in values:
+        ids = list(dict.fromkeys(values["taxon_ids"]))
+        # Held, so that nobody moves them between our look at the tree and the end of this.
+        await queries.hold_taxonomies(ctx.db, ids)
+        await changes.replace_links(ctx.db, classifications, owner, "taxon_id", ids)
 
 
 async def _slug(ctx: Context, wanted: str) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions.catalog import check_currency, price_units, refresh
+from shop.actions.catalog import check_currency, in_units, refresh
 from shop.actions.context import Context
 from shop.base.errors import Invalid, InvalidToken, NotFound
 from shop.base.ids import new_id
+from shop.base.money import is_currency
 from shop.models.prices import price_list_entries, price_lists, prices
 from shop.queries import changes
 from shop.queries import prices as queries
@@ -43,22 +44,17 @@ async def create_price(ctx: Context, values: Values) -> UUID:
 async def update_price(ctx: Context, price_id: UUID, values: Values) -> None:
     currency = await changes.find_value(ctx.db, prices, price_id, "currency")
     await changes.update_record(ctx.db, prices, price_id, _in_units(values, currency))
-    await catalog.touch(ctx.db, await _owners(ctx, price_id))
+    await catalog.touch(ctx.db, await catalog.list_owners(ctx.db, prices, price_id))
 
 
 async def delete_price(ctx: Context, price_id: UUID) -> None:
-    owners = await _owners(ctx, price_id)
+    owners = await catalog.list_owners(ctx.db, prices, price_id)
     await changes.delete_record(ctx.db, prices, price_id)
     await refresh(ctx, owners)
 
 
-async def _owners(ctx: Context, price_id: UUID) -> list[UUID]:
-    variant_id = await changes.find_value(ctx.db, prices, price_id, "variant_id")
-    return await catalog.list_owners_of_variant(ctx.db, variant_id)
-
-
 async def create_list(ctx: Context, values: Values) -> UUID:
-    _check_list(ctx, values)
+    _check_list(values)
     list_id = new_id()
     await changes.insert_record(ctx.db, price_lists, list_id, values)
     return list_id
@@ -66,7 +62,10 @@ async def create_list(ctx: Context, values: Values) -> UUID:
 
 async def update_list(ctx: Context, list_id: UUID, values: Values) -> None:
     """Its currency stays: the entries are amounts in it."""
-    _check_list(ctx, values)
+    present = await queries.find_list(ctx.db, list_id)
+    if present is None:
+        raise NotFound()
+    _check_list({"starts_at": present.starts_at, "ends_at": present.ends_at, **values})
     await changes.update_record(ctx.db, price_lists, list_id, values)
 
 
@@ -93,19 +92,19 @@ def _checked_entry(values: Values) -> Values:
     return values
 
 
-def _check_list(ctx: Context, values: Values) -> None:
-    if "currency" in values:
-        check_currency(ctx, values["currency"])
+def _check_list(values: Values) -> None:
+    errors: dict[str, list[str]] = {}
+    if "currency" in values and not is_currency(values["currency"]):
+        errors["currency"] = ["must be the code of a currency, like USD or EUR"]
     percent = values.get("percent_off")
     if percent is not None and not (0 < percent <= 100 and percent == round(percent, 2)):
-        raise Invalid({"percent_off": ["must be above 0 and at most 100, with at most two decimals"]})
+        errors["percent_off"] = ["must be above 0 and at most 100, with at most two decimals"]
     starts, ends = values.get("starts_at"), values.get("ends_at")
     if starts and ends and ends <= starts:
-        raise Invalid({"ends_at": ["must be later than starts_at"]})
+        errors["ends_at"] = ["must be later than starts_at"]
+    if errors:
+        raise Invalid(errors)
 
 
 def _in_units(values: Values, currency: str) -> dict[str, Any]:
-    amounts = {
-        name: price_units(values[name], currency, name) for name in ("amount", "compare_at_amount") if name in values
-    }
-    return {**values, **amounts}
+    return {**values, **in_units(values, currency, ("amount", "compare_at_amount"))}

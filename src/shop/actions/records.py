@@ -14,7 +14,7 @@ from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.listing import Keyset, Page, Wishes
 from shop.base.loaded import Link, Loaded, Named
-from shop.base.money import currency_digits, plain_decimal
+from shop.base.money import major_units, plain_decimal
 from shop.db.pool import Refused
 from shop.queries import changes, records
 from shop.queries.records import Kin, Records
@@ -23,6 +23,7 @@ Values = Mapping[str, Any]
 Create = Callable[[Context, Values], Awaitable[UUID]]
 Update = Callable[[Context, UUID, Values], Awaitable[None]]
 Delete = Callable[[Context, UUID], Awaitable[None]]
+Present = Callable[[Context, Any, Values], Awaitable[Values]]
 Tree = Mapping[str, "Tree"]
 _SECRET = frozenset({"hash", "password_hash"})
 
@@ -44,6 +45,10 @@ class Noun(msgspec.Struct, frozen=True, eq=False):
     create: Create | None = None
     update: Update | None = None
     delete: Delete | None = None
+    hold: Delete | None = None
+    """Locks what is locked before a record of it, where others who change both begin there."""
+    present: Present | None = None
+    """What a record has of values that do not stand in its own row."""
 
 
 def plain(table_records: Records) -> dict[str, Any]:
@@ -107,13 +112,13 @@ async def update(ctx: Context, noun: Noun, record_id: UUID, values: Values) -> N
     async with ctx.transaction() as once:
         if once.done:
             return
-        before = await records.lock_record(ctx.db, noun.records, record_id)
-        if before is None:
-            raise NotFound()
-        changed = {name: value for name, value in values.items() if _present(before, name, value) != value}
+        was = await _present(ctx, noun, await _locked(ctx, noun, record_id), values)
+        changed = {name: value for name, value in values.items() if was[name] != value}
+        if changed.keys() & noun.records.amounts and "currency" in values:
+            changed["currency"] = values["currency"]
         if changed:
             await _allowed(noun, noun.update(ctx, record_id, changed))
-            was = {name: _present(before, name, value) for name, value in changed.items()}
+            was = {name: was[name] for name in changed}
             detail = {"before": _kept(was), "after": _kept(changed)}
             await audit(ctx, f"{noun.name}_updated", "done", subject_id=record_id, detail=detail)
         once.made(record_id)
@@ -123,10 +128,21 @@ async def delete(ctx: Context, noun: Noun, record_id: UUID) -> None:
     if noun.delete is None:
         raise NotFound()
     async with ctx.db.transaction():
-        if await records.lock_record(ctx.db, noun.records, record_id) is None:
-            raise NotFound()
-        await _allowed(noun, noun.delete(ctx, record_id))
+        await _locked(ctx, noun, record_id)
+        try:
+            await noun.delete(ctx, record_id)
+        except Refused:
+            raise Invalid({"base": ["is still in use; take it away from the records that name it first"]}) from None
         await audit(ctx, f"{noun.name}_deleted", "done", subject_id=record_id)
+
+
+async def _locked(ctx: Context, noun: Noun, record_id: UUID) -> Any:
+    if noun.hold:
+        await noun.hold(ctx, record_id)
+    row = await records.lock_record(ctx.db, noun.records, record_id)
+    if row is None:
+        raise NotFound()
+    return row
 
 
 async def _allowed(noun: Noun, change: Awaitable[Any]) -> Any:
@@ -134,24 +150,30 @@ async def _allowed(noun: Noun, change: Awaitable[Any]) -> Any:
     try:
         return await change
     except Refused as refused:
-        names = changes.columns_of(noun.records.table, refused.constraint)
+        names = changes.fields_of(noun.records.table, refused.constraint)
         # An e-mail is unique by its key; the caller knows it as the e-mail.
         name = names[-1].removesuffix("_key") if names else "base"
         raise Invalid({name: [_REFUSALS[refused.why]]}) from None
 
 
-_REFUSALS = {
-    "unique": "is taken",
-    "reference": "names a record that is not there, or is still named by others",
-    "check": "is not acceptable",
-}
+_REFUSALS = {"unique": "is taken", "reference": "names a record that is not there", "check": "is not acceptable"}
 
 
-def _present(before: Any, name: str, wanted: Any) -> Any:
-    """What a record has, as the caller would say it: an amount is sent as a decimal and kept in minor units."""
+async def _present(ctx: Context, noun: Noun, before: Any, values: Values) -> dict[str, Any]:
+    """What a record has of these values, as the caller would say it: an amount is sent as a decimal and kept in minor
+    units, and links are sent as a list of ids.
+    """
+    was = {name: _said(before, name, value) for name, value in values.items()}
+    for name in values.keys() & {f"{kin.removesuffix('s')}_ids" for kin in noun.records.kin}:
+        kin = noun.records.kin[f"{name.removesuffix('_ids')}s"]
+        was[name] = [theirs for _, theirs in await records.list_kin_ids(ctx.db, kin, [before.id])]
+    return was | ({} if noun.present is None else dict(await noun.present(ctx, before, values)))
+
+
+def _said(before: Any, name: str, wanted: Any) -> Any:
     was = getattr(before, name, None)
     if isinstance(wanted, Decimal) and isinstance(was, int):
-        return Decimal(was).scaleb(-currency_digits(before.currency))
+        return major_units(was, before.currency)
     return was
 
 

@@ -9,25 +9,34 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.models.stock import REASONS, StockItem, stock_items, stock_locations
-from shop.queries import changes, products, stock
+from shop.queries import changes, listings, products, stock
 
 Values = Mapping[str, Any]
 LARGEST = 10**9
 
 
 async def move_stock(
-    ctx: Context, item_id: UUID, quantity: int, *, reason: str = "recounted", note: str | None = None
+    ctx: Context,
+    item_id: UUID,
+    quantity: int,
+    *,
+    reason: str = "recounted",
+    note: str | None = None,
+    said_as: str = "quantity",
 ) -> UUID:
-    """The id of the movement. More than there is can be taken only of what may be sold beyond it."""
+    """The id of the movement. More than there is can be taken only of what may be sold beyond it. `said_as` is the
+    caller's name for the quantity.
+    """
     if quantity == 0 or abs(quantity) > LARGEST:
-        raise Invalid({"quantity": ["must be a number other than zero, of at most nine digits"]})
+        raise Invalid({said_as: [f"must be a number other than zero, from -{LARGEST} to {LARGEST}"]})
     if reason not in REASONS:
         raise Invalid({"reason": [f"must be one of {', '.join(REASONS)}"]})
     owners = await products.list_owners(ctx.db, stock_items, item_id)
+    await listings.lock_products(ctx.db, owners)
     if await stock.take_stock(ctx.db, item_id, quantity) is None:
         if await stock.lock_item(ctx.db, item_id) is None:
             raise Invalid({"stock_item_id": ["is not a stock item"]})
-        raise Invalid({"quantity": ["is more than there is, and the item is not backorderable"]})
+        raise Invalid({said_as: ["is more than there is, and the item is not backorderable"]})
     movement_id = new_id()
     await stock.insert_movement(
         ctx.db,
@@ -59,6 +68,9 @@ async def item_of(ctx: Context, variant_id: UUID, location_id: UUID | None = Non
     found = await (stock.find_location(ctx.db, location_id) if location_id else stock.find_default_location(ctx.db))
     if found is None:
         raise Invalid({"stock_location_id": ["is not a stock location"]})
+    # Locked, so that of two who would make the item the later one finds it.
+    if await products.lock_variant(ctx.db, variant_id) is None:
+        raise Invalid({"variant_id": ["is not a variant"]})
     item = await stock.find_item(ctx.db, variant_id, found.id)
     if item is None:
         item_id = await create_item(ctx, {"variant_id": variant_id, "stock_location_id": found.id})
@@ -80,7 +92,7 @@ async def create_item(ctx: Context, values: Values) -> UUID:
     item_id = new_id()
     await changes.insert_record(ctx.db, stock_items, item_id, fields)
     if count:
-        await move_stock(ctx, item_id, count, reason="received")
+        await move_stock(ctx, item_id, count, reason="received", said_as="count_on_hand")
     else:
         await refresh(ctx, await products.list_owners(ctx.db, stock_items, item_id))
     return item_id
@@ -95,13 +107,15 @@ async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
     count = fields.pop("count_on_hand", None)
     if fields.get("backorderable") is False and (item.count_on_hand if count is None else count) < 0:
         raise Invalid({"backorderable": ["must stay while more is sold than there is"]})
-    # In this order, a count below zero is allowed by what the same change says.
+    # While either count is below zero the item must be backorderable: from the beginning of this, or to its end.
+    loosens = {"backorderable": fields.pop("backorderable")} if fields.get("backorderable") else {}
+    if loosens:
+        await changes.update_record(ctx.db, stock_items, item_id, loosens)
+    if count is not None and count != item.count_on_hand:
+        await move_stock(ctx, item_id, count - item.count_on_hand, said_as="count_on_hand")
     if fields:
         await changes.update_record(ctx.db, stock_items, item_id, fields)
-    if count is not None and count != item.count_on_hand:
-        await move_stock(ctx, item_id, count - item.count_on_hand)
-    else:
-        await refresh(ctx, await products.list_owners(ctx.db, stock_items, item_id))
+    await refresh(ctx, await products.list_owners(ctx.db, stock_items, item_id))
 
 
 async def create_location(ctx: Context, values: Values) -> UUID:

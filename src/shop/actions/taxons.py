@@ -2,7 +2,7 @@
 transaction.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -12,12 +12,14 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.texts import slug_of
+from shop.db.pool import Refused
 from shop.models.taxons import Taxon, taxonomies, taxons
 from shop.queries import changes
 from shop.queries import taxons as queries
-from shop.rules.taxons import is_within, number_tree
+from shop.rules.taxons import is_within, number_tree, put_at
 
 Values = Mapping[str, Any]
+LONGEST_PERMALINK = 1000
 LAST = 2**31
 """Behind all others; the numbering makes a small number of it."""
 
@@ -27,7 +29,7 @@ async def create_taxonomy(ctx: Context, values: Values) -> UUID:
     taxonomy_id = new_id()
     await changes.insert_record(ctx.db, taxonomies, taxonomy_id, values)
     root = {"taxonomy_id": taxonomy_id, "name": values["name"], "slug": _slug(values["name"], taxonomy_id)}
-    await changes.insert_record(ctx.db, taxons, new_id(), root)
+    await _name_root(changes.insert_record(ctx.db, taxons, new_id(), root))
     await _number(ctx, taxonomy_id)
     return taxonomy_id
 
@@ -37,8 +39,16 @@ async def update_taxonomy(ctx: Context, taxonomy_id: UUID, values: Values) -> No
     root = await queries.find_root(ctx.db, taxonomy_id)
     if "name" in values and root:
         named = {"name": values["name"], "slug": _slug(values["name"], taxonomy_id)}
-        await changes.update_record(ctx.db, taxons, root.id, named)
+        await _name_root(changes.update_record(ctx.db, taxons, root.id, named))
         await _number(ctx, taxonomy_id)
+
+
+async def _name_root(change: Awaitable[None]) -> None:
+    """Two names may make one permalink."""
+    try:
+        await change
+    except Refused:
+        raise Invalid({"name": ["is too much like that of another taxonomy"]}) from None
 
 
 async def delete_taxonomy(ctx: Context, taxonomy_id: UUID) -> None:
@@ -62,14 +72,14 @@ async def create_taxon(ctx: Context, values: Values) -> UUID:
     await queries.lock_taxonomy(ctx.db, parent.taxonomy_id)
     taxon_id = new_id()
     fields = {
-        "position": LAST,
         **values,
+        "position": LAST,
         "taxonomy_id": parent.taxonomy_id,
         "parent_id": parent.id,
         "slug": _slug(values.get("slug") or values["name"], taxon_id),
     }
     await changes.insert_record(ctx.db, taxons, taxon_id, fields)
-    await _number(ctx, parent.taxonomy_id)
+    await _number(ctx, parent.taxonomy_id, moved=(taxon_id, values.get("position", LAST)))
     return taxon_id
 
 
@@ -78,10 +88,12 @@ async def update_taxon(ctx: Context, taxon_id: UUID, values: Values) -> None:
     fields = dict(values)
     if "slug" in values:
         fields["slug"] = _slug(values["slug"] or taxon.name, taxon_id)
+    if "parent_id" in values and await _find_parent(ctx, taxon, values["parent_id"]) is None:
+        raise Invalid({"parent_id": ["is not a taxon of the same taxonomy"]})
     if "parent_id" in values:
-        await _check_parent(ctx, taxon, values["parent_id"])
+        fields["position"] = LAST
     await changes.update_record(ctx.db, taxons, taxon_id, fields)
-    await _number(ctx, taxon.taxonomy_id)
+    await _number(ctx, taxon.taxonomy_id, moved=(taxon_id, values["position"]) if "position" in values else None)
 
 
 async def delete_taxon(ctx: Context, taxon_id: UUID) -> None:
@@ -101,43 +113,55 @@ async def reposition(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) 
         if once.done:
             return
         taxon = await _get(ctx, taxon_id)
-        await _check_parent(ctx, taxon, parent_id)
-        siblings = [
-            other
-            for other in await queries.list_tree(ctx.db, taxon.taxonomy_id)
-            if other.parent_id == parent_id and other.id != taxon_id
-        ]
-        order = [other.id for other in sorted(siblings, key=lambda other: (other.position, other.name))]
-        order.insert(max(0, index), taxon_id)
-        for position, other_id in enumerate(order):
-            moved = {"position": position} | ({"parent_id": parent_id} if other_id == taxon_id else {})
-            await changes.update_record(ctx.db, taxons, other_id, moved)
-        await _number(ctx, taxon.taxonomy_id)
-        detail = {"parent_id": str(parent_id), "position": index}
+        if await _find_parent(ctx, taxon, parent_id) is None:
+            raise NotFound()
+        try:
+            await changes.update_record(ctx.db, taxons, taxon_id, {"parent_id": parent_id})
+        except Refused:
+            raise Invalid({"new_parent_id": ["has a taxon with the same slug"]}) from None
+        await _number(ctx, taxon.taxonomy_id, moved=(taxon_id, index))
+        before = {"new_parent_id": str(taxon.parent_id), "new_position_idx": taxon.position}
+        after = {"new_parent_id": str(parent_id), "new_position_idx": index}
+        detail = {"before": before, "after": after}
         await audit(ctx, "taxon_repositioned", "done", subject_id=taxon_id, detail=detail)
         once.made(taxon_id)
 
 
+async def hold_tree(ctx: Context, taxon_id: UUID) -> None:
+    """Locked before the taxon: whoever changes a tree writes to taxons all over it."""
+    await _get(ctx, taxon_id)
+
+
 async def _get(ctx: Context, taxon_id: UUID) -> Taxon:
+    found = await queries.find_taxon(ctx.db, taxon_id)
+    if found is None:
+        raise NotFound()
+    await queries.lock_taxonomy(ctx.db, found.taxonomy_id)
+    # Asked for again: it may have been moved or cut while we waited.
     taxon = await queries.find_taxon(ctx.db, taxon_id)
     if taxon is None:
         raise NotFound()
-    await queries.lock_taxonomy(ctx.db, taxon.taxonomy_id)
     return taxon
 
 
-async def _check_parent(ctx: Context, taxon: Taxon, parent_id: UUID | None) -> None:
+async def _find_parent(ctx: Context, taxon: Taxon, parent_id: UUID | None) -> Taxon | None:
+    """Where a taxon may be hung; none for what is not in its tree."""
     tree = {other.id: other for other in await queries.list_tree(ctx.db, taxon.taxonomy_id)}
     if taxon.parent_id is None:
         raise Invalid({"parent_id": ["cannot be given to the root of a taxonomy"]})
     if parent_id is None or parent_id not in tree:
-        raise NotFound()
+        return None
     if is_within(tree, parent_id, taxon.id):
         raise Invalid({"parent_id": ["stands below this taxon"]})
+    return tree[parent_id]
 
 
-async def _number(ctx: Context, taxonomy_id: UUID) -> None:
-    places = number_tree(await queries.list_tree(ctx.db, taxonomy_id))
+async def _number(ctx: Context, taxonomy_id: UUID, moved: tuple[UUID, int] | None = None) -> None:
+    """Gives all taxons of a tree their places; the one that was moved stands at its index."""
+    tree = await queries.list_tree(ctx.db, taxonomy_id)
+    places = number_tree(put_at(tree, *moved) if moved else tree)
+    if any(len(place.permalink) > LONGEST_PERMALINK for place in places.values()):
+        raise Invalid({"base": [f"would have a permalink of more than {LONGEST_PERMALINK} characters"]})
     if await queries.place_taxons(ctx.db, places):
         await refresh(ctx, await queries.list_products_in(ctx.db, taxonomy_id))
 

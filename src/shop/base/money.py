@@ -55,9 +55,15 @@ def minor_units(amount: Decimal, currency: str) -> int:
     minor = amount.scaleb(digits)
     if minor >= LARGEST_AMOUNT:
         raise ValueError("is too large")
-    if minor != int(minor):
+    # Compared with what was said: on the way there digits beyond the 28th are rounded off.
+    if major_units(int(minor), currency) != amount:
         raise ValueError(f"has more digits than {currency} has ({digits})")
     return int(minor)
+
+
+def major_units(minor: int, currency: str) -> Decimal:
+    """1999 cents as `19.99` dollars."""
+    return Decimal(minor).scaleb(-currency_digits(currency))
 
 
 class MoneyText:

@@ -130,7 +130,7 @@ def read_text(value: Any, kind: Any) -> Any:
     if isinstance(value, dict | list):
         raise ValueError
     text, plain = str(value), split_kind(kind)[0]
-    if plain is Money:
+    if plain in {Money, Decimal}:
         amount = Decimal(text)
         # By the exponent too: a number of twenty characters may have a million digits.
         if not amount.is_finite() or abs(amount) >= 10**15 or abs(int(amount.as_tuple().exponent)) > 20:

@@ -4,6 +4,7 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote_plus, urlencode
 from uuid import UUID
@@ -18,6 +19,7 @@ from shop.jsonapi.resource import Money
 
 LARGEST_SIZE = 500
 LAST_PAGE = 1_000_000
+_MOST_DIGITS = 40
 _NOT_OURS = object()
 # What decides which records a list has, in which order, and what is shown of them.
 _KEPT = (
@@ -33,6 +35,8 @@ _KEPT = (
     "sort_by",
 )
 _OURS = frozenset({*_KEPT, "page"})
+_PLACES: dict[Any, Any] = {Money: int, Money | None: int | None}
+"""An amount's place in a list is its minor units."""
 
 
 def read_page(params: Mapping[str, Any]) -> Page:
@@ -49,8 +53,7 @@ def read_keyset(params: Mapping[str, Any], kind: Any) -> Keyset | None:
     after = page.get("after")
     if set(page) != {"after"} or not isinstance(after, str):
         raise Malformed("Pages are asked for by page=1 or page[after]=….", code="bad_page")
-    # An amount's place in a list is its minor units.
-    return Keyset(_size(params), _read_cursor(after, int if kind is Money else kind) if after else None)
+    return Keyset(_size(params), _read_cursor(after, _PLACES.get(kind, kind)) if after else None)
 
 
 def cursor(value: Any, record_id: Any) -> str:
@@ -77,6 +80,8 @@ def _could_be_ours(value: Any) -> bool:
             return abs(value) < 2**63
         case str():
             return "\x00" not in value
+        case Decimal():
+            return value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
         case datetime():
             return value.tzinfo is not None and _has_utc(value)
     return value is not _NOT_OURS

@@ -34,6 +34,7 @@ class SoldVariant(Variant, frozen=True, kw_only=True):
     total_on_hand: int
     in_stock: bool
     backorderable: bool
+    available: bool
     currency: str
     price: int | None
     compare_at_price: int | None

@@ -6,6 +6,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from shop.actions.records import Noun
+from shop.base.kinds import split_kind
 from shop.jsonapi.filtering import Filterable
 from shop.jsonapi.resource import Money, Resource
 
@@ -40,7 +41,7 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         hints = get_type_hints(self.noun.records.row)
         table = self.noun.records.table
         names = dict.fromkeys((*table.c.keys(), *self.sorts))
-        return {name: Money if name in amounts else hints[name] for name in names if name in hints}
+        return {name: _amount(hints[name]) if name in amounts else hints[name] for name in names if name in hints}
 
     @property
     def own_filters(self) -> dict[str, Filterable]:
@@ -52,6 +53,10 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     def all_sorts(self) -> tuple[str, ...]:
         names = (*_STAMPS, *self.sorts, *self.writable)
         return tuple(dict.fromkeys(name for name in names if name in self.columns and _is_sortable(self.columns[name])))
+
+
+def _amount(kind: Any) -> Any:
+    return Money | None if split_kind(kind)[1] else Money
 
 
 def kinds(row: Any, *names: str) -> dict[str, Any]:

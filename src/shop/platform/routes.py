@@ -4,7 +4,7 @@ from typing import Any
 
 from shop.actions.oauth import Granted
 from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
-from shop.platform import images, oauth
+from shop.platform import images, oauth, verbs
 from shop.platform.crud import routes_of
 from shop.platform.inputs import Introspection, Revocation, ServerMetadata, TokenRequest, TokenState
 from shop.platform.resources.known import COLLECTIONS
@@ -78,6 +78,17 @@ ROUTES = (
         ServerMetadata,
         media=JSON,
         reads_claim=False,
+    ),
+    Route(
+        "PATCH",
+        "/api/v2/platform/taxons/{id}/reposition",
+        verbs.reposition,
+        "application: write",
+        "Move a taxon to another place in its tree",
+        "taxon",
+        200,
+        (400, 401, 403, 404, 409, 413, 415, 422),
+        takes=verbs.Reposition,
     ),
     *(route for collection in COLLECTIONS.values() for route in routes_of(collection)),
     *images.ROUTES,

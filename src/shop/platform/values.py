@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -16,10 +17,12 @@ from shop.base.texts import is_prose
 from shop.platform.collection import Collection
 
 LONGEST_TEXT = 5_000
+LONGEST_NAME = 255
 LARGEST_OBJECT = 16_384
 MOST_ITEMS = 200
 LONGEST_ITEM = 100
-_DECIMAL_DIGITS = 30
+# What can be worked with without rounding.
+_DECIMAL_DIGITS = 28
 _WORDS = {
     str: f"must be text of at most {LONGEST_TEXT} characters",
     int: "must be a whole number",
@@ -40,11 +43,12 @@ def read_values(params: Mapping[str, Any], collection: Collection, *, is_new: bo
     for name, kind in collection.writable.items():
         if name in given and (is_new or name not in collection.once):
             try:
-                values[name] = _read(given[name], kind)
+                values[name] = read_field(given[name], kind)
+                _check_length(values[name], name, collection.noun.records.table)
             except ValueError as error:
                 errors[name] = [str(error)]
-    if is_new:
-        errors |= {name: ["must be given"] for name in collection.required if values.get(name) in {None, ""}} | errors
+    needed = [name for name in collection.required if is_new or name in values]
+    errors |= {name: ["must be given"] for name in needed if _is_blank(values.get(name))} | errors
     if errors:
         raise Invalid(errors)
     return values
@@ -62,7 +66,8 @@ def _object(params: Mapping[str, Any], collection: Collection, *, is_new: bool) 
     raise Malformed(f'The body must have an object "{name}".')
 
 
-def _read(value: Any, kind: Any) -> Any:
+def read_field(value: Any, kind: Any) -> Any:
+    """One value of a body; what it is not, is told by a ValueError."""
     plain, is_nullable = split_kind(kind)
     if value is None or (value == "" and plain is not str):
         if is_nullable:
@@ -72,6 +77,22 @@ def _read(value: Any, kind: Any) -> Any:
     if read is None:
         raise ValueError(_WORDS[plain])
     return read
+
+
+def _check_length(value: Any, name: str, table: Any) -> None:
+    """What is looked up by stands in an index, which has no room for long texts."""
+    if isinstance(value, str) and len(value) > LONGEST_NAME and (name == "name" or _is_indexed(table, name)):
+        raise ValueError(f"must be text of at most {LONGEST_NAME} characters")
+
+
+@lru_cache(maxsize=512)
+def _is_indexed(table: Any, name: str) -> bool:
+    unique = [item for item in table.constraints if hasattr(item, "columns")]
+    return any(name in item.columns for item in (*table.indexes, *unique))
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _text(value: Any) -> str | None:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlalchemy import BigInteger, ColumnElement, and_, case, func, or_, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.models.listings import listings
@@ -58,7 +59,8 @@ _at_variant = stock_items.join(
     stock_locations, and_(stock_locations.c.id == stock_items.c.stock_location_id, stock_locations.c.active)
 )
 ON_HAND = (
-    select(func.coalesce(func.sum(stock_items.c.count_on_hand), 0))
+    # The sum of whole numbers is a decimal to the database.
+    select(sql_cast(func.coalesce(func.sum(stock_items.c.count_on_hand), 0), BigInteger))
     .select_from(_at_variant)
     .where(stock_items.c.variant_id == variants.c.id)
     .correlate(variants)
@@ -95,6 +97,12 @@ VARIANT_COLUMNS: dict[str, ColumnElement[Any]] = {
     "total_on_hand": ON_HAND,
     "in_stock": IN_STOCK,
     "backorderable": BACKORDERABLE,
+    "available": and_(
+        select(and_(is_visible(), is_not_discontinued()))
+        .where(products.c.id == variants.c.product_id)
+        .scalar_subquery(),
+        or_(variants.c.discontinue_on.is_(None), variants.c.discontinue_on > func.now()),
+    ),
     "currency": SHOPS_CURRENCY,
     "price": _price("amount", variants.c.id),
     "compare_at_price": _price("compare_at_amount", variants.c.id),

@@ -39,13 +39,17 @@ def _value(table: Table, name: str) -> Statement[Any]:
     return shaped_statement(clause, lambda record: record[0])
 
 
-async def replace_links(db: Session, table: Table, owner: tuple[str, UUID], other: str, ids: Sequence[UUID]) -> None:
-    """Of a table that joins two: those of one record are these afterwards, in this order where the table has one."""
+async def replace_links(
+    db: Session, table: Table, owner: tuple[str, UUID], other: str, ids: Sequence[UUID], *, is_ordered: bool = False
+) -> None:
+    """Of a table that joins two: those of one record are these afterwards, in this order where it is the owner's to
+    say.
+    """
     column, owner_id = owner
     await db.all(_unlink(table, column, other), owner_id=owner_id, kept=list(ids))
     if ids:
         new_ids = [new_id() for _ in ids]
-        await db.all(_link(table, column, other), owner_id=owner_id, others=list(ids), new_ids=new_ids)
+        await db.all(_link(table, column, other, is_ordered), owner_id=owner_id, others=list(ids), new_ids=new_ids)
 
 
 @lru_cache(maxsize=64)
@@ -58,7 +62,7 @@ def _unlink(table: Table, column: str, other: str) -> Statement[UUID]:
 
 
 @lru_cache(maxsize=64)
-def _link(table: Table, column: str, other: str) -> Statement[UUID]:
+def _link(table: Table, column: str, other: str, is_ordered: bool) -> Statement[UUID]:
     kind = ARRAY(table.c.id.type)
     given = func.unnest(bindparam("new_ids", type_=kind), bindparam("others", type_=kind))
     rows = given.table_valued(
@@ -66,10 +70,10 @@ def _link(table: Table, column: str, other: str) -> Statement[UUID]:
     ).render_derived()
     owner = bindparam("owner_id", type_=table.c[column].type)
     values = {"id": rows.c.id, column: owner, other: rows.c.other, "created_at": func.now(), "updated_at": func.now()}
-    if "position" in table.c:
+    if is_ordered:
         values["position"] = rows.c.place
     made = insert(table).from_select(list(values), select(*values.values()))
-    changed = {"position": made.excluded.position} if "position" in table.c else {"updated_at": table.c.updated_at}
+    changed = {"position": made.excluded.position} if is_ordered else {"updated_at": table.c.updated_at}
     clause = made.on_conflict_do_update(index_elements=[column, other], set_=changed)
     return shaped_statement(clause.returning(table.c.id), lambda record: cast(UUID, record[0]))
 
@@ -81,6 +85,17 @@ def columns_of(table: Table, constraint: str) -> tuple[str, ...]:
     if isinstance(found, ForeignKeyConstraint):
         return tuple(found.column_keys)
     return tuple(column.name for column in getattr(found, "columns", ()))
+
+
+def fields_of(table: Table, constraint: str) -> tuple[str, ...]:
+    """What a caller knows these columns as: a product's sku is its master's, and its links stand in lists of ids."""
+    found = columns_of(table, constraint)
+    if found:
+        return found
+    for other in table.metadata.tables.values():
+        if names := columns_of(other, constraint):
+            return tuple(f"{name}s" if name.endswith("_id") else name for name in names)
+    return ()
 
 
 def _bound(values: Mapping[str, Any]) -> dict[str, Any]:

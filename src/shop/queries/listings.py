@@ -53,7 +53,8 @@ _IDS = ARRAY(PG_UUID(as_uuid=True))
 _these = sql_any(bindparam("ids", type_=_IDS))
 
 _LOCK = statement(
-    select(products.c.id).where(products.c.id == _these).order_by(products.c.id).with_for_update(),
+    # Not so tight that whoever names the product in a row of their own, and is to lock it next, would wait for us.
+    select(products.c.id).where(products.c.id == _these).order_by(products.c.id).with_for_update(key_share=True),
     lambda record: cast(UUID, record[0]),
 )
 
@@ -84,7 +85,8 @@ def _texts(chosen: Any) -> ColumnElement[str]:
 
 
 def _words(weight: str, *texts: ColumnElement[Any]) -> ColumnElement[Any]:
-    said = func.concat_ws(literal_column("' '"), *texts)
+    # The database refuses to index a text that is much longer.
+    said = func.left(func.concat_ws(literal_column("' '"), *texts), literal_column("50000"))
     return func.setweight(func.to_tsvector(literal_column("'simple'::regconfig"), folded(said)), literal_column(weight))
 
 
@@ -134,7 +136,7 @@ _sold = (
             _in_order(_supply.c.id, *_place, only=~_supply.c.is_master), literal_column("'{}'::uuid[]")
         ).label("variant_ids"),
         _in_order(_supply.c.sku, _supply.c.sku == "", ~_supply.c.is_master, *_place)[1].label("sku"),
-        func.string_agg(_supply.c.sku, literal_column("' '")).label("skus"),
+        func.string_agg(_supply.c.sku, literal_column("' '")).aggregate_order_by(*_place).label("skus"),
         func.coalesce(func.bool_or(_supply.c.in_stock).filter(_is_sold), False).label("in_stock"),
         func.coalesce(func.bool_or(_supply.c.backorderable).filter(_is_sold), False).label("backorderable"),
     )
@@ -168,7 +170,9 @@ _within_taxon_ids = _array(
     .where(_is_theirs)
     .correlate(products)
 )
-_taxon_names = _texts(select(taxons.c.pretty_name).select_from(_classified).where(_is_theirs).correlate(products))
+_taxon_names = _texts(
+    select(taxons.c.pretty_name).select_from(_classified).where(_is_theirs).order_by(taxons.c.id).correlate(products)
+)
 _valued = (
     variants.join(variant_option_values, variant_option_values.c.variant_id == variants.c.id)
     .join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
@@ -189,7 +193,12 @@ _facet_ids = _array(
     )
 )
 _option_names = _texts(
-    select(option_values.c.presentation).distinct().select_from(_valued).where(_is_variant_of).correlate(products)
+    select(option_values.c.presentation)
+    .distinct()
+    .select_from(_valued)
+    .where(_is_variant_of)
+    .order_by(option_values.c.presentation)
+    .correlate(products)
 )
 _option_type_ids = _array(
     select(product_option_types.c.option_type_id)
@@ -290,9 +299,14 @@ _REFRESH = statement(
 )
 
 
+async def lock_products(db: Session, product_ids: Iterable[UUID]) -> None:
+    """In the order of their ids, as everybody locks them."""
+    await db.all(_LOCK, ids=list(set(product_ids)))
+
+
 async def refresh(db: Session, product_ids: Iterable[UUID]) -> None:
     """In the transaction of the write, after it."""
     ids = list(set(product_ids))
     if ids:
-        await db.all(_LOCK, ids=ids)
+        await lock_products(db, ids)
         await db.all(_REFRESH, ids=ids)

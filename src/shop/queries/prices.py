@@ -40,7 +40,14 @@ from shop.db.pool import Session
 from shop.db.statements import into, statement
 from shop.models.access import access_tokens, sessions
 from shop.models.people import customer_group_members, users
-from shop.models.prices import price_list_entries, price_list_groups, price_list_users, price_lists, prices
+from shop.models.prices import (
+    PriceList,
+    price_list_entries,
+    price_list_groups,
+    price_list_users,
+    price_lists,
+    prices,
+)
 from shop.queries.access import IS_OPEN_SESSION
 
 _ID = PG_UUID(as_uuid=True)
@@ -199,6 +206,7 @@ def moment() -> ColumnElement[datetime]:
     return cast(ColumnElement[datetime], func.coalesce(asked, func.now()))
 
 
+_LIST = statement(select(price_lists).where(price_lists.c.id == bindparam("id", type_=_ID)), into(PriceList))
 _LISTS = statement(_assigned(bindparam("user_id", type_=_ID)), into(AssignedList))
 
 
@@ -239,6 +247,10 @@ async def find_bearers_pricing(db: Session, token_hash: bytes, currency: str) ->
     """What counts for the user whose token this is; none when it is no valid one. One statement for both."""
     found = await db.one(_SHOPPER, hash=token_hash, currency=currency)
     return pricing_of(currency, found.lists, found.user_id) if found else None
+
+
+async def find_list(db: Session, list_id: UUID) -> PriceList | None:
+    return await db.one(_LIST, id=list_id)
 
 
 async def find_pricing(db: Session, user_id: UUID, currency: str, at: datetime | None = None) -> Pricing:

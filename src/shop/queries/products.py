@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
 from shop.db.statements import Statement, into, shaped_statement, statement
-from shop.models.prices import prices
+from shop.models.prices import Price, prices
 from shop.models.products import (
     Product,
     Variant,
@@ -24,7 +24,8 @@ from shop.models.products import (
     variants,
 )
 from shop.models.stock import stock_items
-from shop.models.taxons import classifications, taxons
+from shop.models.taxons import classifications, taxonomies, taxons
+from shop.queries.listings import lock_products
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
@@ -38,7 +39,17 @@ def _first(record: Any) -> UUID:
 
 _PRODUCT = statement(select(products).where(products.c.id == _id), into(Product))
 _LOCK_VARIANT = statement(
-    select(variants).where(variants.c.id == _id, variants.c.deleted_at.is_(None)).with_for_update(), into(Variant)
+    select(variants)
+    .where(variants.c.id == _id, variants.c.deleted_at.is_(None))
+    .with_for_update(key_share=True, of=variants),
+    into(Variant),
+)
+_PRICE = statement(
+    select(prices).where(
+        prices.c.variant_id == bindparam("variant_id", type_=_ID),
+        prices.c.currency == bindparam("currency", type_=Text()),
+    ),
+    into(Price),
 )
 _MASTER = statement(select(variants).where(variants.c.product_id == _id, variants.c.is_master), into(Variant))
 _slug = bindparam("slug", type_=Text())
@@ -127,6 +138,14 @@ _OTHERS_OPTIONS = statement(
     .group_by(variants.c.id),
     lambda record: frozenset(cast(list[UUID], record[0])),
 )
+_USED_TYPES = statement(
+    select(option_values.c.option_type_id)
+    .join(variant_option_values, variant_option_values.c.option_value_id == option_values.c.id)
+    .join(variants, variants.c.id == variant_option_values.c.variant_id)
+    .where(variants.c.product_id == _id, variants.c.deleted_at.is_(None))
+    .distinct(),
+    _first,
+)
 # The product must know the option types of its variants, or its page could not offer the choice.
 _ADD_OPTION_TYPES = statement(
     insert(product_option_types)
@@ -143,15 +162,33 @@ _ADD_OPTION_TYPES = statement(
     _first,
 )
 
+_HOLD_TAXONOMIES = statement(
+    select(taxonomies.c.id)
+    .where(
+        taxonomies.c.id.in_(select(taxons.c.taxonomy_id).where(taxons.c.id == sql_any(bindparam("ids", type_=_IDS))))
+    )
+    .order_by(taxonomies.c.id)
+    .with_for_update(read=True, key_share=True),
+    _first,
+)
+
 # By the table a changed record stands in: the products that show it.
 _BY_VARIANT = select(variants.c.product_id).join_from(variant_option_values, variants)
 _OWNERS: dict[str, Any] = {
     "products": select(products.c.id).where(products.c.id == _id),
     "variants": select(variants.c.product_id).where(variants.c.id == _id),
     "option_values": _BY_VARIANT.where(variant_option_values.c.option_value_id == _id),
-    "option_types": _BY_VARIANT.join(
-        option_values, option_values.c.id == variant_option_values.c.option_value_id
-    ).where(option_values.c.option_type_id == _id),
+    # Also of products that have no variant with it yet: what another adds meanwhile is then seen by one of the two.
+    "option_types": select(product_option_types.c.product_id)
+    .where(product_option_types.c.option_type_id == _id)
+    .union(
+        _BY_VARIANT.join(option_values, option_values.c.id == variant_option_values.c.option_value_id).where(
+            option_values.c.option_type_id == _id
+        )
+    ),
+    "prices": select(variants.c.product_id)
+    .join(prices, prices.c.variant_id == variants.c.id)
+    .where(prices.c.id == _id),
     "taxons": select(classifications.c.product_id)
     .join(taxons, taxons.c.id == classifications.c.taxon_id)
     .where(taxons.c.taxonomy_id == select(taxons.c.taxonomy_id).where(taxons.c.id == _id).scalar_subquery()),
@@ -175,16 +212,12 @@ def _owners(table: Table) -> Statement[UUID]:
             # A property is shown by the products that have a value of it.
             theirs = table.metadata.tables[f"product_{table.name}"]
             chosen = select(theirs.c.product_id).where(theirs.c.property_id == _id)
-    return shaped_statement(chosen.distinct(), _first)
+    return shaped_statement(select(chosen.subquery().c[0]).distinct(), _first)
 
 
 async def list_owners(db: Session, table: Table, record_id: UUID) -> list[UUID]:
     """The products that show something of this record."""
     return await db.all(_owners(table), id=record_id)
-
-
-async def list_owners_of_variant(db: Session, variant_id: UUID) -> list[UUID]:
-    return await db.all(_owners(variants), id=variant_id)
 
 
 async def find_product(db: Session, product_id: UUID) -> Product | None:
@@ -196,7 +229,13 @@ async def find_master(db: Session, product_id: UUID) -> Variant | None:
 
 
 async def lock_variant(db: Session, variant_id: UUID) -> Variant | None:
+    """After its product: whoever changes both begins there."""
+    await lock_products(db, await list_owners(db, variants, variant_id))
     return await db.one(_LOCK_VARIANT, id=variant_id)
+
+
+async def find_price(db: Session, variant_id: UUID, currency: str) -> Price | None:
+    return await db.one(_PRICE, variant_id=variant_id, currency=currency)
 
 
 async def list_slugs(db: Session, slug: str) -> list[str]:
@@ -232,6 +271,11 @@ async def activate_due(db: Session) -> list[UUID]:
     return await db.all(_ACTIVATE)
 
 
+async def hold_taxonomies(db: Session, taxon_ids: Sequence[UUID]) -> None:
+    """Keeps the trees of these taxons as they are until the end of the transaction."""
+    await db.all(_HOLD_TAXONOMIES, ids=list(taxon_ids))
+
+
 async def set_price(
     db: Session, *, price_id: UUID, variant_id: UUID, currency: str, amount: int, compare_at_amount: int | None
 ) -> UUID:
@@ -254,6 +298,11 @@ async def list_chosen(db: Session, option_value_ids: Sequence[UUID]) -> list[tup
 
 async def list_others_options(db: Session, product_id: UUID, but: UUID) -> list[frozenset[UUID]]:
     return await db.all(_OTHERS_OPTIONS, product_id=product_id, but=but)
+
+
+async def list_used_option_types(db: Session, product_id: UUID) -> list[UUID]:
+    """Those that the product's variants have a value of."""
+    return await db.all(_USED_TYPES, id=product_id)
 
 
 async def add_option_type(db: Session, *, link_id: UUID, product_id: UUID, option_type_id: UUID, position: int) -> None:

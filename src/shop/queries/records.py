@@ -65,6 +65,12 @@ class Kin(msgspec.Struct, frozen=True, eq=False):
     is_many: bool
     between: Table | None = None
     other: str = ""
+    only: ColumnElement[bool] | None = None
+    """Of theirs, those that belong to the relation; none for all."""
+
+    @property
+    def shown(self) -> list[ColumnElement[bool]]:
+        return [*_shown(self.records), *([] if self.only is None else [self.only])]
 
 
 Shape = tuple[tuple[tuple[tuple[Path, ...], str], ...], bool]
@@ -129,8 +135,7 @@ async def lock_record(db: Session, records: Records, record_id: UUID) -> Any | N
 async def list_kin(db: Session, kin: Kin, ids: Iterable[UUID]) -> list[Any]:
     """The related rows of all these at once: one statement, however many there are."""
     wanted = list(set(ids))
-    by = kin.column if kin.is_many and kin.between is None else "id"
-    return await db.all(_kin_of(kin.records, by), ids=wanted) if wanted else []
+    return await db.all(_kin_of(kin), ids=wanted) if wanted else []
 
 
 async def list_kin_ids(db: Session, kin: Kin, ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
@@ -208,10 +213,11 @@ def _found(records: Records, by: str, is_locked: bool) -> Statement[Any]:
 
 
 @lru_cache(maxsize=512)
-def _kin_of(records: Records, by: str) -> Statement[Any]:
+def _kin_of(kin: Kin) -> Statement[Any]:
+    records, by = kin.records, kin.column if kin.is_many and kin.between is None else "id"
     column = records.table.c[by]
     # Whoever names a record by its id sees it even when it is hidden; of many, only those that a list would show.
-    shown = [] if by == "id" else _shown(records)
+    shown = [] if by == "id" else kin.shown
     clause = _selected(records).where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *shown)
     return shaped_statement(clause.order_by(records.table.c.id), into(records.row))
 
@@ -225,7 +231,7 @@ def _kin_ids_of(kin: Kin) -> Statement[tuple[UUID, UUID]]:
     if between is not None:
         clause = clause.join(between, between.c[kin.other] == theirs.c.id)
         order = between.c.position if "position" in between.c else order
-    clause = clause.where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *_shown(kin.records))
+    clause = clause.where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *kin.shown)
     return shaped_statement(clause.order_by(order, theirs.c.id), lambda record: cast(tuple[UUID, UUID], tuple(record)))
 
 
@@ -251,18 +257,19 @@ def _clause(records: Records, path: Path, predicate: str, name: str) -> ColumnEl
         kin = records.kin[path[0]]
         theirs = _clause(kin.records, path[1:], predicate, name)
         if kin.between is not None:
-            fitting = select(kin.records.table.c.id).where(theirs, *_shown(kin.records))
+            fitting = select(kin.records.table.c.id).where(theirs, *kin.shown)
             named = select(kin.between.c[kin.column]).where(kin.between.c[kin.other].in_(fitting))
             return records.table.c.id.in_(named)
         if kin.is_many:
-            named = select(kin.records.table.c[kin.column]).where(theirs, *_shown(kin.records))
+            named = select(kin.records.table.c[kin.column]).where(theirs, *kin.shown)
             return records.table.c.id.in_(named)
         ours = records.extras[kin.column] if kin.column in records.extras else records.table.c[kin.column]
         return ours.in_(select(kin.records.table.c.id).where(theirs))
     column: Any = records.table.c[path[0]]
     kind: Any = column.type
     if path[0] in records.amounts:
-        column, kind = sql_cast(column, Numeric) / _unit(records.table.c.currency), Numeric()
+        currency = records.extras.get("currency", records.table.c.get("currency"))
+        column, kind = sql_cast(column, Numeric) / _unit(currency), Numeric()
     if predicate in {"in", "not_in"}:
         kind = ARRAY(kind)
     return _PREDICATES[predicate](column, bindparam(name, type_=Text() if predicate in _PATTERNS else kind))

@@ -18,7 +18,9 @@ def product_errors(values: Mapping[str, Any], present: Product | None = None) ->
         errors["name"] = ["must be given"]
     if values.get("status", "draft") not in STATUSES:
         errors["status"] = [f"must be one of {', '.join(STATUSES)}"]
-    if values.get("slug") and slug_of(values["slug"]) != values["slug"]:
+    if "slug" in values and present and not values["slug"]:
+        errors["slug"] = ["must be given"]
+    elif values.get("slug") and slug_of(values["slug"]) != values["slug"]:
         errors["slug"] = ["may have small letters, digits and single hyphens between them"]
     starts, ends = _moment("available_on", values, present), _moment("discontinue_on", values, present)
     if starts and ends and ends <= starts:
@@ -26,8 +28,18 @@ def product_errors(values: Mapping[str, Any], present: Product | None = None) ->
     return errors
 
 
+def size_errors(values: Mapping[str, Any]) -> Errors:
+    """Of a variant's weight and sizes."""
+    given = {name: values.get(name) for name in ("weight", "height", "width", "depth")}
+    return {
+        name: ["must be from 0 to 999999999"]
+        for name, value in given.items()
+        if value is not None and not 0 <= value < 10**9
+    }
+
+
 def _moment(name: str, values: Mapping[str, Any], present: Product | None) -> Any:
-    return values.get(name) if name in values else getattr(present, name, None)
+    return values[name] if name in values else getattr(present, name, None)
 
 
 def free_slug(wanted: str, taken: Collection[str]) -> str:

@@ -28,7 +28,7 @@ def number_tree(taxons: Iterable[Taxon]) -> dict[UUID, Place]:
     └── mugs 6..7
     """
     children: dict[UUID | None, list[Taxon]] = {}
-    for taxon in sorted(taxons, key=lambda taxon: (taxon.position, taxon.name, taxon.id)):
+    for taxon in sorted(taxons, key=_order):
         children.setdefault(taxon.parent_id, []).append(taxon)
     places: dict[UUID, Place] = {}
     at = 0
@@ -59,6 +59,21 @@ def _number(
         at = _number(child, place, at + 1, here, children, places)
     places[taxon.id] = msgspec.structs.replace(here, rgt=at + 1)
     return at + 1
+
+
+def put_at(taxons: Iterable[Taxon], taxon_id: UUID, index: int) -> list[Taxon]:
+    """The same taxons, with one at an index among those under its parent."""
+    others = list(taxons)
+    (moved,) = [taxon for taxon in others if taxon.id == taxon_id]
+    siblings = sorted((taxon for taxon in others if taxon.parent_id == moved.parent_id), key=_order)
+    siblings.remove(moved)
+    siblings.insert(max(0, index), moved)
+    placed = [msgspec.structs.replace(taxon, position=place) for place, taxon in enumerate(siblings)]
+    return [taxon for taxon in others if taxon.parent_id != moved.parent_id] + placed
+
+
+def _order(taxon: Taxon) -> tuple[int, str, UUID]:
+    return taxon.position, taxon.name, taxon.id
 
 
 def is_within(taxons: Mapping[UUID, Taxon], taxon_id: UUID, ancestor_id: UUID) -> bool:

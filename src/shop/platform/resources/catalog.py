@@ -1,19 +1,17 @@
-"""What the platform shows of the catalogue: products, variants, options, properties, taxons."""
+"""What the platform shows of the catalogue: products, variants, options, properties."""
 
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from shop.actions import catalog, taxons
+from shop.actions import before, catalog
 from shop.actions.catalog import shown_by_products
 from shop.actions.records import Noun
-from shop.base.money import plain_decimal
+from shop.base.money import currency_digits, plain_decimal, wire_decimal
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
 from shop.models import products as models
 from shop.models.catalog import SoldProduct, SoldVariant
 from shop.models.products import OptionType, OptionValue, ProductProperty, Property
-from shop.models.taxons import Classification, Taxon, Taxonomy, classifications, taxonomies
-from shop.models.taxons import taxons as taxon_table
 from shop.platform.collection import Collection, kinds
 from shop.queries.catalog_columns import PRODUCT_COLUMNS, VARIANT_COLUMNS
 from shop.queries.records import Records
@@ -21,6 +19,7 @@ from shop.queries.records import Records
 _METADATA = ("public_metadata", "private_metadata")
 _STAMPS = ("created_at", "updated_at")
 _PRICED = {"price": Decimal, "compare_at_price": Decimal | None, "currency": str}
+_AMOUNTS = frozenset({"price", "compare_at_price"})
 _SIZES = ("weight", "height", "width", "depth")
 
 
@@ -32,6 +31,12 @@ def decimal_text(name: str) -> Any:
         return None if value is None else plain_decimal(value)
 
     return computed(name, read, str | None)
+
+
+def _cost_price(variant: SoldVariant, _scene: Scene) -> str | None:
+    if variant.cost_price is None or variant.cost_currency is None:
+        return None
+    return wire_decimal(variant.cost_price, currency_digits(variant.cost_currency))
 
 
 def _purchasable(row: Any, _scene: Scene) -> bool:
@@ -102,12 +107,13 @@ PRODUCTS = Collection(
             table=models.products,
             row=SoldProduct,
             extras=PRODUCT_COLUMNS,
-            amounts=frozenset({"price"}),
+            amounts=_AMOUNTS,
             shown=models.products.c.deleted_at.is_(None),
         ),
         catalog.create_product,
         catalog.update_product,
         catalog.delete_product,
+        present=before.present_product,
     ),
     writable=kinds(models.Product, *_PRODUCT_FIELDS)
     | _PRICED
@@ -131,12 +137,14 @@ VARIANT = resource(
         "position",
         "track_inventory",
         "discontinue_on",
+        computed("cost_price", _cost_price, str | None),
         "cost_currency",
         "options_text",
         "total_on_hand",
         computed("purchasable", _purchasable, bool),
         "in_stock",
         "backorderable",
+        "available",
         *_STAMPS,
         "deleted_at",
         *_METADATA,
@@ -151,22 +159,27 @@ VARIANT = resource(
         many("images", "image"),
         many("option_values", "option_value"),
         many("stock_items", "stock_item"),
+        many("stock_locations", "stock_location"),
     ],
+)
+_VARIANT_RECORDS = Records(
+    table=models.variants,
+    row=SoldVariant,
+    extras=VARIANT_COLUMNS,
+    amounts=_AMOUNTS,
+    shown=models.variants.c.deleted_at.is_(None),
 )
 VARIANTS = Collection(
     path="variants",
     resource=VARIANT,
     noun=Noun(
         "variant",
-        Records(
-            table=models.variants,
-            row=SoldVariant,
-            extras=VARIANT_COLUMNS,
-            shown=models.variants.c.deleted_at.is_(None),
-        ),
+        _VARIANT_RECORDS,
         catalog.create_variant,
         catalog.update_variant,
         catalog.delete_variant,
+        before.holding_products(_VARIANT_RECORDS),
+        before.present_variant,
     ),
     writable=kinds(
         models.Variant,
@@ -177,11 +190,12 @@ VARIANTS = Collection(
         "position",
         "track_inventory",
         "discontinue_on",
+        "cost_currency",
         "tax_category_id",
         *_METADATA,
     )
     | _PRICED
-    | {"option_value_ids": list[UUID]},
+    | {"cost_price": Decimal | None, "option_value_ids": list[UUID]},
     required=("product_id",),
     once=("product_id",),
     filters=("sku", "barcode", "weight", "is_master", "discontinue_on", "track_inventory", "product_id"),
@@ -249,105 +263,10 @@ PRODUCT_PROPERTIES = Collection(
         catalog.create_property,
         catalog.update_property,
         shown_by_products(_PRODUCT_PROPERTY_RECORDS)["delete"],
+        before.holding_products(_PRODUCT_PROPERTY_RECORDS),
     ),
     writable=kinds(ProductProperty, "product_id", "property_id", "value", "show_property", "position"),
     required=("product_id", "property_id", "value"),
     once=("product_id", "property_id"),
     filters=("value", "filter_param", "product_id", "property_id"),
-)
-
-TAXONOMY = resource(
-    "taxonomy",
-    Taxonomy,
-    attributes=["name", "position", *_STAMPS, *_METADATA],
-    relations=[many("taxons", "taxon")],
-)
-TAXONOMIES = Collection(
-    path="taxonomies",
-    resource=TAXONOMY,
-    noun=Noun(
-        "taxonomy",
-        Records(table=taxonomies, row=Taxonomy),
-        taxons.create_taxonomy,
-        taxons.update_taxonomy,
-        taxons.delete_taxonomy,
-    ),
-    writable=kinds(Taxonomy, "name", "position", *_METADATA),
-    required=("name",),
-    filters=("name",),
-    order="position",
-)
-TAXON = resource(
-    "taxon",
-    Taxon,
-    attributes=[
-        "name",
-        "slug",
-        "permalink",
-        "pretty_name",
-        "position",
-        "lft",
-        "rgt",
-        "depth",
-        "description",
-        "meta_title",
-        "meta_description",
-        "meta_keywords",
-        computed("seo_title", lambda taxon, _scene: taxon.meta_title or taxon.name),
-        computed("is_root", lambda taxon, _scene: taxon.parent_id is None, bool),
-        computed("is_child", lambda taxon, _scene: taxon.parent_id is not None, bool),
-        computed("is_leaf", lambda taxon, _scene: taxon.rgt - taxon.lft == 1, bool),
-        *_STAMPS,
-        *_METADATA,
-    ],
-    relations=[
-        one("parent", "taxon"),
-        one("taxonomy", "taxonomy"),
-        many("children", "taxon"),
-        many("products", "product"),
-    ],
-)
-TAXONS = Collection(
-    path="taxons",
-    resource=TAXON,
-    noun=Noun(
-        "taxon",
-        Records(table=taxon_table, row=Taxon),
-        taxons.create_taxon,
-        taxons.update_taxon,
-        taxons.delete_taxon,
-    ),
-    writable=kinds(
-        Taxon,
-        "name",
-        "taxonomy_id",
-        "parent_id",
-        "slug",
-        "position",
-        "description",
-        "meta_title",
-        "meta_description",
-        "meta_keywords",
-        *_METADATA,
-    ),
-    required=("name",),
-    once=("taxonomy_id",),
-    filters=("name", "permalink", "depth", "taxonomy_id", "parent_id"),
-    sorts=("lft", "name", "permalink"),
-)
-CLASSIFICATION = resource(
-    "classification",
-    Classification,
-    attributes=["position", *_STAMPS],
-    relations=[one("product", "product"), one("taxon", "taxon")],
-)
-_CLASSIFICATION_RECORDS = Records(table=classifications, row=Classification)
-CLASSIFICATIONS = Collection(
-    path="classifications",
-    resource=CLASSIFICATION,
-    noun=Noun("classification", _CLASSIFICATION_RECORDS, **shown_by_products(_CLASSIFICATION_RECORDS)),
-    writable=kinds(Classification, "product_id", "taxon_id", "position"),
-    required=("product_id", "taxon_id"),
-    once=("product_id", "taxon_id"),
-    filters=("product_id", "taxon_id", "position"),
 )

@@ -6,18 +6,16 @@ from shop.jsonapi.query import Resources
 from shop.jsonapi.resource import Relation
 from shop.models.people import customer_group_members
 from shop.models.prices import price_list_groups, price_list_users
-from shop.models.products import product_option_types, variant_option_values
+from shop.models.products import product_option_types, variant_option_values, variants
+from shop.models.stock import stock_items
 from shop.models.taxons import classifications
 from shop.platform.collection import Collection
 from shop.platform.resources.catalog import (
-    CLASSIFICATIONS,
     OPTION_TYPES,
     OPTION_VALUES,
     PRODUCT_PROPERTIES,
     PRODUCTS,
     PROPERTIES,
-    TAXONOMIES,
-    TAXONS,
     VARIANTS,
 )
 from shop.platform.resources.media import IMAGES
@@ -34,6 +32,7 @@ from shop.platform.resources.pricing import (
 from shop.platform.resources.sales import ORDERS
 from shop.platform.resources.setup import APPLICATIONS, AUDIT_EVENTS, TAX_CATEGORIES
 from shop.platform.resources.stock import STOCK_ITEMS, STOCK_LOCATIONS, STOCK_MOVEMENTS
+from shop.platform.resources.taxons import CLASSIFICATIONS, TAXONOMIES, TAXONS
 from shop.queries.records import Kin, Records
 
 _ALL = (
@@ -71,12 +70,15 @@ _BETWEEN = {
     ("taxon", "products"): classifications,
     ("product", "option_types"): product_option_types,
     ("variant", "option_values"): variant_option_values,
+    ("variant", "stock_locations"): stock_items,
     ("price_list", "users"): price_list_users,
     ("price_list", "customer_groups"): price_list_groups,
     ("customer_group", "users"): customer_group_members,
     ("customer_group", "price_lists"): price_list_groups,
 }
 """Relations to many on both sides, by the table that joins them."""
+_ONLY = {("product", "variants"): ~variants.c.is_master}
+"""Relations to some of those that name the record: a product's master is not one of its variants."""
 COLLECTIONS: Mapping[str, Collection] = {collection.resource.type: collection for collection in _ALL}
 RESOURCES: Resources = {name: collection.resource for name, collection in COLLECTIONS.items()}
 
@@ -96,7 +98,7 @@ def _kin(type_: str, ours: Records, relation: Relation) -> Kin | None:
     if between is not None:
         return Kin(theirs, f"{type_}_id", is_many=True, between=between, other=f"{relation.type}_id")
     named = [column.name for column in theirs.table.c if column.references(ours.table.c.id)]
-    return Kin(theirs, named[0], is_many=True) if named else None
+    return Kin(theirs, named[0], is_many=True, only=_ONLY.get((type_, relation.name))) if named else None
 
 
 def _join(collection: Collection) -> None:

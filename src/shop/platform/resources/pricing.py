@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from shop.actions import pricing
+from shop.actions.before import holding_products
 from shop.actions.records import Noun, plain
 from shop.jsonapi.resource import many, money, one, resource
 from shop.models.catalog import ListedEntry
@@ -32,15 +33,17 @@ PRICE = resource(
     attributes=["currency", money("amount"), money("compare_at_amount"), *_STAMPS],
     relations=[one("variant", "variant")],
 )
+_PRICE_RECORDS = Records(table=prices, row=Price, amounts=frozenset({"amount", "compare_at_amount"}))
 PRICES = Collection(
     path="prices",
     resource=PRICE,
     noun=Noun(
         "price",
-        Records(table=prices, row=Price, amounts=frozenset({"amount", "compare_at_amount"})),
+        _PRICE_RECORDS,
         pricing.create_price,
         pricing.update_price,
         pricing.delete_price,
+        holding_products(_PRICE_RECORDS),
     ),
     writable=kinds(Price, "variant_id", "currency") | {"amount": Decimal, "compare_at_amount": Decimal | None},
     required=("variant_id", "currency", "amount"),
@@ -80,7 +83,10 @@ PRICE_LIST_ENTRY = resource(
     relations=[one("price_list", "price_list"), one("variant", "variant")],
 )
 _ENTRY_RECORDS = Records(
-    table=price_list_entries, row=ListedEntry, extras={"currency": entry_currency(price_list_entries)}
+    table=price_list_entries,
+    row=ListedEntry,
+    extras={"currency": entry_currency(price_list_entries)},
+    amounts=frozenset({"amount"}),
 )
 PRICE_LIST_ENTRIES = Collection(
     path="price_list_entries",
@@ -95,7 +101,7 @@ PRICE_LIST_ENTRIES = Collection(
     writable=kinds(PriceListEntry, "price_list_id", "variant_id", "min_quantity") | {"amount": Decimal},
     required=("price_list_id", "variant_id", "amount"),
     once=("price_list_id", "variant_id"),
-    filters=("price_list_id", "variant_id", "min_quantity"),
+    filters=("price_list_id", "variant_id", "min_quantity", "amount"),
 )
 
 PRICE_LIST_USER = resource(

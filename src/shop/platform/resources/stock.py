@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from shop.actions import stock
+from shop.actions.before import holding_products
 from shop.actions.records import Noun
 from shop.jsonapi.resource import computed, one, resource
 from shop.models.stock import (
@@ -60,10 +61,11 @@ STOCK_ITEM = resource(
     ],
     relations=[one("stock_location", "stock_location"), one("variant", "variant")],
 )
+_ITEM_RECORDS = Records(table=stock_items, row=StockItem)
 STOCK_ITEMS = Collection(
     path="stock_items",
     resource=STOCK_ITEM,
-    noun=Noun("stock_item", Records(table=stock_items, row=StockItem), stock.create_item, stock.update_item),
+    noun=Noun("stock_item", _ITEM_RECORDS, stock.create_item, stock.update_item, hold=holding_products(_ITEM_RECORDS)),
     writable=kinds(StockItem, "variant_id", "stock_location_id", "count_on_hand", "backorderable", *_METADATA),
     required=("variant_id", "stock_location_id"),
     once=("variant_id", "stock_location_id"),

@@ -1,0 +1,116 @@
+"""What the platform shows of the trees that products are ordered into."""
+
+from shop.actions import taxons
+from shop.actions.before import holding_products
+from shop.actions.catalog import shown_by_products
+from shop.actions.records import Noun
+from shop.jsonapi.resource import computed, many, one, resource
+from shop.models.taxons import Classification, Taxon, Taxonomy, classifications, taxonomies
+from shop.models.taxons import taxons as taxon_table
+from shop.platform.collection import Collection, kinds
+from shop.queries.records import Records
+
+_METADATA = ("public_metadata", "private_metadata")
+_STAMPS = ("created_at", "updated_at")
+
+TAXONOMY = resource(
+    "taxonomy",
+    Taxonomy,
+    attributes=["name", "position", *_STAMPS, *_METADATA],
+    relations=[many("taxons", "taxon")],
+)
+TAXONOMIES = Collection(
+    path="taxonomies",
+    resource=TAXONOMY,
+    noun=Noun(
+        "taxonomy",
+        Records(table=taxonomies, row=Taxonomy),
+        taxons.create_taxonomy,
+        taxons.update_taxonomy,
+        taxons.delete_taxonomy,
+    ),
+    writable=kinds(Taxonomy, "name", "position", *_METADATA),
+    required=("name",),
+    filters=("name",),
+    order="position",
+)
+TAXON = resource(
+    "taxon",
+    Taxon,
+    attributes=[
+        "name",
+        "slug",
+        "permalink",
+        "pretty_name",
+        "position",
+        "lft",
+        "rgt",
+        "depth",
+        "description",
+        "meta_title",
+        "meta_description",
+        "meta_keywords",
+        computed("seo_title", lambda taxon, _scene: taxon.meta_title or taxon.name),
+        computed("is_root", lambda taxon, _scene: taxon.parent_id is None, bool),
+        computed("is_child", lambda taxon, _scene: taxon.parent_id is not None, bool),
+        computed("is_leaf", lambda taxon, _scene: taxon.rgt - taxon.lft == 1, bool),
+        *_STAMPS,
+        *_METADATA,
+    ],
+    relations=[
+        one("parent", "taxon"),
+        one("taxonomy", "taxonomy"),
+        many("children", "taxon"),
+        many("products", "product"),
+    ],
+)
+TAXONS = Collection(
+    path="taxons",
+    resource=TAXON,
+    noun=Noun(
+        "taxon",
+        Records(table=taxon_table, row=Taxon),
+        taxons.create_taxon,
+        taxons.update_taxon,
+        taxons.delete_taxon,
+        taxons.hold_tree,
+    ),
+    writable=kinds(
+        Taxon,
+        "name",
+        "taxonomy_id",
+        "parent_id",
+        "slug",
+        "position",
+        "description",
+        "meta_title",
+        "meta_description",
+        "meta_keywords",
+        *_METADATA,
+    ),
+    required=("name",),
+    once=("taxonomy_id",),
+    filters=("name", "permalink", "depth", "taxonomy_id", "parent_id"),
+    sorts=("lft", "name", "permalink"),
+)
+CLASSIFICATION = resource(
+    "classification",
+    Classification,
+    attributes=["position", *_STAMPS],
+    relations=[one("product", "product"), one("taxon", "taxon")],
+)
+_CLASSIFICATION_RECORDS = Records(table=classifications, row=Classification)
+CLASSIFICATIONS = Collection(
+    path="classifications",
+    resource=CLASSIFICATION,
+    noun=Noun(
+        "classification",
+        _CLASSIFICATION_RECORDS,
+        **shown_by_products(_CLASSIFICATION_RECORDS),
+        hold=holding_products(_CLASSIFICATION_RECORDS),
+    ),
+    writable=kinds(Classification, "product_id", "taxon_id", "position"),
+    required=("product_id", "taxon_id"),
+    once=("product_id", "taxon_id"),
+    filters=("product_id", "taxon_id", "position"),
+)

@@ -1,0 +1,127 @@
+"""Prices: one a variant and currency, in no more digits than the currency has."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.platform.catalogue import change, changed, master_of, new, removed, send, shown
+from tests.platform.hostile import assert_refused
+from tests.platform.machine import Machine
+
+WRONG: list[tuple[str, Any]] = [
+    ("USD", "19.999"),
+    ("USD", 19.999),
+    ("JPY", "1.5"),
+    ("KWD", "1.2345"),
+    ("USD", "-0.01"),
+    ("USD", -5),
+    ("USD", "1e2"),
+    ("USD", "1E400"),
+    ("USD", "NaN"),
+    ("USD", "Infinity"),
+    ("USD", "9" * 5000),
+    ("USD", "1." + "0" * 25 + "1"),
+    ("USD", "1." + "0" * 27 + "1"),
+    ("USD", "10000000000000.00"),
+    ("USD", "1_000"),
+    ("USD", "1,50"),
+    ("USD", True),
+    ("USD", [1]),
+    ("USD", {"a": 1}),
+    ("USD", None),
+    ("USD", ""),
+]
+
+
+@pytest.mark.parametrize(("currency", "amount"), WRONG)
+async def test_what_is_no_amount_of_its_currency_is_refused_by_its_name(
+    writer: Machine, currency: str, amount: Any
+) -> None:
+    variant_id = await master_of(writer, (await new(writer, "product")).id)
+    fields = {"variant_id": variant_id, "currency": currency}
+    price = await new(writer, "price", **fields, amount="1")
+
+    assert_refused(await send(writer, "price", **fields, amount=amount), "amount")
+    assert_refused(await change(writer, "price", price.id, amount=amount), "amount")
+    assert_refused(await send(writer, "product", currency=currency, price=amount), "price")
+    assert_refused(await change(writer, "variant", variant_id, currency=currency, price=amount), "price")
+
+
+async def test_every_amount_that_is_wrong_is_named(writer: Machine) -> None:
+    variant_id = await master_of(writer, (await new(writer, "product")).id)
+    wrong = {"amount": "1.234", "compare_at_amount": "-1"}
+
+    assert_refused(await send(writer, "price", variant_id=variant_id, currency="USD", **wrong), *wrong)
+    assert_refused(await send(writer, "product", price="1.234", compare_at_price="-1"), "price", "compare_at_price")
+
+
+@pytest.mark.parametrize("currency", ["XXXX", "usd", "", "ABC", "US$", "\uff35\uff33\uff24", 7])
+async def test_an_unknown_currency_is_refused(writer: Machine, currency: Any) -> None:
+    variant_id = await master_of(writer, (await new(writer, "product")).id)
+
+    assert_refused(await send(writer, "price", variant_id=variant_id, currency=currency, amount="1"), "currency")
+    if currency:
+        assert_refused(await send(writer, "product", currency=currency, price="1"), "currency")
+        assert_refused(await change(writer, "variant", variant_id, currency=currency, price="1"), "currency")
+
+
+@pytest.mark.parametrize(
+    ("currency", "amount", "shows"),
+    [
+        ("USD", "19.99", ("19.99", "$19.99")),
+        ("USD", 5, ("5.0", "$5.00")),
+        ("JPY", "1500.0", ("1500.0", "¥1,500")),
+        ("KWD", "1.234", ("1.234", "KWD1.234")),
+        ("USD", "9999999999999.99", ("9999999999999.99", "$9,999,999,999,999.99")),
+        ("EUR", "0", ("0.0", "€0.00")),
+    ],
+)
+async def test_an_amount_is_shown_as_it_was_sent(
+    writer: Machine, currency: str, amount: Any, shows: tuple[str, str]
+) -> None:
+    variant_id = await master_of(writer, (await new(writer, "product")).id)
+
+    price = await new(writer, "price", variant_id=variant_id, currency=currency, amount=amount)
+
+    assert (price["amount"], price["display_amount"]) == shows
+
+
+async def test_a_variant_has_one_price_in_a_currency(writer: Machine) -> None:
+    variant_id = await master_of(writer, (await new(writer, "product", price="5")).id)
+
+    assert_refused(await send(writer, "price", variant_id=variant_id, currency="USD", amount="6"), "currency")
+    assert (await send(writer, "price", variant_id=variant_id, currency="EUR", amount="6")).status == 201
+
+
+async def test_a_price_keeps_its_variant_and_its_currency(writer: Machine) -> None:
+    variant_id = await master_of(writer, (await new(writer, "product")).id)
+    price = await new(writer, "price", variant_id=variant_id, currency="EUR", amount="6")
+
+    answer = await changed(writer, "price", price.id, currency="USD", variant_id=str(uuid4()), amount="7")
+
+    assert (answer["currency"], answer["amount"]) == ("EUR", "7.0")
+
+
+async def test_a_price_needs_a_variant_that_is_there(writer: Machine) -> None:
+    product = await new(writer, "product")
+    master_id = await master_of(writer, product.id)
+    await removed(writer, "product", product.id)
+
+    for variant_id in (master_id, str(uuid4())):
+        assert_refused(await send(writer, "price", variant_id=variant_id, currency="EUR", amount="6"), "variant_id")
+
+
+async def test_a_compare_at_price_needs_a_price(writer: Machine) -> None:
+    assert_refused(await send(writer, "product", compare_at_price="5"), "price")
+
+
+async def test_without_its_price_a_product_shows_none(writer: Machine) -> None:
+    product = await new(writer, "product", price="5")
+    found = await writer.get("/prices", {"filter[variant_id_eq]": await master_of(writer, product.id)})
+
+    assert (await removed(writer, "price", found.json["data"][0]["id"])).status == 204
+
+    bare = await shown(writer, "product", product.id)
+    assert (product["price"], bare["price"], bare["display_price"]) == ("5.0", None, None)
+    assert bare["updated_at"] > product["updated_at"]

@@ -1,0 +1,222 @@
+"""Products as machines keep them: made with a master and a slug, hidden when removed, found by what they have."""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.platform.catalogue import change, changed, links, master_of, new, removed, send, shown
+from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.machine import Machine
+
+
+async def test_a_slug_is_made_from_the_name_with_accents_folded(writer: Machine) -> None:
+    word = uuid4().hex
+
+    made = await new(writer, "product", name=f"Café Crème, 250 g — {word}")
+
+    assert made["slug"] == f"cafe-creme-250-g-{word}"
+    assert (await shown(writer, "product", made["slug"])).json == made.json
+
+
+async def test_a_name_that_was_given_before_has_the_next_free_slug(writer: Machine) -> None:
+    name = uuid4().hex
+
+    slugs = [(await new(writer, "product", name=name))["slug"] for _ in range(3)]
+
+    assert slugs == [name, f"{name}-2", f"{name}-3"]
+
+
+async def test_a_name_without_latin_letters_has_its_id_for_a_slug(writer: Machine) -> None:
+    made = await new(writer, "product", name="茶碗")
+
+    assert made["slug"] == made.id
+
+
+@pytest.mark.parametrize("slug", ["With Capitals", "two--hyphens", "-edge", "a/b", "é", "x" * 101, 7, None])
+async def test_a_slug_must_be_one(writer: Machine, slug: Any) -> None:
+    made = await new(writer, "product")
+
+    assert_refused(await send(writer, "product", slug=slug), "slug")
+    assert_refused(await change(writer, "product", made.id, slug=slug), "slug")
+
+
+async def test_a_slug_cannot_be_taken_away(writer: Machine) -> None:
+    made = await new(writer, "product")
+
+    assert_refused(await change(writer, "product", made.id, slug=""), "slug")
+    assert_refused(await change(writer, "product", made.id, name="  "), "name")
+
+
+async def test_an_old_slug_leads_to_its_product_until_another_takes_it(writer: Machine, db: Any) -> None:
+    old, product = uuid4().hex, await new(writer, "product")
+    await changed(writer, "product", product.id, slug=old)
+    await changed(writer, "product", product.id, slug=uuid4().hex)
+    kept = "select product_id::text from product_slugs where slug = $1"
+    before = await db.fetchval(kept, old)
+
+    await new(writer, "product", slug=old)
+
+    assert before == product.id
+    assert await db.fetchval(kept, old) is None
+
+
+async def test_a_slug_of_its_own_past_may_be_taken_back(writer: Machine, db: Any) -> None:
+    product = await new(writer, "product")
+    first, second = product["slug"], uuid4().hex
+    await changed(writer, "product", product.id, slug=second)
+
+    await changed(writer, "product", product.id, slug=first)
+
+    slugs = await db.fetch("select slug from product_slugs where product_id = $1", product.id)
+    assert [row["slug"] for row in slugs] == [second]
+
+
+async def test_a_slug_or_sku_that_is_taken_is_refused_by_its_name(writer: Machine) -> None:
+    taken = await new(writer, "product", slug=uuid4().hex, sku=uuid4().hex)
+    other = await new(writer, "product")
+
+    for name in ("slug", "sku"):
+        assert (await send(writer, "product", **{name: taken[name]})).json["errors"] == {name: ["is taken"]}
+        assert (await change(writer, "product", other.id, **{name: taken[name]})).json["errors"] == {name: ["is taken"]}
+
+
+@pytest.mark.parametrize("name", ["slug", "sku"])
+async def test_of_two_who_take_one_slug_or_sku_at_once_one_is_refused(writer: Machine, name: str) -> None:
+    word = uuid4().hex
+
+    answers = await asyncio.gather(*(send(writer, "product", **{name: word}) for _ in range(4)))
+
+    assert sorted(answer.status for answer in answers) == [201, 422, 422, 422]
+    assert all(answer.json["errors"] == {name: ["is taken"]} for answer in answers if answer.status == 422)
+
+
+async def test_of_several_with_one_name_at_once_each_has_a_slug_of_its_own(writer: Machine) -> None:
+    name = uuid4().hex
+
+    answers = await asyncio.gather(*(send(writer, "product", name=name) for _ in range(4)))
+
+    assert [answer.status for answer in answers] == [201] * 4
+    assert {answer["slug"] for answer in answers} == {name, f"{name}-2", f"{name}-3", f"{name}-4"}
+
+
+async def test_a_removed_product_is_hidden_and_gives_its_slug_and_sku_back(writer: Machine, db: Any) -> None:
+    words = {"slug": uuid4().hex, "sku": uuid4().hex}
+    product = await new(writer, "product", **words)
+    master_id = await master_of(writer, product.id)
+
+    gone = await removed(writer, "product", product.id)
+    again = await new(writer, "product", **words)
+
+    assert (gone.status, again["slug"], again["sku"]) == (204, words["slug"], words["sku"])
+    assert (await shown(writer, "variant", master_id)).status == 404
+    assert (await change(writer, "product", product.id, name="x")).status == 404
+    assert await db.fetchval("select deleted_at is not null from products where id = $1", product.id)
+
+
+async def test_a_product_is_made_with_its_price_option_types_and_taxons(writer: Machine) -> None:
+    types = [(await new(writer, "option_type")).id for _ in range(2)]
+    taxon = await new(writer, "taxon", taxonomy_id=(await new(writer, "taxonomy")).id)
+
+    made = await new(
+        writer,
+        "product",
+        price="19.99",
+        compare_at_price="25",
+        currency="EUR",
+        option_type_ids=types[::-1],
+        taxon_ids=[taxon.id],
+    )
+
+    assert (links(made, "option_types"), links(made, "taxons")) == (types[::-1], [taxon.id])
+    priced = await writer.get("/prices", {"filter[variant_id_eq]": await master_of(writer, made.id)})
+    (price,) = [item["attributes"] for item in priced.json["data"]]
+    assert (price["amount"], price["compare_at_amount"], price["currency"]) == ("19.99", "25.0", "EUR")
+
+
+@pytest.mark.parametrize("field", ["option_type_ids", "taxon_ids", "tax_category_id"])
+async def test_what_a_product_names_must_be_there(writer: Machine, field: str) -> None:
+    stranger = str(uuid4()) if field.endswith("_id") else [str(uuid4())]
+
+    assert_refused(await send(writer, "product", **{field: stranger}), field)
+
+
+async def test_its_place_in_a_taxon_is_kept_when_its_taxons_are_said_again(writer: Machine) -> None:
+    taxonomy = await new(writer, "taxonomy")
+    taxons = [(await new(writer, "taxon", taxonomy_id=taxonomy.id)).id for _ in range(2)]
+    product = await new(writer, "product")
+    place = await new(writer, "classification", product_id=product.id, taxon_id=taxons[0], position=7)
+
+    await changed(writer, "product", product.id, taxon_ids=taxons)
+
+    assert (await shown(writer, "classification", place.id))["position"] == 7
+
+
+async def test_a_window_must_end_after_it_begins(writer: Machine) -> None:
+    early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
+    product = await new(writer, "product", available_on=late)
+
+    assert_refused(await send(writer, "product", available_on=late, discontinue_on=early), "discontinue_on")
+    assert_refused(await change(writer, "product", product.id, discontinue_on=early), "discontinue_on")
+    assert_refused(await send(writer, "product", status="gone"), "status")
+
+
+@pytest.mark.parametrize(
+    ("fields", "available"),
+    [
+        ({"status": "active"}, True),
+        ({"status": "draft"}, False),
+        ({"status": "archived"}, False),
+        ({"status": "active", "available_on": "2999-01-01T00:00:00Z"}, False),
+        ({"status": "active", "discontinue_on": "2001-01-01T00:00:00Z"}, False),
+    ],
+)
+async def test_it_is_available_while_active_and_in_its_window(
+    writer: Machine, fields: dict[str, Any], available: bool
+) -> None:
+    made = await new(writer, "product", **fields)
+
+    assert made["available"] is available
+    assert (await shown(writer, "variant", await master_of(writer, made.id)))["available"] is available
+
+
+@pytest.mark.parametrize("name", ["name", "meta_title", "description", "sku"])
+@pytest.mark.parametrize("value", HOSTILE["text"])
+async def test_a_hostile_text_is_refused_by_its_name(writer: Machine, name: str, value: Any) -> None:
+    assert_refused(await send(writer, "product", **{name: value}), name)
+
+
+LONG = "".join(f"{number:x}" for number in range(1800))
+
+
+@pytest.mark.parametrize("kind", ["product", "option_type", "property", "taxonomy", "stock_location", "price_list"])
+async def test_a_name_is_no_longer_than_an_index_has_room_for(writer: Machine, kind: str) -> None:
+    assert_refused(await send(writer, kind, name=LONG[:5000], currency="EUR"), "name")
+    assert (await send(writer, kind, name=uuid4().hex + LONG[:223], currency="EUR")).status == 201
+
+
+@pytest.mark.parametrize("value", ["-1", "1e3", "9" * 28, "x", True, [1]])
+async def test_a_hostile_weight_is_refused_by_its_name(writer: Machine, value: Any) -> None:
+    assert_refused(await send(writer, "product", weight=value), "weight")
+
+
+@pytest.mark.parametrize("value", [7, {"a": 1}, ["x" * 101], [7], ["a"] * 201])
+async def test_hostile_tags_are_refused(writer: Machine, value: Any) -> None:
+    assert_refused(await send(writer, "product", tags=value), "tags")
+
+
+async def test_products_are_found_by_what_belongs_to_them(writer: Machine) -> None:
+    taxon = await new(writer, "taxon", taxonomy_id=(await new(writer, "taxonomy")).id)
+    kind = await new(writer, "option_type")
+    product = await new(writer, "product", sku=uuid4().hex, taxon_ids=[taxon.id], option_type_ids=[kind.id])
+    variant = await new(writer, "variant", product_id=product.id, sku=uuid4().hex)
+
+    for name, value in {
+        "variants_sku_eq": variant["sku"],
+        "primary_variant_sku_eq": product["sku"],
+        "taxons_name_cont": taxon["name"][3:],
+        "option_types_name_eq": kind["name"],
+    }.items():
+        found = await writer.get("/products", {f"filter[{name}]": value})
+        assert [item["id"] for item in found.json["data"]] == [product.id], name

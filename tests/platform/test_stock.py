@@ -1,0 +1,176 @@
+"""Stock: a count changes only by movements, which stay; less than nothing only where that is allowed."""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from tests.platform.catalogue import change, changed, links, master_of, new, send, shown, stocked
+from tests.platform.hostile import assert_refused
+from tests.platform.machine import Machine
+
+
+async def movements(machine: Machine, item_id: str) -> list[tuple[int, str]]:
+    found = await machine.get("/stock_movements", {"filter[stock_item_id_eq]": item_id, "sort": "id"})
+    return [(item["attributes"]["quantity"], item["attributes"]["reason"]) for item in found.json["data"]]
+
+
+async def count(machine: Machine, item_id: str) -> Any:
+    return (await shown(machine, "stock_item", item_id))["count_on_hand"]
+
+
+async def test_a_count_that_an_item_begins_with_is_its_first_movement(writer: Machine) -> None:
+    item_id = await stocked(writer, 5)
+
+    assert (await count(writer, item_id), await movements(writer, item_id)) == (5, [(5, "received")])
+
+
+async def test_a_new_count_is_a_movement_of_the_difference(writer: Machine) -> None:
+    item_id = await stocked(writer, 5)
+
+    await changed(writer, "stock_item", item_id, count_on_hand=3)
+    await changed(writer, "stock_item", item_id, count_on_hand=3, backorderable=True)
+    await changed(writer, "stock_item", item_id, count_on_hand=-2)
+
+    assert await count(writer, item_id) == -2
+    assert await movements(writer, item_id) == [(5, "received"), (-2, "recounted"), (-5, "recounted")]
+
+
+async def test_a_movement_says_who_made_it_and_why(writer: Machine) -> None:
+    item_id = await stocked(writer, 5)
+
+    made = await new(writer, "stock_movement", stock_item_id=item_id, quantity=-2, reason="damaged", note="fell")
+
+    told = (made["quantity"], made["reason"], made["note"], made["actor_kind"])
+    assert told == (-2, "damaged", "fell", "application")
+    assert await count(writer, item_id) == 3
+
+
+async def test_a_movement_of_a_variant_makes_its_item_where_there_was_none(writer: Machine) -> None:
+    variant_id, place = await master_of(writer, (await new(writer, "product")).id), await new(writer, "stock_location")
+
+    fields: dict[str, Any] = {"variant_id": variant_id, "stock_location_id": place.id, "quantity": 4}
+    answers = await asyncio.gather(*(send(writer, "stock_movement", **fields) for _ in range(4)))
+    default = await new(writer, "stock_movement", variant_id=variant_id, quantity=1)
+
+    assert [answer.status for answer in answers] == [201] * 4
+    (item_id,) = {links(answer, "stock_item")[0] for answer in answers}
+    assert await count(writer, item_id) == 16
+    assert links(default, "stock_item") != [item_id]
+
+
+async def test_less_than_nothing_is_refused_unless_more_may_be_sold(writer: Machine) -> None:
+    item_id = await stocked(writer, 2)
+
+    assert_refused(await send(writer, "stock_movement", stock_item_id=item_id, quantity=-3), "quantity")
+    assert_refused(await change(writer, "stock_item", item_id, count_on_hand=-1), "count_on_hand")
+    assert (await count(writer, item_id), len(await movements(writer, item_id))) == (2, 1)
+
+    await changed(writer, "stock_item", item_id, backorderable=True)
+    await new(writer, "stock_movement", stock_item_id=item_id, quantity=-3)
+    assert await count(writer, item_id) == -1
+    assert_refused(await change(writer, "stock_item", item_id, backorderable=False), "backorderable")
+    assert (await changed(writer, "stock_item", item_id, backorderable=False, count_on_hand=0))["count_on_hand"] == 0
+
+
+async def test_of_twenty_who_take_the_last_seven_at_once_seven_succeed(writer: Machine) -> None:
+    item_id = await stocked(writer, 7)
+
+    answers = await asyncio.gather(
+        *(send(writer, "stock_movement", stock_item_id=item_id, quantity=-1, reason="sold") for _ in range(20))
+    )
+
+    assert sorted(answer.status for answer in answers) == [201] * 7 + [422] * 13
+    assert (await count(writer, item_id), len(await movements(writer, item_id))) == (0, 8)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "update stock_movements set quantity = 9 where id = $1",
+        "delete from stock_movements where id = $1",
+        "delete from stock_items where id = (select stock_item_id from stock_movements where id = $1)",
+    ],
+)
+async def test_a_movement_stays_as_it_is_even_for_the_database(writer: Machine, db: Any, statement: str) -> None:
+    made = await new(writer, "stock_movement", stock_item_id=await stocked(writer, 1), quantity=1)
+
+    with pytest.raises((asyncpg.InsufficientPrivilegeError, asyncpg.ForeignKeyViolationError)):
+        await db.execute(statement, made.id)
+    with pytest.raises(asyncpg.PostgresError):
+        await db.execute("truncate stock_movements cascade")
+    for method in ("PATCH", "PUT", "DELETE"):
+        assert (await writer.ask(method, f"/stock_movements/{made.id}", json={})).status == 405
+
+
+async def test_a_count_below_zero_is_refused_by_the_database_too(writer: Machine, db: Any) -> None:
+    item_id = await stocked(writer, 1)
+
+    with pytest.raises(asyncpg.CheckViolationError):
+        await db.execute("update stock_items set count_on_hand = -1 where id = $1", item_id)
+
+
+@pytest.mark.parametrize("quantity", [0, 10**9 + 1, -(10**15), "x", 1.5, None, [1]])
+async def test_a_hostile_quantity_is_refused(writer: Machine, quantity: Any) -> None:
+    item_id = await stocked(writer, 1)
+
+    assert_refused(await send(writer, "stock_movement", stock_item_id=item_id, quantity=quantity), "quantity")
+
+
+async def test_what_a_movement_names_must_be_there(writer: Machine) -> None:
+    item_id, stranger = await stocked(writer, 1), str(uuid4())
+
+    assert_refused(await send(writer, "stock_movement", quantity=1), "stock_item_id")
+    assert_refused(await send(writer, "stock_movement", stock_item_id=stranger, quantity=1), "stock_item_id")
+    assert_refused(await send(writer, "stock_movement", variant_id=stranger, quantity=1), "variant_id")
+    assert_refused(await send(writer, "stock_movement", stock_item_id=item_id, quantity=1, reason="lost"), "reason")
+
+
+async def test_a_variant_has_one_item_at_a_place(writer: Machine) -> None:
+    variant_id, place = await master_of(writer, (await new(writer, "product")).id), await new(writer, "stock_location")
+    fields = {"variant_id": variant_id, "stock_location_id": place.id}
+    await new(writer, "stock_item", **fields)
+
+    assert_refused(await send(writer, "stock_item", **fields), "stock_location_id")
+    assert_refused(await send(writer, "stock_item", **{**fields, "variant_id": str(uuid4())}), "variant_id")
+    assert_refused(
+        await send(writer, "stock_item", **{**fields, "stock_location_id": str(uuid4())}), "stock_location_id"
+    )
+
+
+async def test_what_lies_at_a_closed_place_is_not_in_stock(writer: Machine) -> None:
+    product, place = await new(writer, "product"), await new(writer, "stock_location", backorderable_default=True)
+    master_id = await master_of(writer, product.id)
+    item = await new(writer, "stock_item", variant_id=master_id, stock_location_id=place.id, count_on_hand=5)
+
+    seen = []
+    for active in (True, False, True):
+        await changed(writer, "stock_location", place.id, active=active)
+        product, variant = await shown(writer, "product", product.id), await shown(writer, "variant", master_id)
+        assert (product["in_stock"], product["backorderable"]) == (variant["in_stock"], variant["backorderable"])
+        seen.append((product["in_stock"], product["purchasable"], variant["total_on_hand"]))
+
+    assert item["backorderable"] is True
+    assert seen == [(True, True, 5), (False, False, 0), (True, True, 5)]
+
+
+async def test_what_is_not_counted_is_always_in_stock(writer: Machine) -> None:
+    product = await new(writer, "product", track_inventory=False)
+
+    counted = await changed(writer, "product", product.id, track_inventory=True)
+
+    assert (product["in_stock"], counted["in_stock"]) == (True, False)
+
+
+async def test_one_place_is_the_default(writer: Machine, db: Any) -> None:
+    first = "00000000-0000-7000-8000-000000000001"
+    place = await new(writer, "stock_location", default=True)
+    default = 'select id::text from stock_locations where "default"'
+    taken = await db.fetch(default)
+
+    await changed(writer, "stock_location", first, default=True)
+
+    assert [row["id"] for row in taken] == [place.id]
+    assert [row["id"] for row in await db.fetch(default)] == [first]

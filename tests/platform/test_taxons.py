@@ -1,0 +1,172 @@
+"""Trees of taxons through the door: numbers and permalinks are right after whatever is done to them."""
+
+import asyncio
+import random
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.platform.catalogue import change, changed, links, new, removed, reposition, root_of, send, shown, taxon_under
+from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.machine import Machine
+
+
+async def new_tree(machine: Machine) -> tuple[str, str]:
+    """A taxonomy and its root."""
+    taxonomy = await new(machine, "taxonomy")
+    return taxonomy.id, await root_of(machine, taxonomy.id)
+
+
+async def assert_sound(machine: Machine, taxonomy_id: str) -> list[str]:
+    """Numbers nest, depths and permalinks follow from parents, positions have no gaps. Says the ids in order."""
+    listed = await machine.get("/taxons", {"filter[taxonomy_id_eq]": taxonomy_id, "sort": "lft", "per_page": "500"})
+    rows = {item["id"]: item["attributes"] for item in listed.json["data"]}
+    parents = {item["id"]: (item["relationships"]["parent"]["data"] or {}).get("id") for item in listed.json["data"]}
+    assert sorted(n for row in rows.values() for n in (row["lft"], row["rgt"])) == list(range(1, 2 * len(rows) + 1))
+    for taxon_id, row in rows.items():
+        above = rows.get(parents[taxon_id] or "")
+        assert row["rgt"] - row["lft"] == 2 * len([r for r in rows.values() if row["lft"] < r["lft"] < row["rgt"]]) + 1
+        assert row["permalink"] == (f"{above['permalink']}/{row['slug']}" if above else row["slug"])
+        assert row["depth"] == (above["depth"] + 1 if above else 0)
+        assert above is None or above["lft"] < row["lft"] < row["rgt"] < above["rgt"]
+        siblings = [rows[other]["position"] for other in rows if parents[other] == parents[taxon_id]]
+        assert siblings == list(range(len(siblings)))
+        assert (row["is_root"], row["is_leaf"]) == (above is None, row["rgt"] == row["lft"] + 1)
+    return list(rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_tree_is_sound_after_anything_done_to_it(writer: Machine, seed: int) -> None:
+    chance = random.Random(seed)
+    taxonomy_id, root_id = await new_tree(writer)
+    for _ in range(14):
+        ids = [item for item in await assert_sound(writer, taxonomy_id) if item != root_id]
+        act = chance.choice(["grow", "grow", "grow", "move", "move", "hang", "cut"]) if ids else "grow"
+        one, other = chance.choice(ids or [root_id]), chance.choice([*ids, root_id])
+        match act:
+            case "grow":
+                place = {"position": chance.randrange(4)} if chance.random() < 0.5 else {}
+                answer = await send(writer, "taxon", parent_id=other, **place)
+            case "move":
+                answer = await reposition(writer, one, other, chance.randrange(4))
+            case "hang":
+                answer = await change(writer, "taxon", one, parent_id=other, position=chance.randrange(4))
+            case _:
+                answer = await removed(writer, "taxon", one)
+        # A branch that is hung onto itself is refused, and nothing has changed.
+        assert answer.status in {200, 201, 204, 422}, answer
+    await assert_sound(writer, taxonomy_id)
+
+
+async def test_a_moved_taxon_stands_at_its_place_and_what_is_below_it_follows(writer: Machine) -> None:
+    _, root_id = await new_tree(writer)
+    first, second, third = [await taxon_under(writer, root_id) for _ in range(3)]
+    leaf = await taxon_under(writer, third)
+
+    moved = await reposition(writer, third, second, 5)
+    again = await reposition(writer, second, root_id, 0)
+
+    assert (moved.status, links(moved, "parent"), moved["position"]) == (200, [second], 0)
+    assert (again["position"], (await shown(writer, "taxon", first))["position"]) == (0, 1)
+    permalink = (await shown(writer, "taxon", leaf))["permalink"].split("/")
+    slugs = [(await shown(writer, "taxon", taxon_id))["slug"] for taxon_id in (root_id, second, third, leaf)]
+    assert permalink == slugs
+
+
+async def test_a_position_is_obeyed_whatever_the_names(writer: Machine) -> None:
+    _, root_id = await new_tree(writer)
+    a, b, c = [await taxon_under(writer, root_id, name=f"{letter} {uuid4().hex}") for letter in "abc"]
+
+    await changed(writer, "taxon", a, position=1)
+    first = await taxon_under(writer, root_id, position=0)
+
+    assert links(await shown(writer, "taxon", root_id), "children") == [first, b, a, c]
+
+
+async def test_a_taxon_is_moved_only_to_where_it_can_stand(writer: Machine) -> None:
+    _, root_id = await new_tree(writer)
+    _, other_root = await new_tree(writer)
+    branch = await taxon_under(writer, root_id)
+    leaf = await taxon_under(writer, branch)
+
+    for stranger in (str(uuid4()), other_root):
+        assert (await reposition(writer, branch, stranger, 0)).status == 404
+        assert_refused(await change(writer, "taxon", branch, parent_id=stranger), "parent_id")
+    assert (await reposition(writer, str(uuid4()), root_id, 0)).status == 404
+    for own in (branch, leaf):
+        assert_refused(await reposition(writer, branch, own, 0), "parent_id")
+        assert_refused(await change(writer, "taxon", branch, parent_id=own), "parent_id")
+    assert_refused(await reposition(writer, root_id, branch, 0), "parent_id")
+
+
+@pytest.mark.parametrize("value", [None, *HOSTILE["id"]])
+async def test_a_place_that_cannot_be_read_is_refused_by_its_name(writer: Machine, value: Any) -> None:
+    _, root_id = await new_tree(writer)
+    taxon_id = await taxon_under(writer, root_id)
+
+    assert_refused(await reposition(writer, taxon_id, value, "x"), "new_parent_id", "new_position_idx")
+    assert (await writer.patch(f"/taxons/{taxon_id}/reposition", {"taxon": 7})).status == 400
+
+
+async def test_a_move_is_in_the_audit_and_done_once_under_one_key(writer: Machine, db: Any) -> None:
+    _, root_id = await new_tree(writer)
+    first, second = [await taxon_under(writer, root_id) for _ in range(2)]
+    body = {"taxon": {"new_parent_id": first, "new_position_idx": 0}}
+    key = {"Idempotency-Key": uuid4().hex}
+
+    answers = [await writer.patch(f"/taxons/{second}/reposition", body, headers=key) for _ in range(2)]
+
+    assert answers[0].json == answers[1].json
+    told = "select detail from audit_events where subject_id = $1 and action = 'taxon_repositioned'"
+    assert len(await db.fetch(told, second)) == 1
+
+
+async def test_moves_at_once_leave_a_sound_tree(writer: Machine) -> None:
+    taxonomy_id, root_id = await new_tree(writer)
+    ids = [await taxon_under(writer, root_id) for _ in range(6)]
+
+    answers = await asyncio.gather(
+        reposition(writer, ids[0], ids[1], 0),
+        reposition(writer, ids[1], ids[0], 0),
+        change(writer, "taxon", ids[2], parent_id=ids[3]),
+        change(writer, "taxon", ids[3], parent_id=ids[2]),
+        send(writer, "taxon", parent_id=ids[4]),
+        removed(writer, "taxon", ids[5]),
+    )
+
+    # Of each pair that would hang onto each other, the later one is refused.
+    assert sorted(answer.status for answer in answers) == [200, 200, 201, 204, 422, 422], answers
+    assert len(await assert_sound(writer, taxonomy_id)) == 7
+
+
+async def test_a_taxonomy_is_made_with_its_root_renamed_with_it_and_removed_with_all(writer: Machine) -> None:
+    taxonomy_id, root_id = await new_tree(writer)
+    leaf = await taxon_under(writer, root_id)
+    name = f"Brands {uuid4().hex}"
+
+    await changed(writer, "taxonomy", taxonomy_id, name=name)
+    assert (await shown(writer, "taxon", leaf))["permalink"].startswith(name.lower().replace(" ", "-"))
+    assert_refused(await removed(writer, "taxon", root_id), "base")
+    assert_refused(await send(writer, "taxonomy", name=name.replace("B", "b").replace("a", "ä")), "name")
+
+    assert (await removed(writer, "taxonomy", taxonomy_id)).status == 204
+    assert (await shown(writer, "taxon", leaf)).status == 404
+
+
+async def test_a_name_that_stands_there_already_is_refused(writer: Machine) -> None:
+    _, root_id = await new_tree(writer)
+    one, other = await taxon_under(writer, root_id, name="Mugs"), await taxon_under(writer, root_id)
+    same = await taxon_under(writer, other, name="Mugs")
+
+    assert_refused(await send(writer, "taxon", parent_id=root_id, name="Mugs"), "slug")
+    assert_refused(await reposition(writer, same, root_id, 0), "new_parent_id")
+    assert (await shown(writer, "taxon", one)).status == 200
+
+
+async def test_a_permalink_has_an_end(writer: Machine) -> None:
+    _, here = await new_tree(writer)
+    for _ in range(9):
+        here = await taxon_under(writer, here, name="x" * 100)
+
+    assert_refused(await send(writer, "taxon", parent_id=here, name="x" * 100), "base")

@@ -1,0 +1,195 @@
+"""Variants: the master that every product has, the others and the options they differ by, what each costs."""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.platform.catalogue import change, changed, links, master_of, new, removed, send, shown
+from tests.platform.hostile import assert_refused
+from tests.platform.machine import Machine
+
+
+async def option(machine: Machine, type_id: str | None = None) -> tuple[str, str]:
+    """An option value with its type."""
+    type_id = type_id or (await new(machine, "option_type")).id
+    return type_id, (await new(machine, "option_value", option_type_id=type_id)).id
+
+
+async def test_a_master_is_made_with_its_product_and_is_not_one_of_its_variants(writer: Machine) -> None:
+    product = await new(writer, "product", sku=uuid4().hex, weight="1.5")
+    other = await new(writer, "variant", product_id=product.id)
+
+    product = await shown(writer, "product", product.id)
+    master = await shown(writer, "variant", await master_of(writer, product.id))
+
+    assert (master["is_master"], master["sku"], master["weight"]) == (True, product["sku"], "1.5")
+    assert (links(product, "variants"), links(product, "default_variant")) == ([other.id], [other.id])
+
+
+async def test_a_master_stays_while_its_product_does(writer: Machine) -> None:
+    product = await new(writer, "product")
+    master_id = await master_of(writer, product.id)
+
+    assert_refused(await removed(writer, "variant", master_id), "base")
+    assert (await shown(writer, "variant", master_id)).status == 200
+
+
+async def test_a_removed_variant_gives_its_sku_and_its_options_back(writer: Machine) -> None:
+    product, (_, value_id) = await new(writer, "product"), await option(writer)
+    fields: dict[str, Any] = {"product_id": product.id, "sku": uuid4().hex, "option_value_ids": [value_id]}
+    variant = await new(writer, "variant", **fields)
+
+    assert (await removed(writer, "variant", variant.id)).status == 204
+
+    assert (await shown(writer, "variant", variant.id)).status == 404
+    assert (await new(writer, "variant", **fields)).status == 201
+
+
+async def test_no_two_variants_of_a_product_have_the_same_options(writer: Machine) -> None:
+    product, other = await new(writer, "product"), await new(writer, "product")
+    (_, red), (_, large) = await option(writer), await option(writer)
+    await new(writer, "variant", product_id=product.id, option_value_ids=[red, large])
+    second = await new(writer, "variant", product_id=product.id, option_value_ids=[red])
+
+    again = await send(writer, "variant", product_id=product.id, option_value_ids=[large, red])
+    moved = await change(writer, "variant", second.id, option_value_ids=[red, large])
+    elsewhere = await send(writer, "variant", product_id=other.id, option_value_ids=[red, large])
+
+    assert_refused(again, "option_value_ids")
+    assert_refused(moved, "option_value_ids")
+    assert elsewhere.status == 201
+
+
+async def test_of_two_variants_with_the_same_options_at_once_one_is_refused(writer: Machine) -> None:
+    product, (_, value_id) = await new(writer, "product"), await option(writer)
+
+    answers = await asyncio.gather(
+        *(send(writer, "variant", product_id=product.id, option_value_ids=[value_id]) for _ in range(4))
+    )
+
+    assert sorted(answer.status for answer in answers) == [201, 422, 422, 422]
+
+
+async def test_a_variant_has_one_value_of_an_option_type(writer: Machine) -> None:
+    product, (type_id, red) = await new(writer, "product"), await option(writer)
+    _, blue = await option(writer, type_id)
+
+    for wrong in ([red, blue], [str(uuid4())]):
+        assert_refused(await send(writer, "variant", product_id=product.id, option_value_ids=wrong), "option_value_ids")
+
+
+async def test_the_option_types_of_a_product_follow_its_variants(writer: Machine) -> None:
+    product, (type_id, value_id) = await new(writer, "product"), await option(writer)
+
+    await new(writer, "variant", product_id=product.id, option_value_ids=[value_id])
+
+    assert links(await shown(writer, "product", product.id), "option_types") == [type_id]
+    assert_refused(await change(writer, "product", product.id, option_type_ids=[]), "option_type_ids")
+
+
+async def test_what_a_variant_has_cannot_be_removed_and_is_told_so(writer: Machine) -> None:
+    product, (type_id, value_id) = await new(writer, "product"), await option(writer)
+    await new(writer, "variant", product_id=product.id, option_value_ids=[value_id])
+    free_type, free_value = await option(writer)
+
+    for kind, record_id in {"option_type": type_id, "option_value": value_id}.items():
+        refused = await removed(writer, kind, record_id)
+        assert_refused(refused, "base")
+        assert "in use" in refused.json["errors"]["base"][0]
+    assert (await removed(writer, "option_value", free_value)).status == 204
+    assert (await removed(writer, "option_type", free_type)).status == 204
+
+
+async def test_a_property_that_products_have_cannot_be_removed(writer: Machine) -> None:
+    material = await new(writer, "property")
+    said = await new(
+        writer, "product_property", product_id=(await new(writer, "product")).id, property_id=material.id, value="Wool"
+    )
+
+    assert_refused(await removed(writer, "property", material.id), "base")
+    assert (await removed(writer, "product_property", said.id)).status == 204
+    assert (await removed(writer, "property", material.id)).status == 204
+
+
+async def test_a_variant_must_belong_to_a_product_that_is_there(writer: Machine) -> None:
+    product = await new(writer, "product")
+    await removed(writer, "product", product.id)
+
+    for product_id in (product.id, str(uuid4())):
+        assert_refused(await send(writer, "variant", product_id=product_id), "product_id")
+
+
+async def test_of_a_price_what_is_not_said_stays(writer: Machine) -> None:
+    variant = await new(
+        writer, "variant", product_id=(await new(writer, "product")).id, price="10.5", compare_at_price="12"
+    )
+
+    dearer = await changed(writer, "variant", variant.id, price="11")
+    before = await changed(writer, "variant", variant.id, compare_at_price="13", price="11")
+    none = await changed(writer, "variant", variant.id, compare_at_price=None)
+
+    assert [(answer["price"], answer["compare_at_price"]) for answer in (dearer, before, none)] == [
+        ("11.0", "12.0"),
+        ("11.0", "13.0"),
+        ("11.0", None),
+    ]
+
+
+async def test_the_same_number_in_another_currency_is_another_price(writer: Machine, db: Any) -> None:
+    variant = await new(writer, "variant", product_id=(await new(writer, "product")).id, price="10.5")
+
+    for _ in range(2):
+        await changed(writer, "variant", variant.id, price="10.5", currency="EUR")
+    await changed(writer, "variant", variant.id, currency="GBP")
+
+    prices = await db.fetch("select currency, amount from prices where variant_id = $1 order by 1", variant.id)
+    assert [tuple(row) for row in prices] == [("EUR", 1050), ("USD", 1050)]
+    told = "select detail from audit_events where subject_id = $1 and action = 'variant_updated'"
+    assert len(await db.fetch(told, variant.id)) == 1
+
+
+async def test_saying_the_same_options_again_is_no_change(writer: Machine, db: Any) -> None:
+    product, (_, value_id) = await new(writer, "product"), await option(writer)
+    variant = await new(writer, "variant", product_id=product.id, option_value_ids=[value_id])
+
+    await changed(writer, "variant", variant.id, option_value_ids=[value_id])
+    await changed(writer, "variant", variant.id, option_value_ids=[])
+
+    told = "select count(*) from audit_events where subject_id = $1 and action = 'variant_updated'"
+    assert await db.fetchval(told, variant.id) == 1
+
+
+async def test_what_a_variant_costs_the_shop_is_in_a_currency_of_its_own(writer: Machine) -> None:
+    product = await new(writer, "product")
+    variant = await new(writer, "variant", product_id=product.id, cost_price="300", cost_currency="JPY")
+
+    dollars = await changed(writer, "variant", variant.id, cost_price="300", cost_currency="USD")
+    alone = await change(writer, "variant", variant.id, cost_currency="JPY")
+    digits = await change(writer, "variant", variant.id, cost_price="1.5", cost_currency="JPY")
+
+    assert (variant["cost_price"], variant["cost_currency"]) == ("300.0", "JPY")
+    assert (dollars["cost_price"], dollars["cost_currency"]) == ("300.0", "USD")
+    assert_refused(alone, "cost_price")
+    assert_refused(digits, "cost_price")
+
+
+async def test_how_many_there_are_is_a_number(writer: Machine) -> None:
+    product = await new(writer, "product")
+    master_id, place = await master_of(writer, product.id), await new(writer, "stock_location")
+    await new(writer, "stock_item", variant_id=master_id, stock_location_id=place.id, count_on_hand=5)
+
+    variant = await shown(writer, "variant", master_id, include="stock_locations")
+
+    assert (variant["total_on_hand"], variant["in_stock"], variant["purchasable"]) == (5, True, True)
+    assert [item["id"] for item in variant.json["included"]] == [place.id]
+
+
+@pytest.mark.parametrize("name", ["position", "weight", "discontinue_on", "track_inventory"])
+async def test_a_hostile_value_is_refused_by_its_name(writer: Machine, name: str) -> None:
+    product = await new(writer, "product")
+
+    hostile: list[Any] = ["x", [], {}, "1e9"]
+    for value in hostile:
+        assert_refused(await send(writer, "variant", product_id=product.id, **{name: value}), name)

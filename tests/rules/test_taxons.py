@@ -1,0 +1,99 @@
+"""The numbers of a tree of taxons, against a slow and obvious model."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shop.models.taxons import Taxon
+from shop.rules.taxons import is_within, number_tree, put_at
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+Shape = list[tuple[int, int, str]]
+# Each taxon but the first: under which earlier one it hangs, its position there, and its name.
+shapes = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(0, 3), st.sampled_from(["a", "b", "c"])), min_size=0, max_size=12
+)
+
+
+def tree_of(shape: Shape) -> list[Taxon]:
+    rows = [taxon(0, None, 0, "root")]
+    for number, (parent, position, name) in enumerate(shape, 1):
+        rows.append(taxon(number, parent % number, position, name))
+    return rows
+
+
+def taxon(number: int, parent: int | None, position: int, name: str) -> Taxon:
+    return Taxon(
+        id=UUID(int=number + 1),
+        taxonomy_id=UUID(int=99),
+        parent_id=None if parent is None else UUID(int=parent + 1),
+        name=name,
+        slug=f"{name}-{number}",
+        position=position,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+def walk(taxons: list[Taxon], parent_id: UUID | None = None) -> list[tuple[str, Taxon]]:
+    """Every taxon is entered, then all below it are walked, then it is left."""
+    steps: list[tuple[str, Taxon]] = []
+    children = [taxon for taxon in taxons if taxon.parent_id == parent_id]
+    for child in sorted(children, key=lambda taxon: (taxon.position, taxon.name, taxon.id)):
+        steps += [("in", child), *walk(taxons, child.id), ("out", child)]
+    return steps
+
+
+def above(taxons: list[Taxon], taxon: Taxon) -> list[Taxon]:
+    """From the root down to the taxon itself."""
+    found = [other for other in taxons if other.id == taxon.parent_id]
+    return [*(above(taxons, found[0]) if found else []), taxon]
+
+
+@settings(max_examples=200, derandomize=True, deadline=None, database=None)
+@given(shape=shapes)
+def test_numbers_are_the_steps_of_a_walk_around_the_tree(shape: Shape) -> None:
+    taxons = tree_of(shape)
+
+    places = number_tree(taxons)
+
+    steps = [(kind, taxon.id) for kind, taxon in walk(taxons)]
+    assert set(places) == {taxon.id for taxon in taxons}
+    for taxon in taxons:
+        place, line = places[taxon.id], above(taxons, taxon)
+        assert (place.lft, place.rgt) == (steps.index(("in", taxon.id)) + 1, steps.index(("out", taxon.id)) + 1)
+        assert place.depth == len(line) - 1
+        assert place.permalink == "/".join(other.slug for other in line)
+        assert place.pretty_name == " -> ".join(other.name for other in line)
+    for parent in (None, *(taxon.id for taxon in taxons)):
+        positions = [places[taxon.id].position for kind, taxon in walk(taxons) if taxon.parent_id == parent]
+        assert sorted(set(positions)) == list(range(len(set(positions))))
+
+
+@settings(max_examples=100, derandomize=True, deadline=None, database=None)
+@given(shape=shapes, which=st.integers(0, 30), index=st.integers(-3, 20))
+def test_a_taxon_is_put_at_its_index_and_the_others_keep_their_order(shape: Shape, which: int, index: int) -> None:
+    taxons = tree_of(shape)
+    moved = taxons[which % len(taxons)]
+    siblings = [item.id for kind, item in walk(taxons) if kind == "in" and item.parent_id == moved.parent_id]
+
+    after = put_at(taxons, moved.id, index)
+
+    order = [item.id for kind, item in walk(after) if kind == "in" and item.parent_id == moved.parent_id]
+    siblings.remove(moved.id)
+    assert order.index(moved.id) == min(max(index, 0), len(siblings))
+    assert [item for item in order if item != moved.id] == siblings
+    assert sorted(item.id for item in after) == sorted(item.id for item in taxons)
+
+
+@settings(max_examples=100, derandomize=True, deadline=None, database=None)
+@given(shape=shapes, one=st.integers(0, 30), other=st.integers(0, 30))
+def test_a_taxon_is_within_those_above_it_and_itself(shape: Shape, one: int, other: int) -> None:
+    taxons = tree_of(shape)
+    low, high = taxons[one % len(taxons)], taxons[other % len(taxons)]
+
+    answer = is_within({taxon.id: taxon for taxon in taxons}, low.id, high.id)
+
+    assert answer == (high in above(taxons, low))
