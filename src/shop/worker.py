@@ -6,7 +6,7 @@ import time
 
 import structlog
 
-from shop.actions.catalog import activate_due
+from shop.actions.catalog import show_due
 from shop.actions.context import Shared
 from shop.actions.housekeeping import keep_house
 from shop.actions.outbox import BATCH, Postman, deliver
@@ -39,8 +39,8 @@ async def work(shared: Shared, postman: Postman) -> None:
         try:
             while await deliver(shared, postman) >= BATCH:
                 pass
-            if active := await activate_due(shared):
-                _log.info("products became active", count=active)
+            if shown := await show_due(shared):
+                _log.info("products' times have come", count=shown)
             if time.monotonic() >= house_at:
                 house_at = time.monotonic() + HOUSE_SECONDS
                 removed = await keep_house(shared)

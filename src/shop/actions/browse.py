@@ -12,9 +12,9 @@ from shop.actions.context import Context
 from shop.actions.pricing import pricing_for
 from shop.base.browsing import ProductWishes
 from shop.base.errors import NotFound
-from shop.base.listing import Page
+from shop.base.listing import Page, Sort
 from shop.base.loaded import Link, Loaded, Named
-from shop.models.catalog import Facet, ShownProduct, ShownVariant
+from shop.models.catalog import Facet, Facets, ShownProduct, ShownVariant
 from shop.models.taxons import ShownTaxon
 from shop.queries import browse, catalog, prices, taxons
 from shop.queries.prices import Pricing, Resolved
@@ -69,17 +69,30 @@ class Listed(msgspec.Struct, frozen=True):
 
 async def list_products(ctx: Context, wishes: ProductWishes, include: Tree) -> Listed:
     pricing = await pricing_for(ctx, wishes.currency)
-    rows = await catalog.list_products(ctx.db, wishes, pricing)
-    total, is_estimate = await _total(ctx, wishes, pricing, len(rows))
-    facets = await browse.list_facets(ctx.db, wishes.taxons or ())
-    return Listed(await load(ctx, "product", rows, include, pricing), total, is_estimate, facets, pricing)
+    facets = await browse.list_facets(ctx.db, wishes.taxons or (), wishes.currency)
+    wishes = await _marked(ctx, wishes)
+    rows = await catalog.list_products(ctx.db, wishes, pricing, facets)
+    total, is_estimate = await _total(ctx, wishes, pricing, rows, facets)
+    return Listed(await load(ctx, "product", rows, include, pricing), total, is_estimate, facets.values, pricing)
 
 
-async def _total(ctx: Context, wishes: ProductWishes, pricing: Pricing, found: int) -> tuple[int, bool]:
+async def _marked(ctx: Context, wishes: ProductWishes) -> ProductWishes:
+    """With the ids of what is named; what nobody has finds nothing."""
+    if not (wishes.options or wishes.properties):
+        return wishes
+    marks = await catalog.find_marks(ctx.db, wishes)
+    return msgspec.structs.replace(wishes, marks=marks or (), is_nothing=wishes.is_nothing or marks is None)
+
+
+async def _total(
+    ctx: Context, wishes: ProductWishes, pricing: Pricing, rows: Sequence[ShownProduct], facets: Facets
+) -> tuple[int, bool]:
     page = wishes.page
-    if 0 < found < page.size or (found == 0 and page.number == 1):
-        return page.offset + found, False  # The last page tells how many there are without a count.
-    return await catalog.count_products(ctx.db, wishes, pricing)
+    if wishes.is_plain:
+        return facets.in_scope, False  # Kept with every write.
+    if 0 < len(rows) < page.size or (not rows and page.number == 1):
+        return page.offset + len(rows), False  # The last page tells how many there are without a count.
+    return await catalog.count_products(ctx.db, wishes, pricing, rows[0].total if rows else None)
 
 
 async def get_product(ctx: Context, key: UUID | str, currency: str, include: Tree) -> tuple[Loaded, Pricing]:
@@ -113,8 +126,10 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
     pricing = await pricing_for(ctx, currency)
     row = await _find_taxon(ctx, key)
     loaded = (await load(ctx, "taxon", [row], include, pricing))[0]
-    wishes = ProductWishes(currency=currency, taxons=(row.id,), page=Page(1, MOST_PRODUCTS))
-    found = await catalog.list_products(ctx.db, wishes, pricing)
+    wishes = ProductWishes(
+        currency=currency, taxons=(row.id,), sort=(Sort("position", False),), page=Page(1, MOST_PRODUCTS)
+    )
+    found = await catalog.list_products(ctx.db, wishes, pricing, Facets([], 1, 0))
     shown: Link = [Loaded(Named(product.id)) for product in found]
     if "products" in include:
         shown = await load(ctx, "product", found, include["products"], pricing)

@@ -117,11 +117,11 @@ async def delete_product(ctx: Context, product_id: UUID) -> None:
     await queries.remove_variants(ctx.db, product_id)
 
 
-async def activate_due(shared: Shared) -> int:
-    """Of the drafts that were given a time for it, those whose time has come."""
+async def show_due(shared: Shared) -> int:
+    """Drafts become active, and products are shown or no longer, when their times have come. Says how many."""
     db = shared.database.session()
     async with db.transaction():
-        ids = await queries.activate_due(db)
+        ids = {*await queries.activate_due(db), *await listings.list_due(db)}
         await listings.refresh(db, ids)
     return len(ids)
 

@@ -42,6 +42,16 @@ class ProductWishes(msgspec.Struct, frozen=True, kw_only=True):
     show_discontinued: bool = False
     is_nothing: bool = False
     """A filter that no product can fulfil."""
+    marks: tuple[UUID, ...] = ()
+    """Options and properties by the ids of their facets, once these are known."""
+
+    @property
+    def is_plain(self) -> bool:
+        """The whole shop or one taxon of it, of which it is known how many products there are."""
+        narrowed = (self.ids, self.skus, self.slug, self.tags, self.concat_taxons, self.name, self.q, self.price)
+        flags = self.in_stock or self.backorderable or self.purchasable or self.show_discontinued
+        others = self.options or self.properties or self.marks or flags or len(self.taxons or ()) > 1
+        return not others and self.option_value_ids is None and all(each is None for each in narrowed)
 
 
 def search_query(text: str, weight: str = "") -> str | None:
@@ -58,5 +68,8 @@ def shape_of(wishes: ProductWishes) -> tuple[Any, ...]:
     asked += [name for name in flags if getattr(wishes, name)]
     if wishes.price and wishes.price[1] is not None:
         asked.append("price_end")
-    position = wishes.taxons is not None and len(wishes.taxons) == 1
-    return (frozenset(asked), len(wishes.options), len(wishes.properties), wishes.sort, position)
+    if wishes.marks:
+        asked.append("marks")
+    if len(wishes.taxons or ()) == 1:
+        asked.append("one_taxon")
+    return frozenset(asked), wishes.sort

@@ -71,6 +71,8 @@ class ShownProduct(Product, frozen=True, kw_only=True):
     compare_at_price: int | None
     price_list_id: UUID | None
     price_list_name: str | None
+    total: int | None = None
+    """Of all that were found with it, where they were gathered."""
 
     @property
     def purchasable(self) -> bool:
@@ -124,3 +126,14 @@ class Facet(msgspec.Struct, frozen=True):
     name: str
     presentation: str
     position: int
+    product_count: int
+
+
+class Facets(msgspec.Struct, frozen=True):
+    """What products may be filtered by, how many are sold in the currency in all, and in the taxons that were asked
+    for; of several taxons, a product that stands in two counts twice.
+    """
+
+    values: list[Facet]
+    everywhere: int
+    in_scope: int

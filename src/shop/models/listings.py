@@ -31,21 +31,23 @@ class Listing(Row, frozen=True, kw_only=True):
     within_taxon_ids: list[UUID] = []  # noqa: RUF012
     """Its taxons and those above them."""
     facet_ids: list[UUID] = []  # noqa: RUF012
-    """The option values of its variants and the values of its properties."""
+    """The option values of its variants, the values of its properties, and the currencies it has a price in."""
     currencies: list[str] = []  # noqa: RUF012
     """In which the default variant has a price for anybody."""
     sku: str = ""
     in_stock: bool = False
     backorderable: bool = False
     is_active: bool = False
-    """Active and not deleted; whether it is to be seen now is a matter of the two times."""
+    """To be seen: active, not deleted, and within its two times when it was last looked at."""
     available_on: datetime | None = None
     discontinue_on: datetime | None = None
+    next_look_at: datetime | None = None
+    """The first of its two times that is still to come."""
     sold_count: int = 0
 
 
 class ListingFacet(Row, frozen=True, kw_only=True):
-    """How many active products have a facet: within a taxon, or in all (the id of zeros)."""
+    """How many products that are to be seen have a facet: within a taxon, or in all (the id of zeros)."""
 
     scope_id: UUID
     facet_id: UUID
@@ -73,7 +75,8 @@ listings = table(
     index("ix_listings_sku", "sku", "product_id"),
     index("ix_listings_sold_count", "sold_count", "product_id"),
     search_index("ix_listings_search", "search"),
-    search_index("ix_listings_within_taxon_ids", "within_taxon_ids"),
-    search_index("ix_listings_facet_ids", "facet_ids"),
+    # One index for both, so that a taxon with some options is one search in it.
+    Index("ix_listings_marks", text("(within_taxon_ids || facet_ids)"), postgresql_using="gin"),
+    index("ix_listings_next_look_at", "next_look_at", where="next_look_at is not null"),
 )
 listing_facets = table("listing_facets", ListingFacet, key("scope_id", "facet_id"))

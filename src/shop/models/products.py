@@ -216,5 +216,5 @@ product_properties = table(
     refers("property_id", properties),
     unique("product_id", "property_id"),
     index("ix_product_properties_property_id", "property_id", "filter_param"),
-    index("ix_product_properties_facet_id", "facet_id"),
+    index("ix_product_properties_facet_id", "facet_id", "id"),
 )

@@ -4,14 +4,26 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Text, bindparam, func, literal_column, select, union_all
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Text,
+    bindparam,
+    case,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
 from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
 from shop.db.statements import into, statement
-from shop.models.catalog import Facet, ShownOptionType, ShownProperty, ShownVariant
+from shop.models.catalog import Facet, Facets, ShownOptionType, ShownProperty, ShownVariant
 from shop.models.listings import listing_facets
 from shop.models.media import Image, images
 from shop.models.products import (
@@ -25,9 +37,10 @@ from shop.models.products import (
 )
 from shop.models.taxons import Taxonomy, taxonomies
 from shop.queries.catalog_columns import BACKORDERABLE, IN_STOCK
-from shop.queries.listings import EVERYWHERE
+from shop.queries.listings import EVERYWHERE, currency_facet
 
-_IDS = ARRAY(PG_UUID(as_uuid=True))
+_ID = PG_UUID(as_uuid=True)
+_IDS = ARRAY(_ID)
 _these = sql_any(bindparam("ids", type_=_IDS))
 
 
@@ -109,15 +122,17 @@ _TAXONOMIES = statement(select(taxonomies).where(taxonomies.c.id == _these), int
 _IMAGES = statement(select(images).where(images.c.id == _these), into(Image))
 
 _counted = (
-    select(listing_facets.c.facet_id)
+    select(listing_facets.c.facet_id, func.max(listing_facets.c.product_count).label("product_count"))
     .where(listing_facets.c.scope_id == sql_any(bindparam("scopes", type_=_IDS)), listing_facets.c.product_count > 0)
-    .distinct()
+    .group_by(listing_facets.c.facet_id)
     .cte("counted")
 )
 # Any product that has the value tells what it is called.
 _told = (
     select(product_properties.c.property_id, product_properties.c.value, product_properties.c.filter_param)
     .where(product_properties.c.facet_id == _counted.c.facet_id)
+    # In the order of the index, so that it is used: for a facet that is no property every product would be looked at.
+    .order_by(product_properties.c.id)
     .limit(literal_column("1"))
     .lateral("told")
 )
@@ -133,6 +148,7 @@ _FACETS = statement(
             option_values.c.name,
             option_values.c.presentation,
             option_values.c.position,
+            _counted.c.product_count,
         )
         .select_from(_counted)
         .join(option_values, option_values.c.id == _counted.c.facet_id)
@@ -148,11 +164,29 @@ _FACETS = statement(
             _told.c.filter_param,
             _told.c.value,
             literal_column("0", BigInteger),
+            _counted.c.product_count,
         )
         .select_from(_counted)
         .join(_told, literal_column("true"))
         .join(properties, properties.c.id == _told.c.property_id)
         .where(properties.c.filterable),
+        # How many there are in all: in the scopes, and in the whole shop.
+        select(
+            case((listing_facets.c.scope_id == literal(EVERYWHERE, _ID), "everywhere"), else_="scope"),
+            listing_facets.c.scope_id,
+            *(literal_column("''", Text) for _ in range(2)),
+            literal_column("0", BigInteger),
+            listing_facets.c.facet_id,
+            *(literal_column("''", Text) for _ in range(2)),
+            literal_column("0", BigInteger),
+            listing_facets.c.product_count,
+        ).where(
+            listing_facets.c.facet_id == bindparam("currency_facet", type_=_ID),
+            or_(
+                listing_facets.c.scope_id == sql_any(bindparam("scopes", type_=_IDS)),
+                listing_facets.c.scope_id == literal(EVERYWHERE, _ID),
+            ),
+        ),
     ),
     into(Facet),
 )
@@ -187,6 +221,10 @@ async def list_images(db: Session, ids: Sequence[UUID]) -> list[Image]:
     return await db.all(_IMAGES, ids=list(ids)) if ids else []
 
 
-async def list_facets(db: Session, taxon_ids: Sequence[UUID]) -> list[Facet]:
-    """What the active products of these taxons, or of the whole shop, may be filtered by."""
-    return await db.all(_FACETS, scopes=list(taxon_ids) or [EVERYWHERE])
+async def list_facets(db: Session, taxon_ids: Sequence[UUID], currency: str) -> Facets:
+    """What the products of these taxons, or of the whole shop, may be filtered by, and how many they are."""
+    found = await db.all(_FACETS, scopes=list(taxon_ids) or [EVERYWHERE], currency_facet=currency_facet(currency))
+    values = [facet for facet in found if facet.kind in {"option", "property"}]
+    everywhere = next((facet.product_count for facet in found if facet.kind == "everywhere"), 0)
+    in_scopes = [facet.product_count for facet in found if facet.kind == "scope"]
+    return Facets(values, everywhere, sum(in_scopes) if taxon_ids else everywhere)

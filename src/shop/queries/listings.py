@@ -5,6 +5,7 @@ two writers the later one sees what the earlier one left.
 """
 
 from collections.abc import Iterable
+from hashlib import md5
 from typing import Any, cast
 from uuid import UUID
 
@@ -18,12 +19,14 @@ from sqlalchemy import (
     func,
     literal,
     literal_column,
+    null,
     or_,
     select,
     true,
     union_all,
 )
 from sqlalchemy import any_ as sql_any
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
@@ -48,6 +51,12 @@ from shop.models.taxons import classifications, taxons
 
 EVERYWHERE = UUID(int=0)
 """The scope of facets that are counted over all products."""
+
+
+def currency_facet(currency: str) -> UUID:
+    """The facet of what is sold in a currency; told apart by nothing that needs to be secret."""
+    return UUID(bytes=md5(currency.encode(), usedforsecurity=False).digest())
+
 
 _IDS = ARRAY(PG_UUID(as_uuid=True))
 _these = sql_any(bindparam("ids", type_=_IDS))
@@ -190,6 +199,9 @@ _facet_ids = _array(
         .join(properties, properties.c.id == product_properties.c.property_id)
         .where(product_properties.c.product_id == products.c.id, properties.c.filterable)
         .correlate(products),
+        select(sql_cast(func.md5(prices.c.currency), PG_UUID(as_uuid=True)))
+        .where(prices.c.variant_id == _sold.c.default_variant_id)
+        .correlate(_sold),
     )
 )
 _option_names = _texts(
@@ -219,6 +231,11 @@ _image_ids = _array(
     .correlate(products)
 )
 
+
+def _if_to_come(moment: Any) -> ColumnElement[Any]:
+    return case((moment > func.now(), moment), else_=null())
+
+
 _MADE: dict[str, Any] = {
     "product_id": products.c.id,
     "master_id": _sold.c.master_id,
@@ -240,7 +257,13 @@ _MADE: dict[str, Any] = {
     "sku": _sold.c.sku,
     "in_stock": _sold.c.in_stock,
     "backorderable": _sold.c.backorderable,
-    "is_active": and_(products.c.status == "active", products.c.deleted_at.is_(None)),
+    "is_active": and_(
+        products.c.status == "active",
+        products.c.deleted_at.is_(None),
+        or_(products.c.available_on.is_(None), products.c.available_on <= func.now()),
+        or_(products.c.discontinue_on.is_(None), products.c.discontinue_on > func.now()),
+    ),
+    "next_look_at": func.least(_if_to_come(products.c.available_on), _if_to_come(products.c.discontinue_on)),
     "available_on": products.c.available_on,
     "discontinue_on": products.c.discontinue_on,
     # The weights are what a filter by name and the ranking go by: the name, what it is called and tagged, where it
@@ -310,3 +333,14 @@ async def refresh(db: Session, product_ids: Iterable[UUID]) -> None:
     if ids:
         await lock_products(db, ids)
         await db.all(_REFRESH, ids=ids)
+
+
+_DUE = statement(
+    select(listings.c.product_id).where(listings.c.next_look_at <= func.now()).limit(literal_column("100")),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+async def list_due(db: Session) -> list[UUID]:
+    """Products that one of their two times has come for."""
+    return await db.all(_DUE)

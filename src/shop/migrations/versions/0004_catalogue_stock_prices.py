@@ -400,7 +400,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("product_id", "property_id", name=op.f("uq_product_properties_product_id_property_id")),
     )
     op.create_index(
-        "ix_product_properties_facet_id", "product_properties", ["facet_id"], unique=False, postgresql_where=None
+        "ix_product_properties_facet_id", "product_properties", ["facet_id", "id"], unique=False, postgresql_where=None
     )
     op.create_index(
         "ix_product_properties_property_id",
@@ -533,6 +533,7 @@ def upgrade() -> None:
         sa.Column("is_active", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("available_on", sa.DateTime(timezone=True), nullable=True),
         sa.Column("discontinue_on", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("next_look_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("sold_count", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("search", postgresql.TSVECTOR(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -547,7 +548,6 @@ def upgrade() -> None:
     op.create_index(
         "ix_listings_default_variant_id", "listings", ["default_variant_id"], unique=False, postgresql_where=None
     )
-    op.create_index("ix_listings_facet_ids", "listings", ["facet_ids"], unique=False, postgresql_using="gin")
     op.create_index(
         "ix_listings_active",
         "listings",
@@ -556,14 +556,25 @@ def upgrade() -> None:
         postgresql_include=["currencies", "available_on", "discontinue_on"],
         postgresql_where=sa.text("is_active"),
     )
+    op.create_index(
+        "ix_listings_marks",
+        "listings",
+        [sa.literal_column("(within_taxon_ids || facet_ids)")],
+        unique=False,
+        postgresql_using="gin",
+    )
+    op.create_index(
+        "ix_listings_next_look_at",
+        "listings",
+        ["next_look_at"],
+        unique=False,
+        postgresql_where=sa.text("next_look_at is not null"),
+    )
     op.create_index("ix_listings_master_id", "listings", ["master_id"], unique=False, postgresql_where=None)
     op.create_index("ix_listings_search", "listings", ["search"], unique=False, postgresql_using="gin")
     op.create_index("ix_listings_sku", "listings", ["sku", "product_id"], unique=False, postgresql_where=None)
     op.create_index(
         "ix_listings_sold_count", "listings", ["sold_count", "product_id"], unique=False, postgresql_where=None
-    )
-    op.create_index(
-        "ix_listings_within_taxon_ids", "listings", ["within_taxon_ids"], unique=False, postgresql_using="gin"
     )
     op.create_table(
         "price_list_entries",
