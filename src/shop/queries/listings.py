@@ -26,7 +26,7 @@ from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.texts import DOUBLE_LETTERS, MARKS, OTHER_LETTERS
+from shop.base.texts import DOUBLE_LETTERS, MARKS, OTHER_LETTERS, SEPARATORS
 from shop.db.pool import Session
 from shop.db.statements import statement
 from shop.models.listings import listing_facets, listings
@@ -61,12 +61,12 @@ def folded(text: Any) -> ColumnElement[str]:
     """Text as it is searched, as `base/texts.folded` says it. Without its punctuation, the database finds plain words
     in it, and no numbers with signs and fractions, addresses or paths, which a search for a part would miss.
     """
-    apart = func.regexp_replace(func.normalize(text, literal_column("NFD")), MARKS, "", "g")
+    apart = func.regexp_replace(func.normalize(text, literal_column("NFKD")), MARKS, "", "g")
     small = func.lower(func.normalize(apart, literal_column("NFC")))
     found = func.translate(small, "".join(OTHER_LETTERS), "".join(OTHER_LETTERS.values()))
     for letter, letters in DOUBLE_LETTERS.items():
         found = func.replace(found, letter, letters)
-    return found
+    return func.regexp_replace(found, SEPARATORS, " ", "g")
 
 
 def _array(chosen: Any, kind: Any = _IDS) -> ColumnElement[Any]:
