@@ -12,7 +12,7 @@ from shop.actions.context import Context
 from shop.actions.pricing import pricing_for
 from shop.base.browsing import ProductWishes
 from shop.base.errors import NotFound
-from shop.base.listing import Page
+from shop.base.listing import Page, Sort
 from shop.base.loaded import Link, Loaded, Named
 from shop.models.catalog import Facet, ShownProduct, ShownVariant
 from shop.models.taxons import ShownTaxon
@@ -113,7 +113,8 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
     pricing = await pricing_for(ctx, currency)
     row = await _find_taxon(ctx, key)
     loaded = (await load(ctx, "taxon", [row], include, pricing))[0]
-    wishes = ProductWishes(currency=currency, taxons=(row.id,), page=Page(1, MOST_PRODUCTS))
+    by_place = (Sort("position", is_descending=False),)
+    wishes = ProductWishes(currency=currency, taxons=(row.id,), page=Page(1, MOST_PRODUCTS), sort=by_place)
     found = await catalog.list_products(ctx.db, wishes, pricing)
     shown: Link = [Loaded(Named(product.id)) for product in found]
     if "products" in include:
