@@ -16,6 +16,7 @@ from shop.platform.resources.known import COLLECTIONS
 from shop.rules.operators import csrf_token
 from shop.web.endpoint import Route
 from tests.admin.desk import COOKIE, PASSWORD, SAME_ORIGIN, new_operator, new_session
+from tests.make import Make
 from tests.platform.builders import builder_of, new_body, sample
 from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
 from tests.platform.test_addresses import PARIS
@@ -122,6 +123,10 @@ class World:
             "operator_id": self._operator,
             "name": self._asset,
             "token": self._token,
+            "slug": self._product,
+            "permalink": self._taxon,
+            "iso": self._country,
+            "code": self._shop,
         }
 
     async def _record(self, route: Route) -> str:
@@ -162,6 +167,18 @@ class World:
 
     async def _asset(self) -> str:
         return "admin.css"
+
+    async def _product(self) -> str:
+        return (await Make(self.writer).product()).slug
+
+    async def _taxon(self) -> str:
+        return (await Make(self.writer).taxonomy())[1]
+
+    async def _country(self) -> str:
+        return "us"
+
+    async def _shop(self) -> str:
+        return "default"
 
     async def _token(self) -> str:
         return new_secret(OPERATOR_LINK)

@@ -13,6 +13,7 @@ from schemathesis.specs.openapi.checks import ignored_auth, negative_data_reject
 from shop.app import DOORS
 from shop.site.reference import CREDENTIALS, describe
 from shop.storefront.resources.sales import CART
+from shop.storefront.wishes import FILTERS
 from tests.platform.machine import new_machine
 from tests.service import Service
 from tests.shoppers import AUTH, new_email
@@ -60,6 +61,17 @@ def test_a_list_that_can_be_filtered_says_by_what_and_how_that_fails() -> None:
     )
 
 
+def test_the_catalogue_says_what_it_can_be_asked_and_that_it_may_be_kept() -> None:
+    described = describe(DOORS)["paths"]["/api/v2/storefront/products"]["get"]
+
+    told = {parameter["name"]: parameter["description"] for parameter in described["parameters"]}
+    assert all(name in told["filter"] for name in FILTERS)
+    assert "predicate" not in told["filter"]
+    assert {"currency", "q", "sort_by", "explain", "include", "sort", "page", "per_page"} <= set(told)
+    assert "page[after]" not in told
+    assert "304" in described["responses"]
+
+
 @pytest.fixture(scope="session")
 def member(service: Service) -> str:
     """The access token of a shopper who signed in."""
@@ -81,7 +93,10 @@ async def machine(service: Service, database_url: str) -> str:
     return token
 
 
-@schema.exclude(path_regex="/platform/").parametrize()
+CATALOGUE = "/storefront/(products|taxons|countries|stores?)"
+
+
+@schema.exclude(path_regex=f"/platform/|{CATALOGUE}").parametrize()
 @settings(max_examples=10, derandomize=True, deadline=None)
 def test_generated_requests_are_answered_as_described(case: Any, service: Service) -> None:
     # That a key was used before is a fact of the shop's past, which no schema of a request can tell.
@@ -98,6 +113,17 @@ def test_generated_requests_of_a_signed_in_shopper_are_answered_as_described(
     # and a bad order token counts as absent beside a good bearer.
     unasked = [positive_data_acceptance, negative_data_rejection, ignored_auth]
     case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=unasked)
+
+
+@schema.include(path_regex=CATALOGUE).parametrize()
+@settings(max_examples=10, derandomize=True, deadline=None)
+def test_generated_requests_to_the_catalogue_are_answered_as_described(
+    case: Any, service: Service, member: str
+) -> None:
+    # As above; here a guest is as welcome as a shopper.
+    unasked = [positive_data_acceptance, negative_data_rejection, ignored_auth]
+    case.call_and_validate(base_url=service.url, excluded_checks=unasked)
+    case.call_and_validate(base_url=service.url, headers={"Authorization": f"Bearer {member}"}, excluded_checks=unasked)
 
 
 @schema.include(path_regex="/platform/").parametrize()

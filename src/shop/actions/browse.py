@@ -126,9 +126,8 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
     pricing = await pricing_for(ctx, currency)
     row = await _find_taxon(ctx, key)
     loaded = (await load(ctx, "taxon", [row], include, pricing))[0]
-    wishes = ProductWishes(
-        currency=currency, taxons=(row.id,), sort=(Sort("position", False),), page=Page(1, MOST_PRODUCTS)
-    )
+    by_place = (Sort("position", is_descending=False),)
+    wishes = ProductWishes(currency=currency, taxons=(row.id,), page=Page(1, MOST_PRODUCTS), sort=by_place)
     found = await catalog.list_products(ctx.db, wishes, pricing, Facets([], 1, 0))
     shown: Link = [Loaded(Named(product.id)) for product in found]
     if "products" in include:

@@ -1,6 +1,5 @@
 """What a shopper asks of a list of products: which, in which order, which page, in which currency."""
 
-import re
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +8,6 @@ import msgspec
 from shop.base.listing import Page, Sort
 from shop.base.texts import folded
 
-_WORD = re.compile(r"\w+")
 MOST_WORDS = 16
 
 
@@ -56,7 +54,7 @@ class ProductWishes(msgspec.Struct, frozen=True, kw_only=True):
 
 def search_query(text: str, weight: str = "") -> str | None:
     """Words as the database's search takes them: each must be there, or begin something that is. None without words."""
-    words = _WORD.findall(folded(text))[:MOST_WORDS]
+    words = folded(text).split()[:MOST_WORDS]
     return " & ".join(f"'{word}':*{weight}" for word in words) or None
 
 

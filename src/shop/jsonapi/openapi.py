@@ -65,6 +65,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     media: str
     sorts: Sequence[str] = ()
     filters: Sequence[str] = ()
+    has_predicates: bool = False
+    """Whether filters are of the kind `field_predicate`, and pages may go by place."""
+    asks: Mapping[str, str] = {}
+    """A sentence about each other parameter of the query, by its name."""
+    is_kept: bool = False
+    """Whether an answer may be kept and asked for anew by its ETag."""
     is_idempotent: bool = False
 
 
@@ -133,6 +139,7 @@ _ERRORS: dict[str, Schema] = {
         },
     },
 }
+_NOT_MODIFIED = {"description": "What the header `If-None-Match` names is what would be answered."}
 _CODE_FIELD = {"error": "code", "oauth_error": "error"}
 # No operation answers this: it is what an address says to a method that it does not have.
 _METHOD_NOT_ALLOWED = {
@@ -151,7 +158,11 @@ def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
         "summary": operation.summary,
         "operationId": f"{operation.method.lower()}{re.sub(r'[^a-z0-9]+', '_', operation.path.lower())}",
         "parameters": list(_parameters(operation, words)),
-        "responses": {str(operation.status): answer, **_failures(operation)},
+        "responses": {
+            str(operation.status): answer,
+            **({"304": _NOT_MODIFIED} if operation.is_kept else {}),
+            **_failures(operation),
+        },
     }
     if operation.takes:
         described["requestBody"] = _body(operation, words.structs)
@@ -208,7 +219,9 @@ def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, A
         if operation.sorts:
             yield _sort(operation.sorts)
         if operation.filters:
-            yield from (_AFTER, _filter(operation.filters))
+            yield from (
+                (_AFTER, _predicates(operation.filters)) if operation.has_predicates else (_filter(operation.filters),)
+            )
     if shown.relations:
         yield {
             "name": "include",
@@ -223,6 +236,8 @@ def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, A
         "schema": {"type": "string"},
         "description": "Attributes and relations to show, separated by commas.",
     }
+    for name, sentence in operation.asks.items():
+        yield {"name": name, "in": "query", "schema": {"type": "string"}, "description": sentence}
 
 
 _IDEMPOTENCY_KEY = {
@@ -257,15 +272,25 @@ _AFTER = {
 }
 
 
+def _predicates(names: Sequence[str]) -> dict[str, Any]:
+    return _filters(
+        "Which records: `filter[field_predicate]=value`, all of them, or one with `filter[m]=or`. "
+        f"Predicates: {', '.join(PREDICATES)}. Fields: {', '.join(names)}; two are joined by `_or_`."
+    )
+
+
 def _filter(names: Sequence[str]) -> dict[str, Any]:
+    return _filters(f"Which records: `filter[name]=value`, all of them. Names: {', '.join(names)}.")
+
+
+def _filters(sentence: str) -> dict[str, Any]:
     return {
         "name": "filter",
         "in": "query",
         "style": "deepObject",
         "explode": True,
         "schema": {"type": "object", "additionalProperties": {"type": "string"}},
-        "description": "Which records: `filter[field_predicate]=value`, all of them, or one with `filter[m]=or`. "
-        f"Predicates: {', '.join(PREDICATES)}. Fields: {', '.join(names)}; two are joined by `_or_`.",
+        "description": sentence,
     }
 
 

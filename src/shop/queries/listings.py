@@ -30,7 +30,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.texts import DOUBLE_LETTERS, MARKS, OTHER_LETTERS
+from shop.base.texts import DOUBLE_LETTERS, MARKS, OTHER_LETTERS, SEPARATORS
 from shop.db.pool import Session
 from shop.db.statements import statement
 from shop.models.listings import listing_facets, listings
@@ -68,21 +68,19 @@ _LOCK = statement(
 )
 
 
-_PUNCTUATION = r"[!-/:-@\[-`{-~]+"
-
-
 def folded(text: Any) -> ColumnElement[str]:
     """Text as it is searched, as `base/texts.folded` says it. Without its punctuation, the database finds plain words
     in it, and no numbers with signs and fractions, addresses or paths, which a search for a part would miss.
     """
-    apart = func.regexp_replace(func.normalize(text, literal_column("NFD")), MARKS, "", "g")
+    apart = func.regexp_replace(func.normalize(text, literal_column("NFKD")), MARKS, "", "g")
     small = func.lower(func.normalize(apart, literal_column("NFC")))
     found = func.translate(small, "".join(OTHER_LETTERS), "".join(OTHER_LETTERS.values()))
     for letter, letters in DOUBLE_LETTERS.items():
         found = func.replace(found, letter, letters)
+    found = func.regexp_replace(found, SEPARATORS, " ", "g")
     # Most texts have as many bytes as letters, and so no letter to fold; looking each up costs more than all the rest.
     is_plain = func.octet_length(text) == func.char_length(text)
-    return case((is_plain, func.regexp_replace(func.lower(text), _PUNCTUATION, " ", "g")), else_=found)
+    return case((is_plain, func.regexp_replace(func.lower(text), SEPARATORS, " ", "g")), else_=found)
 
 
 def _array(chosen: Any, kind: Any = _IDS) -> ColumnElement[Any]:

@@ -102,6 +102,13 @@ _TOPICS: Mapping[str, tuple[str, str]] = {
     "/api/v2/storefront/account/orders": ("Orders", "What the user has bought."),
     "/api/v2/storefront/account/sessions": ("Sessions", "Where the user is signed in, and an end to it."),
     "/api/v2/storefront/account": ("Account", "Who the user is."),
+    "/api/v2/storefront/products": (
+        "Products",
+        "What is sold, for everybody to see; with a user's token at the prices that are theirs.",
+    ),
+    "/api/v2/storefront/taxons": ("Taxons", "The trees that products stand in."),
+    "/api/v2/storefront/countries": ("Countries", "Countries and their states, as an address needs them."),
+    "/api/v2/storefront/store": ("Store", "The shop itself."),
     "/shop_oauth": ("Tokens", "The tokens of applications, in the words of OAuth 2."),
     "/spree_oauth": ("Tokens", ""),
     "/.well-known": ("Tokens", ""),
@@ -109,7 +116,19 @@ _TOPICS: Mapping[str, tuple[str, str]] = {
 _PARAMETERS = {
     "id": "The record's id.",
     "number": "The order's number.",
+    "slug": "The product's slug, one that it once had, or its id.",
+    "permalink": "The taxon's permalink with its slashes, or its id.",
+    "iso": "The country's code of two or three letters in any case, its id, or `default`.",
+    "code": "The shop's code, or `default`.",
     "token": "An access token or a refresh token.",
+}
+_ASKS = {
+    "currency": "In which currency prices are, in any case; the shop's own where it does not sell in this one.",
+    "q": "Words to look for in names, numbers, tags, taxons, options and descriptions; each must begin one of theirs.",
+    "sort_by": "An order by its name: default, manual, name-a-z, name-z-a, newest-first, oldest-first, "
+    "price-high-to-low, price-low-to-high, best-selling.",
+    "explain": "With `prices`, `meta.prices` says which price list decided, and why.",
+    "image_transformation[size]": "The size in which pictures are wanted, like 200x200.",
 }
 _ABOUT = (
     "Two APIs of one shop: the storefront for shoppers, the platform for the machines of those who run it. "
@@ -167,6 +186,9 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
         media=route.media.decode().partition(";")[0],
         sorts=route.sorts,
         filters=route.filters,
+        has_predicates=route.who.startswith("application"),
+        asks={name: _ASKS[name] for name in route.asks},
+        is_kept=route.is_kept,
         is_idempotent=_is_idempotent(route),
     )
 
@@ -193,7 +215,9 @@ def _misread(route: Route, resources: Resources) -> Iterable[str]:
     if route.sorts:
         yield "unknown_sort"
     if route.filters:
-        yield from ("unknown_filter", "bad_filter", "bad_page")
+        yield from ("unknown_filter", "bad_filter")
+    if route.filters and route.who.startswith("application"):
+        yield "bad_page"
 
 
 def description(doors: Iterable[Door]) -> Handler:

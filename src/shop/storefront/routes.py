@@ -22,6 +22,7 @@ _READ = (400, 401)
 _ONE = (400, 401, 404)
 _WRITE = (400, 401, 409, 413, 415, 422, 429)
 _GONE = (400, 401, 404, 413, 415)
+_PRICED = ("currency", "explain", "image_transformation[size]")
 
 
 def _patch(path: str, handler: Handler, summary: str, **described: Any) -> tuple[Route, Route]:
@@ -30,6 +31,12 @@ def _patch(path: str, handler: Handler, summary: str, **described: Any) -> tuple
         Route("PATCH", path, handler, "user", summary, **described),
         Route("PUT", path, handler, "user", summary, **described),
     )
+
+
+def _public(path: str, handler: Handler, summary: str, shows: str, **described: Any) -> Route:
+    """What anybody may see, and caches may keep."""
+    errors = _ONE if "{" in path else _READ
+    return Route("GET", f"{_BASE}/{path}", handler, "anyone", summary, shows, errors=errors, is_kept=True, **described)
 
 
 ROUTES = (
@@ -77,46 +84,30 @@ ROUTES = (
         (*_WRITE, 404),
         takes=GuestCart,
     ),
-    Route(
-        "GET",
-        f"{_BASE}/products",
+    _public(
+        "products",
         catalog.list_products,
-        "anyone",
         "Products",
         "product[]",
-        200,
-        _READ,
         sorts=SORTS_OF_PRODUCTS,
         filters=FILTERS,
+        asks=(*_PRICED, "q", "sort_by"),
     ),
-    Route("GET", f"{_BASE}/products/{{slug}}", catalog.show_product, "anyone", "One product", "product", 200, _ONE),
-    Route(
-        "GET",
-        f"{_BASE}/products/{{slug}}/variants",
+    _public("products/{slug}", catalog.show_product, "One product", "product", asks=_PRICED),
+    _public(
+        "products/{slug}/variants",
         catalog.list_variants,
-        "anyone",
         "A product's variants",
         "variant[]",
-        200,
-        _ONE,
         filters=("options",),
+        asks=_PRICED,
     ),
-    Route(
-        "GET",
-        f"{_BASE}/taxons",
-        catalog.list_taxons,
-        "anyone",
-        "Taxons, in the order of their trees",
-        "taxon[]",
-        200,
-        _READ,
-        filters=TAXON_FILTERS,
-    ),
-    Route("GET", f"{_BASE}/taxons/{{permalink*}}", catalog.show_taxon, "anyone", "One taxon", "taxon", 200, _ONE),
-    Route("GET", f"{_BASE}/countries", setup.list_countries, "anyone", "Countries", "country[]", 200, _READ),
-    Route("GET", f"{_BASE}/countries/{{iso}}", setup.show_country, "anyone", "One country", "country", 200, _ONE),
-    Route("GET", f"{_BASE}/store", setup.show_store, "anyone", "The shop itself", "store", 200, _READ),
-    Route("GET", f"{_BASE}/stores/{{code}}", setup.show_store, "anyone", "The shop by its code", "store", 200, _ONE),
+    _public("taxons", catalog.list_taxons, "Taxons, in the order of their trees", "taxon[]", filters=TAXON_FILTERS),
+    _public("taxons/{permalink*}", catalog.show_taxon, "One taxon", "taxon", asks=("currency",)),
+    _public("countries", setup.list_countries, "Countries", "country[]", filters=("shippable",)),
+    _public("countries/{iso}", setup.show_country, "One country", "country"),
+    _public("store", setup.show_store, "The shop itself", "store"),
+    _public("stores/{code}", setup.show_store, "The shop by its code", "store"),
     Route("GET", _ME, account.show, "user", "Who am I", "user", 200, _READ),
     *_patch(_ME, account.update, "Change names and defaults", shows="user", errors=_WRITE, takes=AccountUpdate),
     Route("GET", f"{_ME}/addresses", account.list_addresses, "user", "My addresses", "address[]", 200, _READ),

@@ -93,6 +93,10 @@ class Route(msgspec.Struct, frozen=True):
     """The names a list may be sorted by."""
     filters: tuple[str, ...] = ()
     """The fields a list may be filtered by."""
+    asks: tuple[str, ...] = ()
+    """The names of other parameters that it reads from the query."""
+    is_kept: bool = False
+    """Whether caches may keep the answer, and ask for it anew by its ETag."""
 
 
 class Frame:

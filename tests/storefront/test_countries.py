@@ -1,0 +1,78 @@
+"""Countries and their states, as an address form needs them."""
+
+import pytest
+
+from tests.shopper import Shopper
+from tests.storefront.shelf import ids, included, linked, names
+
+ATTRIBUTES = {"iso", "iso3", "iso_name", "name", "states_required", "zipcode_required", "default"}
+
+
+async def test_all_countries_are_listed_at_once_without_their_states(guest: Shopper) -> None:
+    listed = await guest.get("/countries")
+
+    records = listed.json["data"]
+    assert listed.json["meta"] == {"count": len(records), "total_count": len(records), "total_pages": 1}
+    assert len(records) > 240
+    assert names(listed) == sorted(names(listed))
+    assert all(set(record["attributes"]) == ATTRIBUTES for record in records)
+    assert all(record["relationships"] == {} for record in records)
+    assert [record["attributes"]["iso"] for record in records if record["attributes"]["default"]] == ["US"]
+
+
+async def test_a_size_that_is_asked_for_makes_pages(guest: Shopper) -> None:
+    whole = ids(await guest.get("/countries"))
+
+    second = await guest.get("/countries", per_page="10", page="2")
+
+    assert ids(second) == whole[10:20]
+    assert ids(await guest.get("/countries", per_page="0")) == whole[:25]
+    assert ids(await guest.get("/countries", per_page="501")) == whole[:25]
+    assert ids(await guest.get("/countries", page="2")) == []
+
+
+@pytest.mark.parametrize("key", ["DE", "de", "dE", "DEU", "deu"])
+async def test_a_country_is_found_by_its_codes_in_any_case(guest: Shopper, key: str) -> None:
+    shown = await guest.get(f"/countries/{key}")
+
+    assert {name: shown[name] for name in ("iso", "iso3", "name", "iso_name", "default")} == {
+        "iso": "DE",
+        "iso3": "DEU",
+        "name": "Germany",
+        "iso_name": "GERMANY",
+        "default": False,
+    }
+
+
+async def test_a_country_is_found_by_its_id_and_the_shops_own_by_default(guest: Shopper) -> None:
+    default = await guest.get("/countries/default")
+
+    assert (default["iso"], default["default"]) == ("US", True)
+    assert (await guest.get(f"/countries/{default.id}")).json == default.json
+
+
+async def test_a_country_alone_has_its_states(guest: Shopper) -> None:
+    shown = await guest.get("/countries/us", include="states")
+
+    data = shown.json["data"]
+    assert set(data["attributes"]) == ATTRIBUTES
+    assert set(data["relationships"]) == {"states", "checkout_zone_applicable_states"}
+    states = included(shown, "state")
+    assert list(states) == linked(data, "states") == linked(data, "checkout_zone_applicable_states")
+    assert {state["attributes"]["abbr"]: state["attributes"]["name"] for state in states.values()}["CA"] == "California"
+    assert "included" not in (await guest.get("/countries/us")).json
+
+
+@pytest.mark.parametrize(
+    "key", ["XX", "XXX", "d", "germany", "%00", "%FF", "'", "x" * 500, "00000000-0000-4000-8000-000000000000"]
+)
+async def test_an_unknown_country_is_not_there(guest: Shopper, key: str) -> None:
+    missing = await guest.get(f"/countries/{key}")
+
+    assert (missing.status, missing.code) == (404, "not_found")
+
+
+async def test_the_list_takes_one_filter_and_no_include(guest: Shopper) -> None:
+    assert len(ids(await guest.get("/countries?filter[shippable]=true"))) > 240
+    assert (await guest.get("/countries?filter[iso]=DE")).code == "unknown_filter"
+    assert (await guest.get("/countries", include="states")).code == "unknown_include"

@@ -1,0 +1,65 @@
+"""The shop as it shows itself: its name, currencies, country and language."""
+
+from typing import Any
+
+import pytest
+
+from tests.shopper import Shopper
+from tests.storefront.shelf import included, linked
+
+ATTRIBUTES = {
+    "name",
+    "url",
+    "code",
+    "meta_description",
+    "meta_keywords",
+    "seo_title",
+    "default_currency",
+    "default",
+    "supported_currencies",
+    "facebook",
+    "twitter",
+    "instagram",
+    "default_locale",
+    "supported_locales",
+    "customer_support_email",
+    "description",
+    "address",
+    "contact_phone",
+    "logo",
+    "mailer_logo",
+}
+
+
+async def test_the_store_shows_how_the_shop_is_set_up(guest: Shopper, db: Any) -> None:
+    shop = await db.fetchrow("select * from shops")
+
+    shown = await guest.get("/store")
+
+    assert shown.json["data"]["type"] == "store"
+    assert set(shown.json["data"]["attributes"]) == ATTRIBUTES
+    assert (shown["name"], shown["default_locale"], shown["default"]) == (shop["name"], shop["default_locale"], True)
+    assert shown["supported_currencies"] == ",".join(shop["currencies"])
+    assert shown["default_currency"] == shop["currencies"][0]
+    assert shown["url"] == str(guest.http.base_url).rstrip("/")
+
+
+async def test_the_store_names_its_country_and_includes_it(guest: Shopper) -> None:
+    named, full = await guest.get("/store"), await guest.get("/store", include="default_country")
+
+    country = linked(named.json["data"], "default_country")
+    assert list(included(full, "country")) == [country]
+    assert included(full, "country")[country]["attributes"]["iso"] == "US"
+    assert (await guest.get("/countries/default")).id == country
+
+
+async def test_the_store_is_found_by_its_code(guest: Shopper) -> None:
+    shown = await guest.get("/store")
+
+    assert (await guest.get(f"/stores/{shown['code']}")).json == shown.json
+    assert (await guest.get("/stores/default")).json == shown.json
+
+
+@pytest.mark.parametrize("code", ["another", "%FF", "%00", "'", "x" * 1000])
+async def test_another_store_is_not_there(guest: Shopper, code: str) -> None:
+    assert (await guest.get(f"/stores/{code}")).status == 404

@@ -1,0 +1,243 @@
+"""Taxons as a shopper sees them: the trees in their order, one by its permalink or id, and the products in it."""
+
+from uuid import uuid4
+
+import pytest
+
+from tests.make import Make
+from tests.service import Service
+from tests.shopper import Answer, Shopper
+from tests.storefront.shelf import Shelf, ids, included, linked, names
+
+ATTRIBUTES = {
+    "name",
+    "pretty_name",
+    "permalink",
+    "seo_title",
+    "description",
+    "meta_title",
+    "meta_description",
+    "meta_keywords",
+    "left",
+    "right",
+    "position",
+    "depth",
+    "updated_at",
+    "is_root",
+    "is_child",
+    "is_leaf",
+    "public_metadata",
+    "localized_slugs",
+    "has_products",
+    "header_url",
+}
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+class Tree:
+    """root ─ b ─ (b2, b1) and a."""
+
+    def __init__(self, shelf: Shelf, **taxons: str) -> None:
+        self.taxonomy_id = shelf.taxonomy_id
+        self.root = shelf.root
+        self.b, self.b2, self.b1, self.a = (taxons[name] for name in ("b", "b2", "b1", "a"))
+        self.in_order = [shelf.root, self.b, self.b2, self.b1, self.a]
+
+
+@pytest.fixture
+async def tree(make: Make, shelf: Shelf) -> Tree:
+    b = await make.taxon("Moths & Wasps", shelf.root, meta_title="All moths", public_metadata={"n": 1})
+    return Tree(
+        shelf,
+        b=b,
+        b2=await make.taxon("Zebra moth", b),
+        b1=await make.taxon("Amber moth", b),
+        a=await make.taxon("Ants", shelf.root),
+    )
+
+
+async def asked(guest: Shopper, **filters: str) -> Answer:
+    given = {f"filter[{name}]": value for name, value in filters.items()}
+    return await guest.ask("GET", "/taxons", params={"per_page": "500", **given})
+
+
+async def test_a_taxon_shows_the_attributes_and_relations_of_the_contract(guest: Shopper, tree: Tree) -> None:
+    answer = await guest.get(f"/taxons/{tree.b}")
+
+    data = answer.json["data"]
+    root = (await guest.get(f"/taxons/{tree.root}"))["name"]
+    assert set(data["attributes"]) == ATTRIBUTES
+    assert set(data["relationships"]) == {"parent", "taxonomy", "children", "products"}
+    assert {name: answer[name] for name in ("name", "pretty_name", "seo_title", "meta_title", "public_metadata")} == {
+        "name": "Moths & Wasps",
+        "pretty_name": f"{root} -> Moths & Wasps",
+        "seo_title": "All moths",
+        "meta_title": "All moths",
+        "public_metadata": {"n": 1},
+    }
+    assert answer["permalink"].endswith("/moths-wasps")
+    assert [answer[name] for name in ("left", "right", "depth", "position")] == [2, 7, 1, 0]
+    assert [answer[name] for name in ("is_root", "is_child", "is_leaf")] == [False, True, False]
+    assert linked(data, "parent") == tree.root
+    assert linked(data, "taxonomy") == tree.taxonomy_id
+    assert linked(data, "children") == [tree.b2, tree.b1]
+
+
+async def test_taxons_are_listed_in_the_order_of_their_tree_whatever_sort_is_asked(guest: Shopper, tree: Tree) -> None:
+    listed = await asked(guest, taxonomy_id=tree.taxonomy_id)
+    sorted_by_name = await guest.get(f"/taxons?sort=-name&filter[taxonomy_id]={tree.taxonomy_id}")
+
+    assert ids(listed) == ids(sorted_by_name) == tree.in_order
+    assert [record["attributes"]["left"] for record in listed.json["data"]] == [1, 2, 3, 5, 8]
+    assert [record["attributes"]["is_leaf"] for record in listed.json["data"]] == [False, False, True, True, True]
+    assert all(set(record["relationships"]) == {"parent", "taxonomy", "children"} for record in listed.json["data"])
+
+
+async def test_each_filter_chooses_and_several_together_narrow(guest: Shopper, tree: Tree) -> None:
+    permalink = (await guest.get(f"/taxons/{tree.b}"))["permalink"]
+    mine = {"taxonomy_id": tree.taxonomy_id}
+
+    assert ids(await asked(guest, ids=f"{tree.a},{tree.b1},{uuid4()}")) == [tree.b1, tree.a]
+    assert ids(await asked(guest, parent_id=tree.root)) == [tree.b, tree.a]
+    assert ids(await asked(guest, parent_permalink=permalink)) == [tree.b2, tree.b1]
+    assert ids(await asked(guest, name="MOTH", **mine)) == [tree.b, tree.b2, tree.b1]
+    assert ids(await asked(guest, name="hs & w", **mine)) == [tree.b]
+    assert ids(await asked(guest, roots="1", **mine)) == [tree.root]
+    assert ids(await asked(guest, roots="", **mine)) == tree.in_order
+    assert ids(await asked(guest, roots="true", parent_id=tree.root)) == []
+    assert tree.root in ids(await asked(guest, roots="true"))
+    assert tree.a not in ids(await asked(guest, roots="true"))
+
+
+@pytest.mark.parametrize("name", ["%", "_", "\\", "b%e", "b_e", "'"])
+async def test_signs_of_a_pattern_are_plain_text_in_a_name(guest: Shopper, make: Make, shelf: Shelf, name: str) -> None:
+    await make.taxon("Plain moth", shelf.root)
+    odd = await make.taxon(f"Odd {name} one", shelf.root)
+
+    assert ids(await asked(guest, name=name, taxonomy_id=shelf.taxonomy_id)) == [odd]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ids", "x"),
+        ("ids", f"{NOBODY},"),
+        ("parent_id", "'"),
+        ("parent_id", f"{NOBODY},{NOBODY}"),
+        ("taxonomy_id", "1"),
+    ],
+)
+async def test_what_is_no_id_is_refused(guest: Shopper, name: str, value: str) -> None:
+    refused = await asked(guest, **{name: value})
+
+    assert (refused.status, refused.code) == (400, "bad_filter")
+    assert name in refused.json["error"]
+
+
+async def test_an_unknown_filter_is_refused_and_the_allowed_ones_are_told(guest: Shopper) -> None:
+    refused = await asked(guest, parents="x")
+
+    assert (refused.status, refused.code) == (400, "unknown_filter")
+    assert all(
+        name in refused.json["error"]
+        for name in ("ids", "parent_id", "parent_permalink", "taxonomy_id", "name", "roots", "parents")
+    )
+
+
+@pytest.mark.parametrize("value", ["x" * 3000, "'; --", "\x01", "9" * 40, "{}", "٣"])
+@pytest.mark.parametrize("shape", ["", "[]", "[a]", "[a][b]"])
+async def test_no_value_of_a_filter_breaks_the_list(guest: Shopper, shape: str, value: str) -> None:
+    for name in ("ids", "parent_id", "parent_permalink", "taxonomy_id", "name", "roots"):
+        answer = await guest.ask("GET", "/taxons", params={f"filter[{name}]{shape}": value})
+        assert answer.status in {200, 400}, (name, answer)
+
+
+async def test_a_taxon_is_found_by_id_and_by_its_permalink_with_slashes(guest: Shopper, tree: Tree) -> None:
+    shown = await guest.get(f"/taxons/{tree.b1}")
+
+    permalink = shown["permalink"]
+    assert permalink.count("/") == 2
+    assert (await guest.get(f"/taxons/{permalink}")).json == shown.json
+    missing = [
+        await guest.get(f"/taxons/{key}") for key in (f"{permalink}/more", "moths-wasps", uuid4(), "a//b", "%00")
+    ]
+    assert [answer.status for answer in missing] == [404] * 5
+    assert len({answer.json["error"] for answer in missing}) == 1
+
+
+async def test_a_permalink_follows_a_move_and_a_new_name_of_its_tree(make: Make, guest: Shopper, tree: Tree) -> None:
+    await make.change("taxons", tree.b1, "taxon", parent_id=tree.a)
+
+    moved = await guest.get(f"/taxons/{tree.b1}")
+
+    assert moved["permalink"].endswith("/ants/amber-moth")
+    assert (await guest.get(f"/taxons/{moved['permalink']}")).id == tree.b1
+    assert ids(await asked(guest, taxonomy_id=tree.taxonomy_id)) == [tree.root, tree.b, tree.b2, tree.a, tree.b1]
+
+
+async def test_a_tree_whose_name_has_no_latin_letter_is_found_by_its_permalink(make: Make, guest: Shopper) -> None:
+    _, root = await make.taxonomy("".join(chr(0x4E00 + byte) for byte in uuid4().bytes))
+    below = await make.taxon("お茶", root)
+
+    for taxon in (root, below):
+        shown = await guest.get(f"/taxons/{taxon}")
+        assert (await guest.get(f"/taxons/{shown['permalink']}")).id == taxon
+
+
+async def test_a_taxon_alone_names_the_products_in_it_and_below_by_their_places(
+    make: Make, guest: Shopper, tree: Tree
+) -> None:
+    in_a = await make.product("In a", taxons=[tree.a])
+    below = await make.product("Below", taxons=[tree.b1])
+    last, first = await make.product("Last"), await make.product("First")
+    for product, position in ((last, 5), (first, 1)):
+        place = {"product_id": product.id, "taxon_id": tree.b, "position": position}
+        await make.machine.post("/classifications", {"classification": place})
+
+    b = await guest.get(f"/taxons/{tree.b}", include="products.primary_variant")
+    root = await guest.get(f"/taxons/{tree.root}")
+
+    assert linked(b.json["data"], "products") == [first.id, last.id, below.id]
+    assert set(included(b, "product")) == {first.id, last.id, below.id}
+    assert set(included(b, "variant")) == {first.master, last.master, below.master}
+    assert len(linked(root.json["data"], "products")) == 4
+    assert linked((await guest.get(f"/taxons/{tree.a}")).json["data"], "products") == [in_a.id]
+    assert linked((await guest.get(f"/taxons/{tree.a}", currency="EUR")).json["data"], "products") == []
+
+
+async def test_whether_any_product_stands_in_it_is_told(make: Make, guest: Shopper, tree: Tree) -> None:
+    made = await make.product(taxons=[tree.a])
+
+    assert [(await guest.get(f"/taxons/{taxon}"))["has_products"] for taxon in (tree.a, tree.b)] == [True, False]
+    await make.change("products", made.id, "product", taxon_ids=[])
+    assert (await guest.get(f"/taxons/{tree.a}"))["has_products"] is False
+
+
+async def test_relations_are_included_to_any_depth_that_is_allowed(guest: Shopper, tree: Tree) -> None:
+    shown = await guest.get(f"/taxons/{tree.b1}", include="parent.parent,parent.children,taxonomy")
+    listed = await guest.get(f"/taxons?include=children&filter[ids]={tree.b}")
+
+    assert set(included(shown, "taxon")) == {tree.b, tree.root, tree.b2}
+    assert list(included(shown, "taxonomy")) == [tree.taxonomy_id]
+    assert list(included(listed, "taxon")) == [tree.b2, tree.b1]
+    assert names(listed) == ["Moths & Wasps"]
+
+
+async def test_a_list_has_no_products_to_include(guest: Shopper) -> None:
+    refused = await guest.get("/taxons", include="products")
+
+    assert (refused.status, refused.code) == (400, "unknown_include")
+
+
+async def test_lists_are_paged_and_asked_for_in_a_constant_number_of_statements(
+    guest: Shopper, tree: Tree, service: Service
+) -> None:
+    path = f"/taxons?include=children,parent&filter[taxonomy_id]={tree.taxonomy_id}"
+
+    one, five = await guest.get(f"{path}&per_page=1&page=2"), await guest.get(f"{path}&per_page=5")
+
+    assert ids(one) == [tree.b]
+    assert one.json["meta"] == {"count": 1, "total_count": 5, "total_pages": 5}
+    assert set(one.json["links"]) == {"self", "next", "prev", "last", "first"}
+    counts = [service.request_line(answer.request_id)["statements"] for answer in (one, five)]
+    assert counts[1] <= counts[0] <= 4
