@@ -11,7 +11,7 @@ from babel.numbers import get_minus_sign_symbol, parse_pattern
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shop.base.money import MoneyText, currency_digits, is_currency, money_text, wire_decimal
+from shop.base.money import MoneyText, currency_digits, is_currency, minor_units, money_text, wire_decimal
 
 ISO = sorted(currency.alpha_3 for currency in pycountry.currencies)
 LOCALES = ("en-US", "de-DE", "fr-FR", "ja-JP", "en-IN", "hi-IN", "pl-PL", "sv-SE", "es-ES")
@@ -151,3 +151,9 @@ def test_anything_else_is_not_a_currency(code: str) -> None:
 
 def test_a_code_in_small_letters_is_not_a_currency_because_its_digits_would_be_guessed() -> None:
     assert [is_currency(code) for code in ("jpy", "Jpy", "JPY")] == [False, False, True]
+
+
+@pytest.mark.parametrize("digits", [3, 20, 26, 30, 60])
+def test_no_digit_of_an_amount_is_lost_on_the_way_to_minor_units(digits: int) -> None:
+    with pytest.raises(ValueError, match="more digits"):
+        minor_units(Decimal("1." + "0" * (digits - 1) + "1"), "USD")

@@ -1,5 +1,7 @@
 """Things of the catalogue for the tests of it: made through the door, each with a name of its own."""
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 from uuid import uuid4
 
@@ -77,3 +79,14 @@ async def root_of(machine: Machine, taxonomy_id: str) -> str:
 async def reposition(machine: Machine, taxon_id: str, parent_id: Any, index: Any) -> Answer:
     body = {"taxon": {"new_parent_id": parent_id, "new_position_idx": index}}
     return await machine.patch(f"/taxons/{taxon_id}/reposition", body)
+
+
+async def at_once(db: Any, lock: str, ids: list[str], *acts: Coroutine[Any, Any, Answer]) -> list[Answer]:
+    """Lets several begin while the test holds rows that all of them want, and go on together when all are waiting."""
+    waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    async with db.transaction():
+        await db.execute(lock, ids)
+        tasks = [asyncio.ensure_future(act) for act in acts]
+        while await db.fetchval(waiting) < len(tasks) and not any(task.done() for task in tasks):
+            await db.execute("select pg_stat_clear_snapshot()")
+    return await asyncio.gather(*tasks)

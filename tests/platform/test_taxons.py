@@ -7,7 +7,19 @@ from uuid import uuid4
 
 import pytest
 
-from tests.platform.catalogue import change, changed, links, new, removed, reposition, root_of, send, shown, taxon_under
+from tests.platform.catalogue import (
+    at_once,
+    change,
+    changed,
+    links,
+    new,
+    removed,
+    reposition,
+    root_of,
+    send,
+    shown,
+    taxon_under,
+)
 from tests.platform.hostile import HOSTILE, assert_refused
 from tests.platform.machine import Machine
 
@@ -120,6 +132,18 @@ async def test_a_move_is_in_the_audit_and_done_once_under_one_key(writer: Machin
     assert answers[0].json == answers[1].json
     told = "select detail from audit_events where subject_id = $1 and action = 'taxon_repositioned'"
     assert len(await db.fetch(told, second)) == 1
+
+
+async def test_of_two_who_would_hang_onto_each_other_one_is_refused(writer: Machine, db: Any) -> None:
+    taxonomy_id, root_id = await new_tree(writer)
+    one, other = [await taxon_under(writer, root_id) for _ in range(2)]
+
+    lock = "select id from taxons where id = any($1) for update"
+    moves = (reposition(writer, one, other, 0), reposition(writer, other, one, 0))
+    answers = await at_once(db, lock, [one, other], *moves)
+
+    assert sorted(answer.status for answer in answers) == [200, 422], answers
+    await assert_sound(writer, taxonomy_id)
 
 
 async def test_moves_at_once_leave_a_sound_tree(writer: Machine) -> None:

@@ -1,12 +1,11 @@
 """Variants: the master that every product has, the others and the options they differ by, what each costs."""
 
-import asyncio
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from tests.platform.catalogue import change, changed, links, master_of, new, removed, send, shown
+from tests.platform.catalogue import at_once, change, changed, links, master_of, new, removed, send, shown
 from tests.platform.hostile import assert_refused
 from tests.platform.machine import Machine
 
@@ -62,12 +61,12 @@ async def test_no_two_variants_of_a_product_have_the_same_options(writer: Machin
     assert elsewhere.status == 201
 
 
-async def test_of_two_variants_with_the_same_options_at_once_one_is_refused(writer: Machine) -> None:
+async def test_of_two_variants_with_the_same_options_at_once_one_is_refused(writer: Machine, db: Any) -> None:
     product, (_, value_id) = await new(writer, "product"), await option(writer)
+    fields: dict[str, Any] = {"product_id": product.id, "option_value_ids": [value_id]}
 
-    answers = await asyncio.gather(
-        *(send(writer, "variant", product_id=product.id, option_value_ids=[value_id]) for _ in range(4))
-    )
+    lock = "select id from products where id = any($1) for update"
+    answers = await at_once(db, lock, [product.id], *(send(writer, "variant", **fields) for _ in range(4)))
 
     assert sorted(answer.status for answer in answers) == [201, 422, 422, 422]
 
