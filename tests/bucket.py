@@ -30,6 +30,8 @@ class BucketServer:
         self.is_away = False
         self.fails_after: int | None = None
         """How many more objects are taken before a disk is full."""
+        self.asked_to_put, self.may_put = threading.Event(), threading.Event()
+        self.may_put.set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -81,6 +83,8 @@ class BucketServer:
                 if bucket != BUCKET:
                     self.answer(404, b"<Error><Code>NoSuchBucket</Code></Error>")
                 elif self.command == "PUT":
+                    store.asked_to_put.set()
+                    store.may_put.wait(20)
                     if store.fails_after is not None:
                         store.fails_after -= 1
                         if store.fails_after < 0:

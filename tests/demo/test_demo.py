@@ -206,6 +206,12 @@ async def waiting_for(connection: Any, table: str) -> int:
     return int(await connection.fetchval(count, table))
 
 
+def begin(environ: dict[str, str], terminal: int) -> "subprocess.Popen[bytes]":
+    process = subprocess.Popen([SHOP, "serve", "--demo", "--port", "0"], env=environ, stderr=terminal)
+    os.close(terminal)
+    return process
+
+
 async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_database: Any, tmp_path: Path) -> None:
     url = own_database()
     connection, holder = await asyncpg.connect(url), await asyncpg.connect(url)
@@ -214,8 +220,7 @@ async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_dat
     async with holder.transaction():
         # The price lists come last: whoever waits for them has put up all goods.
         await holder.execute("lock table price_lists in share mode")
-        process = subprocess.Popen([SHOP, "serve", "--demo", "--port", "0"], env=environ, stderr=theirs)
-        os.close(theirs)
+        process = begin(environ, theirs)
         while not await waiting_for(connection, "price_lists"):
             assert process.poll() is None
         process.kill()

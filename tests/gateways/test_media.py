@@ -227,3 +227,30 @@ async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_l
     assert kept["loose pictures"] == 1
     assert (removed.status, len(left), bucket.objects) == (204, 4, {})
     assert await shop.rows() == (0, 0)
+
+
+async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: ServedShop, bucket: BucketServer) -> None:
+    product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
+    bucket.may_put.clear()
+    adding = asyncio.create_task(shop.upload(product.id))
+    await asyncio.to_thread(bucket.asked_to_put.wait, 20)
+
+    await shop.machine.delete(f"/products/{product.id}")
+    bucket.may_put.set()
+    refused = await adding
+
+    assert (refused.status, set(refused.json["errors"])) == (422, {"product_id"})
+    assert (bucket.objects, await shop.rows()) == ({}, (0, 0))
+
+
+async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_noted(
+    shop: ServedShop, bucket: BucketServer
+) -> None:
+    product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
+    holder = await asyncpg.connect(shop.database_url)
+    async with holder.transaction():
+        await holder.execute("lock table images in share mode")
+        busy = await shop.upload(product.id)
+    await holder.close()
+
+    assert (busy.status, len(bucket.objects), await shop.rows()) == (503, 4, (0, 1))
