@@ -135,7 +135,7 @@ async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
     notes[0x0112] = 6  # Held on its side.
     notes[0x010F] = "A camera of mine"
     notes.get_ifd(0x8825)[1] = "N"
-    data = encoded(drawn(80, 40), "JPEG", exif=notes, comment=b"my house")
+    data = encoded(drawn(80, 40), "JPEG", exif=notes, comment=b"my house", icc_profile=b"my screen" * 20)
 
     made = await upload(writer, data, product_id=await new_product(writer))
 
@@ -145,6 +145,7 @@ async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
         assert b"EXIF" not in served
         assert b"camera" not in served
         assert b"house" not in served
+        assert b"screen" not in served
         image, middle = opened(served).convert("RGB"), int(style["width"]) // 2
         top, bottom = image.getpixel((middle, 2)), image.getpixel((middle, image.height - 3))
         assert isinstance(top, tuple)
