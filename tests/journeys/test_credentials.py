@@ -15,9 +15,10 @@ from shop.cli.routes import every_route
 from shop.platform.resources.known import COLLECTIONS
 from shop.rules.operators import csrf_token
 from shop.web.endpoint import Route
+from shop.web.request import UPLOAD
 from tests.admin.desk import COOKIE, PASSWORD, SAME_ORIGIN, new_operator, new_session
 from tests.make import Make
-from tests.platform.builders import builder_of, new_body, sample
+from tests.platform.builders import builder_of, new_body, sample, upload_of
 from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
 from tests.platform.test_addresses import PARIS
 from tests.service import KEYS, Service
@@ -122,6 +123,7 @@ class World:
             "application_id": self._application,
             "operator_id": self._operator,
             "name": self._asset,
+            "key": self._picture,
             "token": self._token,
             "slug": self._product,
             "permalink": self._taxon,
@@ -165,6 +167,10 @@ class World:
     async def _operator(self) -> UUID:
         return (await new_operator(self.db))[0]
 
+    async def _picture(self) -> str:
+        made = await self.writer.ask("POST", "/images", **await upload_of(self.writer))
+        return str(made["original_url"]).partition("/media/")[2]
+
     async def _asset(self) -> str:
         return "admin.css"
 
@@ -197,6 +203,8 @@ class World:
             return {"json": {"token": self.app_token, **self.app.in_body, **grant}}
         if route.path.endswith("/reposition"):
             return {"json": {"taxon": {"new_parent_id": self.parent_id, "new_position_idx": 0}}}
+        if route.reads is UPLOAD:
+            return await upload_of(self.writer)
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type
