@@ -176,7 +176,7 @@ class World:
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type
             return {
-                "json": await new_body(self.machine, collection)
+                "json": await new_body(self.writer, collection)
                 if route.method == "POST"
                 else {name: builder_of(collection).change}
             }

@@ -14,6 +14,7 @@ from shop.jsonapi.schema import Schema, Structs, reference, resource_schemas
 
 BODY_MEDIA = ("application/json", "application/vnd.api+json", "application/x-www-form-urlencoded")
 _FORM = BODY_MEDIA[-1]
+LINES_MEDIA = ("application/x-ndjson", "application/jsonl")
 _MEANINGS = {
     400: "The request cannot be read.",
     401: "A credential is missing, or the one sent is not valid.",
@@ -61,6 +62,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """The words that may stand for each status in the error's body."""
     error_body: str = "error"
     media: str
+    takes_lines: bool = False
+    shows_lines: bool = False
+    flags: Mapping[str, str] = {}
+    """Parameters of the query that are true or false, each with its sentence."""
     sorts: Sequence[str] = ()
     filters: Sequence[str] = ()
     is_idempotent: bool = False
@@ -142,7 +147,9 @@ _METHOD_NOT_ALLOWED = {
 
 def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Done." if operation.status == 204 else "As asked."}
-    if operation.shows:
+    if operation.shows_lines:
+        answer["content"] = {LINES_MEDIA[0]: {"schema": _lines(words.shown(operation.shows))}}
+    elif operation.shows:
         answer["content"] = {operation.media: {"schema": words.shown(operation.shows)}}
     described = {
         "tags": [operation.tag],
@@ -151,7 +158,10 @@ def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
         "parameters": list(_parameters(operation, words)),
         "responses": {str(operation.status): answer, **_failures(operation)},
     }
-    if operation.takes:
+    if operation.takes_lines:
+        content = {media: {"schema": _lines(words.structs.schema(operation.takes))} for media in LINES_MEDIA}
+        described["requestBody"] = {"required": False, "content": content}
+    elif operation.takes:
         described["requestBody"] = _body(operation.takes, words.structs)
     if operation.security:
         described["security"] = [dict(choice) for choice in operation.security]
@@ -192,12 +202,20 @@ def _body(takes: Any, structs: Structs) -> dict[str, Any]:
     return {"required": all(part.get("required") for part in parts), "content": content}
 
 
+def _lines(line: Schema) -> Schema:
+    """OpenAPI 3.1 has no word for a body of lines; this one says what each of them is."""
+    sentence = "JSON objects, one a line, each as `contentSchema` says."
+    return {"type": "string", "description": sentence, "contentMediaType": LINES_MEDIA[0], "contentSchema": line}
+
+
 def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, Any]]:
     for name in re.findall(r"{([a-z_]+)}", operation.path):
         described = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         yield described | ({"description": words.api.parameters[name]} if name in words.api.parameters else {})
     if operation.is_idempotent:
         yield _IDEMPOTENCY_KEY
+    for name, sentence in operation.flags.items():
+        yield {"name": name, "in": "query", "schema": {"type": "boolean", "default": False}, "description": sentence}
     if not isinstance(operation.shows, str):
         return
     shown = words.resources[operation.shows.removesuffix("[]")]

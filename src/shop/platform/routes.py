@@ -4,7 +4,7 @@ from typing import Any
 
 from shop.actions.oauth import Granted
 from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
-from shop.platform import oauth
+from shop.platform import bulk, oauth
 from shop.platform.crud import routes_of
 from shop.platform.inputs import Introspection, Revocation, ServerMetadata, TokenRequest, TokenState
 from shop.platform.resources.known import COLLECTIONS
@@ -79,5 +79,6 @@ ROUTES = (
         media=JSON,
         reads_claim=False,
     ),
+    *bulk.ROUTES,
     *(route for collection in COLLECTIONS.values() for route in routes_of(collection)),
 )

@@ -39,7 +39,7 @@ def read_values(params: Mapping[str, Any], collection: Collection, *, is_new: bo
     for name, kind in collection.writable.items():
         if name in given and (is_new or name not in collection.once):
             try:
-                values[name] = _read(given[name], kind)
+                values[name] = read_kind(given[name], kind)
             except ValueError as error:
                 errors[name] = [str(error)]
     if is_new:
@@ -61,7 +61,8 @@ def _object(params: Mapping[str, Any], collection: Collection, *, is_new: bool) 
     raise Malformed(f'The body must have an object "{name}".')
 
 
-def _read(value: Any, kind: Any) -> Any:
+def read_kind(value: Any, kind: Any) -> Any:
+    """A value as a field of that kind has it; what cannot be one is a ValueError that says why."""
     plain, is_nullable = split_kind(kind)
     if value is None or (value == "" and plain is not str):
         if is_nullable:

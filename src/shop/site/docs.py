@@ -205,9 +205,10 @@ def _entry(
     first = next(iter(choices[0]), None) if choices else None
     command = _command(method, path, first)
     body = operation.get("requestBody")
-    schema = body["content"][_JSON]["schema"] if body else {}
+    media = next(iter(body["content"]), _JSON) if body else _JSON
+    schema = _line(body["content"][media]["schema"]) if body else {}
     status, answer = next(iter(operation["responses"].items()))
-    shown: Schema = next(iter(answer.get("content", {}).values()), {"schema": {}})["schema"]
+    shown = _line(next(iter(answer.get("content", {}).values()), {"schema": {}})["schema"])
     return Entry(
         operation["operationId"],
         method,
@@ -217,12 +218,18 @@ def _entry(
         _who(choices),
         list(dict.fromkeys(name for choice in choices for name in choice)),
         [_parameter(row) for row in operation["parameters"]],
-        [_shape(part, command, imagination) for part in _parts(schema)],
+        [_shape(part, command, media, imagination) for part in _parts(schema)],
         command,
         f"{status} {HTTPStatus(int(status)).phrase}",
         [_pretty(imagination.whole(part)) for part in _parts(shown)],
         list(_failures(operation)),
     )
+
+
+def _line(schema: Schema) -> Schema:
+    """What is shown of a body of lines is one of them."""
+    line: Schema = schema.get("contentSchema", schema)
+    return line
 
 
 def _parts(schema: Schema) -> Sequence[Schema]:
@@ -248,11 +255,11 @@ def _command(method: str, path: str, credential: str | None) -> str:
     return _CONTINUED.join([*parts, _SENT[credential]] if credential else parts)
 
 
-def _shape(schema: Schema, command: str, imagination: Imagination) -> Shape:
+def _shape(schema: Schema, command: str, media: str, imagination: Imagination) -> Shape:
     whole = imagination.resolve(schema)
     body = imagination.brief(schema)
     sent = shlex.quote(json.dumps(body, ensure_ascii=False))
-    curl = _CONTINUED.join([command, f'-H "Content-Type: {_JSON}"', f"-d {sent}"])
+    curl = _CONTINUED.join([command, f'-H "Content-Type: {media}"', f"-d {sent}"])
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", whole.get("title", "")).capitalize()
     return Shape(name, whole.get("description", ""), list(_fields(whole, imagination)), _pretty(body), curl)
 

@@ -102,6 +102,11 @@ _TOPICS: Mapping[str, tuple[str, str]] = {
     "/api/v2/storefront/account/orders": ("Orders", "What the user has bought."),
     "/api/v2/storefront/account/sessions": ("Sessions", "Where the user is signed in, and an end to it."),
     "/api/v2/storefront/account": ("Account", "Who the user is."),
+    "/api/v2/platform/imports": (
+        "Import and export",
+        "Many products or prices at once, a line of JSON each. What is given out comes back in without a change.",
+    ),
+    "/api/v2/platform/exports": ("Import and export", ""),
     "/shop_oauth": ("Tokens", "The tokens of applications, in the words of OAuth 2."),
     "/spree_oauth": ("Tokens", ""),
     "/.well-known": ("Tokens", ""),
@@ -164,6 +169,9 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
         errors=errors,
         error_body="oauth_error" if is_oauth else "error",
         media=route.media.decode().partition(";")[0],
+        takes_lines=route.reads_lines,
+        shows_lines=route.sends_lines,
+        flags=route.flags,
         sorts=route.sorts,
         filters=route.filters,
         is_idempotent=_is_idempotent(route),
@@ -171,7 +179,7 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
 
 
 def _is_idempotent(route: Route) -> bool:
-    return route.method in {"POST", "PATCH", "PUT"} and route.reads_claim
+    return route.method in {"POST", "PATCH", "PUT"} and route.reads_claim and not route.reads_lines
 
 
 def _failures(route: Route, status: int) -> Iterable[type[ShopError]]:

@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Set
 from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from starlette.types import Receive, Scope
+from starlette.types import Message, Receive, Scope
 
 from shop.base.actor import GUEST, Claim
 from shop.base.errors import HeadersTooLarge, Malformed, TooLarge, UnsupportedMedia, UriTooLong
@@ -23,6 +23,8 @@ BODY_SECONDS = 30
 MAX_DISCARDED = 32 * 1024 * 1024
 _JSON = frozenset({"application/json", "application/vnd.api+json", "text/x-json"})
 _FORM = "application/x-www-form-urlencoded"
+_READ_WHOLE = _JSON | {_FORM}
+_LINES = frozenset({"application/x-ndjson", "application/jsonl"})
 _CHARSET = re.compile(r"charset=\"?utf-?8\"?", re.IGNORECASE | re.ASCII)
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
@@ -68,6 +70,11 @@ class Request:
             )
         return self._params
 
+    @property
+    def query(self) -> Mapping[str, Any]:
+        """The query's parameters alone, where the body is not one."""
+        return read_form(self.query_string)
+
     def body_params(self) -> Mapping[str, Any]:
         """The body's parameters alone, for what must not stand in an address."""
         if not self.body:
@@ -104,7 +111,36 @@ class Request:
         except TimeoutError:
             raise Malformed("The body did not arrive in time.") from None
         if self.body:
-            self._check_media()
+            self._check_media(_READ_WHOLE)
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        """The body of lines as it comes, for a handler that reads it by itself: no bound on the whole, and a time for
+        each piece.
+        """
+        if not self._has_body():
+            return
+        self._check_media(_LINES, "Send the lines as application/x-ndjson, in UTF-8 and uncompressed.")
+        while not self._is_read:
+            message = await self._next()
+            self._is_read = not message.get("more_body", False)
+            yield message.get("body", b"")
+
+    async def _next(self) -> Message:
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                message = await self._receive()
+        except TimeoutError:
+            self._is_read = True
+            raise Malformed("The body did not arrive in time.") from None
+        if message["type"] == "http.disconnect":
+            self._is_read = True
+            raise Malformed("The body broke off.")
+        return message
+
+    async def wait_for_end(self) -> None:
+        """Until the caller has gone; for whoever has read the body or does not want it."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     async def discard_body(self) -> None:
         """Takes in what nobody wants to read: a proxy that is still sending would miss our answer for a broken line."""
@@ -137,14 +173,14 @@ class Request:
             raise TooLarge(limit)
         return b"".join(chunks)
 
-    def _check_media(self) -> None:
+    def _check_media(self, allowed: Set[str], sentence: str | None = None) -> None:
         if self.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-            raise UnsupportedMedia()
-        if self._media_type() not in _JSON and self._media_type() != _FORM:
-            raise UnsupportedMedia()
+            raise UnsupportedMedia(sentence)
+        if self._media_type() not in allowed:
+            raise UnsupportedMedia(sentence)
         parameters = self.headers.get(b"content-type", b"").decode("latin-1").partition(";")[2]
         if "charset" in parameters.lower() and not _CHARSET.search(parameters):
-            raise UnsupportedMedia()
+            raise UnsupportedMedia(sentence)
 
 
 def read_form(encoded: bytes) -> dict[str, Any]:
