@@ -40,8 +40,9 @@ async def import_prices(ctx: Context, lines: AsyncIterator[Line[PriceLine]], *, 
 
 
 async def _do_products(ctx: Context, lines: Sequence[ProductLine]) -> Outcomes:
-    present = {found.row.slug: found for found in await whole.lock_products(ctx.db, [line.slug for line in lines])}
+    # The names first: the sku of a product that another import makes between the two would seem to be a stranger's.
     names = await imports.find_names(ctx.db, wanted_names(lines))
+    present = {found.row.slug: found for found in await whole.lock_products(ctx.db, [line.slug for line in lines])}
     outcomes: Outcomes = []
     good: list[ProductLine] = []
     for line in lines:

@@ -99,7 +99,9 @@ class StockAt(msgspec.Struct):
 
 
 _Options = Annotated[dict[str, str], Meta(description="The value of each option type, by names; all of them.")]
-_Prices = Annotated[dict[str, PriceOf | str | None], Meta(description="By currency; those that are not named are removed.")]
+_Prices = Annotated[
+    dict[str, PriceOf | str | None], Meta(description="By currency; those that are not named are removed.")
+]
 _Stock = Annotated[dict[str, StockAt | int], Meta(description="By the location's name; others stay.")]
 _Names = Annotated[list[str], Meta(description="By name, in this order; new ones are made.")]
 _TaxCategory = Annotated[str | None, Meta(description="By name.")]

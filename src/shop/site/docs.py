@@ -138,6 +138,8 @@ class Entry(msgspec.Struct, frozen=True):
     """Other methods and addresses that do the same."""
     who: str
     credentials: Sequence[str]
+    media: str
+    """What its body is sent as."""
     parameters: Sequence[Field]
     shapes: Sequence[Shape]
     curl: str
@@ -217,6 +219,7 @@ def _entry(
         also,
         _who(choices),
         list(dict.fromkeys(name for choice in choices for name in choice)),
+        media,
         [_parameter(row) for row in operation["parameters"]],
         [_shape(part, command, media, imagination) for part in _parts(schema)],
         command,
@@ -261,7 +264,8 @@ def _shape(schema: Schema, command: str, media: str, imagination: Imagination) -
     sent = shlex.quote(json.dumps(body, ensure_ascii=False))
     curl = _CONTINUED.join([command, f'-H "Content-Type: {media}"', f"-d {sent}"])
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", whole.get("title", "")).capitalize()
-    return Shape(name, whole.get("description", ""), list(_fields(whole, imagination)), _pretty(body), curl)
+    shown = _pretty(body) if media == _JSON else json.dumps(body, ensure_ascii=False)
+    return Shape(name, whole.get("description", ""), list(_fields(whole, imagination)), shown, curl)
 
 
 def _fields(schema: Schema, imagination: Imagination, prefix: str = "") -> Iterable[Field]:
