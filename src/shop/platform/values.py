@@ -110,7 +110,8 @@ def _mapping(value: Any) -> dict[str, Any] | None:
 def _decimal(value: Any) -> Decimal | None:
     """As text or as a number; written out, so that a short one cannot stand for millions of digits."""
     text = str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-    if not text or len(text) > _DECIMAL_DIGITS or "e" in text.lower() or "_" in text:
+    # Whole numbers are shown with a zero behind them, and what is shown can be sent.
+    if not text or len(text.removesuffix(".0")) > _DECIMAL_DIGITS or "e" in text.lower() or "_" in text:
         return None
     try:
         found = Decimal(text)
