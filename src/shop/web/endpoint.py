@@ -212,6 +212,8 @@ class Endpoint:
             await pour(chunks, request, send)
         except HungUp:
             return HungUp.status
+        except ShopError as error:
+            return error.status
         except Exception:
             _log.exception("failure", request_id=request.id, route=self._route.path)
             return Broken.status
