@@ -16,6 +16,7 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.server import Server
 from starlette.types import Receive, Scope, Send
 
+from bench.floor_catalog import FloorCatalog
 from bench.floor_platform import FloorPlatform
 from bench.floor_signin import FloorSignIn
 from shop.base.ids import new_id
@@ -66,6 +67,7 @@ class Floor:
         self.pool: Any = None
         self.signin: Any = None
         self.platform: Any = None
+        self.catalog: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -77,6 +79,8 @@ class Floor:
         elif scope["path"].endswith("/orders"):
             bearer = next(value for name, value in scope["headers"] if name == b"authorization")
             await answer(send, 200, await self.platform.orders(bearer[7:].decode()))
+        elif scope["path"].endswith("/products"):
+            await answer(send, 200, await self.catalog.products())
         elif scope["path"].endswith("/auth"):
             await answer(send, 200, await self.signin.exchange((await receive())["body"]))
         elif scope["path"].endswith("/account"):
@@ -94,6 +98,7 @@ class Floor:
             self.pool = await asyncpg.create_pool(self.url, min_size=0, max_size=8, reset=keep_state, init=know_json)
             self.signin = FloorSignIn(self.pool)
             self.platform = FloorPlatform(self.pool)
+            self.catalog = FloorCatalog(self.pool)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await send({"type": "lifespan.shutdown.complete"})

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.catalog import catalog_tables
 from bench.machinery import (
     Sample,
     Server,
@@ -223,6 +224,7 @@ def main() -> None:
             platform_url = make_url("shop_platform")
             platform_tables(bench, platform_url)
             flood(bench, platform_url)
+            catalog_tables(bench, make_url)
             database_alone(bench, server, url)
             growth(bench, make_url)
         finally:

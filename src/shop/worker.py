@@ -1,4 +1,4 @@
-"""The loop that delivers the outbox and keeps house: inside every serving process, or alone as `shop worker`."""
+"""The loop that delivers the outbox, opens what is due and keeps house: in every serving process, or `shop worker`."""
 
 import asyncio
 import contextlib
@@ -6,6 +6,7 @@ import time
 
 import structlog
 
+from shop.actions.catalog import activate_due
 from shop.actions.context import Shared
 from shop.actions.housekeeping import keep_house
 from shop.actions.outbox import BATCH, Postman, deliver
@@ -38,6 +39,8 @@ async def work(shared: Shared, postman: Postman) -> None:
         try:
             while await deliver(shared, postman) >= BATCH:
                 pass
+            if active := await activate_due(shared):
+                _log.info("products became active", count=active)
             if time.monotonic() >= house_at:
                 house_at = time.monotonic() + HOUSE_SECONDS
                 removed = await keep_house(shared)

@@ -7,7 +7,7 @@ from uuid import UUID
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated
-from shop.base.ids import new_id
+from shop.base.ids import as_uuid, new_id
 from shop.base.texts import is_line
 from shop.models.access import Session
 from shop.models.people import AccountUser, Country, PlacedAddress, State, User
@@ -143,13 +143,6 @@ async def end_session(ctx: Context, session_id: str) -> None:
         ):
             raise NotFound()
         await audit(ctx, "session_end", "done", actor_id=user.id, detail={"session_id": session_id})
-
-
-def as_uuid(value: Any) -> UUID | None:
-    try:
-        return UUID(value) if isinstance(value, str) and len(value) == 36 else None
-    except ValueError:
-        return None
 
 
 async def default_addresses(ctx: Context, user: User) -> dict[UUID, PlacedAddress]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from shop.actions.context import Context
+from shop.actions.context import Context, Shared
 from shop.actions.records import plain
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
@@ -103,6 +103,15 @@ async def delete_product(ctx: Context, product_id: UUID) -> None:
     await queries.remove_product(ctx.db, product_id)
     await listings.refresh(ctx.db, [product_id])
     await queries.remove_variants(ctx.db, product_id)
+
+
+async def activate_due(shared: Shared) -> int:
+    """Of the drafts that were given a time for it, those whose time has come."""
+    db = shared.database.session()
+    async with db.transaction():
+        ids = await queries.activate_due(db)
+        await listings.refresh(db, ids)
+    return len(ids)
 
 
 async def create_variant(ctx: Context, values: Values) -> UUID:

@@ -43,18 +43,18 @@ async def create_price(ctx: Context, values: Values) -> UUID:
 async def update_price(ctx: Context, price_id: UUID, values: Values) -> None:
     currency = await changes.find_value(ctx.db, prices, price_id, "currency")
     await changes.update_record(ctx.db, prices, price_id, _in_units(values, currency))
-    await _refresh_price(ctx, price_id)
+    await catalog.touch(ctx.db, await _owners(ctx, price_id))
 
 
 async def delete_price(ctx: Context, price_id: UUID) -> None:
-    await _refresh_price(ctx, price_id)
+    owners = await _owners(ctx, price_id)
     await changes.delete_record(ctx.db, prices, price_id)
+    await refresh(ctx, owners)
 
 
-async def _refresh_price(ctx: Context, price_id: UUID) -> None:
-    """The price itself stands in no listing; the product is touched, for it looks different."""
+async def _owners(ctx: Context, price_id: UUID) -> list[UUID]:
     variant_id = await changes.find_value(ctx.db, prices, price_id, "variant_id")
-    await catalog.touch(ctx.db, await catalog.list_owners_of_variant(ctx.db, variant_id))
+    return await catalog.list_owners_of_variant(ctx.db, variant_id)
 
 
 async def create_list(ctx: Context, values: Values) -> UUID:

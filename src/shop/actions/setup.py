@@ -4,8 +4,10 @@ import msgspec
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
-from shop.base.errors import Conflict, Invalid
-from shop.models.setup import Shop
+from shop.base.errors import Conflict, Invalid, NotFound
+from shop.base.ids import as_uuid
+from shop.models.people import Country, State
+from shop.models.setup import Shop, Store
 from shop.queries import people, setup
 from shop.rules.setup import currency_codes, shop_errors
 
@@ -48,6 +50,28 @@ async def change_shop(ctx: Context, wishes: Wishes) -> None:
         detail = {"before": _shown(before), "after": _shown(changed)}
         await audit(ctx, "shop_changed", "done", detail=detail)
     ctx.shared.shop = changed
+
+
+async def list_countries(ctx: Context) -> list[Country]:
+    await ctx.check_bearer()
+    return await people.list_countries(ctx.db)
+
+
+async def get_country(ctx: Context, key: str) -> tuple[Country, list[State]]:
+    """By its code of two or three letters in any case, by its id, or the shop's own by `default`."""
+    await ctx.check_bearer()
+    code = ctx.shared.shop.default_country if key == "default" else key.upper()
+    country = await people.find_country(ctx.db, code=code, country_id=as_uuid(key))
+    if country is None:
+        raise NotFound()
+    return country, await people.list_states(ctx.db, country.id)
+
+
+async def get_store(ctx: Context) -> Store:
+    await ctx.check_bearer()
+    shop = ctx.shared.shop
+    country = await people.find_country(ctx.db, code=shop.default_country, country_id=None)
+    return Store(shop.name, shop.currencies, shop.default_locale, country.id if country else None)
 
 
 def _shown(shop: Shop) -> dict[str, object]:

@@ -3,11 +3,11 @@
 from uuid import UUID
 
 from shop.actions import customers as verbs
-from shop.actions.account import as_uuid
 from shop.actions.context import Context
 from shop.admin.listing import SIZE, page_of, read_place, text_param, timeline
 from shop.admin.pages import Visit, notice_of, page, redirect
 from shop.base.errors import NotFound
+from shop.base.ids import as_uuid
 from shop.models.people import AccountUser
 from shop.queries import access, customers, dashboard, people
 from shop.web.reply import Reply

@@ -4,12 +4,11 @@ from typing import Any
 from uuid import UUID
 
 from shop.actions import applications
-from shop.actions.account import as_uuid
 from shop.actions.context import Context
 from shop.admin.pages import Visit, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Invalid, NotFound
-from shop.base.ids import new_id
+from shop.base.ids import as_uuid, new_id
 from shop.models.applications import Application
 from shop.web.reply import Reply
 from shop.web.request import Request

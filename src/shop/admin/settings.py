@@ -3,12 +3,12 @@
 from uuid import UUID
 
 from shop.actions import operators, setup
-from shop.actions.account import as_uuid
 from shop.actions.context import Context
 from shop.actions.setup import Wishes
 from shop.admin.pages import Visit, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Conflict, Invalid, NotFound
+from shop.base.ids import as_uuid
 from shop.web.reply import Reply
 from shop.web.request import Request
 

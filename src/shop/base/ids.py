@@ -2,6 +2,7 @@
 
 import os
 import time
+from typing import Any
 from uuid import UUID
 
 # A ten-digit number meets a taken one in a ten-thousandth of all cases at a million carts; each further try
@@ -45,3 +46,11 @@ def new_id() -> UUID:
 def new_order_number(digits: int) -> str:
     # 64 bits modulo at most 10^15: no number is likelier than another by more than a ten-thousandth.
     return f"R{_entropy.integer(8) % 10**digits:0{digits}}"
+
+
+def as_uuid(value: Any) -> UUID | None:
+    """An id as it is written on the wire; anything else is none."""
+    try:
+        return UUID(value) if isinstance(value, str) and len(value) == 36 else None
+    except ValueError:
+        return None

@@ -87,6 +87,9 @@ def _server(serving: Serving, address: str, port: int, workers: int) -> "Drainin
 def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None, link: str | None) -> None:
     # Forked workers would share the parent's locks and threads; spawned ones start clean.
     multiprocessing.set_start_method("spawn", force=True)
+    # A spawned process runs the main file again, and would load the whole command line with it, to no use.
+    main = sys.modules["__main__"]
+    main.__spec__, main.__file__ = None, None
     has_mailbox = is_mailbox_on(serving.settings, serving.host)
     click.echo(banner(serving.host, server.bind_port, has_mailbox=has_mailbox, link=link), err=True)
     finished = threading.Event()

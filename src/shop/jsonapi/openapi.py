@@ -14,7 +14,7 @@ from shop.jsonapi.schema import Schema, Structs, reference, resource_schemas
 
 BODY_MEDIA = ("application/json", "application/vnd.api+json", "application/x-www-form-urlencoded")
 _FORM = BODY_MEDIA[-1]
-LINES_MEDIA = ("application/x-ndjson", "application/jsonl")
+_LINES = "application/x-ndjson"
 _MEANINGS = {
     400: "The request cannot be read.",
     401: "A credential is missing, or the one sent is not valid.",
@@ -55,6 +55,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Any of these will do; an empty one stands for no credential at all."""
     takes: Any = None
     """The struct of the body, or a union of structs."""
+    reads: Sequence[str] = BODY_MEDIA
+    """The media types of the body."""
     shows: Any = None
     """What is answered: a wire type's name (`[]` behind it for a list), a struct, or a union of structs."""
     status: int = 200
@@ -62,7 +64,6 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """The words that may stand for each status in the error's body."""
     error_body: str = "error"
     media: str
-    takes_lines: bool = False
     shows_lines: bool = False
     flags: Mapping[str, str] = {}
     """Parameters of the query that are true or false, each with its sentence."""
@@ -148,7 +149,7 @@ _METHOD_NOT_ALLOWED = {
 def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Done." if operation.status == 204 else "As asked."}
     if operation.shows_lines:
-        answer["content"] = {LINES_MEDIA[0]: {"schema": _lines(words.shown(operation.shows))}}
+        answer["content"] = {_LINES: {"schema": _lines(words.shown(operation.shows))}}
     elif operation.shows:
         answer["content"] = {operation.media: {"schema": words.shown(operation.shows)}}
     described = {
@@ -158,11 +159,8 @@ def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
         "parameters": list(_parameters(operation, words)),
         "responses": {str(operation.status): answer, **_failures(operation)},
     }
-    if operation.takes_lines:
-        content = {media: {"schema": _lines(words.structs.schema(operation.takes))} for media in LINES_MEDIA}
-        described["requestBody"] = {"required": False, "content": content}
-    elif operation.takes:
-        described["requestBody"] = _body(operation.takes, words.structs)
+    if operation.takes:
+        described["requestBody"] = _body(operation, words.structs)
     if operation.security:
         described["security"] = [dict(choice) for choice in operation.security]
     return described
@@ -184,16 +182,19 @@ def _error(body: str, codes: Sequence[str]) -> Schema:
     return {**reference(body), "properties": {_CODE_FIELD[body]: {"enum": list(codes)}}}
 
 
-def _body(takes: Any, structs: Structs) -> dict[str, Any]:
-    parts = structs.parts(takes)
+def _body(operation: Operation, structs: Structs) -> dict[str, Any]:
+    if _LINES in operation.reads:
+        lines = _lines(structs.schema(operation.takes))
+        return {"required": False, "content": {media: {"schema": lines} for media in operation.reads}}
+    parts = structs.parts(operation.takes)
     groups = {
         name
         for part in parts
         for name, schema in part["properties"].items()
         if "$ref" in schema or schema.get("type") == "object"
     }
-    content: dict[str, Any] = {media: {"schema": structs.schema(takes)} for media in BODY_MEDIA}
-    if groups:
+    content: dict[str, Any] = {media: {"schema": structs.schema(operation.takes)} for media in operation.reads}
+    if groups and _FORM in content:
         # In a form, `user[email]=…` stands for {"user": {"email": …}}.
         content[_FORM] = {
             **content[_FORM],
@@ -205,7 +206,7 @@ def _body(takes: Any, structs: Structs) -> dict[str, Any]:
 def _lines(line: Schema) -> Schema:
     """OpenAPI 3.1 has no word for a body of lines; this one says what each of them is."""
     sentence = "JSON objects, one a line, each as `contentSchema` says."
-    return {"type": "string", "description": sentence, "contentMediaType": LINES_MEDIA[0], "contentSchema": line}
+    return {"type": "string", "description": sentence, "contentMediaType": _LINES, "contentSchema": line}
 
 
 def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, Any]]:

@@ -18,6 +18,7 @@ LOCK = 7_426_731
 CHAPTERS = (
     "shop.models.access",
     "shop.models.applications",
+    "shop.models.catalog",
     "shop.models.journal",
     "shop.models.listings",
     "shop.models.media",
@@ -30,6 +31,7 @@ CHAPTERS = (
     "shop.models.stock",
     "shop.models.taxes",
     "shop.models.taxons",
+    "shop.models.whole",
 )
 """Every module that declares tables."""
 

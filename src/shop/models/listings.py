@@ -6,9 +6,10 @@
 Nothing here is known only here: `queries/listings.py` makes it anew from the rest.
 """
 
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Column
+from sqlalchemy import Column, Index, text
 from sqlalchemy.dialects.postgresql import TSVECTOR
 
 from shop.db.rows import Row, index, key, refers, search_index, table
@@ -31,11 +32,15 @@ class Listing(Row, frozen=True, kw_only=True):
     """Its taxons and those above them."""
     facet_ids: list[UUID] = []  # noqa: RUF012
     """The option values of its variants and the values of its properties."""
+    currencies: list[str] = []  # noqa: RUF012
+    """In which the default variant has a price for anybody."""
     sku: str = ""
     in_stock: bool = False
     backorderable: bool = False
     is_active: bool = False
-    """Counted in facets: active and not deleted, whatever the time."""
+    """Active and not deleted; whether it is to be seen now is a matter of the two times."""
+    available_on: datetime | None = None
+    discontinue_on: datetime | None = None
     sold_count: int = 0
 
 
@@ -56,6 +61,13 @@ listings = table(
     refers("product_id", products, on_delete="cascade"),
     refers("master_id", variants, on_delete="cascade"),
     refers("default_variant_id", variants, on_delete="cascade"),
+    # A page of the newest and the count of all are read from this index alone.
+    Index(
+        "ix_listings_active",
+        "product_id",
+        postgresql_include=["currencies", "available_on", "discontinue_on"],
+        postgresql_where=text("is_active"),
+    ),
     index("ix_listings_master_id", "master_id"),
     index("ix_listings_default_variant_id", "default_variant_id"),
     index("ix_listings_sku", "sku", "product_id"),

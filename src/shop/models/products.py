@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from shop.db.rows import Row, check, index, key, refers, table, unique
+from shop.db.rows import Row, check, index, key, refers, search_index, table, unique
 from shop.models.taxes import tax_categories
 
 STATUSES = ("draft", "active", "archived")
@@ -166,6 +166,7 @@ products = table(
     index("ix_products_updated_at", "updated_at", "id"),
     index("ix_products_available_on", "available_on", "id"),
     index("ix_products_tax_category_id", "tax_category_id", where="tax_category_id is not null"),
+    search_index("ix_products_tags", "tags"),
     index("ix_products_make_active_at", "make_active_at", where="make_active_at is not null and status = 'draft'"),
 )
 product_slugs = table(
@@ -215,4 +216,5 @@ product_properties = table(
     refers("property_id", properties),
     unique("product_id", "property_id"),
     index("ix_product_properties_property_id", "property_id", "filter_param"),
+    index("ix_product_properties_facet_id", "facet_id"),
 )

@@ -1,6 +1,13 @@
 """How the shop is set up: what an operator chooses once and may change later."""
 
+from uuid import UUID
+
+import msgspec
+
 from shop.db.rows import Row, check, key, table
+
+STORE_ID = UUID("00000000-0000-7000-8000-000000000001")
+"""The one shop's id on the wire, where every id is a UUID."""
 
 
 class Shop(Row, frozen=True, kw_only=True):
@@ -18,3 +25,13 @@ class Shop(Row, frozen=True, kw_only=True):
 shops = table(
     "shops", Shop, key("id"), check("only_one", "id = 1"), check("has_a_currency", "cardinality(currencies) > 0")
 )
+
+
+class Store(msgspec.Struct, frozen=True):
+    """The shop as shoppers know it."""
+
+    name: str
+    currencies: list[str]
+    default_locale: str
+    default_country_id: UUID | None
+    id: UUID = STORE_ID

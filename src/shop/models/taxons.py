@@ -58,6 +58,13 @@ class Classification(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
 
+class ShownTaxon(Taxon, frozen=True, kw_only=True):
+    """A taxon with the ids of those right below it, and whether any product stands in it."""
+
+    child_ids: list[UUID]
+    has_products: bool
+
+
 taxonomies = table("taxonomies", Taxonomy, key("id"), unique("name"))
 taxons = table(
     "taxons",

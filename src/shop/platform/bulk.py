@@ -12,7 +12,7 @@ from shop.platform.lines import price_line, product_line
 from shop.web.endpoint import Handler, Route
 from shop.web.lines import RawLine, read_lines
 from shop.web.reply import JSON, Reply, json_reply, lines_reply
-from shop.web.request import Request
+from shop.web.request import LINES, Request
 
 _BASE = "/api/v2/platform"
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -77,7 +77,7 @@ def _import(noun: str, handler: Handler, line: Any) -> Route:
         (400, 401, 403, 415),
         JSON,
         takes=line,
-        reads_lines=True,
+        reads=LINES,
         flags=_DRY_RUN,
     )
 

@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from shop.base.errors import Invalid, Malformed
+from shop.base.ids import as_uuid
 from shop.base.kinds import split_kind
 from shop.base.moments import read_moment
 from shop.base.texts import is_prose
@@ -89,13 +90,6 @@ def _flag(value: Any) -> bool | None:
     return {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower())
 
 
-def _id(value: Any) -> UUID | None:
-    try:
-        return UUID(value) if isinstance(value, str) and len(value) == 36 else None
-    except ValueError:
-        return None
-
-
 def _moment(value: Any) -> datetime | None:
     try:
         return read_moment(value) if isinstance(value, str) else None
@@ -133,7 +127,7 @@ def _texts(value: Any) -> list[str] | None:
 
 
 def _ids(value: Any) -> list[UUID] | None:
-    ids = [_id(item) for item in _items(value) or ()]
+    ids = [as_uuid(item) for item in _items(value) or ()]
     return [found for found in ids if found] if _items(value) is not None and None not in ids else None
 
 
@@ -141,7 +135,7 @@ _READERS: dict[Any, Any] = {
     str: _text,
     int: _whole,
     bool: _flag,
-    UUID: _id,
+    UUID: as_uuid,
     datetime: _moment,
     dict[str, Any]: _mapping,
     Decimal: _decimal,

@@ -11,8 +11,10 @@ from uuid import UUID
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Text,
     and_,
     bindparam,
+    case,
     func,
     literal,
     literal_column,
@@ -30,6 +32,7 @@ from shop.db.pool import Session
 from shop.db.statements import statement
 from shop.models.listings import listing_facets, listings
 from shop.models.media import images
+from shop.models.prices import prices
 from shop.models.products import (
     option_types,
     option_values,
@@ -57,8 +60,11 @@ _LOCK = statement(
 
 def folded(text: Any) -> ColumnElement[str]:
     """Text as it is searched, as `base/texts.folded` says it."""
+    small = func.lower(text)
     marked, plain = "".join(MARKED_LETTERS), "".join(MARKED_LETTERS.values())
-    return func.translate(func.lower(text), marked, plain)
+    # Looking every letter up costs more than all the rest; a text with as many bytes as letters has no marked one.
+    is_plain = func.octet_length(text) == func.char_length(text)
+    return case((is_plain, small), else_=func.translate(small, marked, plain))
 
 
 def _array(chosen: Any, kind: Any = _IDS) -> ColumnElement[Any]:
@@ -207,10 +213,19 @@ _MADE: dict[str, Any] = {
     "image_ids": _image_ids,
     "within_taxon_ids": _within_taxon_ids,
     "facet_ids": _facet_ids,
+    "currencies": _array(
+        select(prices.c.currency)
+        .where(prices.c.variant_id == _sold.c.default_variant_id)
+        .order_by(prices.c.currency)
+        .correlate(_sold),
+        ARRAY(Text()),
+    ),
     "sku": _sold.c.sku,
     "in_stock": _sold.c.in_stock,
     "backorderable": _sold.c.backorderable,
     "is_active": and_(products.c.status == "active", products.c.deleted_at.is_(None)),
+    "available_on": products.c.available_on,
+    "discontinue_on": products.c.discontinue_on,
     # The weights are what a filter by name and the ranking go by: the name, what it is called and tagged, where it
     # stands, what is said of it.
     "search": _words("'A'", products.c.name)

@@ -187,6 +187,10 @@ _FIND_COUNTRY = statement(
     ),
     into(Country),
 )
+_COUNTRIES = statement(select(countries).order_by(countries.c.name, countries.c.id), into(Country))
+_STATES = statement(
+    select(states).where(states.c.country_id == bindparam("country_id")).order_by(states.c.name), into(State)
+)
 _FIND_STATE = statement(
     select(states).where(
         states.c.country_id == bindparam("country_id"),
@@ -261,6 +265,14 @@ async def replace_default(db: Session, user_id: UUID, *, old_id: UUID, new_id: U
 
 async def find_country(db: Session, *, code: str, country_id: UUID | None) -> Country | None:
     return await db.one(_FIND_COUNTRY, code=code, id=country_id)
+
+
+async def list_countries(db: Session) -> list[Country]:
+    return await db.all(_COUNTRIES)
+
+
+async def list_states(db: Session, country_id: UUID) -> list[State]:
+    return await db.all(_STATES, country_id=country_id)
 
 
 async def find_state(db: Session, *, country_id: UUID, text: str, state_id: UUID | None) -> State | None:

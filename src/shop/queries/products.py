@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Table, Text, bindparam, delete, func, or_, select, update
+from sqlalchemy import Table, Text, bindparam, delete, func, literal_column, or_, select, update
 from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -74,6 +74,19 @@ _TOUCH = statement(
     update(products)
     .where(products.c.id == sql_any(bindparam("ids", type_=_IDS)))
     .values(updated_at=_now)
+    .returning(products.c.id),
+    _first,
+)
+_due = (
+    select(products.c.id)
+    .where(products.c.status == "draft", products.c.make_active_at <= _now, products.c.deleted_at.is_(None))
+    .limit(literal_column("100"))
+    .with_for_update(skip_locked=True)
+)
+_ACTIVATE = statement(
+    update(products)
+    .where(products.c.id.in_(_due))
+    .values(status="active", make_active_at=None, updated_at=_now)
     .returning(products.c.id),
     _first,
 )
@@ -212,6 +225,11 @@ async def remove_variants(db: Session, product_or_variant_id: UUID) -> None:
 async def touch(db: Session, product_ids: Sequence[UUID]) -> None:
     """What hangs on a product was changed, and with it what caches may hold of it."""
     await db.all(_TOUCH, ids=list(product_ids))
+
+
+async def activate_due(db: Session) -> list[UUID]:
+    """Drafts whose time has come are active from now on; says which."""
+    return await db.all(_ACTIVATE)
 
 
 async def set_price(

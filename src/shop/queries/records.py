@@ -192,11 +192,11 @@ def _counted(records: Records, shape: Shape) -> Statement[int]:
 
 @lru_cache(maxsize=512)
 def _estimated(records: Records, shape: Shape) -> Statement[int]:
-    made = shaped_statement(select(records.table.c.id).where(*_where(records, shape)), _plan_rows)
+    made = shaped_statement(select(records.table.c.id).where(*_where(records, shape)), plan_rows)
     return Statement(f"EXPLAIN (FORMAT JSON) {made.sql}", made.parameters, made.constants, False, made.read)
 
 
-def _plan_rows(record: Any) -> int:
+def plan_rows(record: Any) -> int:
     return int(msgspec.json.decode(record[0])[0]["Plan"]["Plan Rows"])
 
 

@@ -1,16 +1,19 @@
 """Which statements keep the trees of taxons."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Text, bindparam, column, func, or_, select, update
+from sqlalchemy import BigInteger, Text, bindparam, column, exists, func, or_, select, update
+from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
+from shop.base.listing import Page
 from shop.db.pool import Session
-from shop.db.statements import into, statement
-from shop.models.taxons import Taxon, Taxonomy, classifications, taxonomies, taxons
+from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.models.taxons import ShownTaxon, Taxon, Taxonomy, classifications, taxonomies, taxons
 from shop.rules.taxons import Place
 
 _ID = PG_UUID(as_uuid=True)
@@ -55,6 +58,65 @@ _IN_TAXONOMY = statement(
     .distinct(),
     lambda record: cast(UUID, record[0]),
 )
+
+
+_below = taxons.alias("below")
+_shown = select(
+    taxons,
+    func.array(
+        select(_below.c.id)
+        .where(_below.c.parent_id == taxons.c.id)
+        .order_by(_below.c.lft)
+        .correlate(taxons)
+        .scalar_subquery(),
+        type_=ARRAY(_ID),
+    ).label("child_ids"),
+    exists().where(classifications.c.taxon_id == taxons.c.id).correlate(taxons).label("has_products"),
+)
+_SHOWN_OF = statement(_shown.where(taxons.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))), into(ShownTaxon))
+_SHOWN_BY_PERMALINK = statement(
+    _shown.where(taxons.c.permalink == bindparam("permalink", type_=Text())), into(ShownTaxon)
+)
+_FILTERS = {
+    "ids": taxons.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID))),
+    "parent_id": taxons.c.parent_id == bindparam("parent_id", type_=_ID),
+    "parent_permalink": taxons.c.parent_id.in_(
+        select(_below.c.id).where(_below.c.permalink == bindparam("parent_permalink", type_=Text()))
+    ),
+    "taxonomy_id": taxons.c.taxonomy_id == bindparam("taxonomy_id", type_=_ID),
+    "name": func.lower(taxons.c.name).contains(bindparam("name", type_=Text()), autoescape=False),
+    "roots": taxons.c.parent_id.is_(None),
+}
+
+
+@lru_cache(maxsize=128)
+def _listed(asked: frozenset[str]) -> Statement[ShownTaxon]:
+    clause = _shown.join(taxonomies, taxonomies.c.id == taxons.c.taxonomy_id)
+    clause = clause.where(*(_FILTERS[name] for name in sorted(asked)))
+    order = (taxonomies.c.position, taxonomies.c.id, taxons.c.lft)
+    most, skip = bindparam("most", type_=BigInteger), bindparam("skip", type_=BigInteger)
+    return shaped_statement(clause.order_by(*order).limit(most).offset(skip), into(ShownTaxon))
+
+
+@lru_cache(maxsize=128)
+def _counted(asked: frozenset[str]) -> Statement[int]:
+    clause = select(func.count()).select_from(taxons).where(*(_FILTERS[name] for name in sorted(asked)))
+    return shaped_statement(clause, lambda record: cast(int, record[0]))
+
+
+async def list_taxons(db: Session, filters: Mapping[str, Any], page: Page) -> tuple[list[ShownTaxon], int]:
+    """In the order of the trees, and how many there are in all."""
+    asked = frozenset(filters)
+    rows = await db.all(_listed(asked), **filters, most=page.size, skip=page.offset)
+    return rows, await db.one(_counted(asked), **filters) or 0
+
+
+async def list_taxons_of(db: Session, ids: Sequence[UUID]) -> list[ShownTaxon]:
+    return await db.all(_SHOWN_OF, ids=list(ids)) if ids else []
+
+
+async def find_taxon_by_permalink(db: Session, permalink: str) -> ShownTaxon | None:
+    return await db.one(_SHOWN_BY_PERMALINK, permalink=permalink)
 
 
 async def lock_taxonomy(db: Session, taxonomy_id: UUID) -> Taxonomy | None:

@@ -1,7 +1,6 @@
 """What a product and its variants must be."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -27,9 +26,8 @@ def product_errors(values: Mapping[str, Any], present: Product | None = None) ->
     return errors
 
 
-def _moment(name: str, values: Mapping[str, Any], present: Product | None) -> datetime | None:
-    found: datetime | None = values.get(name) if name in values else getattr(present, name, None)
-    return found
+def _moment(name: str, values: Mapping[str, Any], present: Product | None) -> Any:
+    return values.get(name) if name in values else getattr(present, name, None)
 
 
 def free_slug(wanted: str, taken: Collection[str]) -> str:

@@ -22,7 +22,7 @@ from shop.jsonapi.schema import Schema, reference
 from shop.site.reference import Door, describe
 from shop.web.endpoint import Handler
 from shop.web.reply import Reply, html_reply
-from shop.web.request import Request
+from shop.web.request import LINES, UPLOAD, Request
 
 SECRET_PATTERN = f"shp({'|'.join(kind[3:5] for kind in KINDS)})_[0-9A-Za-z]{{49}}"
 ORDER_TOKEN_PATTERN = "shpot_[0-9a-z]{1,8}_[0-9a-f]{104}"  # noqa: S105  How one looks, and not one of them.
@@ -207,8 +207,7 @@ def _entry(
     first = next(iter(choices[0]), None) if choices else None
     command = _command(method, path, first)
     body = operation.get("requestBody")
-    media = next(iter(body["content"]), _JSON) if body else _JSON
-    schema = _line(body["content"][media]["schema"]) if body else {}
+    media, content = next(iter(body["content"].items())) if body else (_JSON, {"schema": {}})
     status, answer = next(iter(operation["responses"].items()))
     shown = _line(next(iter(answer.get("content", {}).values()), {"schema": {}})["schema"])
     return Entry(
@@ -221,7 +220,7 @@ def _entry(
         list(dict.fromkeys(name for choice in choices for name in choice)),
         media,
         [_parameter(row) for row in operation["parameters"]],
-        [_shape(part, command, media, imagination) for part in _parts(schema)],
+        [_shape(part, command, media, imagination) for part in _parts(_line(content["schema"]))],
         command,
         f"{status} {HTTPStatus(int(status)).phrase}",
         [_pretty(imagination.whole(part)) for part in _parts(shown)],
@@ -261,11 +260,17 @@ def _command(method: str, path: str, credential: str | None) -> str:
 def _shape(schema: Schema, command: str, media: str, imagination: Imagination) -> Shape:
     whole = imagination.resolve(schema)
     body = imagination.brief(schema)
-    sent = shlex.quote(json.dumps(body, ensure_ascii=False))
-    curl = _CONTINUED.join([command, f'-H "Content-Type: {media}"', f"-d {sent}"])
+    curl = _CONTINUED.join([command, *_sent(whole, body, media)])
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", whole.get("title", "")).capitalize()
-    shown = _pretty(body) if media == _JSON else json.dumps(body, ensure_ascii=False)
+    shown = json.dumps(body, ensure_ascii=False) if media in LINES else _pretty(body)
     return Shape(name, whole.get("description", ""), list(_fields(whole, imagination)), shown, curl)
+
+
+def _sent(schema: Schema, body: Any, media: str) -> Iterable[str]:
+    if media not in UPLOAD:
+        return [f'-H "Content-Type: {media}"', f"-d {shlex.quote(json.dumps(body, ensure_ascii=False))}"]
+    files = {name for name, field in schema["properties"].items() if field.get("format") == "binary"}
+    return [f"-F {name}={'@picture.png' if name in files else value}" for name, value in body.items()]
 
 
 def _fields(schema: Schema, imagination: Imagination, prefix: str = "") -> Iterable[Field]:

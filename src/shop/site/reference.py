@@ -23,11 +23,11 @@ from shop.base.errors import (
     Unavailable,
     UnsupportedMedia,
 )
-from shop.jsonapi.openapi import Api, Operation, openapi
+from shop.jsonapi.openapi import BODY_MEDIA, Api, Operation, openapi
 from shop.jsonapi.query import Resources
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, Reply, oauth_error_reply, oauth_word
-from shop.web.request import Request
+from shop.web.request import LINES, PARAMETERS, Request
 
 
 class Door(msgspec.Struct, frozen=True):
@@ -164,12 +164,12 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
         tag=tag,
         security=_WELCOME if route.who == "anyone" and route.reads_claim else _SECURITY[route.who],
         takes=route.takes,
+        reads=BODY_MEDIA if route.reads is PARAMETERS else route.reads,
         shows=shows,
         status=route.status,
         errors=errors,
         error_body="oauth_error" if is_oauth else "error",
         media=route.media.decode().partition(";")[0],
-        takes_lines=route.reads_lines,
         shows_lines=route.sends_lines,
         flags=route.flags,
         sorts=route.sorts,
@@ -179,7 +179,7 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
 
 
 def _is_idempotent(route: Route) -> bool:
-    return route.method in {"POST", "PATCH", "PUT"} and route.reads_claim and not route.reads_lines
+    return route.method in {"POST", "PATCH", "PUT"} and route.reads_claim and route.reads is not LINES
 
 
 def _failures(route: Route, status: int) -> Iterable[type[ShopError]]:

@@ -14,6 +14,7 @@ from shop.jsonapi.resource import Resource, Scene
 from shop.models.people import AccountUser, PlacedAddress
 from shop.storefront.resources.known import RESOURCES
 from shop.storefront.resources.viewer import Viewer
+from shop.web.pictures import Look, read_size
 from shop.web.reply import Reply, document_reply
 from shop.web.request import Request
 
@@ -22,6 +23,14 @@ def read_drawing(request: Request, ctx: Context, resource: Resource, *, is_list:
     """Read before the work: a wish that cannot be met must not leave anything behind."""
     query = read_document_query(request.params, resource, RESOURCES)
     viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list)
+    return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, viewer), query)
+
+
+def read_catalog_drawing(request: Request, ctx: Context, resource: Resource) -> Drawing:
+    """The same for what is shown to anybody, with what pictures and countries ask of the scene."""
+    query = read_document_query(request.params, resource, RESOURCES)
+    look = Look(request.origin(ctx.shared.settings.public_url), read_size(request.params))
+    viewer = Viewer(ctx.shared.keys, default_country=ctx.shared.shop.default_country, look=look)
     return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, viewer), query)
 
 

@@ -5,8 +5,11 @@ from typing import Any
 from shop.actions.orders import SORTS
 from shop.actions.tokens import TokenPair
 from shop.base.errors import InvalidCode, InvalidRefreshToken
-from shop.storefront import account, cart, login
+from shop.storefront import account, cart, catalog, login, setup
+from shop.storefront.catalog import TAXON_FILTERS
 from shop.storefront.inputs import AccountUpdate, AddressUpdate, GuestCart, NewAddress, NewCart, Notice, SignIn
+from shop.storefront.wishes import FILTERS
+from shop.storefront.wishes import SORTS as SORTS_OF_PRODUCTS
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, Nothing
 
@@ -16,6 +19,7 @@ _CART = f"{_BASE}/cart"
 _ME = f"{_BASE}/account"
 _SMALL = 64 * 1024
 _READ = (400, 401)
+_ONE = (400, 401, 404)
 _WRITE = (400, 401, 409, 413, 415, 422, 429)
 _GONE = (400, 401, 404, 413, 415)
 
@@ -73,6 +77,46 @@ ROUTES = (
         (*_WRITE, 404),
         takes=GuestCart,
     ),
+    Route(
+        "GET",
+        f"{_BASE}/products",
+        catalog.list_products,
+        "anyone",
+        "Products",
+        "product[]",
+        200,
+        _READ,
+        sorts=SORTS_OF_PRODUCTS,
+        filters=FILTERS,
+    ),
+    Route("GET", f"{_BASE}/products/{{slug}}", catalog.show_product, "anyone", "One product", "product", 200, _ONE),
+    Route(
+        "GET",
+        f"{_BASE}/products/{{slug}}/variants",
+        catalog.list_variants,
+        "anyone",
+        "A product's variants",
+        "variant[]",
+        200,
+        _ONE,
+        filters=("options",),
+    ),
+    Route(
+        "GET",
+        f"{_BASE}/taxons",
+        catalog.list_taxons,
+        "anyone",
+        "Taxons, in the order of their trees",
+        "taxon[]",
+        200,
+        _READ,
+        filters=TAXON_FILTERS,
+    ),
+    Route("GET", f"{_BASE}/taxons/{{permalink*}}", catalog.show_taxon, "anyone", "One taxon", "taxon", 200, _ONE),
+    Route("GET", f"{_BASE}/countries", setup.list_countries, "anyone", "Countries", "country[]", 200, _READ),
+    Route("GET", f"{_BASE}/countries/{{iso}}", setup.show_country, "anyone", "One country", "country", 200, _ONE),
+    Route("GET", f"{_BASE}/store", setup.show_store, "anyone", "The shop itself", "store", 200, _READ),
+    Route("GET", f"{_BASE}/stores/{{code}}", setup.show_store, "anyone", "The shop by its code", "store", 200, _ONE),
     Route("GET", _ME, account.show, "user", "Who am I", "user", 200, _READ),
     *_patch(_ME, account.update, "Change names and defaults", shows="user", errors=_WRITE, takes=AccountUpdate),
     Route("GET", f"{_ME}/addresses", account.list_addresses, "user", "My addresses", "address[]", 200, _READ),

@@ -1,7 +1,7 @@
 """The frame around every handler: who asks, the body, the answer or the error, one log line, one measurement."""
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from random import getrandbits
 from time import perf_counter
 from typing import Any
@@ -20,7 +20,7 @@ from shop.web.idempotency import read_once_key
 from shop.web.log import RequestLine, log_request
 from shop.web.metrics import Observer
 from shop.web.reply import JSON, JSON_API, Reply, error_reply
-from shop.web.request import Request
+from shop.web.request import LINES, PARAMETERS, Request
 from shop.web.source import source_address
 from shop.web.streams import HungUp, pour
 
@@ -79,6 +79,12 @@ class Route(msgspec.Struct, frozen=True):
     errors: tuple[int, ...] = ()
     media: bytes = JSON_API
     body_limit: int = 1024 * 1024
+    reads: Sequence[str] = PARAMETERS
+    """The media types of its body. A handler of LINES, each as `takes` says, reads them by itself as they come; such a
+    request is not done once by a key, for nobody has seen the whole of it.
+    """
+    admits: Callable[[Request, Context], Awaitable[None]] | None = None
+    """Asked before a large body is read, so that only those who may send one make us hold it."""
     reads_claim: bool = True
     draw_error: Callable[[ShopError, str, bytes], Reply] = error_reply
     """What an error looks like here: error, request id, media type."""
@@ -90,10 +96,6 @@ class Route(msgspec.Struct, frozen=True):
     """The names a list may be sorted by."""
     filters: tuple[str, ...] = ()
     """The fields a list may be filtered by."""
-    reads_lines: bool = False
-    """The body is lines, each as `takes` says, and the handler reads them by itself as they come. Such a request is not
-    done once by a key, for nobody has seen the whole of it.
-    """
     sends_lines: bool = False
     """The answer is lines, each as `shows` says, sent as they are made."""
     flags: Mapping[str, str] = {}
@@ -124,7 +126,7 @@ class Endpoint:
         self._is_platform = route.who.startswith("application")
         self._crowd = None if route.path in _UNCOUNTED else frame.crowd
         self._is_cross_origin = route.path.startswith("/api/v2/storefront")
-        self._reads_body = route.method in _BODY_METHODS and not route.reads_lines
+        self._reads_body = route.method in _BODY_METHODS and route.reads is not LINES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: dict[str, str]) -> None:
         started = perf_counter()
@@ -177,8 +179,10 @@ class Endpoint:
                 else read_claim(request.headers, self._frame.shared.keys)
             )
             _SENT[route.who](request.claim)
+        if route.admits is not None:
+            await route.admits(request, context)
         if self._reads_body:
-            await request.read_body(route.body_limit)
+            await request.read_body(route.body_limit, route.reads)
             if route.method in _ONCE_METHODS and route.reads_claim:
                 context.once_key = read_once_key(request, route.method, route.path)
         return await context.db.retrying(lambda: route.handler(request, context))

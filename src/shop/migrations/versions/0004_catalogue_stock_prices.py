@@ -249,6 +249,7 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("make_active_at is not null and status = 'draft'"),
     )
+    op.create_index("ix_products_tags", "products", ["tags"], unique=False, postgresql_using="gin")
     op.create_index("ix_products_name", "products", ["name", "id"], unique=False, postgresql_where=None)
     op.create_index(
         "ix_products_tax_category_id",
@@ -399,6 +400,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("product_id", "property_id", name=op.f("uq_product_properties_product_id_property_id")),
     )
     op.create_index(
+        "ix_product_properties_facet_id", "product_properties", ["facet_id"], unique=False, postgresql_where=None
+    )
+    op.create_index(
         "ix_product_properties_property_id",
         "product_properties",
         ["property_id", "filter_param"],
@@ -485,7 +489,6 @@ def upgrade() -> None:
         sa.Column("alt", sa.Text(), nullable=True),
         sa.Column("width", sa.BigInteger(), nullable=False),
         sa.Column("height", sa.BigInteger(), nullable=False),
-        sa.Column("digest", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint("width > 0 and height > 0", name=op.f("ck_images_has_a_size")),
@@ -505,6 +508,13 @@ def upgrade() -> None:
         postgresql_where=sa.text("variant_id is not null"),
     )
     op.create_table(
+        "loose_files",
+        sa.Column("image_id", sa.UUID(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("image_id", name=op.f("pk_loose_files")),
+    )
+    op.create_index("ix_loose_files_created_at", "loose_files", ["created_at"], unique=False, postgresql_where=None)
+    op.create_table(
         "listings",
         sa.Column("product_id", sa.UUID(), nullable=False),
         sa.Column("master_id", sa.UUID(), nullable=False),
@@ -516,10 +526,13 @@ def upgrade() -> None:
         sa.Column("image_ids", postgresql.ARRAY(sa.UUID()), server_default=sa.text("'{}'"), nullable=False),
         sa.Column("within_taxon_ids", postgresql.ARRAY(sa.UUID()), server_default=sa.text("'{}'"), nullable=False),
         sa.Column("facet_ids", postgresql.ARRAY(sa.UUID()), server_default=sa.text("'{}'"), nullable=False),
+        sa.Column("currencies", postgresql.ARRAY(sa.Text()), server_default=sa.text("'{}'"), nullable=False),
         sa.Column("sku", sa.Text(), server_default=sa.text("''"), nullable=False),
         sa.Column("in_stock", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("backorderable", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("is_active", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("available_on", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("discontinue_on", sa.DateTime(timezone=True), nullable=True),
         sa.Column("sold_count", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("search", postgresql.TSVECTOR(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -535,6 +548,14 @@ def upgrade() -> None:
         "ix_listings_default_variant_id", "listings", ["default_variant_id"], unique=False, postgresql_where=None
     )
     op.create_index("ix_listings_facet_ids", "listings", ["facet_ids"], unique=False, postgresql_using="gin")
+    op.create_index(
+        "ix_listings_active",
+        "listings",
+        ["product_id"],
+        unique=False,
+        postgresql_include=["currencies", "available_on", "discontinue_on"],
+        postgresql_where=sa.text("is_active"),
+    )
     op.create_index("ix_listings_master_id", "listings", ["master_id"], unique=False, postgresql_where=None)
     op.create_index("ix_listings_search", "listings", ["search"], unique=False, postgresql_using="gin")
     op.create_index("ix_listings_sku", "listings", ["sku", "product_id"], unique=False, postgresql_where=None)

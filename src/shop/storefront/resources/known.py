@@ -1,7 +1,36 @@
 """Every storefront wire type by its name."""
 
 from shop.jsonapi.query import Resources
+from shop.storefront.resources.catalog import (
+    IMAGE,
+    OPTION_TYPE,
+    OPTION_VALUE,
+    PRODUCT,
+    PRODUCT_PROPERTY,
+    TAXON,
+    TAXONOMY,
+    VARIANT,
+)
 from shop.storefront.resources.people import ADDRESS, SESSION, USER
 from shop.storefront.resources.sales import CART, ORDER
+from shop.storefront.resources.setup import COUNTRY, STATE, STORE
 
-RESOURCES: Resources = {resource.type: resource for resource in (CART, ORDER, USER, ADDRESS, SESSION)}
+_ALL = (
+    CART,
+    ORDER,
+    USER,
+    ADDRESS,
+    SESSION,
+    PRODUCT,
+    VARIANT,
+    OPTION_TYPE,
+    OPTION_VALUE,
+    PRODUCT_PROPERTY,
+    TAXONOMY,
+    TAXON,
+    IMAGE,
+    COUNTRY,
+    STATE,
+    STORE,
+)
+RESOURCES: Resources = {resource.type: resource for resource in _ALL}

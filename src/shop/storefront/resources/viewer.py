@@ -6,6 +6,7 @@ import msgspec
 
 from shop.base.actor import GUEST, Claim
 from shop.base.keys import Keys
+from shop.web.pictures import Look
 
 
 class Viewer(msgspec.Struct, frozen=True):
@@ -15,3 +16,5 @@ class Viewer(msgspec.Struct, frozen=True):
     claim: Claim = GUEST
     session_id: UUID | None = None
     is_list: bool = False
+    default_country: str = ""
+    look: Look = Look()

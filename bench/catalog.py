@@ -1,0 +1,132 @@
+"""What the catalogue costs: a page of products against its floor, with personal prices, and as products grow."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+import asyncpg
+
+from bench.machinery import Sample, Server, bearer_script, load, median, paired, run_sql
+from bench.rounds import Bench, console, ratio_table
+from bench.shelves import fill_catalog
+from shop.base.ids import new_id
+from shop.base.secrets import USER_ACCESS, new_secret, secret_hash
+
+PRODUCTS = "/api/v2/storefront/products"
+WITH = "include=default_variant,images"
+SIZES = (1_000, 100_000)
+LISTS, ENTRIES = 200, 100_000
+_PRICING = f"""
+insert into price_lists (id, name, currency, priority, percent_off, created_at, updated_at)
+select uuidv7(), 'List ' || n, 'USD', n % 10, case when n % 4 = 0 then n % 30 + 1 end, now(), now()
+from generate_series(1, {LISTS}) n;
+insert into price_list_entries (id, price_list_id, variant_id, amount, created_at, updated_at)
+select uuidv7(), l.id, v.id, 400 + v.n % 5000, now(), now()
+from (select id, row_number() over () n from price_lists) l
+join (select id, row_number() over () n from variants where not is_master) v on v.n % {LISTS} = l.n % {LISTS}
+    or (v.n + 7) % {LISTS} = l.n % {LISTS} or (v.n + 31) % {LISTS} = l.n % {LISTS} or (v.n + 77) % {LISTS} = l.n % {LISTS}
+limit {ENTRIES};
+insert into price_list_users (id, price_list_id, user_id, created_at, updated_at)
+select uuidv7(), l.id, u.id, now(), now() from price_lists l cross join users u;
+"""
+
+
+def make_shopper(url: str) -> str:
+    """A token of a user; whoever comes first is given every list there is."""
+    return asyncio.run(_make_shopper(url))
+
+
+async def _make_shopper(url: str) -> str:
+    user_id, session_id, token = new_id(), new_id(), new_secret(USER_ACCESS)
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(
+            "insert into users (id, email, email_key, verified_at, created_at, updated_at) "
+            "values ($1, 'a@shop.example', 'a@shop.example', now(), now(), now())",
+            user_id,
+        )
+        await connection.execute(
+            "insert into sessions (id, user_id, source, created_at, refreshed_at, idle_expires_at, absolute_expires_at) "
+            "values ($1, $2, '', now(), now(), now() + interval '1 day', now() + interval '1 day')",
+            session_id,
+            user_id,
+        )
+        await connection.execute(
+            "insert into access_tokens (hash, session_id, refresh_hash, created_at, expires_at) "
+            "values ($1, $2, 'x', now(), now() + interval '1 day')",
+            secret_hash(token),
+            session_id,
+        )
+        await connection.execute(_PRICING)
+        await connection.execute("vacuum analyze")
+    finally:
+        await connection.close()
+    return token
+
+
+def catalog_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
+    url = make_url("shop_catalog")
+    with console.status("making 10,000 products"):
+        fill_catalog(url, 10_000)
+        token = make_shopper(url)
+    floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor_c.log").wait("/ready")
+    shop = bench.shop(url, "catalog")
+    bearer = bearer_script(bench.directory, "shopper", [token])
+    path = f"{PRODUCTS}?{WITH}"
+    found = bench.interleaved(
+        {
+            "floor products": lambda: load(bench.wrk, floor, bench.seconds, None, PRODUCTS),
+            "shop products": lambda: load(bench.wrk, shop, bench.seconds, None, path),
+            "shop priced": lambda: load(bench.wrk, shop, bench.seconds, bearer, path),
+        }
+    )
+    floor.stop()
+    shop.stop()
+    ratio_table(bench, found, {"products": "0.50"})
+    cost = paired(found["shop products"], found["shop priced"])
+    bench.say(
+        "",
+        f"25 of 10,000 products with default variant, pictures and prices. With {LISTS} lists and {ENTRIES:,} entries, all",
+        f"the lists one customer's, a page costs that customer {cost:.2f} times an unpriced one (at most 1.5).",
+    )
+    _growth(bench, make_url)
+
+
+def _growth(bench: Bench, make_url: Callable[[str], str]) -> None:
+    servers: dict[int, Server] = {}
+    jobs: dict[str, Callable[[], Sample]] = {}
+    for size in SIZES:
+        url = make_url(f"shop_products_{size}")
+        with console.status(f"making {size:,} products"):
+            fill_catalog(url, size)
+        servers[size] = bench.shop(url, f"products_{size}")
+        for name, path in _asked(url).items():
+            jobs[f"{name} {size}"] = lambda server=servers[size], path=path: load(  # type: ignore[misc]
+                bench.wrk, server, bench.seconds, None, path, connections=4
+            )
+    found = bench.interleaved(jobs)
+    for server in servers.values():
+        server.stop()
+    small, large = SIZES
+    bench.say(
+        "",
+        f"| 4 connections | {small:,} products: p50, p99 ms | {large:,} | p99, times | at most |",
+        "|---|--:|--:|--:|--:|",
+    )
+    for name in dict.fromkeys(job.rsplit(" ", 1)[0] for job in jobs):
+        few, many = median(found[f"{name} {small}"]), median(found[f"{name} {large}"])
+        bench.say(
+            f"| {name} | {few.p50:.2f}, {few.p99:.2f} | {many.p50:.2f}, {many.p99:.2f} | {many.p99 / few.p99:.2f} | 3 |"
+        )
+
+
+def _asked(url: str) -> dict[str, str]:
+    (aisle,) = run_sql(url, "select id from taxons where slug = 'aisle-3'")
+    narrowed = f"filter[taxons]={aisle['id']}&filter[options][size]=m&filter[options][colour]=red"
+    return {
+        "list": f"{PRODUCTS}?{WITH}",
+        "by taxon and options": f"{PRODUCTS}?{WITH}&{narrowed}",
+        "search": f"{PRODUCTS}?{WITH}&q=wooden+cha",
+        "search, a common word": f"{PRODUCTS}?{WITH}&q=care",
+        "by price": f"{PRODUCTS}?{WITH}&sort=price",
+    }

@@ -1,0 +1,125 @@
+"""The floor of the catalogue: the shop's own statements for one page of products, and the least that draws it."""
+
+from typing import Any
+
+import msgspec
+
+from bench.floor_platform import encode
+from shop.base.browsing import ProductWishes, shape_of
+from shop.base.listing import Page
+from shop.base.money import money_text, wire_decimal
+from shop.jsonapi.encoder import wire_time
+from shop.jsonapi.resource import Attribute
+from shop.queries import browse, catalog, prices
+from shop.queries.listings import EVERYWHERE
+from shop.rules.pictures import styles_of
+from shop.storefront.resources.catalog import PRODUCT, VARIANT
+
+WISHES = ProductWishes(currency="USD", page=Page(1, 25))
+_PAGE = catalog._page(shape_of(WISHES), is_personal=False)
+_COUNT = catalog._count(shape_of(WISHES), is_personal=False)
+_VALUES: dict[str, Any] = {"currency": "USD", "most": 25, "skip": 0}
+_PRODUCT = [field.name for field in PRODUCT.fields if isinstance(field, Attribute)]
+_VARIANT = [field.name for field in VARIANT.fields if isinstance(field, Attribute)]
+_MANY = {
+    "variants": ("variant", "variant_ids"),
+    "option_types": ("option_type", "option_type_ids"),
+    "product_properties": ("product_property", "property_ids"),
+    "taxons": ("taxon", "taxon_ids"),
+    "images": ("image", "image_ids"),
+}
+LINKS = {"self": "", "next": "", "prev": "", "last": "", "first": ""}
+text = money_text("USD", "en-US")
+
+
+class FloorCatalog:
+    """Lists products for anybody, with their default variants and pictures."""
+
+    def __init__(self, pool: Any) -> None:
+        self.pool = pool
+
+    async def products(self) -> bytes:
+        async with self.pool.acquire() as connection:
+
+            async def run(statement: Any, **values: Any) -> Any:
+                return await connection.fetch(statement.sql, *statement.arguments(values))
+
+            page = await run(_PAGE, **_VALUES)
+            count = (await run(_COUNT, **_VALUES))[0][0]
+            facets = await run(browse._FACETS, scopes=[EVERYWHERE])
+            variants = await run(browse._VARIANTS, ids=[row["default_variant_id"] for row in page])
+            costs = await run(prices._BASE, ids=[row["id"] for row in variants], currency="USD")
+            images = await run(browse._IMAGES, ids=[each for row in page for each in row["image_ids"]])
+        amounts = {row["variant_id"]: row["amount"] for row in costs}
+        included = [_image(row) for row in images] + [_variant(row, amounts.get(row["id"])) for row in variants]
+        meta = {"count": len(page), "total_count": count, "total_pages": -(-count // 25), "filters": _filters(facets)}
+        return encode({"data": [_product(row) for row in page], "included": included, "meta": meta, "links": LINKS})
+
+
+def _product(row: Any) -> dict[str, Any]:
+    attributes = {name: row[name] for name in _PRODUCT}
+    attributes["updated_at"], attributes["available_on"] = wire_time(row["updated_at"]), wire_time(row["available_on"])
+    attributes |= {"purchasable": row["in_stock"] or row["backorderable"], "labels": []}
+    attributes["localized_slugs"] = {"en-US": row["slug"]}
+    relationships: dict[str, Any] = {
+        name: {"data": [{"id": each, "type": kind} for each in row[field]]} for name, (kind, field) in _MANY.items()
+    }
+    relationships["default_variant"] = {"data": {"id": row["default_variant_id"], "type": "variant"}}
+    relationships["primary_variant"] = {"data": {"id": row["master_id"], "type": "variant"}}
+    return {
+        "id": row["id"],
+        "type": "product",
+        "attributes": attributes | _amounts(row["price"]),
+        "relationships": relationships,
+    }
+
+
+def _variant(row: Any, amount: int | None) -> dict[str, Any]:
+    attributes = {name: row[name] for name in _VARIANT if name not in {"currency", "options"}}
+    options = msgspec.json.decode(row["options"]) if isinstance(row["options"], str) else row["options"]
+    attributes |= {
+        "options": [{name: option[name] for name in ("name", "value", "presentation")} for option in options],
+        "options_text": ", ".join(f"{option['presentation_of_type']}: {option['presentation']}" for option in options),
+        "currency": "USD",
+        "purchasable": row["in_stock"] or row["backorderable"],
+        **dict.fromkeys(("weight", "height", "width", "depth")),
+    }
+    return {
+        "id": row["id"],
+        "type": "variant",
+        "attributes": attributes | _amounts(amount),
+        "relationships": {
+            "product": {"data": {"id": row["product_id"], "type": "product"}},
+            "images": {"data": [{"id": each, "type": "image"} for each in row["image_ids"]]},
+            "option_values": {"data": [{"id": each, "type": "option_value"} for each in row["option_value_ids"]]},
+        },
+    }
+
+
+def _image(row: Any) -> dict[str, Any]:
+    url = f"http://127.0.0.1/media/{row['id']}/"
+    shown = [
+        {"url": url + style.name, "size": f"{style.width}x{style.height}", "width": style.width, "height": style.height}
+        for style in styles_of(row["width"], row["height"])
+    ]
+    attributes = {"styles": shown, "position": row["position"], "alt": row["alt"], "original_url": shown[-1]["url"]}
+    return {"id": row["id"], "type": "image", "attributes": attributes | {"transformed_url": None}, "relationships": {}}
+
+
+def _amounts(amount: int | None) -> dict[str, Any]:
+    shown = None if amount is None else wire_decimal(amount, 2)
+    return {
+        "price": shown,
+        "display_price": None if amount is None else text(amount),
+        "compare_at_price": None,
+        "display_compare_at_price": None,
+    }
+
+
+def _filters(facets: Any) -> dict[str, Any]:
+    owners: dict[Any, dict[str, Any]] = {}
+    for row in facets:
+        owner = {"id": row["owner_id"], "name": row["owner_name"], "presentation": row["owner_presentation"]}
+        values = owners.setdefault(row["owner_id"], {**owner, "kind": row["kind"], "values": []})
+        values["values"].append({"id": row["id"], "name": row["name"], "presentation": row["presentation"]})
+    return {"option_types": list(owners.values())}

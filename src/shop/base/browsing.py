@@ -1,0 +1,62 @@
+"""What a shopper asks of a list of products: which, in which order, which page, in which currency."""
+
+import re
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.base.listing import Page, Sort
+from shop.base.texts import folded
+
+_WORD = re.compile(r"\w+")
+MOST_WORDS = 16
+
+
+class ProductWishes(msgspec.Struct, frozen=True, kw_only=True):
+    """Filters that are none are not asked for."""
+
+    page: Page = Page()
+    sort: tuple[Sort, ...] = ()
+    currency: str
+    ids: tuple[UUID, ...] | None = None
+    skus: tuple[str, ...] | None = None
+    slug: str | None = None
+    tags: tuple[str, ...] | None = None
+    taxons: tuple[UUID, ...] | None = None
+    """In any of these, or below them."""
+    concat_taxons: tuple[UUID, ...] | None = None
+    """In all of these, or below them."""
+    name: str | None = None
+    q: str | None = None
+    price: tuple[int, int | None] | None = None
+    """Minor units from and to; without an end, from there on."""
+    options: tuple[tuple[str, str], ...] = ()
+    """By name of option type and value; all of them must be among the product's."""
+    properties: tuple[tuple[str, str], ...] = ()
+    option_value_ids: tuple[UUID, ...] | None = None
+    """Of one variant: one value of each option type that is named."""
+    in_stock: bool = False
+    backorderable: bool = False
+    purchasable: bool = False
+    show_discontinued: bool = False
+    is_nothing: bool = False
+    """A filter that no product can fulfil."""
+
+
+def search_query(text: str, weight: str = "") -> str | None:
+    """Words as the database's search takes them: each must be there, or begin something that is. None without words."""
+    words = _WORD.findall(folded(text))[:MOST_WORDS]
+    return " & ".join(f"'{word}':*{weight}" for word in words) or None
+
+
+def shape_of(wishes: ProductWishes) -> tuple[Any, ...]:
+    """What the statement depends on: the filters that are asked for, and the order; not their values."""
+    named = ("ids", "skus", "slug", "tags", "taxons", "concat_taxons", "name", "q", "price", "option_value_ids")
+    flags = ("in_stock", "backorderable", "purchasable", "show_discontinued")
+    asked = [name for name in named if getattr(wishes, name) is not None]
+    asked += [name for name in flags if getattr(wishes, name)]
+    if wishes.price and wishes.price[1] is not None:
+        asked.append("price_end")
+    position = wishes.taxons is not None and len(wishes.taxons) == 1
+    return (frozenset(asked), len(wishes.options), len(wishes.properties), wishes.sort, position)

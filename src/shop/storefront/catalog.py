@@ -1,0 +1,177 @@
+"""The catalogue's endpoints: products, their variants, taxons."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from shop.actions import browse
+from shop.actions.context import Context
+from shop.base.errors import Malformed
+from shop.base.loaded import Loaded
+from shop.base.money import currency_digits, wire_decimal
+from shop.jsonapi.document import NO_EXTRAS, Extras, document, list_document
+from shop.jsonapi.paging import Total, page_extras, read_page
+from shop.models.catalog import Facet
+from shop.queries.prices import Pricing, Resolved
+from shop.storefront.drawing import read_catalog_drawing
+from shop.storefront.resources.catalog import PRODUCT, TAXON, TAXON_WITH_PRODUCTS, VARIANT
+from shop.storefront.wishes import read_currency, read_filters, read_pairs, read_wishes
+from shop.web.caching import catalog_reply
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+TAXON_FILTERS = ("ids", "parent_id", "parent_permalink", "taxonomy_id", "name", "roots")
+
+
+async def list_products(request: Request, ctx: Context) -> Reply:
+    drawing = read_catalog_drawing(request, ctx, PRODUCT)
+    wishes = read_wishes(request.params, ctx.shared.shop)
+    found = await browse.list_products(ctx, wishes, drawing.query.include or {})
+    total = Total(found.total, found.is_estimate)
+    extras = page_extras(wishes.page, total, len(found.records), _url(request, ctx), request.params)
+    meta = {**(extras.meta or {}), "filters": _filters(found.facets)}
+    meta |= await _explained(request, ctx, found.pricing, found.records)
+    return catalog_reply(request, list_document(PRODUCT, found.records, drawing, Extras(meta, extras.links)))
+
+
+async def show_product(request: Request, ctx: Context) -> Reply:
+    drawing = read_catalog_drawing(request, ctx, PRODUCT)
+    key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
+    record, pricing = await browse.get_product(ctx, key, currency, drawing.query.include or {})
+    why = await _explained(request, ctx, pricing, [record])
+    return catalog_reply(request, document(PRODUCT, record, drawing, Extras(why) if why else NO_EXTRAS))
+
+
+async def list_variants(request: Request, ctx: Context) -> Reply:
+    drawing = read_catalog_drawing(request, ctx, VARIANT)
+    key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
+    options = dict(read_pairs("options", read_filters(request.params, ("options",))))
+    records, pricing = await browse.list_variants(ctx, key, currency, options, drawing.query.include or {})
+    page = read_page(request.params)
+    shown = records[page.offset : page.offset + page.size]
+    extras = page_extras(page, Total(len(records)), len(shown), _url(request, ctx), request.params)
+    meta = {**(extras.meta or {}), **await _explained(request, ctx, pricing, shown)}
+    return catalog_reply(request, list_document(VARIANT, shown, drawing, Extras(meta, extras.links)))
+
+
+async def list_taxons(request: Request, ctx: Context) -> Reply:
+    drawing = read_catalog_drawing(request, ctx, TAXON)
+    page, filters = read_page(request.params), _taxon_filters(request.params)
+    records, total, _ = await browse.list_taxons(ctx, filters, page, drawing.query.include or {})
+    extras = page_extras(page, Total(total), len(records), _url(request, ctx), request.params)
+    return catalog_reply(request, list_document(TAXON, records, drawing, extras))
+
+
+async def show_taxon(request: Request, ctx: Context) -> Reply:
+    drawing = read_catalog_drawing(request, ctx, TAXON_WITH_PRODUCTS)
+    key, currency = _key(request, "permalink"), read_currency(request.params, ctx.shared.shop)
+    record, _ = await browse.get_taxon(ctx, key, currency, drawing.query.include or {})
+    return catalog_reply(request, document(TAXON_WITH_PRODUCTS, record, drawing))
+
+
+def _url(request: Request, ctx: Context) -> str:
+    return request.url(ctx.shared.settings.public_url)
+
+
+def _key(request: Request, name: str) -> UUID | str:
+    text = request.path_params[name]
+    try:
+        return UUID(text)
+    except ValueError:
+        return text
+
+
+def _taxon_filters(params: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in read_filters(params, TAXON_FILTERS).items():
+        if value in ("", None):
+            continue
+        if name == "roots":
+            found[name] = True
+        elif name == "name":
+            found[name] = str(value).lower()[:200].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        elif name == "parent_permalink":
+            found[name] = str(value)
+        else:
+            found[name] = _taxon_ids(name, value)
+    return found
+
+
+def _taxon_ids(name: str, value: Any) -> Any:
+    try:
+        ids = [UUID(part.strip()) for part in str(value).split(",")][:500]
+    except ValueError:
+        raise Malformed(f"The filter {name!r} takes ids.", code="bad_filter") from None
+    return ids if name == "ids" else ids[0]
+
+
+def _filters(facets: Sequence[Facet]) -> dict[str, Any]:
+    """What a page may offer to narrow the list by, in the family's shape."""
+    owners: dict[UUID, list[Facet]] = {}
+    for facet in facets:
+        owners.setdefault(facet.owner_id, []).append(facet)
+    ordered = sorted(owners.values(), key=lambda values: (values[0].owner_position, values[0].owner_name))
+    return {
+        "option_types": [_option_type(values) for values in ordered if values[0].kind == "option"],
+        "product_properties": [_property(values) for values in ordered if values[0].kind == "property"],
+    }
+
+
+def _option_type(values: list[Facet]) -> dict[str, Any]:
+    values.sort(key=lambda facet: (facet.position, facet.name))
+    return {
+        **_owner(values[0]),
+        "option_values": [
+            {"id": facet.id, "name": facet.name, "presentation": facet.presentation, "position": facet.position}
+            for facet in values
+        ],
+    }
+
+
+def _property(values: list[Facet]) -> dict[str, Any]:
+    values.sort(key=lambda facet: facet.presentation)
+    return {
+        **_owner(values[0]),
+        "values": [{"value": facet.presentation, "filter_param": facet.name} for facet in values],
+    }
+
+
+def _owner(facet: Facet) -> dict[str, Any]:
+    return {"id": facet.owner_id, "name": facet.owner_name, "presentation": facet.owner_presentation}
+
+
+async def _explained(request: Request, ctx: Context, pricing: Pricing, records: Sequence[Loaded]) -> dict[str, Any]:
+    """`explain=prices`: which list decided, and why."""
+    if request.params.get("explain") != "prices":
+        return {}
+    return {"prices": [_why(price, pricing) for price in await browse.explain_prices(ctx, pricing, records)]}
+
+
+def _why(price: Resolved, pricing: Pricing) -> dict[str, Any]:
+    def amount(minor: int | None) -> str | None:
+        return None if minor is None else wire_decimal(minor, currency_digits(pricing.currency))
+
+    decided = price.price_list_id and {
+        "id": price.price_list_id,
+        "name": price.price_list_name,
+        "priority": price.priority,
+        "min_quantity": price.min_quantity,
+        "percent_off": price.percent_off,
+    }
+    return {
+        "variant_id": price.variant_id,
+        "currency": pricing.currency,
+        "amount": amount(price.amount),
+        "base_amount": amount(price.base_amount),
+        "price_list": decided,
+        "why": _sentence(price),
+    }
+
+
+def _sentence(price: Resolved) -> str:
+    if price.price_list_id is None:
+        return "No list of this customer has a price for it: this is the price anybody pays."
+    by = f"Of the customer's lists with a price for it, {price.price_list_name!r} has the largest priority"
+    if price.percent_off is not None:
+        return f"{by}; it takes {price.percent_off.normalize():f} percent off the price anybody pays."
+    return f"{by}; its entry counts from a quantity of {price.min_quantity}."

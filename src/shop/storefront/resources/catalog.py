@@ -1,0 +1,138 @@
+"""What the storefront shows of the catalogue: products, variants, options, taxons, pictures."""
+
+from typing import Any
+
+from shop.base.money import plain_decimal
+from shop.jsonapi.resource import Scene, computed, many, money, one, resource
+from shop.models.catalog import ShownOptionType, ShownProduct, ShownProperty, ShownVariant
+from shop.models.media import Image
+from shop.models.products import OptionValue
+from shop.models.taxons import ShownTaxon, Taxonomy
+from shop.web.pictures import original_url, styles, transformed_url
+
+
+def _decimal(name: str) -> Any:
+    def read(row: Any, _scene: Scene) -> str | None:
+        value = getattr(row, name)
+        return None if value is None else plain_decimal(value)
+
+    return computed(name, read, str | None)
+
+
+def _purchasable(row: Any, _scene: Scene) -> bool:
+    return bool(row.purchasable)
+
+
+def _options(variant: ShownVariant, _scene: Scene) -> list[dict[str, str]]:
+    return [{name: option[name] for name in ("name", "value", "presentation")} for option in variant.options]
+
+
+_HAVING = (computed("purchasable", _purchasable, bool), "in_stock", "backorderable")
+_COSTING = ("currency", money("price"), money("compare_at_price"))
+
+PRODUCT = resource(
+    "product",
+    ShownProduct,
+    attributes=[
+        "name",
+        "description",
+        "available_on",
+        "slug",
+        "meta_description",
+        "meta_keywords",
+        "updated_at",
+        "sku",
+        "barcode",
+        *_HAVING,
+        "available",
+        *_COSTING,
+        "tags",
+        computed("labels", lambda _product, _scene: [], list[str]),
+        "public_metadata",
+        computed("localized_slugs", lambda product, scene: {scene.locale: product.slug}, dict[str, str]),
+    ],
+    relations=[
+        many("variants", "variant"),
+        many("option_types", "option_type"),
+        many("product_properties", "product_property"),
+        many("taxons", "taxon"),
+        many("images", "image"),
+        one("default_variant", "variant"),
+        one("primary_variant", "variant"),
+    ],
+)
+VARIANT = resource(
+    "variant",
+    ShownVariant,
+    attributes=[
+        "sku",
+        "barcode",
+        *(_decimal(name) for name in ("weight", "height", "width", "depth")),
+        "is_master",
+        computed("options_text", lambda variant, _scene: variant.options_text),
+        computed("options", _options, list[dict[str, str]]),
+        *_HAVING,
+        *_COSTING,
+        "public_metadata",
+    ],
+    relations=[one("product", "product"), many("images", "image"), many("option_values", "option_value")],
+)
+OPTION_TYPE = resource(
+    "option_type",
+    ShownOptionType,
+    attributes=["name", "presentation", "position", "public_metadata"],
+    relations=[many("option_values", "option_value")],
+)
+OPTION_VALUE = resource(
+    "option_value",
+    OptionValue,
+    attributes=["name", "presentation", "position", "public_metadata"],
+    relations=[one("option_type", "option_type")],
+)
+PRODUCT_PROPERTY = resource(
+    "product_property",
+    ShownProperty,
+    attributes=["name", "value", "description", "filter_param", "show_property", "position"],
+)
+TAXONOMY = resource("taxonomy", Taxonomy, attributes=["name", "position", "public_metadata"])
+
+_TAXON_ATTRIBUTES = (
+    "name",
+    "pretty_name",
+    "permalink",
+    computed("seo_title", lambda taxon, _scene: taxon.meta_title or taxon.name),
+    "description",
+    "meta_title",
+    "meta_description",
+    "meta_keywords",
+    computed("left", lambda taxon, _scene: taxon.lft, int),
+    computed("right", lambda taxon, _scene: taxon.rgt, int),
+    "position",
+    "depth",
+    "updated_at",
+    computed("is_root", lambda taxon, _scene: taxon.parent_id is None, bool),
+    computed("is_child", lambda taxon, _scene: taxon.parent_id is not None, bool),
+    computed("is_leaf", lambda taxon, _scene: taxon.rgt - taxon.lft == 1, bool),
+    "has_products",
+    computed("header_url", lambda _taxon, _scene: None, str | None),
+    computed("localized_slugs", lambda taxon, scene: {scene.locale: taxon.permalink}, dict[str, str]),
+    "public_metadata",
+)
+_TAXON_RELATIONS = (one("parent", "taxon"), one("taxonomy", "taxonomy"), many("children", "taxon"))
+TAXON = resource("taxon", ShownTaxon, attributes=_TAXON_ATTRIBUTES, relations=_TAXON_RELATIONS)
+TAXON_WITH_PRODUCTS = resource(
+    "taxon", ShownTaxon, attributes=_TAXON_ATTRIBUTES, relations=[*_TAXON_RELATIONS, many("products", "product")]
+)
+"""As it is shown alone: in a list every taxon would carry its products."""
+
+IMAGE = resource(
+    "image",
+    Image,
+    attributes=[
+        computed("styles", lambda image, scene: styles(image, scene.props.look), list[dict[str, str]]),
+        "position",
+        "alt",
+        computed("original_url", lambda image, scene: original_url(image, scene.props.look)),
+        computed("transformed_url", lambda image, scene: transformed_url(image, scene.props.look), str | None),
+    ],
+)

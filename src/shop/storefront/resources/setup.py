@@ -1,0 +1,61 @@
+"""What the storefront shows of the shop itself and of countries."""
+
+from typing import Any
+
+from shop.base.texts import slug_of
+from shop.jsonapi.resource import Scene, computed, many, one, resource
+from shop.models.people import Country, State
+from shop.models.setup import Store
+from shop.storefront.resources.viewer import Viewer
+
+
+def _is_default(country: Country, scene: Scene) -> bool:
+    viewer: Viewer = scene.props
+    return country.iso == viewer.default_country
+
+
+def _nothing(name: str) -> Any:
+    """What the family's stores may have and ours has not."""
+    return computed(name, lambda _shop, _scene: None, str | None)
+
+
+def shop_code(name: str) -> str:
+    return slug_of(name) or "shop"
+
+
+_COUNTRY = (
+    "iso",
+    "iso3",
+    "iso_name",
+    "name",
+    "states_required",
+    "zipcode_required",
+    computed("default", _is_default, bool),
+)
+COUNTRY = resource("country", Country, attributes=_COUNTRY)
+COUNTRY_WITH_STATES = resource(
+    "country",
+    Country,
+    attributes=_COUNTRY,
+    relations=[many("states", "state"), many("checkout_zone_applicable_states", "state")],
+)
+"""As it is shown alone."""
+STATE = resource("state", State, attributes=["abbr", "name"])
+STORE = resource(
+    "store",
+    Store,
+    attributes=[
+        "name",
+        computed("url", lambda _shop, scene: scene.props.look.origin),
+        computed("code", lambda shop, _scene: shop_code(shop.name)),
+        *map(_nothing, ("meta_description", "meta_keywords", "seo_title", "description")),
+        computed("default_currency", lambda shop, _scene: shop.currencies[0]),
+        computed("supported_currencies", lambda shop, _scene: ",".join(shop.currencies)),
+        computed("default", lambda _shop, _scene: True, bool),
+        "default_locale",
+        computed("supported_locales", lambda shop, _scene: shop.default_locale),
+        *map(_nothing, ("facebook", "twitter", "instagram", "customer_support_email", "address", "contact_phone")),
+        *map(_nothing, ("logo", "mailer_logo")),
+    ],
+    relations=[one("default_country", "country")],
+)

@@ -1,0 +1,47 @@
+"""The endpoints that tell of the shop itself: the store, and the countries it knows."""
+
+from shop.actions import setup
+from shop.actions.context import Context
+from shop.base.errors import NotFound
+from shop.base.listing import Page
+from shop.base.loaded import Link, Loaded, Named
+from shop.jsonapi.document import document, list_document
+from shop.jsonapi.paging import Total, page_extras, read_page
+from shop.storefront.drawing import read_catalog_drawing
+from shop.storefront.resources.setup import COUNTRY, COUNTRY_WITH_STATES, STORE, shop_code
+from shop.storefront.wishes import read_filters
+from shop.web.caching import catalog_reply
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+
+async def list_countries(request: Request, ctx: Context) -> Reply:
+    """All of them unless a size is asked for: an address form needs them at once."""
+    drawing = read_catalog_drawing(request, ctx, COUNTRY)
+    read_filters(request.params, ("shippable",))
+    rows = await setup.list_countries(ctx)
+    page = read_page(request.params) if "per_page" in request.params else Page(1, max(len(rows), 1))
+    shown = [Loaded(row) for row in rows[page.offset : page.offset + page.size]]
+    url = request.url(ctx.shared.settings.public_url)
+    extras = page_extras(page, Total(len(rows)), len(shown), url, request.params)
+    return catalog_reply(request, list_document(COUNTRY, shown, drawing, extras))
+
+
+async def show_country(request: Request, ctx: Context) -> Reply:
+    drawing = read_catalog_drawing(request, ctx, COUNTRY_WITH_STATES)
+    country, states = await setup.get_country(ctx, request.path_params["iso"])
+    loaded = [Loaded(state) for state in states]
+    links = {"states": loaded, "checkout_zone_applicable_states": loaded}
+    return catalog_reply(request, document(COUNTRY_WITH_STATES, Loaded(country, links), drawing))
+
+
+async def show_store(request: Request, ctx: Context) -> Reply:
+    """By its code or without one: there is one shop."""
+    drawing = read_catalog_drawing(request, ctx, STORE)
+    store = await setup.get_store(ctx)
+    if request.path_params.get("code", "default") not in {shop_code(store.name), "default"}:
+        raise NotFound()
+    country: Link = Loaded(Named(store.default_country_id)) if store.default_country_id else None
+    if country and "default_country" in (drawing.query.include or {}):
+        country = Loaded((await setup.get_country(ctx, "default"))[0])
+    return catalog_reply(request, document(STORE, Loaded(store, {"default_country": country}), drawing))

@@ -1,0 +1,188 @@
+"""Which products a request asks for: the family's filters and sorts, read from nested parameters."""
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeVar
+from uuid import UUID
+
+from shop.base.browsing import ProductWishes, search_query
+from shop.base.errors import Malformed
+from shop.base.listing import Sort
+from shop.base.money import currency_digits
+from shop.jsonapi.paging import read_page
+from shop.models.setup import Shop
+
+T = TypeVar("T")
+Params = Mapping[str, Any]
+SORTS = (
+    "id",
+    "name",
+    "slug",
+    "number",
+    "position",
+    "updated_at",
+    "created_at",
+    "deleted_at",
+    "available_on",
+    "price",
+    "sku",
+)
+_SORT_BY = {
+    "default": (),
+    "manual": (Sort("position", False),),
+    "name-a-z": (Sort("name", False),),
+    "name-z-a": (Sort("name", True),),
+    "newest-first": (Sort("available_on", True),),
+    "oldest-first": (Sort("available_on", False),),
+    "price-high-to-low": (Sort("price", True),),
+    "price-low-to-high": (Sort("price", False),),
+    "best-selling": (Sort("sold", True),),
+}
+FILTERS = (
+    "ids",
+    "skus",
+    "taxons",
+    "concat_taxons",
+    "tags",
+    "vendor_ids",
+    "name",
+    "slug",
+    "price",
+    "currency",
+    "options",
+    "option_value_ids",
+    "properties",
+    "show_deleted",
+    "show_discontinued",
+    "in_stock",
+    "backorderable",
+    "purchasable",
+)
+MOST_VALUES = 500
+MOST_PAIRS = 10
+LONGEST = 200
+
+
+def read_currency(params: Params, shop: Shop) -> str:
+    """The one that was asked for, in any case, if the shop sells in it; else silently the shop's own."""
+    filters = params.get("filter")
+    asked = (filters.get("currency") if isinstance(filters, dict) else None) or params.get("currency")
+    wanted = asked.upper() if isinstance(asked, str) else ""
+    return wanted if wanted in shop.currencies else shop.currencies[0]
+
+
+def read_wishes(params: Params, shop: Shop) -> ProductWishes:
+    filters = read_filters(params, FILTERS)
+    currency = read_currency(params, shop)
+    q = _text("q", params["q"]) if params.get("q") else None
+    name = _text("name", filters["name"]) if filters.get("name") else None
+    # Words of which nothing is left to look for are in no product.
+    is_nothing = any(text and search_query(text) is None for text in (q, name)) or bool(filters.get("vendor_ids"))
+    return ProductWishes(
+        page=read_page(params),
+        sort=_sort(params),
+        currency=currency,
+        ids=_given("ids", filters, _id),
+        skus=_given("skus", filters, str),
+        tags=_given("tags", filters, str),
+        taxons=_given("taxons", filters, _id),
+        concat_taxons=_given("concat_taxons", filters, _id),
+        slug=_text("slug", filters["slug"]) if filters.get("slug") else None,
+        name=name,
+        q=q,
+        price=_price(filters["price"], currency) if filters.get("price") else None,
+        options=read_pairs("options", filters),
+        properties=read_pairs("properties", filters),
+        option_value_ids=_given("option_value_ids", filters, _id),
+        in_stock=filters.get("in_stock") == "true",
+        backorderable=filters.get("backorderable") == "true",
+        purchasable=filters.get("purchasable") == "true",
+        show_discontinued=bool(filters.get("show_discontinued")),
+        is_nothing=is_nothing,
+    )
+
+
+def read_filters(params: Params, allowed: Sequence[str]) -> Mapping[str, Any]:
+    """`filter[name]=value`; a name that is not allowed is an error, because a typo must not return everything."""
+    filters = params.get("filter")
+    if filters is None or filters == "":
+        return {}
+    if not isinstance(filters, dict):
+        raise Malformed("Filters are sent as filter[name]=value.", code="unknown_filter")
+    for name in filters:
+        if name not in allowed:
+            raise Malformed(f"There is no filter {name[:100]!r}; allowed: {', '.join(allowed)}.", code="unknown_filter")
+    return filters
+
+
+def read_pairs(name: str, filters: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """`filter[options][size]=xl`."""
+    given = filters.get(name)
+    if given in (None, ""):
+        return ()
+    if not isinstance(given, dict) or len(given) > MOST_PAIRS:
+        raise _bad(name, f"is sent as filter[{name}][name]=value, at most {MOST_PAIRS} times")
+    return tuple(sorted((_text(name, key), _text(name, value)) for key, value in given.items()))
+
+
+def _sort(params: Params) -> tuple[Sort, ...]:
+    by, text = params.get("sort_by"), params.get("sort")
+    if by:
+        if not isinstance(by, str) or by not in _SORT_BY:
+            raise Malformed(
+                f"There is no sort_by {str(by)[:100]!r}; allowed: {', '.join(_SORT_BY)}.", code="unknown_sort"
+            )
+        return _SORT_BY[by]
+    if not isinstance(text, str) or not text.strip():
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    for part in parts:
+        if part.removeprefix("-") not in SORTS:
+            raise Malformed(f"There is no sort {part[:100]!r}; allowed: {', '.join(SORTS)}.", code="unknown_sort")
+    chosen = {part.removeprefix("-"): part.startswith("-") for part in reversed(parts)}
+    return tuple(Sort(name, is_down) for name, is_down in reversed(chosen.items()))
+
+
+def _given(name: str, filters: Mapping[str, Any], read: Callable[[str], T]) -> tuple[T, ...] | None:
+    """Values with commas between them, or as a list."""
+    given = filters.get(name)
+    if given in (None, "", []):
+        return None
+    values = given if isinstance(given, list) else str(given).split(",")
+    if isinstance(given, dict) or len(values) > MOST_VALUES:
+        raise _bad(name, f"takes at most {MOST_VALUES} values with commas between them")
+    try:
+        return tuple(read(_text(name, value).strip()) for value in values)
+    except ValueError:
+        raise _bad(name, "takes ids") from None
+
+
+def _price(given: Any, currency: str) -> tuple[int, int | None]:
+    """`10,20`; `10,Infinity` and `10,` have no end."""
+    low, _, high = str(given).partition(",")
+    try:
+        start = _minor(low or "0", currency)
+        end = None if high.strip().lower() in {"", "infinity"} else _minor(high, currency)
+    except (InvalidOperation, ValueError):
+        raise _bad("price", "takes two amounts with a comma between them, like 10,20 or 10,Infinity") from None
+    return start, end
+
+
+def _minor(text: str, currency: str) -> int:
+    if len(text) > 20 or not set(text.strip()) <= set("0123456789."):
+        raise ValueError
+    return int(Decimal(text.strip()).scaleb(currency_digits(currency)))
+
+
+def _id(text: str) -> UUID:
+    return UUID(text)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST:
+        raise _bad(name, f"takes text of at most {LONGEST} characters")
+    return value
+
+
+def _bad(name: str, why: str) -> Malformed:
+    return Malformed(f"The filter {name!r} {why}.", code="bad_filter")
