@@ -15,8 +15,10 @@ from shop.cli.routes import every_route
 from shop.platform.resources.known import COLLECTIONS
 from shop.rules.operators import csrf_token
 from shop.web.endpoint import Route
+from shop.web.request import LINES
 from tests.admin.desk import COOKIE, PASSWORD, SAME_ORIGIN, new_operator, new_session
 from tests.platform.builders import builder_of, new_body, sample
+from tests.platform.bulk import in_lines
 from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
 from tests.platform.test_addresses import PARIS
 from tests.service import KEYS, Service
@@ -172,6 +174,8 @@ class World:
         if "oauth/" in route.path:
             grant = {"grant_type": "client_credentials", "scope": "read"} if route.path.endswith("/token") else {}
             return {"json": {"token": self.app_token, **self.app.in_body, **grant}}
+        if route.reads is LINES:
+            return {"content": in_lines([{}])}
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type
@@ -196,7 +200,8 @@ class World:
         if kind == "user" and route.path.startswith(f"{STORE}/cart"):
             await self.user.post("/cart")
         body = await self.body(route, headers)
-        return await self.http.request(route.method, path, headers={**headers, **SAME_ORIGIN}, **body)
+        sent = {**headers, **SAME_ORIGIN} | ({"Content-Type": LINES[0]} if route.reads is LINES else {})
+        return await self.http.request(route.method, path, headers=sent, **body)
 
 
 @pytest.fixture(scope="module")
