@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
 
+from tests.db.processes import until
 from tests.platform.bulk import bring, counts, give, given, in_lines, new_location, new_slug, new_taxon, send
 from tests.platform.machine import PREFIX, Machine
 from tests.service import Service
@@ -320,6 +322,78 @@ async def test_two_imports_of_the_same_products_at_once_both_end_and_one_of_them
     mine = [line for line in shown if line["slug"] in set(slugs)]
     assert {(line["name"], *line["properties"]) for line in mine} <= {("one", "one"), ("two", "two")}
     assert len(mine) == 250
+
+
+WAITS = "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+
+
+async def test_a_product_that_appears_while_its_line_is_looked_at_is_changed_and_not_refused(
+    writer: Machine, db: Any
+) -> None:
+    slug, taxon, product_id = new_slug(), await new_taxon(writer), uuid4()
+    line = {"slug": slug, "name": "Mug", "taxons": [taxon], "master": {"sku": slug}}
+
+    async with db.transaction():
+        await db.execute("lock table taxons in access exclusive mode")
+        await db.execute(
+            "insert into products (id, name, slug, created_at, updated_at) values ($1, 'Cup', $2, now(), now())",
+            product_id,
+            slug,
+        )
+        await db.execute(
+            "insert into variants (id, product_id, is_master, sku, created_at, updated_at)"
+            " values (gen_random_uuid(), $1, true, $2, now(), now())",
+            product_id,
+            slug,
+        )
+        importing = asyncio.create_task(bring(writer, "products", line))
+        await until(lambda: _is_waiting(db, wanted=True))
+
+    assert counts(await importing) == {"lines": 1, "updated": 1}
+
+
+async def test_an_import_waits_for_whoever_holds_a_product_longer_than_a_request_would(
+    writer: Machine, db: Any
+) -> None:
+    slug = new_slug()
+    await bring(writer, "products", mug(slug))
+
+    async with db.transaction():
+        await db.execute("select 1 from products where slug = $1 for update", slug)
+        importing = asyncio.create_task(bring(writer, "products", mug(slug, name="Cup")))
+        for condition in (True, False, True):
+            await until(partial(_is_waiting, db, wanted=condition))
+
+    assert counts(await importing) == {"lines": 1, "updated": 1}
+
+
+async def test_stock_that_is_sold_while_it_is_counted_anew_is_not_lost(writer: Machine, db: Any) -> None:
+    slug, place = new_slug(), await new_location(writer)
+    line = {"slug": slug, "name": "Mug", "master": {"sku": slug, "stock": {place: 5}}}
+    await bring(writer, "products", line)
+    item = "stock_items i join variants v on v.id = i.variant_id where v.sku = $1"
+    item_id = await db.fetchval(f"select i.id from {item}", slug)
+
+    async with db.transaction():
+        await db.execute("update stock_items set count_on_hand = 4 where id = $1", item_id)
+        await db.execute(
+            "insert into stock_movements (id, stock_item_id, quantity, reason, actor_kind, created_at)"
+            " values (gen_random_uuid(), $1, -1, 'sold', 'system', now())",
+            item_id,
+        )
+        line["master"] = {"stock": {place: 9}}
+        importing = asyncio.create_task(bring(writer, "products", line))
+        await until(partial(_is_waiting, db, wanted=True))
+
+    assert counts(await importing) == {"lines": 1, "updated": 1}
+    moved = await db.fetch("select quantity from stock_movements where stock_item_id = $1 order by created_at", item_id)
+    assert await db.fetchval(f"select i.count_on_hand from {item}", slug) == 9 == sum(row[0] for row in moved)
+
+
+async def _is_waiting(db: Any, *, wanted: bool) -> bool:
+    # Within a transaction the view stays as it was first looked at.
+    await db.execute("select pg_stat_clear_snapshot()")
+    return (await db.fetchval(WAITS) is not None) is wanted
 
 
 async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> None:
