@@ -19,9 +19,9 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def paste(number: int, service: Service) -> list[Any]:
-    """What a chain of the README prints, pasted beside this shop."""
-    chain = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[number]
+def paste(number: int, service: Service, page: str = "README.md") -> list[Any]:
+    """What a chain of a page prints, pasted beside this shop."""
+    chain = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)[number]
     here = chain.replace("http://127.0.0.1:8000", service.url).replace(".venv/bin/shop", str(SHOP))
     out = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", here],
@@ -62,6 +62,15 @@ def test_the_readmes_curl_chain_works_as_pasted(service: Service) -> None:
     assert mine["data"]["relationships"]["user"]["data"]["id"] == me["data"]["id"]
     assert [session["attributes"]["current"] for session in sessions["data"]] == [True]
     assert signed_out == {}
+
+
+def test_the_chain_of_imports_works_as_pasted(service: Service) -> None:
+    products, prices, again = paste(0, service, "docs/import.md")
+
+    assert (products["created"] + products["unchanged"], products["failed"]) == (1, 1)
+    assert list(products["errors"][0]["errors"]) == ["colour"]
+    assert prices["failed"] == 0
+    assert (again["lines"], again["dry_run"]) == (again["unchanged"], True)
 
 
 def test_the_banners_curl_chain_works_as_pasted(service: Service) -> None:

@@ -15,10 +15,11 @@ from shop.cli.routes import every_route
 from shop.platform.resources.known import COLLECTIONS
 from shop.rules.operators import csrf_token
 from shop.web.endpoint import Route
-from shop.web.request import UPLOAD
+from shop.web.request import LINES, UPLOAD
 from tests.admin.desk import COOKIE, PASSWORD, SAME_ORIGIN, new_operator, new_session
 from tests.make import Make
 from tests.platform.builders import builder_of, new_body, sample, upload_of
+from tests.platform.bulk import in_lines
 from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
 from tests.platform.test_addresses import PARIS
 from tests.service import KEYS, Service
@@ -189,7 +190,7 @@ class World:
     async def _token(self) -> str:
         return new_secret(OPERATOR_LINK)
 
-    async def body(self, route: Route, headers: Headers) -> dict[str, Any]:
+    async def body(self, route: Route, headers: Headers) -> dict[str, Any]:  # noqa: PLR0911  One line a kind of route.
         """A body that the rightful caller would send."""
         if route.method not in {"POST", "PATCH", "PUT"}:
             return {}
@@ -205,6 +206,8 @@ class World:
             return {"json": {"taxon": {"new_parent_id": self.parent_id, "new_position_idx": 0}}}
         if route.reads is UPLOAD:
             return await upload_of(self.writer)
+        if route.reads is LINES:
+            return {"content": in_lines([{}])}
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type
@@ -229,7 +232,8 @@ class World:
         if kind == "user" and route.path.startswith(f"{STORE}/cart"):
             await self.user.post("/cart")
         body = await self.body(route, headers)
-        return await self.http.request(route.method, path, headers={**headers, **SAME_ORIGIN}, **body)
+        sent = {**headers, **SAME_ORIGIN} | ({"Content-Type": LINES[0]} if route.reads is LINES else {})
+        return await self.http.request(route.method, path, headers=sent, **body)
 
 
 @pytest.fixture(scope="module")

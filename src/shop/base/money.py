@@ -41,7 +41,8 @@ def wire_decimal(minor: int, digits: int) -> str:
 
 def plain_decimal(value: Decimal) -> str:
     """A number that is no amount, written as amounts are: `1.5`, `2.0`."""
-    return f"{value.normalize():f}" if value % 1 else f"{value:.1f}"
+    whole, _, fraction = f"{value:f}".partition(".")
+    return f"{whole}.{fraction.rstrip('0') or '0'}"
 
 
 LARGEST_AMOUNT = 10**15

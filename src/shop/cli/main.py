@@ -8,6 +8,7 @@ import click
 from shop.base.errors import CannotStart
 from shop.cli.admin import admin
 from shop.cli.applications import app
+from shop.cli.bulk import export, import_
 from shop.cli.database import migrate
 from shop.cli.doctor import doctor
 from shop.cli.routes import routes
@@ -25,6 +26,8 @@ shop.add_command(migrate)
 shop.add_command(worker)
 shop.add_command(app)
 shop.add_command(admin)
+shop.add_command(import_)
+shop.add_command(export)
 shop.add_command(routes)
 shop.add_command(doctor)
 

@@ -24,6 +24,7 @@ SESSION_SETTINGS = {
     "timezone": "UTC",
     "jit": "off",
 }
+_SNAPSHOT = {"isolation": "repeatable_read", "readonly": True}
 
 
 class Lost(Exception):
@@ -109,12 +110,14 @@ class Session:
         return result
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[None]:
-        """READ COMMITTED. A connection lost at COMMIT is an unknown outcome: the caller hears 503 and may ask again."""
+    async def transaction(self, *, is_snapshot: bool = False) -> AsyncIterator[None]:
+        """READ COMMITTED; or to read only, and all of it as of one moment. A connection lost at COMMIT is an unknown
+        outcome: the caller hears 503 and may ask again.
+        """
         connections = self._database.connections
         connection = await _translating(connections.acquire)
         try:
-            transaction = connection.transaction()
+            transaction = connection.transaction(**(_SNAPSHOT if is_snapshot else {}))
             await _translating(transaction.start)
             self._connection = connection
             try:
@@ -132,6 +135,19 @@ class Session:
         finally:
             self._connection = None
             connections.release(connection)
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """A part of a transaction that is undone alone when it fails."""
+        savepoint = self._connection.transaction()
+        await _translating(savepoint.start)
+        try:
+            yield
+        except Exception:
+            if not self._connection.is_closed():
+                await _translating(savepoint.rollback)
+            raise
+        await _translating(savepoint.commit)
 
     async def retrying(self, work: Callable[[], Awaitable[T]]) -> T:
         """Runs `work`, and again while it loses against other transactions, unless a part of it is already kept."""

@@ -14,6 +14,7 @@ from shop.jsonapi.schema import Schema, Structs, reference, resource_schemas
 
 BODY_MEDIA = ("application/json", "application/vnd.api+json", "application/x-www-form-urlencoded")
 _FORM = BODY_MEDIA[-1]
+_LINES = "application/x-ndjson"
 _MEANINGS = {
     400: "The request cannot be read.",
     401: "A credential is missing, or the one sent is not valid.",
@@ -63,6 +64,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """The words that may stand for each status in the error's body."""
     error_body: str = "error"
     media: str
+    shows_lines: bool = False
+    flags: Mapping[str, str] = {}
+    """Parameters of the query that are true or false, each with its sentence."""
     sorts: Sequence[str] = ()
     filters: Sequence[str] = ()
     has_predicates: bool = False
@@ -151,7 +155,9 @@ _METHOD_NOT_ALLOWED = {
 
 def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Done." if operation.status == 204 else "As asked."}
-    if operation.shows:
+    if operation.shows_lines:
+        answer["content"] = {_LINES: {"schema": _lines(words.shown(operation.shows))}}
+    elif operation.shows:
         answer["content"] = {operation.media: {"schema": words.shown(operation.shows)}}
     described = {
         "tags": [operation.tag],
@@ -188,6 +194,9 @@ def _error(body: str, codes: Sequence[str]) -> Schema:
 
 
 def _body(operation: Operation, structs: Structs) -> dict[str, Any]:
+    if _LINES in operation.reads:
+        lines = _lines(structs.schema(operation.takes))
+        return {"required": False, "content": {media: {"schema": lines} for media in operation.reads}}
     parts = structs.parts(operation.takes)
     groups = {
         name
@@ -205,12 +214,20 @@ def _body(operation: Operation, structs: Structs) -> dict[str, Any]:
     return {"required": all(part.get("required") for part in parts), "content": content}
 
 
+def _lines(line: Schema) -> Schema:
+    """OpenAPI 3.1 has no word for a body of lines; this one says what each of them is."""
+    sentence = "JSON objects, one a line, each as `contentSchema` says."
+    return {"type": "string", "description": sentence, "contentMediaType": _LINES, "contentSchema": line}
+
+
 def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, Any]]:
     for name in re.findall(r"{([a-z_]+)}", operation.path):
         described = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         yield described | ({"description": words.api.parameters[name]} if name in words.api.parameters else {})
     if operation.is_idempotent:
         yield _IDEMPOTENCY_KEY
+    for name, sentence in operation.flags.items():
+        yield {"name": name, "in": "query", "schema": {"type": "boolean", "default": False}, "description": sentence}
     if not isinstance(operation.shows, str):
         return
     shown = words.resources[operation.shows.removesuffix("[]")]

@@ -31,6 +31,7 @@ CHAPTERS = (
     "shop.models.stock",
     "shop.models.taxes",
     "shop.models.taxons",
+    "shop.models.whole",
 )
 """Every module that declares tables."""
 

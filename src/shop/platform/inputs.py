@@ -1,11 +1,15 @@
 """What requests and answers of the token endpoints and of records hold, as the reference tells it."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from shop.platform.collection import Collection
+from shop.models.products import Product, Variant
+from shop.platform.collection import Collection, kinds
+from shop.rules.exports import PRODUCT_FIELDS, VARIANT_FIELDS
 
 _ClientId = Annotated[str, Meta(description="The application's client id.", examples=["shpci_TheClientId"])]
 _Secret = Annotated[str, Meta(description="Its secret; or both by HTTP Basic.", examples=["shpcs_TheClientSecret"])]
@@ -78,6 +82,97 @@ class ServerMetadata(msgspec.Struct):
     introspection_endpoint: str
     introspection_endpoint_auth_methods_supported: list[str]
     service_documentation: str
+
+
+class PriceOf(msgspec.Struct):
+    """A price in one currency."""
+
+    amount: Annotated[str, Meta(description="A decimal number.", examples=["19.99"])]
+    compare_at: Annotated[str | None, Meta(description="What it cost before.")] | UnsetType = UNSET
+
+
+class StockAt(msgspec.Struct):
+    """How many there are at one location."""
+
+    count_on_hand: Annotated[int, Meta(examples=[5])] | UnsetType = UNSET
+    backorderable: bool | UnsetType = UNSET
+
+
+_Options = Annotated[dict[str, str], Meta(description="The value of each option type, by names; all of them.")]
+_Prices = Annotated[
+    dict[str, PriceOf | str | None], Meta(description="By currency; those that are not named are removed.")
+]
+_Stock = Annotated[dict[str, StockAt | int], Meta(description="By the location's name; others stay.")]
+_Names = Annotated[list[str], Meta(description="By name, in this order; new ones are made.")]
+_TaxCategory = Annotated[str | None, Meta(description="By name.")]
+_OTHERS: list[Any] = [
+    ("tax_category", _TaxCategory | UnsetType, UNSET),
+    ("options", _Options | UnsetType, UNSET),
+    ("prices", _Prices | UnsetType, UNSET),
+    ("stock", _Stock | UnsetType, UNSET),
+]
+
+
+def _optional(row: Any, names: Sequence[str]) -> list[Any]:
+    return [(name, kind | UnsetType, UNSET) for name, kind in kinds(row, *names).items()]
+
+
+_Master = msgspec.defstruct(
+    "ImportedMaster", [("sku", str | UnsetType, UNSET), *_optional(Variant, VARIANT_FIELDS), *_OTHERS]
+)
+_OneOf: Any = msgspec.defstruct(
+    "ImportedVariant",
+    [
+        ("sku", Annotated[str, Meta(description="What it is known by within the product.", examples=["MUG-RED"])]),
+        *_optional(Variant, VARIANT_FIELDS),
+        *_OTHERS,
+        (
+            "id",
+            Annotated[UUID, Meta(description="Of a variant that has no sku; given out, and read back.")] | UnsetType,
+            UNSET,
+        ),
+    ],
+)
+ImportedProduct = msgspec.defstruct(
+    "ImportedProduct",
+    [
+        ("slug", Annotated[str, Meta(description="What a product is known by.", examples=["mug"])]),
+        ("name", Annotated[str, Meta(description="Must be given for a new one.", examples=["Mug"])] | UnsetType, UNSET),
+        *_optional(Product, PRODUCT_FIELDS[1:]),
+        ("tax_category", _TaxCategory | UnsetType, UNSET),
+        (
+            "taxons",
+            Annotated[list[str], Meta(description="By permalink; they must be there.")] | UnsetType,
+            UNSET,
+        ),
+        ("option_types", _Names | UnsetType, UNSET),
+        (
+            "properties",
+            Annotated[dict[str, str], Meta(description="Values by name, all of them; new ones are made.")] | UnsetType,
+            UNSET,
+        ),
+        ("master", _Master | UnsetType, UNSET),
+        ("variants", Annotated[list[_OneOf], Meta(description="Others stay.")] | UnsetType, UNSET),
+        (
+            "variants_complete",
+            Annotated[bool, Meta(description="Whether variants that are not named are removed.")] | UnsetType,
+            UNSET,
+        ),
+    ],
+)
+"""A line of an import of products: what is not in it stays as it is. An export has the same."""
+
+
+class ImportedPrice(msgspec.Struct):
+    """A line of an import of prices: what anybody pays, or an entry of a price list. An export has the same."""
+
+    sku: Annotated[str, Meta(description="Of the variant.", examples=["MUG-RED"])] | UnsetType = UNSET
+    variant_id: Annotated[UUID, Meta(description="Of a variant that has no sku.")] | UnsetType = UNSET
+    currency: Annotated[str, Meta(description="May be left out with a list.", examples=["USD"])] | UnsetType = UNSET
+    amount: Annotated[str | None, Meta(description="Null removes the price.", examples=["19.99"])] | UnsetType = UNSET
+    compare_at: Annotated[str | None, Meta(description="What it cost before.")] | UnsetType = UNSET
+    price_list: Annotated[str, Meta(description="The name of a list, for an entry of it.")] | UnsetType = UNSET
+    min_quantity: Annotated[int, Meta(ge=1, description="With a list: from which quantity on.")] | UnsetType = UNSET
 
 
 def body_of(collection: Collection, *, is_new: bool) -> Any:

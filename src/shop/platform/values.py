@@ -43,7 +43,7 @@ def read_values(params: Mapping[str, Any], collection: Collection, *, is_new: bo
     for name, kind in collection.writable.items():
         if name in given and (is_new or name not in collection.once):
             try:
-                values[name] = read_field(given[name], kind)
+                values[name] = read_kind(given[name], kind)
                 _check_length(values[name], name, collection.noun.records.table)
             except ValueError as error:
                 errors[name] = [str(error)]
@@ -66,8 +66,8 @@ def _object(params: Mapping[str, Any], collection: Collection, *, is_new: bool) 
     raise Malformed(f'The body must have an object "{name}".')
 
 
-def read_field(value: Any, kind: Any) -> Any:
-    """One value of a body; what it is not, is told by a ValueError."""
+def read_kind(value: Any, kind: Any) -> Any:
+    """A value as a field of that kind has it; what cannot be one is a ValueError that says why."""
     plain, is_nullable = split_kind(kind)
     if value is None or (value == "" and plain is not str):
         if is_nullable:
@@ -124,7 +124,8 @@ def _mapping(value: Any) -> dict[str, Any] | None:
 def _decimal(value: Any) -> Decimal | None:
     """As text or as a number; written out, so that a short one cannot stand for millions of digits."""
     text = str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-    if not text or len(text) > _DECIMAL_DIGITS or "e" in text.lower() or "_" in text:
+    # Whole numbers are shown with a zero behind them, and what is shown can be sent.
+    if not text or len(text.removesuffix(".0")) > _DECIMAL_DIGITS or "e" in text.lower() or "_" in text:
         return None
     try:
         found = Decimal(text)

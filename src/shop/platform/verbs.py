@@ -11,7 +11,7 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid, Malformed
 from shop.platform.crud import document_of, found_id, read_drawing
 from shop.platform.resources.taxons import TAXONS
-from shop.platform.values import read_field
+from shop.platform.values import read_kind
 from shop.web.reply import Reply
 from shop.web.request import Request
 
@@ -46,7 +46,7 @@ def _place(request: Request) -> NewPlace:
     values = {}
     for name, kind in {"new_parent_id": UUID, "new_position_idx": int}.items():
         try:
-            values[name] = read_field(given.get(name), kind)
+            values[name] = read_kind(given.get(name), kind)
         except ValueError as error:
             errors[name] = [str(error)]
     if errors:

@@ -22,7 +22,7 @@ from shop.jsonapi.schema import Schema, reference
 from shop.site.reference import Door, describe
 from shop.web.endpoint import Handler
 from shop.web.reply import Reply, html_reply
-from shop.web.request import Request
+from shop.web.request import LINES, UPLOAD, Request
 
 SECRET_PATTERN = f"shp({'|'.join(kind[3:5] for kind in KINDS)})_[0-9A-Za-z]{{49}}"
 ORDER_TOKEN_PATTERN = "shpot_[0-9a-z]{1,8}_[0-9a-f]{104}"  # noqa: S105  How one looks, and not one of them.
@@ -138,6 +138,8 @@ class Entry(msgspec.Struct, frozen=True):
     """Other methods and addresses that do the same."""
     who: str
     credentials: Sequence[str]
+    media: str
+    """What its body is sent as."""
     parameters: Sequence[Field]
     shapes: Sequence[Shape]
     curl: str
@@ -209,7 +211,7 @@ def _entry(
     body = operation.get("requestBody")
     media, content = next(iter(body["content"].items())) if body else (_JSON, {"schema": {}})
     status, answer = next(iter(operation["responses"].items()))
-    shown: Schema = next(iter(answer.get("content", {}).values()), {"schema": {}})["schema"]
+    shown = _line(next(iter(answer.get("content", {}).values()), {"schema": {}})["schema"])
     return Entry(
         operation["operationId"],
         method,
@@ -218,14 +220,21 @@ def _entry(
         also,
         _who(choices),
         list(dict.fromkeys(name for choice in choices for name in choice)),
+        media,
         [_parameter(row) for row in operation["parameters"]],
-        [_shape(part, command, media, imagination) for part in _parts(content["schema"])],
+        [_shape(part, command, media, imagination) for part in _parts(_line(content["schema"]))],
         command,
         f"{status} {HTTPStatus(int(status)).phrase}",
         [_pretty(imagination.whole(part)) for part in _parts(shown)],
         list(_failures(operation)),
         media != _JSON,
     )
+
+
+def _line(schema: Schema) -> Schema:
+    """What is shown of a body of lines is one of them."""
+    line: Schema = schema.get("contentSchema", schema)
+    return line
 
 
 def _parts(schema: Schema) -> Sequence[Schema]:
@@ -256,12 +265,13 @@ def _shape(schema: Schema, command: str, media: str, imagination: Imagination) -
     body = imagination.brief(schema)
     curl = _CONTINUED.join([command, *_sent(whole, body, media)])
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", whole.get("title", "")).capitalize()
-    return Shape(name, whole.get("description", ""), list(_fields(whole, imagination)), _pretty(body), curl)
+    shown = json.dumps(body, ensure_ascii=False) if media in LINES else _pretty(body)
+    return Shape(name, whole.get("description", ""), list(_fields(whole, imagination)), shown, curl)
 
 
 def _sent(schema: Schema, body: Any, media: str) -> Iterable[str]:
-    if media == _JSON:
-        return [f'-H "Content-Type: {_JSON}"', f"-d {shlex.quote(json.dumps(body, ensure_ascii=False))}"]
+    if media not in UPLOAD:
+        return [f'-H "Content-Type: {media}"', f"-d {shlex.quote(json.dumps(body, ensure_ascii=False))}"]
     files = {name for name, field in schema["properties"].items() if field.get("format") == "binary"}
     return [f"-F {name}={'@picture.png' if name in files else value}" for name, value in body.items()]
 

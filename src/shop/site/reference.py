@@ -27,7 +27,7 @@ from shop.jsonapi.openapi import BODY_MEDIA, Api, Operation, openapi
 from shop.jsonapi.query import Resources
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, Reply, oauth_error_reply, oauth_word
-from shop.web.request import PARAMETERS, Request
+from shop.web.request import LINES, PARAMETERS, Request
 
 
 class Door(msgspec.Struct, frozen=True):
@@ -109,6 +109,11 @@ _TOPICS: Mapping[str, tuple[str, str]] = {
     "/api/v2/storefront/taxons": ("Taxons", "The trees that products stand in."),
     "/api/v2/storefront/countries": ("Countries", "Countries and their states, as an address needs them."),
     "/api/v2/storefront/store": ("Store", "The shop itself."),
+    "/api/v2/platform/imports": (
+        "Import and export",
+        "Many products or prices at once, a line of JSON each. What is given out comes back in without a change.",
+    ),
+    "/api/v2/platform/exports": ("Import and export", ""),
     "/shop_oauth": ("Tokens", "The tokens of applications, in the words of OAuth 2."),
     "/spree_oauth": ("Tokens", ""),
     "/.well-known": ("Tokens", ""),
@@ -184,6 +189,8 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
         errors=errors,
         error_body="oauth_error" if is_oauth else "error",
         media=route.media.decode().partition(";")[0],
+        shows_lines=route.sends_lines,
+        flags=route.flags,
         sorts=route.sorts,
         filters=route.filters,
         has_predicates=route.who.startswith("application"),
@@ -194,7 +201,7 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
 
 
 def _is_idempotent(route: Route) -> bool:
-    return route.method in {"POST", "PATCH", "PUT"} and route.reads_claim
+    return route.method in {"POST", "PATCH", "PUT"} and route.reads_claim and route.reads is not LINES
 
 
 def _failures(route: Route, status: int) -> Iterable[type[ShopError]]:

@@ -1,7 +1,7 @@
 """The frame around every handler: who asks, the body, the answer or the error, one log line, one measurement."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from random import getrandbits
 from time import perf_counter
 from typing import Any
@@ -20,8 +20,9 @@ from shop.web.idempotency import read_once_key
 from shop.web.log import RequestLine, log_request
 from shop.web.metrics import Observer
 from shop.web.reply import JSON, JSON_API, Reply, error_reply
-from shop.web.request import PARAMETERS, Request
+from shop.web.request import LINES, PARAMETERS, Request
 from shop.web.source import source_address
+from shop.web.streams import HungUp, pour
 
 Handler = Callable[[Request, Context], Awaitable[Reply]]
 
@@ -79,7 +80,9 @@ class Route(msgspec.Struct, frozen=True):
     media: bytes = JSON_API
     body_limit: int = 1024 * 1024
     reads: Sequence[str] = PARAMETERS
-    """The media types of its body."""
+    """The media types of its body. A handler of LINES, each as `takes` says, reads them by itself as they come; such a
+    request is not done once by a key, for nobody has seen the whole of it.
+    """
     admits: Callable[[Request, Context], Awaitable[None]] | None = None
     """Asked before a large body is read, so that only those who may send one make us hold it."""
     reads_claim: bool = True
@@ -97,6 +100,10 @@ class Route(msgspec.Struct, frozen=True):
     """The names of other parameters that it reads from the query."""
     is_kept: bool = False
     """Whether caches may keep the answer, and ask for it anew by its ETag."""
+    sends_lines: bool = False
+    """The answer is lines, each as `shows` says, sent as they are made."""
+    flags: Mapping[str, str] = {}
+    """Parameters of the query that are true or false, each with its sentence."""
 
 
 class Frame:
@@ -123,6 +130,7 @@ class Endpoint:
         self._is_platform = route.who.startswith("application")
         self._crowd = None if route.path in _UNCOUNTED else frame.crowd
         self._is_cross_origin = route.path.startswith("/api/v2/storefront")
+        self._reads_body = route.method in _BODY_METHODS and route.reads is not LINES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: dict[str, str]) -> None:
         started = perf_counter()
@@ -144,15 +152,15 @@ class Endpoint:
         except Exception:
             _log.exception("failure", request_id=request_id, route=self._route.path)
             reply = self._error(Broken(), request_id)
-        await self._send(reply, request, send)
+        status = await self._send(reply, request, send)
         seconds = perf_counter() - started
-        self._observe(reply.status, seconds)
+        self._observe(status, seconds)
         log_request(
             RequestLine(
                 request_id,
                 scope["method"],
                 self._route.path,
-                reply.status,
+                status,
                 round(seconds * 1000, 2),
                 context.db.count,
                 request.claim.kind,
@@ -177,13 +185,14 @@ class Endpoint:
             _SENT[route.who](request.claim)
         if route.admits is not None:
             await route.admits(request, context)
-        if route.method in _BODY_METHODS:
+        if self._reads_body:
             await request.read_body(route.body_limit, route.reads)
             if route.method in _ONCE_METHODS and route.reads_claim:
                 context.once_key = read_once_key(request, route.method, route.path)
         return await context.db.retrying(lambda: route.handler(request, context))
 
-    async def _send(self, reply: Reply, request: Request, send: Send) -> None:
+    async def _send(self, reply: Reply, request: Request, send: Send) -> int:
+        """The status that is logged: the one sent, unless the answer broke off behind it."""
         headers = [
             *reply.headers,
             *reply.security,
@@ -191,15 +200,33 @@ class Endpoint:
             (b"x-request-id", request.id.encode()),
         ]
         # An answer that never has a body must not speak of its length, or it would be taken for the file's.
-        if reply.status != 304:
+        if reply.chunks is None and reply.status != 304:
             headers.append((b"content-length", str(len(reply.body)).encode()))
         if self._is_cross_origin and self._frame.cors_origins:
             headers += self._cors_headers(request.headers.get(b"origin"))
         if self._frame.draining:
             headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        body = b"" if request.scope["method"] == "HEAD" else reply.body
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+        is_head = request.scope["method"] == "HEAD"
+        if reply.chunks is not None and not is_head:
+            return await self._pour(reply.chunks, request, send) or reply.status
+        await send({"type": "http.response.body", "body": b"" if is_head else reply.body, "more_body": False})
+        return reply.status
+
+    async def _pour(self, chunks: AsyncGenerator[bytes], request: Request, send: Send) -> int | None:
+        """None when all was sent. Otherwise the last chunk is not, which breaks the connection off: what came of the
+        answer cannot be taken for the whole.
+        """
+        try:
+            await pour(chunks, request, send)
+        except HungUp:
+            return HungUp.status
+        except ShopError as error:
+            return error.status
+        except Exception:
+            _log.exception("failure", request_id=request.id, route=self._route.path)
+            return Broken.status
+        return None
 
     def _cors_headers(self, origin: bytes | None) -> list[Any]:
         # Ours and not a middleware's, so that a preflight has the same headers, log line and request id as any answer.

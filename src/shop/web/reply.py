@@ -1,6 +1,6 @@
 """What is sent back: documents, pages, empty answers, and the one body of every error."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ Header = tuple[bytes, bytes]
 JSON_API = b"application/vnd.api+json; charset=utf-8"
 JSON = b"application/json; charset=utf-8"
 HTML = b"text/html; charset=utf-8"
+LINES = b"application/x-ndjson"
 
 SECURITY_HEADERS: tuple[Header, ...] = (
     (b"strict-transport-security", b"max-age=31536000; includeSubDomains"),
@@ -52,6 +53,8 @@ class Reply(msgspec.Struct, frozen=True):
     policy: bytes = API_POLICY
     """The Content-Security-Policy; a page has one of its own."""
     security: Sequence[Header] = SECURITY_HEADERS
+    chunks: AsyncGenerator[bytes] | None = None
+    """In place of the body: what is sent as it is made."""
 
 
 class Nothing(msgspec.Struct, frozen=True):
@@ -67,6 +70,10 @@ def document_reply(body: bytes, status: int = 200) -> Reply:
 
 def json_reply(value: Any, status: int = 200) -> Reply:
     return Reply(status, _encode(value), ((b"content-type", JSON), NO_STORE))
+
+
+def lines_reply(chunks: AsyncGenerator[bytes]) -> Reply:
+    return Reply(200, headers=((b"content-type", LINES), NO_STORE), chunks=chunks)
 
 
 def html_reply(body: str, nonce: str, status: int = 200, headers: Sequence[Header] = ()) -> Reply:

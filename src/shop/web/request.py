@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from starlette.types import Receive, Scope
+from starlette.types import Message, Receive, Scope
 
 from shop.base.actor import GUEST, Claim
 from shop.base.errors import HeadersTooLarge, Malformed, TooLarge, UnsupportedMedia, UriTooLong
@@ -29,6 +29,8 @@ PARAMETERS = ("application/json", "application/vnd.api+json", "text/x-json", _FO
 """The media types of a body that is read as parameters."""
 UPLOAD = (MULTIPART,)
 """Of one that carries a file beside them."""
+LINES = ("application/x-ndjson", "application/jsonl")
+"""Of one that is lines, each an object."""
 _CHARSET = re.compile(r"charset=\"?utf-?8\"?", re.IGNORECASE | re.ASCII)
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
@@ -74,6 +76,11 @@ class Request:
                 {**self.body_params(), **read_form(self.query_string)} if self.query_string or self.body else {}
             )
         return self._params
+
+    @property
+    def query(self) -> Mapping[str, Any]:
+        """The query's parameters alone, where the body is not one."""
+        return read_form(self.query_string)
 
     def body_params(self) -> Mapping[str, Any]:
         """The body's parameters alone, for what must not stand in an address."""
@@ -124,6 +131,35 @@ class Request:
             raise Malformed("The body did not arrive in time.") from None
         if self.body:
             self._check_media(media)
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        """The body of lines as it comes, for a handler that reads it by itself: no bound on the whole, and a time for
+        each piece.
+        """
+        if not self._has_body():
+            return
+        self._check_media(LINES)
+        while not self._is_read:
+            message = await self._next()
+            self._is_read = not message.get("more_body", False)
+            yield message.get("body", b"")
+
+    async def _next(self) -> Message:
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                message = await self._receive()
+        except TimeoutError:
+            self._is_read = True
+            raise Malformed("The body did not arrive in time.") from None
+        if message["type"] == "http.disconnect":
+            self._is_read = True
+            raise Malformed("The body broke off.")
+        return message
+
+    async def wait_for_end(self) -> None:
+        """Until the caller has gone; for whoever has read the body or does not want it."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     async def discard_body(self) -> None:
         """Takes in what nobody wants to read: a proxy that is still sending would miss our answer for a broken line."""

@@ -4,6 +4,8 @@ import json
 import math
 from typing import Any, NoReturn
 
+import msgspec
+
 from shop.base.errors import Malformed
 
 MAX_DEPTH = 32
@@ -12,13 +14,24 @@ MAX_VALUES = 20_000
 MAX_INTEGER = 2**53
 
 
-def load_json(body: bytes) -> Any:
+class Bounds(msgspec.Struct, frozen=True):
+    """How much there may be of a body."""
+
+    depth: int = MAX_DEPTH
+    keys: int = MAX_KEYS
+    values: int = MAX_VALUES
+
+
+_USUAL = Bounds()
+
+
+def load_json(body: bytes, bounds: Bounds = _USUAL) -> Any:
     try:
         value = json.loads(body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         # JSON's own errors quote the input; ours must not.
         raise Malformed("The body is not JSON in UTF-8.") from error
-    _Walk().check(value, 1)
+    _Walk(bounds).check(value, 1)
     return value
 
 
@@ -36,13 +49,14 @@ def _refuse(_constant: str) -> NoReturn:
 class _Walk:
     """Looks at every value once; keys and values are counted over the whole body."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
         self.keys = self.values = 0
 
     def check(self, value: Any, depth: int) -> None:
         self.values += 1
-        if self.values > MAX_VALUES:
-            raise Malformed(f"The body has more than {MAX_VALUES} values.")
+        if self.values > self.bounds.values:
+            raise Malformed(f"The body has more than {self.bounds.values} values.")
         match value:
             case str():
                 self._check_text(value)
@@ -58,12 +72,12 @@ class _Walk:
                 self._check_group(value, depth)
 
     def _check_group(self, group: dict[str, Any] | list[Any], depth: int) -> None:
-        if depth > MAX_DEPTH:
-            raise Malformed(f"The body is nested deeper than {MAX_DEPTH} levels.")
+        if depth > self.bounds.depth:
+            raise Malformed(f"The body is nested deeper than {self.bounds.depth} levels.")
         if isinstance(group, dict):
             self.keys += len(group)
-            if self.keys > MAX_KEYS:
-                raise Malformed(f"The body has more than {MAX_KEYS} keys.")
+            if self.keys > self.bounds.keys:
+                raise Malformed(f"The body has more than {self.bounds.keys} keys.")
             for name in group:
                 self._check_text(name)
         for item in group.values() if isinstance(group, dict) else group:

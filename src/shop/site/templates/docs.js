@@ -47,7 +47,7 @@ function requestOf(article, form) {
   }
   const body = one("[data-role=body]", form);
   const hasBody = body && body.value.trim() !== "";
-  if (hasBody) headers.set("Content-Type", "application/json");
+  if (hasBody) headers.set("Content-Type", article.dataset.media);
   const options = { method: article.dataset.method, headers, credentials: "omit", cache: "no-store" };
   return [path + (query && "?" + query), hasBody ? { ...options, body: body.value } : options];
 }

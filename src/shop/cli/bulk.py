@@ -1,0 +1,91 @@
+"""`shop import` and `shop export`."""
+
+import sys
+from collections.abc import AsyncIterator, Callable
+from typing import Any, BinaryIO
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from shop.actions import exports, imports
+from shop.actions.batches import Imported, Line
+from shop.actions.context import Context
+from shop.cli.acting import act
+from shop.cli.prepare import settings_here
+from shop.platform.bulk import lines_of
+from shop.platform.lines import price_line, product_line
+from shop.web.lines import RawLine
+
+_CHUNK = 64 * 1024
+_NOUNS = click.argument("noun", type=click.Choice(["products", "prices"]))
+_IMPORTS: dict[str, tuple[Any, Callable[[RawLine], Line[Any]]]] = {
+    "products": (imports.import_products, product_line),
+    "prices": (imports.import_prices, price_line),
+}
+_EXPORTS: dict[str, Any] = {"products": exports.export_products, "prices": exports.export_prices}
+
+
+@click.command("import", epilog="Example: shop import products catalogue.jsonl --dry-run")
+@_NOUNS
+@click.argument("file", type=click.File("rb"))
+@click.option("--dry-run", is_flag=True, help="Say what would come of it, and keep nothing.")
+def import_(noun: str, file: BinaryIO, dry_run: bool) -> None:
+    """Bring in products or prices from FILE, a line of JSON each; `-` reads standard input. Works beside a shop."""
+    do, read = _IMPORTS[noun]
+
+    async def work(ctx: Context) -> Imported:
+        with _progress(noun) as bar:
+            lines = lines_of(_chunks(file), read)
+            done: Imported = await do(ctx, _counted(lines, bar), dry_run=dry_run)
+        return done
+
+    _tell(act(settings_here(), work))
+
+
+@click.command(epilog="Example: shop export products > catalogue.jsonl")
+@_NOUNS
+def export(noun: str) -> None:
+    """Print all products or prices, a line of JSON each, as `shop import` reads them. Works beside a running shop."""
+
+    async def work(ctx: Context) -> None:
+        with _progress(noun) as bar:
+            task = bar.add_task("", total=None)
+            async for chunk in _EXPORTS[noun](ctx):
+                sys.stdout.buffer.write(chunk)
+                bar.advance(task, chunk.count(b"\n"))
+        sys.stdout.buffer.flush()
+
+    act(settings_here(), work)
+
+
+def _progress(noun: str) -> Progress:
+    """On the terminal, and nowhere else."""
+    console = Console(stderr=True)
+    shown = (BarColumn(), TextColumn(f"{{task.completed:.0f}} {noun}"), TimeElapsedColumn())
+    return Progress(*shown, console=console, disable=not console.is_terminal, transient=True)
+
+
+async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    while chunk := file.read(_CHUNK):
+        yield chunk
+
+
+async def _counted(lines: AsyncIterator[Line[Any]], bar: Progress) -> AsyncIterator[Line[Any]]:
+    task = bar.add_task("", total=None)
+    async for line in lines:
+        yield line
+        bar.advance(task)
+
+
+def _tell(done: Imported) -> None:
+    for failed in done.errors:
+        for name, sentences in failed.errors.items():
+            click.echo(f"line {failed.line} ({failed.key or '?'}): {name} {'; '.join(sentences)}", err=True)
+    if done.errors_left_out:
+        click.echo(f"and {done.errors_left_out} lines more", err=True)
+    names = ("lines", "created", "updated", "unchanged", "failed")
+    told = ", ".join(f"{getattr(done, name)} {name}" for name in names)
+    click.echo(f"{told}{' (dry run: nothing is kept)' if done.dry_run else ''}")
+    if done.failed:
+        sys.exit(1)

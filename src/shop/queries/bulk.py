@@ -1,0 +1,136 @@
+"""Which statements write many rows of a table at once: handed over as JSON, which the table's own columns read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Boolean, Table, bindparam, column, delete, func, literal_column, select, update
+from sqlalchemy import any_ as sql_any
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Lost, Session
+from shop.db.rows import metadata
+from shop.db.statements import Statement, shaped_statement, statement
+from shop.models.products import variants
+from shop.models.stock import stock_items
+from shop.rules.import_lines import Recount
+
+Row = Mapping[str, Any]
+_ID = PG_UUID(as_uuid=True)
+
+
+def _first(record: Any) -> UUID:
+    return cast(UUID, record[0])
+
+
+async def insert_rows(db: Session, table: str, rows: Sequence[Row]) -> None:
+    """In the order given."""
+    for names, alike in _by_names(rows).items():
+        await db.all(_insert(metadata.tables[table], names), rows=alike)
+
+
+async def insert_missing(db: Session, table: str, rows: Sequence[Row]) -> None:
+    """Passes over those that another has made meanwhile."""
+    for names, alike in _by_names(rows).items():
+        await db.all(_insert(metadata.tables[table], names, passes_over=True), rows=alike)
+
+
+async def update_rows(db: Session, table: str, rows: Sequence[Row]) -> None:
+    """Each by its id, in the columns that it names."""
+    for names, alike in _by_names(rows).items():
+        await db.all(_update(metadata.tables[table], names), rows=alike)
+
+
+async def delete_rows(db: Session, table: str, ids: Sequence[UUID]) -> None:
+    if ids:
+        await db.all(_delete(metadata.tables[table]), ids=list(ids))
+
+
+async def remove_variants(db: Session, ids: Sequence[UUID]) -> None:
+    """Hidden for good, like a product's when it is removed."""
+    if ids:
+        await db.all(_REMOVE_VARIANTS, ids=list(ids))
+
+
+async def recount(db: Session, counts: Sequence[Recount]) -> None:
+    """Who finds another count than was looked at has lost against a sale, and looks again."""
+    if not counts:
+        return
+    done = await db.all(
+        _RECOUNT,
+        ids=[count.item_id for count in counts],
+        befores=[count.before for count in counts],
+        afters=[count.after for count in counts],
+        backorderables=[count.backorderable for count in counts],
+    )
+    if len(done) != len(counts):
+        raise Lost()
+
+
+def _by_names(rows: Iterable[Row]) -> dict[tuple[str, ...], list[Row]]:
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(sorted(row)), []).append(row)
+    return found
+
+
+def _given(table: Table, names: Iterable[str]) -> Any:
+    """The rows of the parameter `rows` as rows of the table."""
+    read = func.jsonb_populate_recordset(literal_column(f"null::{table.name}"), bindparam("rows", type_=JSONB))
+    return read.table_valued(*(column(name, table.c[name].type) for name in names), name="given")
+
+
+@lru_cache(maxsize=256)
+def _insert(table: Table, names: tuple[str, ...], *, passes_over: bool = False) -> Statement[UUID]:
+    given = _given(table, names)
+    values = {name: given.c[name] for name in names}
+    values |= {name: func.now() for name in ("created_at", "updated_at") if name in table.c}
+    made = insert(table).from_select(list(values), select(*values.values()))
+    return shaped_statement((made.on_conflict_do_nothing() if passes_over else made).returning(table.c.id), _first)
+
+
+@lru_cache(maxsize=256)
+def _update(table: Table, names: tuple[str, ...]) -> Statement[UUID]:
+    given = _given(table, names)
+    values = {name: given.c[name] for name in names if name != "id"} | {"updated_at": func.now()}
+    return shaped_statement(update(table).where(table.c.id == given.c.id).values(values).returning(table.c.id), _first)
+
+
+@lru_cache(maxsize=64)
+def _delete(table: Table) -> Statement[UUID]:
+    these = sql_any(bindparam("ids", type_=ARRAY(_ID)))
+    return shaped_statement(delete(table).where(table.c.id == these).returning(table.c.id), _first)
+
+
+_REMOVE_VARIANTS = statement(
+    update(variants)
+    .where(variants.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID))))
+    .values(deleted_at=func.now(), updated_at=func.now())
+    .returning(variants.c.id),
+    _first,
+)
+_counted = (
+    func.unnest(
+        bindparam("ids", type_=ARRAY(_ID)),
+        bindparam("befores", type_=ARRAY(BigInteger())),
+        bindparam("afters", type_=ARRAY(BigInteger())),
+        bindparam("backorderables", type_=ARRAY(Boolean())),
+    )
+    .table_valued(
+        column("id", _ID),
+        column("before", BigInteger()),
+        column("after", BigInteger()),
+        column("backorderable", Boolean()),
+        name="counted",
+    )
+    .render_derived()
+)
+_RECOUNT = statement(
+    update(stock_items)
+    .where(stock_items.c.id == _counted.c.id, stock_items.c.count_on_hand == _counted.c.before)
+    .values(count_on_hand=_counted.c.after, backorderable=_counted.c.backorderable, updated_at=func.now())
+    .returning(stock_items.c.id),
+    _first,
+)

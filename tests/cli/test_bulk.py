@@ -1,0 +1,46 @@
+"""`shop import` and `shop export`: the same as over HTTP, from files, beside a running shop."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.cli.command import Command, external
+from tests.platform.bulk import in_lines, new_slug
+from tests.service import SHOP, Service, clean_environ
+
+
+def test_a_file_is_tried_then_brought_in_then_given_out(shop: Command, service: Service, tmp_path: Path) -> None:
+    settings, slug, file = external(service.environ["SHOP_DATABASE_URL"]), new_slug(), tmp_path / "mugs.jsonl"
+    master = {"sku": slug, "prices": {"USD": "5"}}
+    file.write_bytes(in_lines([{"slug": slug, "name": "Mug", "master": master}, {"slug": slug, "colour": 1}]))
+
+    dry = shop("import", "products", str(file), "--dry-run", **settings)
+    wet = shop("import", "products", str(file), **settings)
+    products, prices = (shop("export", noun, **settings) for noun in ("products", "prices"))
+    file.write_text(products.stdout)
+    again = shop("import", "products", str(file), **settings)
+
+    assert dry.stdout.endswith("1 created, 0 updated, 0 unchanged, 1 failed (dry run: nothing is kept)\n")
+    assert (wet.returncode, wet.stdout) == (1, "2 lines, 1 created, 0 updated, 0 unchanged, 1 failed\n")
+    assert wet.stderr.startswith(f"line 2 ({slug}): colour is not a field here")
+    assert slug in {json.loads(line)["slug"] for line in products.stdout.splitlines()}
+    assert {"sku": slug, "currency": "USD", "amount": "5.0", "compare_at": None} in [
+        json.loads(line) for line in prices.stdout.splitlines()
+    ]
+    assert (again.returncode, again.stderr) == (0, "")
+    assert "0 created, 0 updated" in again.stdout
+
+
+def test_what_is_read_from_another_command_is_brought_in_and_a_reader_may_leave(service: Service) -> None:
+    environ = clean_environ(**external(service.environ["SHOP_DATABASE_URL"]))
+    lines = in_lines({"slug": new_slug(), "name": "Mug", "description": "long " * 900} for _ in range(300))
+
+    piped = subprocess.run(
+        [SHOP, "import", "products", "-"], env=environ, input=lines, capture_output=True, check=False
+    )
+    left = subprocess.run(
+        f"{SHOP} export products | head -c 10", shell=True, env=environ, capture_output=True, text=True, check=False
+    )
+
+    assert piped.stdout == b"300 lines, 300 created, 0 updated, 0 unchanged, 0 failed\n"
+    assert (left.stdout[:9], left.stderr) == ('{"slug":"', "")

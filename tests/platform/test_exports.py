@@ -1,0 +1,217 @@
+"""Giving out all products and prices: what goes out comes back in without a change, whatever the shop holds."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.platform.bulk import bring, counts, give, in_lines, new_location, new_slug, new_taxon, send
+from tests.platform.machine import PREFIX, Machine
+
+TEXTS = st.one_of(
+    st.sampled_from(
+        ["", " ", "Ünïcødé ☕", "日本語", "two\nlines\tand a tab", '"quoted" \\ back', "👩‍👩‍👧", "a" * 5000]
+    ),
+    st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=20),
+)
+NAMES = st.sampled_from(["size", "colour", "Größe", "a b", "0", "x" * 100])
+NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+JSON = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS.filter(lambda text: len(text) < 100),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab\u00e9 .", max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+METADATA = st.dictionaries(st.text("abc", max_size=3), JSON, max_size=3)
+MOMENTS = st.sampled_from([None, "2026-01-31T12:00:00Z", "2030-02-28T23:59:59.000001+02:00", "0001-01-02T00:00:00Z"])
+DECIMALS = st.sampled_from([None, "0", "1.50", "0.001", "123456789012345678901234567890", "-3.25"])
+AMOUNTS = {"USD": ["0", "19.99", "9999999.9"], "JPY": ["0", "1900"], "KWD": ["1.234", "0.001"]}
+PRICES = st.fixed_dictionaries(
+    {},
+    optional={
+        code: st.sampled_from(said)
+        | st.fixed_dictionaries({"amount": st.sampled_from(said), "compare_at": st.sampled_from([None, *said])})
+        for code, said in AMOUNTS.items()
+    },
+)
+VARIANT = {
+    "barcode": st.none() | TEXTS,
+    "weight": DECIMALS,
+    "depth": DECIMALS,
+    "track_inventory": st.booleans(),
+    "discontinue_on": MOMENTS,
+    "private_metadata": METADATA,
+    "prices": PRICES,
+    "position": st.integers(0, 3),
+}
+STOCK = st.dictionaries(
+    st.integers(0, 1),
+    st.integers(0, 10**9)
+    | st.fixed_dictionaries({"count_on_hand": st.integers(-5, 5), "backorderable": st.just(value=True)}),
+    max_size=2,
+)
+PRODUCT = st.fixed_dictionaries(
+    {"name": TEXTS.filter(str.strip)},
+    optional={
+        "description": st.none() | TEXTS,
+        "status": st.sampled_from(["draft", "active", "archived"]),
+        "make_active_at": MOMENTS,
+        "discontinue_on": MOMENTS,
+        "meta_title": st.none() | TEXTS,
+        "promotionable": st.booleans(),
+        "tags": st.lists(st.sampled_from(["new", "Ünï", "a b"]), max_size=3),
+        "public_metadata": METADATA,
+        "properties": st.dictionaries(NAMES, TEXTS, max_size=3),
+        "option_types": st.lists(NAMES, max_size=3),
+        "master": st.fixed_dictionaries({}, optional=VARIANT),
+        "variants": st.lists(
+            st.fixed_dictionaries({"options": st.dictionaries(NAMES, NAMES)}, optional=VARIANT), max_size=3
+        ),
+    },
+)
+
+
+async def assert_comes_back_unchanged(machine: Machine, db: Any) -> None:
+    moved = "select (select max(updated_at) from products), (select max(updated_at) from variants), count(*)"
+    for noun in ("products", "prices"):
+        first, before = await give(machine, noun), await db.fetch(f"{moved} from stock_movements")
+
+        told = (await send(machine, noun, first)).json
+
+        lines = first.count(b"\n")
+        assert (told["lines"], told["unchanged"], told["errors"]) == (lines, lines, [])
+        assert await give(machine, noun) == first
+        assert await db.fetch(f"{moved} from stock_movements") == before
+
+
+@settings(
+    max_examples=25,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(product=PRODUCT, stock=STOCK)
+@example(product={"name": "a", "public_metadata": {"n": [1e17, 1e300, 2**53, -0.0, 5e-324, True, 1]}}, stock={})
+async def test_whatever_is_brought_in_goes_out_and_comes_back_unchanged(
+    writer: Machine, db: Any, product: dict[str, Any], stock: dict[int, Any]
+) -> None:
+    slug, places = new_slug(), [await new_location(writer) for _ in range(2)]
+    # The same options twice are not two variants.
+    seen = {json.dumps(sorted(item["options"].items())): item for item in product.get("variants", [])}
+    variants = [{**item, "sku": uuid4().hex} for item in seen.values()]
+    master = {**product.get("master", {}), "stock": {places[place]: count for place, count in stock.items()}}
+    line = {**product, "slug": slug, "master": master, "variants": variants}
+
+    made = await bring(writer, "products", line)
+    again = await bring(writer, "products", line)
+
+    assert counts(made) == {"lines": 1, "created": 1}, made
+    assert counts(again) == {"lines": 1, "unchanged": 1}, again
+    await assert_comes_back_unchanged(writer, db)
+    await db.execute("update products set deleted_at = now() where slug = $1", slug)
+    await db.execute(
+        "update variants v set deleted_at = now() from products p where p.id = product_id and slug = $1", slug
+    )
+
+
+async def test_what_was_made_through_other_doors_comes_back_unchanged_too(writer: Machine, db: Any) -> None:
+    """Of everything something that an import itself would not make."""
+    category = await writer.post("/tax_categories", {"tax_category": {"name": f"category {uuid4().hex}"}})
+    product = await writer.post(
+        "/products",
+        {
+            "product": {
+                "name": "n" * 150,
+                "description": "",
+                "meta_title": "",
+                "tags": [],
+                "tax_category_id": category.id,
+                "public_metadata": {"big": 1e20, "deep": {"a": [{"b": [[]]}]}},
+                "price": "10.10",
+                "compare_at_price": "0",
+            }
+        },
+    )
+    twin = await writer.post("/products", {"product": {"name": "n" * 150}})
+    bare = [await writer.post("/variants", {"variant": {"product_id": product.id}}) for _ in range(2)]
+    kind = await writer.post("/option_types", {"option_type": {"name": f"kind {uuid4().hex}", "presentation": "Kind"}})
+    value = await writer.post(
+        "/option_values", {"option_value": {"option_type_id": kind.id, "name": "a, b", "presentation": "A"}}
+    )
+    await writer.patch(f"/variants/{bare[0].id}", {"variant": {"option_value_ids": [value.id]}})
+    # The product no longer offers what its variant has.
+    await writer.patch(f"/products/{product.id}", {"product": {"option_type_ids": []}})
+    for where in ({}, {"active": False}, {"backorderable_default": True}):
+        place = await writer.post("/stock_locations", {"stock_location": {"name": uuid4().hex, **where}})
+        item = {"variant_id": bare[1].id, "stock_location_id": place.id, "count_on_hand": 3}
+        assert (await writer.post("/stock_items", {"stock_item": item})).status == 201
+    await writer.post("/prices", {"price": {"variant_id": bare[1].id, "currency": "JPY", "amount": "7"}})
+    price_list = await writer.post("/price_lists", {"price_list": {"name": f"list {uuid4().hex}", "currency": "KWD"}})
+    entry = {"price_list_id": price_list.id, "variant_id": bare[1].id, "amount": "1.234", "min_quantity": 12}
+    assert (await writer.post("/price_list_entries", {"price_list_entry": entry})).status == 201
+    gone = await writer.post("/products", {"product": {"name": "gone", "sku": uuid4().hex}})
+    await writer.delete(f"/products/{gone.id}")
+    assert twin["slug"] != product["slug"]
+
+    await assert_comes_back_unchanged(writer, db)
+
+    slugs = [json.loads(line)["slug"] for line in (await give(writer, "products")).splitlines()]
+    assert {product["slug"], twin["slug"]} <= set(slugs)
+    assert gone["slug"] not in slugs
+    assert slugs == sorted(slugs)
+
+
+async def test_an_export_brings_back_what_was_changed_since(writer: Machine, db: Any) -> None:
+    slug, taxon, place = new_slug(), await new_taxon(writer), await new_location(writer)
+    line = {
+        "slug": slug,
+        "name": "Mug",
+        "taxons": [taxon],
+        "properties": {"material": "clay"},
+        "variants": [{"sku": slug, "options": {"size": "S"}, "prices": {"USD": 5}, "stock": {place: 2}}],
+    }
+    await bring(writer, "products", line)
+    before = await give(writer, "products")
+    change = {"slug": slug, "name": "Cup", "taxons": [], "properties": {"maker": "us"}, "tags": ["new"]}
+    other = {"sku": slug, "options": {"size": "M"}, "prices": {"EUR": 1}, "stock": {place: 9}, "weight": 1}
+    await bring(writer, "products", {**change, "option_types": [], "variants": [other]})
+    assert await give(writer, "products") != before
+
+    told = (await send(writer, "products", before)).json
+
+    assert told["updated"] == 1
+    assert await give(writer, "products") == before
+
+
+async def test_more_products_than_a_batch_are_given_out_once_each(writer: Machine) -> None:
+    slugs = [new_slug() for _ in range(230)]
+    await bring(
+        writer, "products", *({"slug": slug, "name": "Mug", "master": {"prices": {"USD": 1}}} for slug in slugs)
+    )
+
+    shown = [json.loads(line)["slug"] for line in (await give(writer, "products")).splitlines()]
+    priced = (await give(writer, "prices")).splitlines()
+
+    assert len(shown) == len(set(shown))
+    assert set(slugs) <= set(shown)
+    assert len(priced) == len(set(priced)) >= 230
+
+
+async def test_exports_are_for_applications_that_may_read(http: httpx.AsyncClient, reader: Machine) -> None:
+    for noun in ("products", "prices"):
+        assert (await reader.get(f"/exports/{noun}")).status == 200
+        assert (await http.get(f"{PREFIX}/exports/{noun}")).status_code == 401
+
+
+async def test_a_line_of_an_export_can_be_edited_by_hand(writer: Machine) -> None:
+    slug = new_slug()
+    await bring(writer, "products", {"slug": slug, "name": "Mug"})
+    lines = [json.loads(line) for line in (await give(writer, "products")).splitlines()]
+    (mine,) = [line for line in lines if line["slug"] == slug]
+
+    told = (await send(writer, "products", in_lines([{**mine, "status": "active"}]))).json
+
+    assert counts(told) == {"lines": 1, "updated": 1}

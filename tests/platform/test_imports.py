@@ -1,0 +1,493 @@
+"""Bringing in many products or prices at once: what changes, what stays, and what a bad line does to the others."""
+
+import asyncio
+import json
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.db.processes import until
+from tests.platform.bulk import bring, counts, give, given, in_lines, new_location, new_slug, new_taxon, send
+from tests.platform.machine import PREFIX, Machine
+from tests.service import Service
+
+
+def mug(slug: str, **more: Any) -> dict[str, Any]:
+    variants = [
+        {"sku": f"{slug}-{colour}", "options": {"colour": colour}, "prices": {"USD": "19.99", "EUR": "18.5"}}
+        for colour in ("red", "blue")
+    ]
+    return {"slug": slug, "name": "Mug", "properties": {"material": "clay"}, "variants": variants, **more}
+
+
+async def tables(db: Any) -> dict[str, Any]:
+    """Everything that an import may write to."""
+    names = ("products", "variants", "option_types", "option_values", "properties", "product_properties", "prices")
+    more = ("classifications", "variant_option_values", "stock_items", "stock_movements", "listings", "audit_events")
+    every = (*names, *more, "product_option_types", "price_list_entries", "listing_facets", "product_slugs")
+    return {
+        name: await db.fetchval(f"select md5(string_agg(t::text, '' order by t::text)) from {name} t") for name in every
+    }
+
+
+async def test_a_new_product_is_made_with_all_that_its_line_says(writer: Machine) -> None:
+    slug, sku, place, taxon = new_slug(), uuid4().hex, await new_location(writer), await new_taxon(writer)
+    line = {
+        "slug": slug,
+        "name": "Mug",
+        "description": "Holds tea.",
+        "status": "active",
+        "available_on": "2026-01-31T12:00:00.123456Z",
+        "tags": ["new", "clay"],
+        "taxons": [taxon],
+        "properties": {"material": "clay", "maker": "us"},
+        "public_metadata": {"n": [1, 1.5, None, {"deep": True}]},
+        "master": {"sku": sku, "weight": "0.350", "prices": {"USD": {"amount": "19.99", "compare_at": "25"}}},
+        "variants": [
+            {"sku": f"{sku}-1", "options": {"size": "XL"}, "barcode": "4006381333931", "prices": {"JPY": 1900}},
+            {"sku": f"{sku}-2", "options": {"size": "S"}, "stock": {place: 5}, "track_inventory": False},
+        ],
+    }
+
+    told = await bring(writer, "products", line)
+
+    assert counts(told) == {"lines": 1, "created": 1}
+    shown = await given(writer, slug)
+    assert shown
+    assert {name: shown[name] for name in line if name not in {"master", "variants"}} == {
+        name: value for name, value in line.items() if name not in {"master", "variants"}
+    }
+    assert shown["option_types"] == ["size"]
+    assert shown["master"]["weight"] == "0.35"
+    assert shown["master"]["prices"] == {"USD": {"amount": "19.99", "compare_at": "25.0"}}
+    assert [variant["sku"] for variant in shown["variants"]] == [f"{sku}-1", f"{sku}-2"]
+    assert shown["variants"][0]["prices"] == {"JPY": {"amount": "1900.0", "compare_at": None}}
+    assert shown["variants"][1]["stock"] == {place: {"count_on_hand": 5, "backorderable": False}}
+    product = await writer.get(f"/products/{slug}")
+    assert (product["sku"], product["in_stock"]) == (sku, True)
+
+
+async def test_the_same_again_changes_nothing_and_moves_no_time(writer: Machine, db: Any) -> None:
+    line = mug(new_slug(), master={"prices": {"USD": "1"}, "stock": {await new_location(writer): 3}})
+    await bring(writer, "products", line)
+    before = await tables(db)
+
+    told = await bring(writer, "products", line)
+
+    assert counts(told) == {"lines": 1, "unchanged": 1}
+    after = await tables(db)
+    assert {name for name in before if before[name] != after[name]} == {"audit_events"}
+
+
+async def test_what_is_absent_stays_and_what_is_present_replaces(writer: Machine) -> None:
+    slug = new_slug()
+    await bring(writer, "products", mug(slug, tags=["a", "b"], description="Holds tea.", meta_title="A mug"))
+    changed = {"slug": slug, "tags": ["c"], "description": None, "properties": {"maker": "us"}}
+    prices = {"sku": f"{slug}-red", "prices": {"USD": "5"}}
+
+    told = await bring(writer, "products", {**changed, "variants": [prices]})
+
+    shown = await given(writer, slug)
+    assert shown
+    assert counts(told) == {"lines": 1, "updated": 1}
+    assert {name: shown[name] for name in changed} == changed
+    assert (shown["name"], shown["meta_title"]) == ("Mug", "A mug")
+    assert [(variant["sku"], list(variant["prices"])) for variant in shown["variants"]] == [
+        (f"{slug}-red", ["USD"]),
+        (f"{slug}-blue", ["EUR", "USD"]),
+    ]
+
+
+async def test_variants_that_are_not_named_stay_unless_all_are_said_to_be_there(writer: Machine) -> None:
+    slug = new_slug()
+    await bring(writer, "products", mug(slug))
+    red = {"slug": slug, "variants": [{"sku": f"{slug}-red"}]}
+
+    some = await bring(writer, "products", red)
+    every = await bring(writer, "products", {**red, "variants_complete": True})
+
+    shown = await given(writer, slug)
+    assert shown
+    assert (counts(some), counts(every)) == ({"lines": 1, "unchanged": 1}, {"lines": 1, "updated": 1})
+    assert [variant["sku"] for variant in shown["variants"]] == [f"{slug}-red"]
+    again = await bring(writer, "products", mug(slug))
+    assert counts(again) == {"lines": 1, "updated": 1}
+
+
+async def test_a_count_becomes_a_movement_of_the_difference_by_who_asked(writer: Machine, db: Any) -> None:
+    slug, place = new_slug(), await new_location(writer)
+
+    for stock in (7, {"count_on_hand": 4}, {"backorderable": True}, -2, -2):
+        await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {place: stock}}})
+
+    moved = await db.fetch(
+        "select quantity, reason, actor_kind from stock_movements m join stock_items i on i.id = m.stock_item_id"
+        " join variants v on v.id = i.variant_id join products p on p.id = v.product_id"
+        " where p.slug = $1 order by m.id",
+        slug,
+    )
+    assert [tuple(row) for row in moved] == [
+        (7, "received", "application"),
+        (-3, "recounted", "application"),
+        (-6, "recounted", "application"),
+    ]
+
+
+BAD = [
+    (b"{", "base"),
+    (b'{"slug": "a", "slug": "b"}', "base"),
+    (b'{"slug": "\\ud800"}', "base"),
+    (b'{"slug": "a\\u0000b", "name": "a"}', "base"),
+    (b'{"slug": NaN}', "base"),
+    (b"[" * 50 + b"]" * 50, "base"),
+    (b"\xff\xfe", "base"),
+    (b"7", "base"),
+    (b"[]", "base"),
+    (b"{}", "slug"),
+    (b'{"slug": 7, "name": "a"}', "slug"),
+    (b'{"slug": "Not A Slug", "name": "a"}', "slug"),
+    (b'{"slug": "new-and-nameless"}', "name"),
+    (b'{"slug": "a", "name": "a", "colour": 1}', "colour"),
+    (b'{"slug": "a", "name": "a", "status": "sold"}', "status"),
+    (b'{"slug": "a", "name": "  "}', "name"),
+    (b'{"slug": "a", "name": "a\\u202eb"}', "name"),
+    (b'{"slug": "a", "name": "a", "taxons": ["no/such"]}', "taxons"),
+    (b'{"slug": "a", "name": "a", "taxons": "all"}', "taxons"),
+    (b'{"slug": "a", "name": "a", "tax_category": "none"}', "tax_category"),
+    (b'{"slug": "a", "name": "a", "tags": [7]}', "tags"),
+    (b'{"slug": "a", "name": "a", "properties": []}', "properties"),
+    (b'{"slug": "a", "name": "a", "properties": {"a": 7}}', "properties.a"),
+    (b'{"slug": "a", "name": "a", "properties": {"a\\u0007": "b"}}', "properties.a\x07"),
+    (b'{"slug": "a", "name": "a", "properties": {" ": "b"}}', "base"),
+    (b'{"slug": "a", "name": "a", "available_on": "soon"}', "available_on"),
+    (b'{"slug": "a", "name": "a", "variants": {}}', "variants"),
+    (b'{"slug": "a", "name": "a", "variants": [7]}', "variants"),
+    (b'{"slug": "a", "name": "a", "variants": [{}]}', "variants.0.sku"),
+    (b'{"slug": "a", "name": "a", "variants": [{"sku": "q", "id": "7"}]}', "variants.0.id"),
+    (b'{"slug": "a", "name": "a", "variants": [{"sku": "q"}, {"sku": "q"}]}', "variants.1.sku"),
+    (b'{"slug": "a", "name": "a", "master": {"sku": "q"}, "variants": [{"sku": "q"}]}', "variants.0.sku"),
+    (b'{"slug": "a", "name": "a", "master": {"size": 1}}', "master.size"),
+    (b'{"slug": "a", "name": "a", "master": {"weight": "1e9"}}', "master.weight"),
+    (b'{"slug": "a", "name": "a", "master": {"prices": {"USD": "19.999"}}}', "master.prices.USD.amount"),
+    (b'{"slug": "a", "name": "a", "master": {"prices": {"USD": "-1"}}}', "master.prices.USD.amount"),
+    (b'{"slug": "a", "name": "a", "master": {"prices": {"USD": {}}}}', "master.prices.USD.amount"),
+    (b'{"slug": "a", "name": "a", "master": {"prices": {"USD": {"amount": 1, "was": 2}}}}', "master.prices.USD.was"),
+    (b'{"slug": "a", "name": "a", "master": {"prices": {"XXQ": 1}}}', "master.prices.XXQ"),
+    (b'{"slug": "a", "name": "a", "master": {"prices": {"usd": 1}}}', "master.prices.usd"),
+    (b'{"slug": "a", "name": "a", "master": {"stock": {"Nowhere": 1}}}', "master.stock"),
+    (b'{"slug": "a", "name": "a", "master": {"stock": {"Nowhere": "many"}}}', "master.stock.Nowhere.count_on_hand"),
+]
+
+
+@pytest.mark.parametrize(("line", "field"), BAD, ids=lambda value: str(value)[:60])
+async def test_a_bad_line_fails_alone_and_is_told_of(writer: Machine, db: Any, line: bytes, field: str) -> None:
+    first, last = mug(new_slug()), mug(new_slug())
+    body = in_lines([first]) + line + b"\n\n" + in_lines([last])
+
+    told = (await send(writer, "products", body)).json
+
+    assert counts(told) == {"lines": 3, "created": 2, "failed": 1}
+    (error,) = told["errors"]
+    assert (error["line"], list(error["errors"])) == (2, [field])
+    assert all(sentences for sentences in error["errors"].values())
+    assert await db.fetchval("select count(*) from products where slug = 'a'") == 0
+
+
+async def test_a_count_below_zero_is_for_what_may_be_sold_beyond_it(writer: Machine) -> None:
+    slug, shut, open_ = new_slug(), await new_location(writer), await new_location(writer, backorderable_default=True)
+
+    refused = await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {shut: -1}}})
+    allowed = await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {open_: -1}}})
+    closed = await bring(writer, "products", {"slug": slug, "master": {"stock": {open_: {"backorderable": False}}}})
+
+    assert list(refused["errors"][0]["errors"]) == [f"master.stock.{shut}.count_on_hand"]
+    assert counts(allowed) == {"lines": 1, "created": 1}
+    assert list(closed["errors"][0]["errors"]) == [f"master.stock.{open_}.count_on_hand"]
+
+
+async def test_a_sku_or_options_of_another_variant_are_refused(writer: Machine) -> None:
+    slug, other = new_slug(), new_slug()
+    await bring(writer, "products", mug(slug))
+    theirs = {"slug": other, "name": "Cup", "variants": [{"sku": f"{slug}-red"}]}
+    twins = {"slug": slug, "variants": [{"sku": f"{slug}-new", "options": {"colour": "red"}}]}
+    # Neither is there when they are looked at together.
+    claims = [{"slug": new_slug(), "name": "Cup", "master": {"sku": f"{slug}-x"}} for _ in range(2)]
+
+    told = await bring(writer, "products", theirs, twins, *claims)
+
+    assert counts(told) == {"lines": 4, "created": 1, "failed": 3}
+    assert [(error["line"], list(error["errors"])) for error in told["errors"]] == [
+        (1, ["variants.0.sku"]),
+        (2, ["variants.0.options"]),
+        (4, ["master.sku"]),
+    ]
+
+
+async def test_a_line_of_one_mebibyte_is_read_and_a_longer_one_fails_alone(writer: Machine) -> None:
+    first, long, last = new_slug(), new_slug(), new_slug()
+    fits = json.dumps({"slug": first, "name": "Mug"}).encode()
+    fits += b" " * (1024 * 1024 - len(fits))
+    too_long = json.dumps({"slug": long, "name": "Mug"}).encode()
+    too_long += b" " * (1024 * 1024 + 1 - len(too_long))
+
+    told = (await send(writer, "products", b"\n".join([fits, too_long, in_lines([mug(last)])]))).json
+
+    assert counts(told) == {"lines": 3, "created": 2, "failed": 1}
+    assert told["errors"] == [
+        {"line": 2, "key": None, "errors": {"base": ["The line is longer than 1,048,576 bytes."]}}
+    ]
+
+
+async def test_no_more_than_a_thousand_errors_are_listed_and_the_rest_counted(writer: Machine) -> None:
+    told = (await send(writer, "products", b'{"a": 1}\n' * 1500 + b'{"x%d": 1}\n' % 7)).json
+    wide = await bring(writer, "products", {f"f{number}": 1 for number in range(100)})
+
+    assert counts(told) == {"lines": 1501, "failed": 1501}
+    assert (len(told["errors"]), told["errors_left_out"]) == (1000, 501)
+    assert len(wide["errors"][0]["errors"]) == 21
+
+
+async def test_a_hundred_thousand_small_lines_take_seconds(writer: Machine) -> None:
+    slug = new_slug()
+    await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
+    line = in_lines([{"sku": slug, "currency": "USD", "amount": "5"}])
+
+    answer = await writer.ask(
+        "POST",
+        "/imports/prices",
+        content=line * 100_000,
+        headers={"Content-Type": "application/jsonl; charset=utf-8"},
+        timeout=120,
+    )
+
+    assert counts(answer.json) == {"lines": 100_000, "created": 1, "unchanged": 99_999}
+
+
+async def test_a_dry_run_tells_the_same_and_leaves_nothing(writer: Machine, db: Any) -> None:
+    slug, place = new_slug(), await new_location(writer)
+    lines = [
+        mug(slug, option_types=[f"made {slug}"], master={"stock": {place: 4}}),
+        {"slug": slug, "name": "Again"},
+        {"slug": new_slug(), "colour": 1},
+    ]
+    before = await tables(db)
+
+    dry = await bring(writer, "products", *lines, dry_run="true")
+
+    assert await tables(db) == before
+    assert (dry["dry_run"], counts(dry)) == (True, {"lines": 3, "created": 2, "failed": 1})
+    wet = await bring(writer, "products", *lines, dry_run="false")
+    assert counts(wet) == {"lines": 3, "created": 1, "updated": 1, "failed": 1}
+    assert (await send(writer, "products", b"", dry_run="maybe")).status == 400
+
+
+async def test_an_import_leaves_one_row_in_the_audit_that_says_what_was_touched(writer: Machine, db: Any) -> None:
+    slugs = [new_slug() for _ in range(3)]
+    await bring(writer, "products", *map(mug, slugs[:2]))
+
+    answer = await send(writer, "products", in_lines([*map(mug, slugs), {"slug": "x y"}]))
+
+    rows = await db.fetch(
+        "select action, outcome, actor_kind, detail from audit_events where request_id = $1", answer.request_id
+    )
+    ((action, outcome, actor, detail),) = [tuple(row) for row in rows]
+    assert (action, outcome, actor) == ("products_imported", "done", "application")
+    assert json.loads(detail) == {
+        "lines": 4,
+        "created": 1,
+        "updated": 0,
+        "unchanged": 2,
+        "failed": 1,
+        "touched": slugs[2:],
+        "touched_count": 1,
+    }
+
+
+async def test_two_imports_of_the_same_products_at_once_both_end_and_one_of_them_counts(writer: Machine) -> None:
+    slugs = [new_slug() for _ in range(250)]
+
+    def lines(name: str, order: list[str]) -> list[dict[str, Any]]:
+        return [mug(slug, name=name, properties={name: "yes"}) for slug in order]
+
+    told = await asyncio.gather(
+        bring(writer, "products", *lines("one", slugs)), bring(writer, "products", *lines("two", slugs[::-1]))
+    )
+
+    assert [one["failed"] for one in told] == [0, 0], told
+    assert told[0]["created"] + told[1]["created"] == 250
+    shown = [json.loads(line) for line in (await give(writer, "products")).splitlines()]
+    mine = [line for line in shown if line["slug"] in set(slugs)]
+    assert {(line["name"], *line["properties"]) for line in mine} <= {("one", "one"), ("two", "two")}
+    assert len(mine) == 250
+
+
+WAITS = "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+
+
+async def test_a_product_that_appears_while_its_line_is_looked_at_is_changed_and_not_refused(
+    writer: Machine, db: Any
+) -> None:
+    slug, taxon, product_id = new_slug(), await new_taxon(writer), uuid4()
+    line = {"slug": slug, "name": "Mug", "taxons": [taxon], "master": {"sku": slug}}
+
+    async with db.transaction():
+        await db.execute("lock table taxons in access exclusive mode")
+        await db.execute(
+            "insert into products (id, name, slug, created_at, updated_at) values ($1, 'Cup', $2, now(), now())",
+            product_id,
+            slug,
+        )
+        await db.execute(
+            "insert into variants (id, product_id, is_master, sku, created_at, updated_at)"
+            " values (gen_random_uuid(), $1, true, $2, now(), now())",
+            product_id,
+            slug,
+        )
+        importing = asyncio.create_task(bring(writer, "products", line))
+        await until(lambda: _is_waiting(db, wanted=True))
+
+    assert counts(await importing) == {"lines": 1, "updated": 1}
+
+
+async def test_an_import_waits_for_whoever_holds_a_product_longer_than_a_request_would(
+    writer: Machine, db: Any
+) -> None:
+    slug = new_slug()
+    await bring(writer, "products", mug(slug))
+
+    async with db.transaction():
+        await db.execute("select 1 from products where slug = $1 for update", slug)
+        importing = asyncio.create_task(bring(writer, "products", mug(slug, name="Cup")))
+        for condition in (True, False, True):
+            await until(partial(_is_waiting, db, wanted=condition))
+
+    assert counts(await importing) == {"lines": 1, "updated": 1}
+
+
+async def test_stock_that_is_sold_while_it_is_counted_anew_is_not_lost(writer: Machine, db: Any) -> None:
+    slug, place = new_slug(), await new_location(writer)
+    line = {"slug": slug, "name": "Mug", "master": {"sku": slug, "stock": {place: 5}}}
+    await bring(writer, "products", line)
+    item = "stock_items i join variants v on v.id = i.variant_id where v.sku = $1"
+    item_id = await db.fetchval(f"select i.id from {item}", slug)
+
+    async with db.transaction():
+        await db.execute("update stock_items set count_on_hand = 4 where id = $1", item_id)
+        await db.execute(
+            "insert into stock_movements (id, stock_item_id, quantity, reason, actor_kind, created_at)"
+            " values (gen_random_uuid(), $1, -1, 'sold', 'system', now())",
+            item_id,
+        )
+        line["master"] = {"stock": {place: 9}}
+        importing = asyncio.create_task(bring(writer, "products", line))
+        await until(partial(_is_waiting, db, wanted=True))
+
+    assert counts(await importing) == {"lines": 1, "updated": 1}
+    moved = await db.fetch("select quantity from stock_movements where stock_item_id = $1 order by created_at", item_id)
+    assert await db.fetchval(f"select i.count_on_hand from {item}", slug) == 9 == sum(row[0] for row in moved)
+
+
+async def _is_waiting(db: Any, *, wanted: bool) -> bool:
+    # Within a transaction the view stays as it was first looked at.
+    await db.execute("select pg_stat_clear_snapshot()")
+    return (await db.fetchval(WAITS) is not None) is wanted
+
+
+async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> None:
+    slug, name = new_slug(), f"list {uuid4().hex}"
+    await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
+    await writer.post("/price_lists", {"price_list": {"name": name, "currency": "EUR"}})
+
+    made = await bring(
+        writer,
+        "prices",
+        {"sku": slug, "currency": "USD", "amount": "5", "compare_at": "7"},
+        {"sku": slug, "currency": "EUR", "amount": 4},
+        {"sku": slug, "price_list": name, "amount": "3"},
+        {"sku": slug, "price_list": name, "amount": "2.5", "min_quantity": 10, "currency": "EUR"},
+    )
+    changed = await bring(
+        writer,
+        "prices",
+        {"sku": slug, "currency": "USD", "amount": "6"},
+        {"sku": slug, "currency": "EUR", "amount": None},
+        {"sku": slug, "price_list": name, "amount": None},
+        {"sku": slug, "price_list": name, "amount": None, "min_quantity": 99},
+    )
+
+    lines = [json.loads(line) for line in (await give(writer, "prices")).splitlines()]
+    assert (counts(made), counts(changed)) == ({"lines": 4, "created": 4}, {"lines": 4, "updated": 3, "unchanged": 1})
+    assert [line for line in lines if line.get("sku") == slug] == [
+        {"sku": slug, "currency": "USD", "amount": "6.0", "compare_at": "7.0"},
+        {"sku": slug, "currency": "EUR", "amount": "2.5", "price_list": name, "min_quantity": 10},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ({"currency": "USD", "amount": 1}, "sku"),
+        ({"sku": "no such", "currency": "USD", "amount": 1}, "sku"),
+        ({"sku": "", "currency": "USD", "amount": 1}, "sku"),
+        ({"variant_id": str(uuid4()), "currency": "USD", "amount": 1}, "variant_id"),
+        ({"currency": "USD"}, "amount"),
+        ({"currency": "USD", "compare_at": 1}, "amount"),
+        ({"amount": 1}, "currency"),
+        ({"currency": "US", "amount": 1}, "currency"),
+        ({"currency": "USD", "amount": "1.001"}, "amount"),
+        ({"currency": "USD", "amount": -1}, "amount"),
+        ({"currency": "USD", "amount": "1e3"}, "amount"),
+        ({"currency": "USD", "amount": 1, "compare_at": "9" * 20}, "compare_at"),
+        ({"currency": "USD", "amount": 1, "min_quantity": 2}, "min_quantity"),
+        ({"price_list": "no such", "amount": 1}, "price_list"),
+        ({"price_list": "no such", "amount": 1, "min_quantity": 0}, "min_quantity"),
+        ({"currency": "USD", "amount": 1, "list": "x"}, "list"),
+    ],
+)
+async def test_a_bad_price_fails_alone(writer: Machine, line: dict[str, Any], field: str) -> None:
+    slug = new_slug()
+    await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
+    is_known = "variant_id" in line or "sku" in line or field == "sku"
+
+    told = await bring(
+        writer, "prices", line if is_known else {"sku": slug, **line}, {"sku": slug, "currency": "USD", "amount": 1}
+    )
+
+    assert counts(told) == {"lines": 2, "created": 1, "failed": 1}
+    assert field in told["errors"][0]["errors"], told
+
+
+async def test_the_door_is_shut_for_readers_and_for_other_bodies(
+    http: httpx.AsyncClient, reader: Machine, writer: Machine, db: Any
+) -> None:
+    slug = new_slug()
+
+    refused = await send(reader, "products", in_lines([mug(slug)]))
+    nobody = await http.post(f"{PREFIX}/imports/products", content=in_lines([mug(slug)]))
+    json_body = await writer.post("/imports/products", mug(slug))
+    packed = await writer.ask(
+        "POST",
+        "/imports/products",
+        content=b"x",
+        headers={"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"},
+    )
+    nothing = await writer.ask("POST", "/imports/products")
+
+    assert (refused.status, refused.code) == (403, "insufficient_scope")
+    assert nobody.status_code == 401
+    assert (json_body.status, packed.status) == (415, 415)
+    assert (nothing.status, counts(nothing.json)) == (200, {})
+    assert await db.fetchval("select count(*) from products where slug = $1", slug) == 0
+
+
+async def test_many_products_are_brought_in_by_few_statements(writer: Machine, service: Service) -> None:
+    lines = [mug(new_slug()) for _ in range(100)]
+
+    asked = [await send(writer, "products", in_lines(lines)) for _ in range(2)]
+
+    made, same = [service.request_line(answer.request_id)["statements"] for answer in asked]
+    assert made < 45
+    assert same < 20

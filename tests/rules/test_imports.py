@@ -1,0 +1,240 @@
+"""What a line changes of what is there, from plain values."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec import UNSET
+
+from shop.base.errors import Invalid
+from shop.models.prices import Price, PriceList
+from shop.models.products import Product, ProductOptionType, Variant
+from shop.models.stock import StockItem, StockLocation
+from shop.models.whole import WholeProduct, WholeVariant
+from shop.rules.import_errors import line_errors
+from shop.rules.import_lines import Names, ProductLine, StockLine, VariantLine, missing_names, wanted_names
+from shop.rules.imports import changes_of, same
+from shop.rules.price_imports import Owned, PriceBook, Priced, PriceLine
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+STAMPS: dict[str, Any] = {"created_at": NOW, "updated_at": NOW}
+
+
+def identity(number: int) -> UUID:
+    return UUID(int=number)
+
+
+@pytest.fixture
+def new_id() -> Iterator[UUID]:
+    return map(identity, count(1000))
+
+
+PLACE = StockLocation(id=identity(90), name="Main", **STAMPS)
+NAMES = Names(
+    locations={"Main": PLACE},
+    option_types={"size": identity(50), "colour": identity(51)},
+    option_values={("size", "S"): identity(60), ("size", "M"): identity(61)},
+    taxons={"all/mugs": identity(70)},
+    properties={"material": identity(80)},
+)
+
+
+def variant(number: int, **more: Any) -> WholeVariant:
+    row = Variant(id=identity(number), product_id=identity(1), sku=more.pop("sku", ""), **STAMPS, **more.pop("row", {}))
+    there: dict[str, Any] = {"tax_category": None, "options": {}, "prices": {}, "stock": {}}
+    return WholeVariant(row=row, **{**there, **more})
+
+
+def product(*variants: WholeVariant, **more: Any) -> WholeProduct:
+    row = Product(id=identity(1), name="Mug", slug="mug", **STAMPS, **more.pop("row", {}))
+    there: dict[str, Any] = {"tax_category": None, "option_types": {}, "properties": {}, "taxons": {}}
+    return WholeProduct(row=row, master=variant(2, row={"is_master": True}), variants=variants, **{**there, **more})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_same"),
+    [
+        (1, 1.0, True),
+        (1, True, False),
+        (0, False, False),
+        (None, False, False),
+        ("1", 1, False),
+        ({"a": [1, {"b": True}]}, {"a": [1, {"b": True}]}, True),
+        ({"a": [1, {"b": True}]}, {"a": [1, {"b": 1}]}, False),
+        ({"a": 1}, {"a": 1, "b": None}, False),
+        ([1], [1, 1], False),
+        (1e300, 10**300, True),
+        (Decimal("1.50"), Decimal("1.5"), True),
+    ],
+)
+def test_values_are_the_same_as_json_sees_them(one: Any, other: Any, are_same: bool) -> None:
+    assert same(one, other) is are_same
+
+
+def test_a_line_that_says_nothing_new_changes_nothing(new_id: Iterator[UUID]) -> None:
+    price = Price(id=identity(3), variant_id=identity(4), currency="USD", amount=500, **STAMPS)
+    item = StockItem(id=identity(5), stock_location_id=PLACE.id, variant_id=identity(4), count_on_hand=2, **STAMPS)
+    options = {"size": (identity(6), "S")}
+    small = variant(4, sku="mug-s", prices={"USD": price}, stock={"Main": item}, options=options)
+    line = VariantLine(
+        at="variants.0", sku="mug-s", options={"size": "S"}, prices={"USD": (500, None)}, stock={"Main": StockLine(2)}
+    )
+
+    said = ProductLine(slug="mug", fields={"name": "Mug", "tags": []}, taxons=[], properties={}, variants=[line])
+    changes = changes_of(said, product(small), NAMES, lambda: next(new_id))
+
+    assert not changes
+
+
+def test_only_what_differs_is_written(new_id: Iterator[UUID]) -> None:
+    small = variant(4, sku="mug-s", options={"size": (identity(6), "S")})
+    line = VariantLine(at="variants.0", sku="mug-s", fields={"barcode": "7"}, options={"size": "M"})
+
+    said = ProductLine(slug="mug", fields={"name": "Cup", "description": None}, variants=[line])
+    changes = changes_of(said, product(small), NAMES, lambda: next(new_id))
+
+    assert changes.updates == {
+        "products": [{"id": identity(1), "name": "Cup"}],
+        "variants": [{"id": identity(4), "barcode": "7"}],
+    }
+    assert changes.deletes == {"variant_option_values": [identity(6)]}
+    assert list(changes.inserts) == ["variant_option_values", "product_option_types"]
+
+
+def test_option_types_are_as_the_line_says_or_grow_with_what_variants_need(new_id: Iterator[UUID]) -> None:
+    link = ProductOptionType(id=identity(7), product_id=identity(1), option_type_id=identity(51), position=1, **STAMPS)
+    there = product(option_types={"colour": link})
+    small = VariantLine(at="variants.0", sku="mug-s", options={"size": "S"})
+
+    grown = changes_of(ProductLine(slug="mug", variants=[small]), there, NAMES, lambda: next(new_id))
+    told = changes_of(ProductLine(slug="mug", option_types=["size", "colour"]), there, NAMES, lambda: next(new_id))
+    fixed = changes_of(
+        ProductLine(slug="mug", option_types=["colour"], variants=[small]), there, NAMES, lambda: next(new_id)
+    )
+
+    assert [row["position"] for row in grown.inserts["product_option_types"]] == [2]
+    assert told.updates == {"product_option_types": [{"id": identity(7), "position": 2}]}
+    assert "product_option_types" not in fixed.inserts
+
+
+def test_a_new_variant_stands_behind_those_that_are_there(new_id: Iterator[UUID]) -> None:
+    there = product(variant(4, sku="a", row={"position": 7}))
+    new = [VariantLine(at=f"variants.{place}", sku=sku) for place, sku in enumerate("bac")]
+
+    changes = changes_of(ProductLine(slug="mug", variants=new), there, NAMES, lambda: next(new_id))
+
+    assert [(row["sku"], row["position"]) for row in changes.inserts["variants"]] == [("b", 8), ("c", 9)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_new", "moved", "recounted"),
+    [
+        (StockLine(5), True, [5], 0),
+        (StockLine(0), True, [], 0),
+        (StockLine(5), False, [3], 1),
+        (StockLine(2), False, [], 0),
+        (StockLine(None, backorderable=True), False, [], 1),
+        (StockLine(-1, backorderable=True), False, [-3], 1),
+    ],
+)
+def test_counts_move_by_the_difference(
+    new_id: Iterator[UUID], wanted: StockLine, is_new: bool, moved: list[int], recounted: int
+) -> None:
+    item = StockItem(id=identity(5), stock_location_id=PLACE.id, variant_id=identity(4), count_on_hand=2, **STAMPS)
+    there = product(variant(4, sku="a", stock={} if is_new else {"Main": item}))
+    line = VariantLine(at="variants.0", sku="a", stock={"Main": wanted})
+
+    changes = changes_of(ProductLine(slug="mug", variants=[line]), there, NAMES, lambda: next(new_id))
+
+    assert [quantity for _, quantity, _ in changes.moved] == moved
+    assert len(changes.recounts) == recounted
+    assert len(changes.inserts.get("stock_items", ())) == is_new
+
+
+def test_options_may_be_exchanged_between_variants_but_not_shared() -> None:
+    small, medium = (
+        variant(number, sku=sku, options={"size": (identity(number + 100), sku)})
+        for number, sku in ((4, "S"), (5, "M"))
+    )
+    swapped = [
+        VariantLine(at="variants.0", sku="S", options={"size": "M"}),
+        VariantLine(at="variants.1", sku="M", options={"size": "S"}),
+    ]
+
+    there = product(small, medium)
+
+    assert line_errors(ProductLine(slug="mug", variants=swapped), there, NAMES) == {}
+    assert list(line_errors(ProductLine(slug="mug", variants=swapped[:1]), there, NAMES)) == ["variants.0.options"]
+
+
+def test_a_sku_is_free_once_its_variant_is_gone_or_renamed() -> None:
+    there = product(variant(4, sku="a"), variant(5, sku="b"))
+    master = VariantLine(at="master", sku="a")
+
+    taken = line_errors(ProductLine(slug="mug", master=master), there, NAMES)
+    gone = ProductLine(
+        slug="mug", master=master, variants=[VariantLine(at="variants.0", sku="b")], variants_complete=True
+    )
+    renamed = ProductLine(slug="mug", master=master, variants=[VariantLine(at="variants.0", id=identity(4), sku="c")])
+
+    assert taken == {"master.sku": ["is taken"]}
+    assert line_errors(gone, there, NAMES) == line_errors(renamed, there, NAMES) == {}
+
+
+def test_names_that_nobody_had_are_those_to_make_in_one_order() -> None:
+    lines = [
+        ProductLine(slug="b", properties={"z": "1", "material": "clay"}, option_types=["size", "b"]),
+        ProductLine(slug="a", variants=[VariantLine(at="variants.0", sku="a", options={"size": "S", "a": "1"})]),
+    ]
+
+    assert wanted_names(lines).option_types == {"size", "a", "b"}
+    assert missing_names(lines, NAMES) == (["a", "b"], [("a", "1")], ["z"])
+
+
+def book() -> PriceBook:
+    price = Price(id=identity(3), variant_id=identity(4), currency="USD", amount=500, compare_at_amount=700, **STAMPS)
+    price_list = PriceList(id=identity(8), name="trade", currency="EUR", **STAMPS)
+    owned = Owned(identity(4), identity(1), "mug")
+    return PriceBook(Priced(variants=(owned,), lists={"trade": price_list}, prices=(price,)))
+
+
+def test_each_price_sees_what_those_before_it_have_done(new_id: Iterator[UUID]) -> None:
+    prices = book()
+    amounts: list[Any] = [Decimal("6"), Decimal("6.0"), None, None, Decimal("5")]
+
+    told = [prices.apply(PriceLine(sku="mug", currency="USD", amount=amount)) for amount in amounts]
+
+    assert told == ["updated", "unchanged", "updated", "unchanged", "created"]
+    assert prices.changes(lambda: next(new_id)).updates == {
+        "prices": [{"id": identity(3), "amount": 500, "compare_at_amount": None}]
+    }
+    assert prices.touched_products() == {identity(1)}
+
+
+def test_what_a_list_says_touches_no_product(new_id: Iterator[UUID]) -> None:
+    prices = book()
+
+    told = prices.apply(PriceLine(sku="mug", price_list="trade", amount=Decimal(4), min_quantity=3))
+
+    assert told == "created"
+    assert prices.changes(lambda: next(new_id)).inserts["price_list_entries"][0]["min_quantity"] == 3
+    assert prices.touched_products() == set()
+
+
+def test_a_price_that_is_not_acceptable_does_nothing(new_id: Iterator[UUID]) -> None:
+    prices = book()
+
+    for line in (
+        PriceLine(sku="mug", currency="USD", amount=Decimal("1.001")),
+        PriceLine(sku="mug", currency="USD", amount=UNSET, compare_at=Decimal(-1)),
+        PriceLine(sku="mug", price_list="trade", currency="USD", amount=Decimal(1)),
+        PriceLine(sku="cup", currency="USD", amount=Decimal(1)),
+    ):
+        with pytest.raises(Invalid):
+            prices.apply(line)
+
+    assert not prices.changes(lambda: next(new_id))

@@ -1,0 +1,228 @@
+"""Bodies that are sent while they are made and read while they come: whole, or broken off so that all can tell."""
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import asyncpg
+import httpx
+import pytest
+
+from tests.cli.command import external
+from tests.db.processes import serving, until
+from tests.platform.bulk import in_lines, new_slug
+from tests.platform.machine import PREFIX, Machine, new_machine
+from tests.service import Service
+
+PRODUCTS = f"{PREFIX}/exports/products"
+COUNT = 1500
+# Together more than any socket holds, so that the shop must wait for whoever reads: some 20 MB.
+LARGE = """
+insert into products (id, name, slug, description, created_at, updated_at)
+select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'P', 'p-' || lpad(n::text, 6, '0'),
+    repeat('long', 3500), now(), now() from generate_series(1, $1) n;
+"""
+MASTERS = """
+insert into variants (id, product_id, is_master, created_at, updated_at)
+select gen_random_uuid(), id, true, now(), now() from products
+"""
+
+
+class Large:
+    """A shop with so many products that an export takes longer than a socket's patience."""
+
+    def __init__(self, service: Service, db: Any, machine: Machine) -> None:
+        self.service = service
+        self.db = db
+        self.machine = machine
+        self.headers = {"Authorization": f"Bearer {machine.access_token}"}
+
+    async def begin(self, request_id: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """An export of which nobody reads more than the head."""
+        address = urlsplit(self.service.url)
+        reader, writer = await asyncio.open_connection(address.hostname, address.port, limit=4096)
+        head = {"Host": "shop", "X-Request-Id": request_id, **self.headers}
+        writer.write(
+            f"GET {PRODUCTS} HTTP/1.1\r\n".encode() + b"".join(f"{k}: {v}\r\n".encode() for k, v in head.items())
+        )
+        writer.write(b"\r\n")
+        assert b"200" in await reader.readline()
+        return reader, writer
+
+    async def line(self, request_id: str) -> dict[str, Any]:
+        return await asyncio.to_thread(self.service.request_line, request_id)
+
+    async def busy(self) -> int:
+        """Connections that are in the middle of something."""
+        return int(
+            await self.db.fetchval(
+                "select count(*) from pg_stat_activity where datname = current_database()"
+                " and application_name = 'shop' and state <> 'idle'"
+            )
+        )
+
+
+@pytest.fixture
+async def large(own_database: Callable[..., str], tmp_path: Path) -> AsyncIterator[Large]:
+    url = own_database()
+    connection = await asyncpg.connect(url)
+    await connection.execute(LARGE.replace("$1", str(COUNT)))
+    await connection.execute(MASTERS)
+    with serving(**external(url, SHOP_DRAIN_SECONDS="0", TMPDIR=str(tmp_path))) as service:
+        async with service.client() as http:
+            yield Large(service, connection, await new_machine(http, connection))
+    await connection.close()
+
+
+async def test_an_export_of_any_length_is_whole_and_costs_the_shop_no_memory(large: Large) -> None:
+    (pid,) = large.service.worker_pids()
+    before = resident(pid)
+    most, size, lines = before, 0, 0
+
+    async with large.service.client() as http, http.stream("GET", PRODUCTS, headers=large.headers) as answer:
+        async for chunk in answer.aiter_bytes():
+            size, lines, most = size + len(chunk), lines + chunk.count(b"\n"), max(most, resident(pid))
+
+    assert (answer.status_code, lines) == (200, COUNT)
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    assert "content-length" not in answer.headers
+    assert size > 20_000_000
+    assert most - before < 15_000_000
+
+
+async def test_whoever_hangs_up_is_not_read_for_any_more(large: Large) -> None:
+    for number in range(20):
+        _, writer = await large.begin(f"gone-{number}")
+        writer.close()
+        await writer.wait_closed()
+
+    lines = [await large.line(f"gone-{number}") for number in range(20)]
+
+    assert {line["status"] for line in lines} == {499}
+    assert max(line["statements"] for line in lines) < COUNT / 100 * 9
+    await until(lambda: _is_quiet(large))
+    assert (await large.machine.get("/products")).status == 200
+
+
+async def test_nobody_who_reads_slowly_holds_a_connection_to_the_database(large: Large) -> None:
+    slow = [await large.begin(f"slow-{number}") for number in range(20)]
+
+    await until(lambda: _is_quiet(large))
+    answers = await asyncio.gather(*(large.machine.get("/products") for _ in range(20)))
+
+    assert {answer.status for answer in answers} == {200}
+    for _, writer in slow:
+        writer.close()
+
+
+async def _is_quiet(large: Large) -> bool:
+    return await large.busy() == 0
+
+
+async def test_an_export_that_fails_on_the_way_breaks_off_and_is_told_of_in_the_log(large: Large) -> None:
+    reader, writer = await large.begin("broken")
+    await until(lambda: _is_quiet(large))
+    await large.db.execute("alter table classifications rename to elsewhere")
+
+    rest = await reader.read(-1)
+
+    writer.close()
+    assert 0 < rest.count(b'"slug"') < COUNT
+    assert not rest.endswith(b"0\r\n\r\n")
+    assert (await large.line("broken"))["status"] == 503
+    # What fails before the first line is an error like any other.
+    refused = await large.machine.get("/exports/products")
+    assert (refused.status, refused.code) == (503, "temporarily_unavailable")
+
+
+async def test_an_export_that_is_being_read_when_the_stop_comes_is_sent_whole(large: Large) -> None:
+    reader, writer = await large.begin("stopped")
+    await until(lambda: _is_quiet(large))
+
+    large.service.process.send_signal(signal.SIGTERM)
+    rest = await reader.read(-1)
+
+    writer.close()
+    assert rest.count(b'"slug"') == COUNT
+    assert rest.endswith(b"0\r\n\r\n")
+    assert await asyncio.to_thread(large.service.process.wait, 30) == 0
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process has."""
+    (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")]
+    return int(line.split()[1]) * 1024
+
+
+@pytest.fixture
+async def writer(http: httpx.AsyncClient, db: Any) -> Machine:
+    return await new_machine(http, db)
+
+
+@pytest.mark.parametrize("noun", ["products", "prices"])
+async def test_the_head_of_an_export_is_its_head_alone(writer: Machine, noun: str) -> None:
+    answer = await writer.ask("HEAD", f"/exports/{noun}")
+
+    assert (answer.status, answer.response.content) == (200, b"")
+    assert answer.headers["content-type"] == "application/x-ndjson"
+
+
+@pytest.mark.parametrize("is_chunked", [True, False])
+@pytest.mark.parametrize("end", [b"", b'{"slug": "', b"\n"])
+async def test_an_upload_that_breaks_off_leaves_whole_batches_and_is_told_as_broken_off(
+    service: Service, writer: Machine, db: Any, is_chunked: bool, end: bytes
+) -> None:
+    slugs = [new_slug() for _ in range(150)]
+    body = in_lines({"slug": slug, "name": "Mug"} for slug in slugs) + end
+    request_id = f"broken-{slugs[0]}"
+    address = urlsplit(service.url)
+    reader, sender = await asyncio.open_connection(address.hostname, address.port)
+    size = b"Transfer-Encoding: chunked" if is_chunked else b"Content-Length: 9999999"
+    sent = b"%x\r\n%s\r\n" % (len(body), body) if is_chunked else body
+    head = f"POST {PREFIX}/imports/products HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer {writer.access_token}\r\n"
+    head += f"X-Request-Id: {request_id}\r\nContent-Type: application/x-ndjson\r\n"
+
+    sender.write(head.encode() + size + b"\r\n\r\n" + sent)
+    await sender.drain()
+    await until(lambda: _done(db, slugs))
+    sender.close()
+
+    line = await asyncio.to_thread(service.request_line, request_id)
+    assert line["status"] == 400
+    assert await _done(db, slugs) == 100
+    outcome, detail = await db.fetchrow("select outcome, detail from audit_events where request_id = $1", request_id)
+    assert (outcome, json.loads(detail)["created"]) == ("broken off", 100)
+    assert await reader.read() == b""
+
+
+async def _done(db: Any, slugs: list[str]) -> int:
+    return int(await db.fetchval("select count(*) from products where slug = any($1)", slugs))
+
+
+async def test_an_answer_can_be_read_by_whoever_still_sends(http: httpx.AsyncClient) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b"x" * 65_536
+
+    answer = await http.post(f"{PREFIX}/imports/products", content=body())
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+
+
+async def test_lines_may_come_in_pieces_of_any_size(writer: Machine) -> None:
+    slugs = [new_slug() for _ in range(3)]
+    whole = b"\xef\xbb\xbf" + b"\r\n".join(in_lines([{"slug": slug, "name": "Müg"}]).strip() for slug in slugs)
+
+    async def body() -> AsyncIterator[bytes]:
+        for place in range(0, len(whole), 7):
+            yield whole[place : place + 7]
+
+    answer = await writer.ask(
+        "POST", "/imports/products", content=body(), headers={"Content-Type": "application/x-ndjson"}
+    )
+
+    assert (answer.json["created"], answer.json["failed"]) == (3, 0)
