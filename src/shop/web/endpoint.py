@@ -20,7 +20,7 @@ from shop.web.idempotency import read_once_key
 from shop.web.log import RequestLine, log_request
 from shop.web.metrics import Observer
 from shop.web.reply import JSON, JSON_API, Reply, error_reply
-from shop.web.request import Request
+from shop.web.request import MAX_PARAMS, Request
 from shop.web.source import source_address
 
 Handler = Callable[[Request, Context], Awaitable[Reply]]
@@ -78,6 +78,7 @@ class Route(msgspec.Struct, frozen=True):
     errors: tuple[int, ...] = ()
     media: bytes = JSON_API
     body_limit: int = 1024 * 1024
+    most_params: int = MAX_PARAMS
     reads_claim: bool = True
     draw_error: Callable[[ShopError, str, bytes], Reply] = error_reply
     """What an error looks like here: error, request id, media type."""
@@ -157,6 +158,7 @@ class Endpoint:
 
     async def _answer(self, request: Request, context: Context) -> Reply:
         route = self._route
+        request.most_params = route.most_params
         request.check_size()
         if route.reads_claim:
             if len(request.headers) != len(request.scope["headers"]):

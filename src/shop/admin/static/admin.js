@@ -23,6 +23,27 @@ for (const form of document.querySelectorAll("form[data-confirm]")) {
   });
 }
 
+// How many variants the ticked values make.
+for (const form of document.querySelectorAll("form[data-combinations]")) {
+  const output = form.querySelector("output");
+  const count = () => {
+    const sizes = [...form.querySelectorAll("fieldset")].map((set) => set.querySelectorAll(":checked").length);
+    const made = sizes.reduce((all, size) => all * size, 1);
+    output.hidden = made === 0;
+    output.textContent = made === 1 ? "1 combination" : `${made} combinations`;
+  };
+  form.addEventListener("change", count);
+  count();
+}
+
+// What was typed is not lost by a wrong click.
+let isUnsaved = false;
+for (const form of document.querySelectorAll("form[data-unsaved]")) {
+  form.addEventListener("input", () => { isUnsaved = true; });
+}
+document.addEventListener("submit", (event) => { if (!event.defaultPrevented) isUnsaved = false; });
+addEventListener("beforeunload", (event) => { if (isUnsaved) event.preventDefault(); });
+
 // One click is one request.
 document.addEventListener("submit", (event) => {
   if (event.defaultPrevented) return;
