@@ -14,6 +14,7 @@ from shop.base.errors import InFlight, InsufficientScope, InvalidToken, KeyReuse
 from shop.base.keys import Keys
 from shop.base.settings import Settings
 from shop.db.pool import Database, LockTimeout, Session
+from shop.gateways.media import MediaStore, open_media
 from shop.models.setup import Shop
 from shop.queries import access, applications, journal
 from shop.queries.access import Bearer
@@ -50,6 +51,11 @@ class Shared(msgspec.Struct):
     mail_waits: asyncio.Event
     """Set when a mail was queued, so that this process's worker need not wait for its next look."""
     floods: Floods = msgspec.field(default_factory=Floods)
+
+    @property
+    def media(self) -> MediaStore:
+        """Where pictures lie; opened when first asked for, since most processes of a command never do."""
+        return open_media(self.settings.media_url, self.settings.data_dir)
 
 
 class Origin(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """What is thrown away, and when: in small batches, by one process at a time, while the shop serves."""
 
 from shop.actions.context import Shared
+from shop.actions.media import remove_loose
 from shop.queries import housekeeping
 
 BATCH = 1000
@@ -22,6 +23,7 @@ async def keep_house(shared: Shared) -> dict[str, int]:
             removed[kind] = removed.get(kind, 0) + count
             if count < BATCH:
                 break
+    removed["loose pictures"] = await remove_loose(shared, BATCH)
     return {kind: count for kind, count in removed.items() if count}
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from shop.base.buckets import Bucket, parse_bucket
 from shop.base.errors import CannotStart
 from shop.base.keys import Keys, parse_keys
 
@@ -148,7 +149,11 @@ VARIABLES = (
     Variable("SHOP_TRUSTED_PROXIES", "trusted_proxies", _networks, "", "whose `X-Forwarded-For` counts"),
     Variable("SHOP_CORS_ORIGINS", "cors_origins", _origins, "", "exact origins for the storefront API"),
     Variable(
-        "SHOP_MEDIA_URL", "media_url", _text, None, "an S3-compatible store; unset: `media/` in the data directory"
+        "SHOP_MEDIA_URL",
+        "media_url",
+        parse_bucket,
+        None,
+        "an S3-compatible store; unset: `media/` in the data directory",
     ),
     Variable("SHOP_METRICS", "metrics", _word("public"), None, "unset: loopback only, under the mailbox's conditions"),
     Variable("SHOP_DRAIN_SECONDS", "drain_seconds", _seconds, "5", "unready but serving, before a stop"),
@@ -221,7 +226,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     public_url: str | None
     trusted_proxies: tuple[Network, ...]
     cors_origins: tuple[str, ...]
-    media_url: str | None
+    media_url: Bucket | None
     metrics: str | None
     drain_seconds: float
     log_level: str

@@ -54,6 +54,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Any of these will do; an empty one stands for no credential at all."""
     takes: Any = None
     """The struct of the body, or a union of structs."""
+    reads: Sequence[str] = BODY_MEDIA
+    """The media types of the body."""
     shows: Any = None
     """What is answered: a wire type's name (`[]` behind it for a list), a struct, or a union of structs."""
     status: int = 200
@@ -152,7 +154,7 @@ def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
         "responses": {str(operation.status): answer, **_failures(operation)},
     }
     if operation.takes:
-        described["requestBody"] = _body(operation.takes, words.structs)
+        described["requestBody"] = _body(operation, words.structs)
     if operation.security:
         described["security"] = [dict(choice) for choice in operation.security]
     return described
@@ -174,16 +176,16 @@ def _error(body: str, codes: Sequence[str]) -> Schema:
     return {**reference(body), "properties": {_CODE_FIELD[body]: {"enum": list(codes)}}}
 
 
-def _body(takes: Any, structs: Structs) -> dict[str, Any]:
-    parts = structs.parts(takes)
+def _body(operation: Operation, structs: Structs) -> dict[str, Any]:
+    parts = structs.parts(operation.takes)
     groups = {
         name
         for part in parts
         for name, schema in part["properties"].items()
         if "$ref" in schema or schema.get("type") == "object"
     }
-    content: dict[str, Any] = {media: {"schema": structs.schema(takes)} for media in BODY_MEDIA}
-    if groups:
+    content: dict[str, Any] = {media: {"schema": structs.schema(operation.takes)} for media in operation.reads}
+    if groups and _FORM in content:
         # In a form, `user[email]=…` stands for {"user": {"email": …}}.
         content[_FORM] = {
             **content[_FORM],

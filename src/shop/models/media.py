@@ -8,7 +8,7 @@ from shop.models.products import products, variants
 
 
 class Image(Row, frozen=True, kw_only=True):
-    """A product's picture, or one of its variants'; kept in the widths of `styles`, none larger than what was sent."""
+    """A product's picture, or one of its variants'. Its files never change: other content is another picture."""
 
     id: UUID
     product_id: UUID
@@ -17,10 +17,17 @@ class Image(Row, frozen=True, kw_only=True):
     alt: str | None = None
     width: int
     height: int
-    digest: str
-    """Of what was sent: in the file's address, so that the address of other content is another."""
     created_at: datetime
     updated_at: datetime
+
+
+class LooseFiles(Row, frozen=True, kw_only=True):
+    """Files that no row of a picture speaks of: they are being written, or are to be removed. Whoever comes upon an old
+    one removes them; so no crash leaves files that nobody knows of.
+    """
+
+    image_id: UUID
+    created_at: datetime
 
 
 images = table(
@@ -34,3 +41,4 @@ images = table(
     index("ix_images_created_at", "created_at", "id"),
     check("has_a_size", "width > 0 and height > 0"),
 )
+loose_files = table("loose_files", LooseFiles, key("image_id"), index("ix_loose_files_created_at", "created_at"))

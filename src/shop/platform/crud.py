@@ -18,6 +18,7 @@ from shop.platform.inputs import body_of
 from shop.platform.resources.known import COLLECTIONS, RESOURCES
 from shop.platform.values import read_values
 from shop.web.endpoint import Handler, Route
+from shop.web.pictures import Look, read_size
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
 
@@ -62,7 +63,7 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "read")
         params = request.params
-        drawing = _drawing(request, ctx, collection)
+        drawing = read_drawing(request, ctx, collection)
         sort = read_sort(params, sorts) or order
         page = read_keyset(params, kinds[sort.name]) or read_page(params)
         conditions, fits_any = read_conditions(params, filters)
@@ -77,9 +78,9 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
 def _show(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "read")
-        drawing = _drawing(request, ctx, collection)
+        drawing = read_drawing(request, ctx, collection)
         by, value = _key(collection, request.path_params["id"])
-        return await _document(ctx, collection, drawing, by, value)
+        return await document_of(ctx, collection, drawing, by, value)
 
     return answer
 
@@ -87,10 +88,10 @@ def _show(collection: Collection) -> Handler:
 def _create(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
-        drawing = _drawing(request, ctx, collection)
+        drawing = read_drawing(request, ctx, collection)
         values = read_values(request.params, collection, is_new=True)
         record_id = await records.create(ctx, collection.noun, values)
-        return await _document(ctx, collection, drawing, "id", record_id, status=201)
+        return await document_of(ctx, collection, drawing, "id", record_id, status=201)
 
     return answer
 
@@ -98,11 +99,11 @@ def _create(collection: Collection) -> Handler:
 def _update(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
-        drawing = _drawing(request, ctx, collection)
-        record_id = await _found_id(ctx, collection, request.path_params["id"])
+        drawing = read_drawing(request, ctx, collection)
+        record_id = await found_id(ctx, collection, request.path_params["id"])
         values = read_values(request.params, collection, is_new=False)
         await records.update(ctx, collection.noun, record_id, values)
-        return await _document(ctx, collection, drawing, "id", record_id)
+        return await document_of(ctx, collection, drawing, "id", record_id)
 
     return answer
 
@@ -110,20 +111,20 @@ def _update(collection: Collection) -> Handler:
 def _delete(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
-        await records.delete(ctx, collection.noun, await _found_id(ctx, collection, request.path_params["id"]))
+        await records.delete(ctx, collection.noun, await found_id(ctx, collection, request.path_params["id"]))
         return NO_CONTENT
 
     return answer
 
 
-async def _document(
+async def document_of(
     ctx: Context, collection: Collection, drawing: Drawing, by: str, value: Any, *, status: int = 200
 ) -> Reply:
     found = await records.get(ctx, collection.noun, by, value, drawing.query.include or {})
     return document_reply(document(collection.resource, found, drawing), status)
 
 
-async def _found_id(ctx: Context, collection: Collection, text: str) -> UUID:
+async def found_id(ctx: Context, collection: Collection, text: str) -> UUID:
     by, value = _key(collection, text)
     if by == "id":
         return UUID(str(value))
@@ -142,9 +143,10 @@ def _key(collection: Collection, text: str) -> tuple[str, Any]:
     return others[0], text
 
 
-def _drawing(request: Request, ctx: Context, collection: Collection) -> Drawing:
+def read_drawing(request: Request, ctx: Context, collection: Collection) -> Drawing:
     query = read_document_query(request.params, collection.resource, RESOURCES)
-    return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale), query)
+    look = Look(request.origin(ctx.shared.settings.public_url), read_size(request.params))
+    return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, look), query)
 
 
 def _order(collection: Collection) -> Sort:

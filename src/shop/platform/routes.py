@@ -4,7 +4,7 @@ from typing import Any
 
 from shop.actions.oauth import Granted
 from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
-from shop.platform import oauth
+from shop.platform import images, oauth
 from shop.platform.crud import routes_of
 from shop.platform.inputs import Introspection, Revocation, ServerMetadata, TokenRequest, TokenState
 from shop.platform.resources.known import COLLECTIONS
@@ -80,4 +80,5 @@ ROUTES = (
         reads_claim=False,
     ),
     *(route for collection in COLLECTIONS.values() for route in routes_of(collection)),
+    *images.ROUTES,
 )

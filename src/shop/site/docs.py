@@ -205,7 +205,7 @@ def _entry(
     first = next(iter(choices[0]), None) if choices else None
     command = _command(method, path, first)
     body = operation.get("requestBody")
-    schema = body["content"][_JSON]["schema"] if body else {}
+    media, content = next(iter(body["content"].items())) if body else (_JSON, {"schema": {}})
     status, answer = next(iter(operation["responses"].items()))
     shown: Schema = next(iter(answer.get("content", {}).values()), {"schema": {}})["schema"]
     return Entry(
@@ -217,7 +217,7 @@ def _entry(
         _who(choices),
         list(dict.fromkeys(name for choice in choices for name in choice)),
         [_parameter(row) for row in operation["parameters"]],
-        [_shape(part, command, imagination) for part in _parts(schema)],
+        [_shape(part, command, media, imagination) for part in _parts(content["schema"])],
         command,
         f"{status} {HTTPStatus(int(status)).phrase}",
         [_pretty(imagination.whole(part)) for part in _parts(shown)],
@@ -248,13 +248,19 @@ def _command(method: str, path: str, credential: str | None) -> str:
     return _CONTINUED.join([*parts, _SENT[credential]] if credential else parts)
 
 
-def _shape(schema: Schema, command: str, imagination: Imagination) -> Shape:
+def _shape(schema: Schema, command: str, media: str, imagination: Imagination) -> Shape:
     whole = imagination.resolve(schema)
     body = imagination.brief(schema)
-    sent = shlex.quote(json.dumps(body, ensure_ascii=False))
-    curl = _CONTINUED.join([command, f'-H "Content-Type: {_JSON}"', f"-d {sent}"])
+    curl = _CONTINUED.join([command, *_sent(whole, body, media)])
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", whole.get("title", "")).capitalize()
     return Shape(name, whole.get("description", ""), list(_fields(whole, imagination)), _pretty(body), curl)
+
+
+def _sent(schema: Schema, body: Any, media: str) -> Iterable[str]:
+    if media == _JSON:
+        return [f'-H "Content-Type: {_JSON}"', f"-d {shlex.quote(json.dumps(body, ensure_ascii=False))}"]
+    files = {name for name, field in schema["properties"].items() if field.get("format") == "binary"}
+    return [f"-F {name}={'@picture.png' if name in files else value}" for name, value in body.items()]
 
 
 def _fields(schema: Schema, imagination: Imagination, prefix: str = "") -> Iterable[Field]:

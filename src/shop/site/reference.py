@@ -23,11 +23,11 @@ from shop.base.errors import (
     Unavailable,
     UnsupportedMedia,
 )
-from shop.jsonapi.openapi import Api, Operation, openapi
+from shop.jsonapi.openapi import BODY_MEDIA, Api, Operation, openapi
 from shop.jsonapi.query import Resources
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, Reply, oauth_error_reply, oauth_word
-from shop.web.request import Request
+from shop.web.request import PARAMETERS, Request
 
 
 class Door(msgspec.Struct, frozen=True):
@@ -159,6 +159,7 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
         tag=tag,
         security=_WELCOME if route.who == "anyone" and route.reads_claim else _SECURITY[route.who],
         takes=route.takes,
+        reads=BODY_MEDIA if route.reads is PARAMETERS else route.reads,
         shows=shows,
         status=route.status,
         errors=errors,

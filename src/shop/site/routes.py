@@ -1,6 +1,6 @@
 """The table of what everybody sees."""
 
-from shop.site import health
+from shop.site import health, media
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON
 
@@ -20,5 +20,6 @@ def site_routes(
         row("/openapi.json", description, "The description of the APIs"),
         row("/docs", docs, "The API reference, as a page"),
         row("/mailbox", mailbox, "Mails of a shop without a mail server, as a page"),
+        row("/media/{key*}", media.show, "The files of pictures"),
         row("/mailbox.json", mails, "The same as JSON; `to` picks an address"),
     )

@@ -1,7 +1,7 @@
 """The frame around every handler: who asks, the body, the answer or the error, one log line, one measurement."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from random import getrandbits
 from time import perf_counter
 from typing import Any
@@ -20,7 +20,7 @@ from shop.web.idempotency import read_once_key
 from shop.web.log import RequestLine, log_request
 from shop.web.metrics import Observer
 from shop.web.reply import JSON, JSON_API, Reply, error_reply
-from shop.web.request import MAX_PARAMS, Request
+from shop.web.request import MAX_PARAMS, PARAMETERS, Request
 from shop.web.source import source_address
 
 Handler = Callable[[Request, Context], Awaitable[Reply]]
@@ -79,6 +79,10 @@ class Route(msgspec.Struct, frozen=True):
     media: bytes = JSON_API
     body_limit: int = 1024 * 1024
     most_params: int = MAX_PARAMS
+    reads: Sequence[str] = PARAMETERS
+    """The media types of its body."""
+    admits: Callable[[Request, Context], Awaitable[None]] | None = None
+    """Asked before a large body is read, so that only those who may send one make us hold it."""
     reads_claim: bool = True
     draw_error: Callable[[ShopError, str, bytes], Reply] = error_reply
     """What an error looks like here: error, request id, media type."""
@@ -169,8 +173,10 @@ class Endpoint:
                 else read_claim(request.headers, self._frame.shared.keys)
             )
             _SENT[route.who](request.claim)
+        if route.admits is not None:
+            await route.admits(request, context)
         if route.method in _BODY_METHODS:
-            await request.read_body(route.body_limit)
+            await request.read_body(route.body_limit, route.reads)
             if route.method in _ONCE_METHODS and route.reads_claim:
                 context.once_key = read_once_key(request, route.method, route.path)
         return await context.db.retrying(lambda: route.handler(request, context))

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope
 from shop.base.actor import GUEST, Claim
 from shop.base.errors import HeadersTooLarge, Malformed, TooLarge, UnsupportedMedia, UriTooLong
 from shop.web.strict_json import load_json
+from shop.web.uploads import MULTIPART, Parts, read_parts
 
 MAX_PATH = 2048
 MAX_QUERY = 8192
@@ -21,8 +22,11 @@ MAX_PARAMS = 200
 MAX_STEPS = 8
 BODY_SECONDS = 30
 MAX_DISCARDED = 32 * 1024 * 1024
-_JSON = frozenset({"application/json", "application/vnd.api+json", "text/x-json"})
 _FORM = "application/x-www-form-urlencoded"
+PARAMETERS = ("application/json", "application/vnd.api+json", "text/x-json", _FORM)
+"""The media types of a body that is read as parameters."""
+UPLOAD = (MULTIPART,)
+"""Of one that carries a file beside them."""
 _CHARSET = re.compile(r"charset=\"?utf-?8\"?", re.IGNORECASE | re.ASCII)
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
@@ -34,6 +38,7 @@ class Request:
     __slots__ = (
         "_is_read",
         "_params",
+        "_parts",
         "_receive",
         "body",
         "claim",
@@ -56,6 +61,7 @@ class Request:
         self.body = b""
         self._is_read = False
         self._params: Mapping[str, Any] | None = None
+        self._parts: Parts | None = None
 
     @property
     def query_string(self) -> bytes:
@@ -87,10 +93,22 @@ class Request:
             return {}
         if self.is_form:
             return read_form(self.body, self.most_params)
+        if self._media_type() == MULTIPART:
+            return _planted(self._upload().fields)
         value = load_json(self.body)
         if not isinstance(value, dict):
             raise Malformed("The body must be a JSON object.")
         return value
+
+    def file(self, *names: str) -> bytes | None:
+        """What was uploaded under the first of these names that there is."""
+        files = self._upload().files if self._media_type() == MULTIPART else {}
+        return next((files[name] for name in names if name in files), None)
+
+    def _upload(self) -> Parts:
+        if self._parts is None:
+            self._parts = read_parts(self.headers.get(b"content-type", b""), self.body)
+        return self._parts
 
     @property
     def is_form(self) -> bool:
@@ -106,7 +124,7 @@ class Request:
         if sum(map(len, chain.from_iterable(self.scope["headers"]))) > MAX_HEADERS:
             raise HeadersTooLarge()
 
-    async def read_body(self, limit: int) -> None:
+    async def read_body(self, limit: int, media: Sequence[str] = PARAMETERS) -> None:
         """Reads the body by the bytes that come, not by what Content-Length says of them."""
         self._is_read = True
         if not self._has_body():
@@ -117,7 +135,7 @@ class Request:
         except TimeoutError:
             raise Malformed("The body did not arrive in time.") from None
         if self.body:
-            self._check_media()
+            self._check_media(media)
 
     async def discard_body(self) -> None:
         """Takes in what nobody wants to read: a proxy that is still sending would miss our answer for a broken line."""
@@ -139,22 +157,24 @@ class Request:
                 raise Malformed("The body broke off.")
             chunk = message.get("body", b"")
             size += len(chunk)
-            if size > max(limit, MAX_DISCARDED):
+            if size > limit + MAX_DISCARDED:
                 raise TooLarge(limit)
             # A client that is still sending would miss our answer, so a little too much is read and thrown away.
             if size <= limit:
                 chunks.append(chunk)
+            else:
+                chunks.clear()
             if not message.get("more_body", False):
                 break
         if size > limit:
             raise TooLarge(limit)
         return b"".join(chunks)
 
-    def _check_media(self) -> None:
+    def _check_media(self, media: Sequence[str]) -> None:
         if self.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
             raise UnsupportedMedia()
-        if self._media_type() not in _JSON and self._media_type() != _FORM:
-            raise UnsupportedMedia()
+        if self._media_type() not in media:
+            raise UnsupportedMedia(None if media is PARAMETERS else f"Send the body as {' or '.join(media)}.")
         parameters = self.headers.get(b"content-type", b"").decode("latin-1").partition(";")[2]
         if "charset" in parameters.lower() and not _CHARSET.search(parameters):
             raise UnsupportedMedia()
@@ -166,6 +186,10 @@ def read_form(encoded: bytes, most: int = MAX_PARAMS) -> dict[str, Any]:
         pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
     except ValueError:
         raise Malformed(f"The parameters cannot be read: percent-encoded UTF-8, at most {most} of them.") from None
+    return _planted(pairs)
+
+
+def _planted(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for name, value in pairs:
         if "\x00" in name or "\x00" in value:

@@ -485,7 +485,6 @@ def upgrade() -> None:
         sa.Column("alt", sa.Text(), nullable=True),
         sa.Column("width", sa.BigInteger(), nullable=False),
         sa.Column("height", sa.BigInteger(), nullable=False),
-        sa.Column("digest", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint("width > 0 and height > 0", name=op.f("ck_images_has_a_size")),
@@ -504,6 +503,13 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("variant_id is not null"),
     )
+    op.create_table(
+        "loose_files",
+        sa.Column("image_id", sa.UUID(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("image_id", name=op.f("pk_loose_files")),
+    )
+    op.create_index("ix_loose_files_created_at", "loose_files", ["created_at"], unique=False, postgresql_where=None)
     op.create_table(
         "listings",
         sa.Column("product_id", sa.UUID(), nullable=False),

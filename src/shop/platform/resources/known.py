@@ -20,6 +20,7 @@ from shop.platform.resources.catalog import (
     TAXONS,
     VARIANTS,
 )
+from shop.platform.resources.media import IMAGES
 from shop.platform.resources.people import ADDRESSES, COUNTRIES, STATES, USERS
 from shop.platform.resources.pricing import (
     CUSTOMER_GROUP_MEMBERS,
@@ -43,6 +44,7 @@ _ALL = (
     STATES,
     PRODUCTS,
     VARIANTS,
+    IMAGES,
     PRICES,
     OPTION_TYPES,
     OPTION_VALUES,

@@ -1,0 +1,143 @@
+"""What is done with pictures: added, changed, removed.
+
+    adding      check and resize in memory  ->  noted as loose  ->  files  ->  row, no longer loose
+    removing    row gone, noted as loose    ->  files gone      ->  no longer loose
+
+Wherever a crash ends this, the files are a picture's or noted as loose, and housekeeping removes those.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID
+
+from shop.actions.audit import audit
+from shop.actions.catalog import refresh
+from shop.actions.context import Context, Shared
+from shop.base.errors import Invalid, NotFound, Unavailable
+from shop.base.ids import new_id
+from shop.models.media import images
+from shop.queries import changes
+from shop.queries import media as queries
+from shop.rules.pictures import Picture, read_picture
+
+Values = Mapping[str, Any]
+# Decoding lets go of the interpreter; more than two at once would take the memory of many large pictures.
+_EASELS = ThreadPoolExecutor(2, thread_name_prefix="pictures")
+
+
+async def add_image(
+    ctx: Context,
+    product_id: UUID,
+    data: bytes,
+    *,
+    variant_id: UUID | None = None,
+    alt: str | None = None,
+    position: int | None = None,
+) -> UUID:
+    """A product's picture from the bytes that were sent; last of its pictures unless a position is given.
+
+    In a transaction of its own. Invalid names `attachment` when the bytes are no acceptable picture, `product_id` or
+    `variant_id` when there is no such product or it has no such variant.
+    """
+    await _check_owner(ctx, product_id, variant_id)
+    image_id, picture = new_id(), await draw(data)
+    await save_files(ctx.shared, image_id, picture)
+    values = {"product_id": product_id, "variant_id": variant_id, "alt": alt, "position": position}
+    try:
+        async with ctx.transaction() as once:
+            if not once.done:
+                await _check_owner(ctx, product_id, variant_id)
+                await insert_image(ctx, image_id, picture, values)
+                await refresh(ctx, [product_id])
+                await audit(ctx, "image_created", "done", subject_id=image_id, detail={"values": _plain(values)})
+                once.made(image_id)
+    except Unavailable:
+        # A connection lost at the end leaves open whether the row is kept; whether the files are loose is kept with it.
+        raise
+    except Exception:
+        await _remove_files(ctx.shared, image_id)
+        raise
+    if once.done:
+        await _remove_files(ctx.shared, image_id)
+    return once.done or image_id
+
+
+async def owner_of(ctx: Context, variant_id: UUID) -> UUID:
+    """The product of a variant that is to have a picture."""
+    found = await queries.find_variants_product(ctx.db, variant_id)
+    if found is None:
+        raise Invalid({"variant_id": ["is not a variant"]})
+    return found
+
+
+async def draw(data: bytes) -> Picture:
+    """The picture in its sizes, worked on beside the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_EASELS, read_picture, data)
+
+
+async def save_files(shared: Shared, image_id: UUID, picture: Picture) -> None:
+    """Loose until a row speaks of them. Noted apart from the caller's work, which may fail."""
+    await queries.note_loose(shared.database.session(), image_id)
+    try:
+        await shared.media.save(image_id, picture.files)
+    except Unavailable:
+        await _remove_files(shared, image_id)
+        raise
+
+
+async def insert_image(ctx: Context, image_id: UUID, picture: Picture, values: Values) -> None:
+    """The row of files that were saved; inside the caller's transaction."""
+    await queries.insert_image(ctx.db, id=image_id, width=picture.width, height=picture.height, **values)
+    await queries.forget_loose(ctx.db, image_id)
+
+
+async def change_image(ctx: Context, image_id: UUID, values: Values) -> None:
+    """`alt`, `position` or `variant_id`; inside the caller's transaction, as records.update opens one."""
+    image = await queries.find_image(ctx.db, image_id)
+    if image is None:
+        raise NotFound()
+    if values.get("variant_id"):
+        await _check_owner(ctx, image.product_id, values["variant_id"])
+    await changes.update_record(ctx.db, images, image_id, values)
+    await refresh(ctx, [image.product_id])
+
+
+async def remove_image(ctx: Context, image_id: UUID) -> None:
+    """The row and then the files; in a transaction of its own."""
+    async with ctx.db.transaction():
+        product_id = await queries.take_image(ctx.db, image_id)
+        if product_id is None:
+            raise NotFound()
+        await refresh(ctx, [product_id])
+        await audit(ctx, "image_deleted", "done", subject_id=image_id)
+        await queries.note_loose(ctx.db, image_id)
+    await _remove_files(ctx.shared, image_id)
+
+
+async def remove_loose(shared: Shared, most: int) -> int:
+    """What work that broke off has left behind; the number of pictures it was to be."""
+    found = await queries.list_loose(shared.database.session(), most)
+    for image_id in found:
+        await _remove_files(shared, image_id)
+    return len(found)
+
+
+async def _remove_files(shared: Shared, image_id: UUID) -> None:
+    """Those that cannot be reached now stay noted."""
+    with contextlib.suppress(Unavailable):
+        await shared.media.remove(image_id)
+        await queries.forget_loose(shared.database.session(), image_id)
+
+
+async def _check_owner(ctx: Context, product_id: UUID, variant_id: UUID | None) -> None:
+    if await queries.lock_product(ctx.db, product_id) is None:
+        raise Invalid({"product_id": ["is not a product"]})
+    if variant_id and await queries.find_variants_product(ctx.db, variant_id) != product_id:
+        raise Invalid({"variant_id": ["is not a variant of this product"]})
+
+
+def _plain(values: Values) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, UUID) else value for name, value in values.items()}

@@ -1,0 +1,69 @@
+"""What the platform shows of pictures. A new one comes as a file, so making and removing are in `images.py`."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from shop.actions import media
+from shop.actions.records import Noun
+from shop.jsonapi.resource import Scene, computed, one, resource
+from shop.models.media import Image, images
+from shop.platform.collection import Collection, kinds
+from shop.queries.records import Records
+from shop.web.pictures import ShownStyle, original_url, styles, transformed_url
+
+
+def _styles(image: Any, scene: Scene) -> list[ShownStyle]:
+    return styles(image, scene.props)
+
+
+def _original_url(image: Any, scene: Scene) -> str:
+    return original_url(image, scene.props)
+
+
+def _transformed_url(image: Any, scene: Scene) -> str | None:
+    return transformed_url(image, scene.props)
+
+
+IMAGE = resource(
+    "image",
+    Image,
+    attributes=[
+        "alt",
+        "position",
+        "width",
+        "height",
+        computed("styles", _styles, list[dict[str, str]]),
+        computed("original_url", _original_url),
+        computed("transformed_url", _transformed_url, str | None),
+        "created_at",
+        "updated_at",
+    ],
+    relations=[one("product", "product"), one("variant", "variant")],
+)
+IMAGES = Collection(
+    path="images",
+    resource=IMAGE,
+    noun=Noun("image", Records(table=images, row=Image), update=media.change_image),
+    writable=kinds(Image, "product_id", "variant_id", "alt", "position"),
+    once=("product_id",),
+    filters=("product_id", "variant_id", "alt", "position"),
+    order="position",
+)
+
+
+class NewImage(msgspec.Struct):
+    """A picture and what it is of. Bare fields, or wrapped as `image[alt]`."""
+
+    attachment: Annotated[
+        str,
+        Meta(
+            description="The file: PNG, JPEG, WebP or GIF, at most 20 MiB and 40 megapixels.",
+            extra_json_schema={"format": "binary"},
+        ),
+    ]
+    product_id: Annotated[str, Meta(description="The product; not needed with a variant.")] | UnsetType = UNSET
+    variant_id: Annotated[str, Meta(description="The variant that it shows.")] | UnsetType = UNSET
+    alt: Annotated[str, Meta(description="What is to be seen, for those who do not.")] | UnsetType = UNSET
+    position: Annotated[int, Meta(description="Its place among the product's; unset: the last.")] | UnsetType = UNSET

@@ -1,0 +1,28 @@
+"""The files of pictures, for everybody, for as long as a cache likes."""
+
+import re
+from uuid import UUID
+
+from shop.actions.context import Context
+from shop.base.errors import NotFound
+from shop.rules.pictures import MEDIA_TYPE
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+# Nothing else is a key: what does not look like one of ours never reaches the store.
+_KEY = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/([1-9][0-9]{0,3}\.webp)", re.ASCII)
+# Whatever a file might be taken for, it can do nothing.
+_POLICY = b"sandbox; default-src 'none'"
+
+
+async def show(request: Request, ctx: Context) -> Reply:
+    key = _KEY.fullmatch(request.path_params["key"])
+    data = await ctx.shared.media.find(UUID(key[1]), key[2]) if key else None
+    if key is None or data is None:
+        raise NotFound("There is no such address.")
+    # What lies at an address never changes, so the address itself tells it apart.
+    tag = f'"{key[0]}"'.encode()
+    headers = ((b"etag", tag), (b"cache-control", b"public, max-age=31536000, immutable"))
+    if tag in [sent.strip().removeprefix(b"W/") for sent in request.headers.get(b"if-none-match", b"").split(b",")]:
+        return Reply(304, headers=headers, policy=_POLICY)
+    return Reply(200, data, (*headers, (b"content-type", MEDIA_TYPE.encode())), _POLICY)
