@@ -101,9 +101,13 @@ class Request:
         return value
 
     def file(self, *names: str) -> bytes | None:
-        """What was uploaded under the first of these names that there is."""
-        files = self._upload().files if self._media_type() == MULTIPART else {}
-        return next((files[name] for name in names if name in files), None)
+        """What was uploaded under the first of these names that there is; of two files of one name the last."""
+        return next((found[-1] for name in names if (found := self.files(name))), None)
+
+    def files(self, name: str) -> list[bytes]:
+        """All that was uploaded under this name."""
+        files = self._upload().files if self._media_type() == MULTIPART else ()
+        return [data for field, data in files if field == name]
 
     def _upload(self) -> Parts:
         if self._parts is None:
