@@ -1,9 +1,10 @@
 """The kinds of records that operators change, each with its word in the audit and what can be done to it."""
 
-from shop.actions import catalog, pricing, stock, taxons
+from shop.actions import catalog, media, pricing, stock, taxons
 from shop.actions.catalog import shown_by_products
 from shop.actions.records import Noun, plain
 from shop.models.catalog import ListedEntry
+from shop.models.media import Image, images
 from shop.models.people import CustomerGroup, CustomerGroupMember, customer_group_members, customer_groups
 from shop.models.prices import (
     Price,
@@ -62,6 +63,7 @@ VARIANT = Noun(
 PRICE = Noun(
     "price", Records(table=prices, row=Price), pricing.create_price, pricing.update_price, pricing.delete_price
 )
+IMAGE = Noun("image", Records(table=images, row=Image), None, media.change_image)
 OPTION_TYPE = _shown("option_type", Records(table=option_types, row=OptionType))
 OPTION_VALUE = _shown("option_value", Records(table=option_values, row=OptionValue))
 PROPERTY = _shown("property", Records(table=properties, row=Property))

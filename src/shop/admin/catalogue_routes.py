@@ -5,6 +5,7 @@ from shop.admin import (
     price_list_entries,
     price_lists,
     price_preview,
+    product_images,
     product_places,
     product_prices,
     product_variants,
@@ -19,6 +20,7 @@ from shop.web.endpoint import Route
 _PRODUCT = "/admin/products/{product_id}"
 _VARIANT = _PRODUCT + "/variants/{variant_id}"
 # A table of a hundred variants in ten currencies, two fields a cell.
+_IMAGE = _PRODUCT + "/images/{image_id}"
 _TAXON = "/admin/taxons/{taxon_id}"
 _ITEM = "/admin/stock/{item_id}"
 _LOCATION = "/admin/stock/locations/{location_id}"
@@ -54,6 +56,12 @@ def catalogue_routes(rows: Rows) -> tuple[Route, ...]:
             body_limit=_LARGE,
             most_params=_MANY,
         ),
+        page(f"{_PRODUCT}/images", product_images.show, "A product's pictures"),
+        rows.upload(f"{_PRODUCT}/images", product_images.add, "Add pictures"),
+        act(_IMAGE, product_images.change, "Change what is said of a picture"),
+        act(f"{_IMAGE}/up", product_images.up, "Move a picture up"),
+        act(f"{_IMAGE}/down", product_images.down, "Move a picture down"),
+        act(f"{_IMAGE}/remove", product_images.remove, "Remove a picture"),
         page(f"{_PRODUCT}/places", product_places.show, "A product's taxons and properties"),
         act(f"{_PRODUCT}/taxons", product_places.change_taxons, "Change a product's taxons", most_params=1000),
         act(f"{_PRODUCT}/properties", product_places.change_properties, "Change a product's properties"),

@@ -7,7 +7,7 @@ from shop.actions.context import Context
 from shop.actions.nouns import PRODUCT
 from shop.actions.product_desk import DETAILS, details_seen, get_product
 from shop.admin.fields import Fields, id_of, moment_text
-from shop.admin.listing import SIZE, page_of, read_place, text_param, timeline
+from shop.admin.listing import SIZE, page_of, read_place, text_param
 from shop.admin.pages import Visit, notice_of, page, redirect
 from shop.base.errors import Conflict, Invalid
 from shop.models.products import Product
@@ -168,7 +168,7 @@ async def _details(
         values=values,
         statuses=STATUSES,
         labels=LABELS,
-        events=timeline(events, {} if len(events) == MOST_EVENTS else {"made": product.created_at}),
+        events=events,
     )
 
 

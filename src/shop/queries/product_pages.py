@@ -67,7 +67,8 @@ class ListedProduct(msgspec.Struct, frozen=True):
     on_hand: int
     is_out: bool
     image_id: UUID | None
-    image_digest: str | None
+    image_width: int | None
+    image_height: int | None
 
 
 class DeskVariant(Variant, frozen=True, kw_only=True):
@@ -155,7 +156,8 @@ _listed_columns: tuple[Any, ...] = (
     sql_cast(_on_hand, BigInteger).label("on_hand"),
     _is_out.label("is_out"),
     _image(images.c.id).label("image_id"),
-    _image(images.c.digest).label("image_digest"),
+    _image(images.c.width).label("image_width"),
+    _image(images.c.height).label("image_height"),
 )
 
 

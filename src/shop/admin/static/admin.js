@@ -17,9 +17,10 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-for (const form of document.querySelectorAll("form[data-confirm]")) {
+for (const form of document.querySelectorAll("form")) {
   form.addEventListener("submit", (event) => {
-    if (!confirm(form.dataset.confirm)) event.preventDefault();
+    const question = event.submitter?.dataset.confirm ?? form.dataset.confirm;
+    if (question && !confirm(question)) event.preventDefault();
   });
 }
 
@@ -48,7 +49,7 @@ addEventListener("beforeunload", (event) => { if (isUnsaved) event.preventDefaul
 document.addEventListener("submit", (event) => {
   if (event.defaultPrevented) return;
   const button = event.submitter;
-  if (button) setTimeout(() => { button.disabled = true; });
+  if (button) setTimeout(() => { button.disabled = button.dataset.sent = true; });
 });
 
 // What was shown once must not come back with the back button.
@@ -56,7 +57,7 @@ addEventListener("pagehide", () => {
   for (const secret of document.querySelectorAll("[data-secret]")) secret.textContent = "no longer shown";
 });
 addEventListener("pageshow", () => {
-  for (const button of document.querySelectorAll("button[disabled]")) button.disabled = false;
+  for (const button of document.querySelectorAll("button[data-sent]")) button.disabled = false;
 });
 
 // The menu of a phone closes when one looks elsewhere.
