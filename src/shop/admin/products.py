@@ -11,7 +11,7 @@ from shop.admin.listing import SIZE, page_of, read_place, text_param
 from shop.admin.pages import Visit, notice_of, page, redirect
 from shop.base.errors import Conflict, Invalid
 from shop.models.products import Product
-from shop.queries import dashboard, product_pages
+from shop.queries import dashboard, product_pages, skus
 from shop.queries.product_pages import ProductFilter
 from shop.rules.typed import between_commas, prefix_query
 from shop.web.reply import Reply
@@ -21,6 +21,7 @@ HERE = "/admin/products"
 STATUSES = {"draft": "Draft: not shown", "active": "Active: for sale", "archived": "Archived: no longer sold"}
 STOCK = {"": "Any stock", "in": "Can be had", "out": "Sold out"}
 LABELS = {
+    "base": "The product",
     "name": "Name",
     "sku": "SKU",
     "price": "Price",
@@ -82,6 +83,8 @@ async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
             "status": fields.choice("status", STATUSES),
         }
         price = fields.amount("price", currency)
+        if await skus.find_variants(ctx.db, [values["sku"]]):
+            fields.refuse("sku", "is taken")
         fields.check()
         product_id = await records.create(ctx, PRODUCT, {**values, **({} if price is None else {"price": price})})
     except Invalid as wrong:
