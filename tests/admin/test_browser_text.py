@@ -79,6 +79,21 @@ KEPT = (
     """insert into outbox_mails
     (id, kind, recipient, ref_id, not_after, next_at, created_at, dead_at, last_error)
     select key, 'login_code', said, key, now(), now(), now(), now(), said from given""",
+    """insert into customer_groups (id, name, description, created_at, updated_at)
+    select key, said, said, now(), now() from given""",
+    """insert into customer_group_members (id, customer_group_id, user_id, created_at, updated_at)
+    select key, g.id, customer_id, now(), now() from given join customer_groups g on g.name = said""",
+    """insert into price_lists (id, name, currency, percent_off, created_at, updated_at)
+    select key, said, 'USD', 5, now(), now() from given""",
+    """insert into price_list_users (id, price_list_id, user_id, created_at, updated_at)
+    select key, l.id, customer_id, now(), now() from given join price_lists l on l.name = said""",
+    """insert into stock_locations (id, name, created_at, updated_at) select key, said, now(), now() from given""",
+    """insert into option_types (id, name, presentation, created_at, updated_at)
+    select key, key::text, said, now(), now() from given""",
+    """with tree as (insert into taxonomies (id, name, created_at, updated_at)
+        select key, said, now(), now() from given returning id, name)
+    insert into taxons (id, taxonomy_id, name, slug, created_at, updated_at)
+    select gen_random_uuid(), id, name, id::text, now(), now() from tree""",
 )
 
 

@@ -28,6 +28,9 @@ ENTRIES = """select v.sku, e.min_quantity, e.amount from price_list_entries e jo
     where e.price_list_id = $1 order by v.sku desc, e.min_quantity"""
 
 
+PERCENT = "Percentage off everything must be above 0 and at most 100, with at most two decimals."
+
+
 async def entries_of(db: Any, price_list: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in await db.fetch(ENTRIES, id_of(price_list))]
 
@@ -62,14 +65,14 @@ async def test_a_list_is_made_changed_switched_off_and_deleted(desk: Desk, db: A
         ({"name": ""}, "Name must be given."),
         ({"currency": "XXX"}, "Currency must be one of those offered."),
         ({"priority": "high"}, "Priority must be a whole number."),
-        ({"percent_off": "0"}, "Percentage off everything must be above 0 and at most 100, with at most two decimals."),
+        ({"percent_off": "0"}, PERCENT),
         (
             {"percent_off": "101"},
-            "Percentage off everything must be above 0 and at most 100, with at most two decimals.",
+            PERCENT,
         ),
         (
             {"percent_off": "1.234"},
-            "Percentage off everything must be above 0 and at most 100, with at most two decimals.",
+            PERCENT,
         ),
         ({"percent_off": "ten"}, "Percentage off everything must be a number like 19.99."),
         ({"starts_at": "soon"}, "Begins must be a day and a time, like 2026-11-15T09:30."),

@@ -15,7 +15,7 @@ from shop.cli.routes import every_route
 from shop.platform.resources.known import COLLECTIONS
 from shop.rules.operators import csrf_token
 from shop.web.endpoint import Route
-from tests.admin.desk import COOKIE, PASSWORD, SAME_ORIGIN, new_operator, new_session
+from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
 from tests.platform.builders import builder_of, new_body, sample
 from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
 from tests.platform.test_addresses import PARIS
@@ -26,6 +26,7 @@ from tests.shoppers import Member, new_email, sign_in
 
 Headers = dict[str, str]
 PLATFORM = "/api/v2/platform"
+PARTS = ("product", "variant", "image", "taxon", "item", "location", "list", "group", "link")
 
 
 def bearer(token: str) -> Headers:
@@ -120,6 +121,8 @@ class World:
             "operator_id": self._operator,
             "name": self._asset,
             "token": self._token,
+            # Of the catalogue's pages only who is let in matters here.
+            **{f"{part}_id": self._nothing for part in PARTS},
         }
 
     async def _record(self, route: Route) -> str:
@@ -156,6 +159,9 @@ class World:
 
     async def _asset(self) -> str:
         return "admin.css"
+
+    async def _nothing(self) -> str:
+        return NOBODY
 
     async def _token(self) -> str:
         return new_secret(OPERATOR_LINK)
