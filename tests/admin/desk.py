@@ -69,8 +69,8 @@ class Desk:
     async def csrf(self) -> str:
         return csrf_of((await self.get("/admin/confirm")).text)
 
-    async def post(self, path: str, *, headers: dict[str, str] | None = None, **fields: str) -> httpx.Response:
-        """As the page's own form would."""
+    async def post(self, path: str, *, headers: Any = None, **fields: Any) -> httpx.Response:
+        """As the page's own form would; a list is of boxes with one name."""
         fields = {"csrf": await self.csrf(), **fields}
         return await self.http.post(path, data=fields, headers={**self.cookie, **SAME_ORIGIN, **(headers or {})})
 

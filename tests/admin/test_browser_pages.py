@@ -11,6 +11,7 @@ from playwright.async_api import Page, expect
 
 from shop.base.ids import new_id
 from tests.admin.desk import NOBODY, Desk, age, new_desk, new_link, new_operator
+from tests.admin.goods import done, new_list, new_location, new_variants, picture, place, upload
 from tests.admin.window import API, ask_for_application, sign_in, window
 from tests.browser import LAPTOP, PHONE, SMALL_PHONE, Browser, barriers, scrolls_sideways, visit
 from tests.service import Service
@@ -64,7 +65,80 @@ async def fill(desk: Desk, db: Any) -> dict[str, str]:
     made = f"{API}/new"
     await desk.post(made, id=str(application_id), name="Warehouse sync", access_level="write", step="create")
     await new_operator(db, password_hash=None)
-    return {"order": number, "customer": str(user_id), "application": str(application_id)}
+    return {"order": number, "customer": str(user_id), "application": str(application_id), "email": member.email}
+
+
+async def fill_catalogue(desk: Desk, db: Any, email: str) -> dict[str, str]:
+    """A product with variants, pictures, taxons and stock, and a price list for the customer: where they are."""
+    product, (sku, _) = await new_variants(desk, db)
+    assert (await upload(desk, f"{product}/images", picture(), picture("#27395c"))).status_code == 303
+    done(await desk.post(f"{product}/properties", new_name="Material", new_value="Stoneware"))
+    done(await desk.post("/admin/taxons", tree_name="Categories"))
+    root = str(await db.fetchval("select id from taxons where name = 'Categories'"))
+    done(await desk.post("/admin/taxons/add", taxon_name="Kitchen", parent_id=root))
+    location = await new_location(desk, db)
+    fields = {"sku": sku, "location": location, "reason": "received", "quantity": "3", "note": "First delivery"}
+    item = place(await desk.post("/admin/stock/new", **fields))
+    group = place(await desk.post("/admin/customer-groups", name="Wholesale", description="Caf\u00e9s and restaurants"))
+    done(await desk.post(f"{group}/members", emails=email))
+    made = await new_list(desk, name="Wholesale 2026", percent_off="12.5", starts_at="2026-01-01T00:00")
+    done(await desk.post(f"{made}/entries/add", sku=sku, min_quantity="10", amount="17.50"))
+    done(await desk.post(f"{made}/customers", emails=email))
+    done(await desk.post(f"{made}/groups", **{"group_ids[]": [group.rpartition("/")[2]]}))
+    variant = await db.fetchval("select id from variants where sku = $1", sku)
+    return {
+        "products": "/admin/products",
+        "products, none": "/admin/products?q=zzzz",
+        "new product": "/admin/products/new",
+        "product": product,
+        "variants": f"{product}/variants",
+        "variant": f"{product}/variants/{variant}",
+        "variant, remove": f"{product}/variants/{variant}/remove",
+        "prices": f"{product}/prices?done=saved",
+        "pictures": f"{product}/images",
+        "places": f"{product}/places",
+        "taxons": "/admin/taxons",
+        "taxon": f"/admin/taxons/{root}",
+        "stock": "/admin/stock",
+        "movement": "/admin/stock/new",
+        "stock item": item,
+        "locations": "/admin/stock/locations",
+        "location": f"/admin/stock/locations/{location}",
+        "price lists": "/admin/price-lists",
+        "new price list": "/admin/price-lists/new",
+        "price list": made,
+        "entries": f"{made}/entries",
+        "list's customers": f"{made}/customers",
+        "preview": f"/admin/price-lists/preview?email={email}&q={sku}&quantity=12",
+        "groups": "/admin/customer-groups",
+        "group": group,
+    }
+
+
+async def pages_of_the_catalogue(page: Page, desk: Desk, db: Any, email: str) -> AsyncIterator[str]:
+    """What an operator sees of it: before there is anything, by address, and by forms that are refused."""
+    for path in ("products", "stock", "price-lists", "customer-groups", "taxons"):
+        await page.goto(f"/admin/{path}")
+        yield f"{path}, empty"
+    at = await fill_catalogue(desk, db, email)
+    for name, path in at.items():
+        await page.goto(path)
+        yield name
+    await page.goto(at["prices"])
+    await page.get_by_label("Price of").first.fill("1.999")
+    await page.get_by_role("button", name="Save all prices").click()
+    yield "prices, refused"
+    await page.goto(at["product"])
+    await db.execute("update products set name = 'Meanwhile' where id::text = $1", at["product"].rpartition("/")[2])
+    await page.get_by_role("button", name="Save").click()
+    yield "product, conflict"
+    await page.goto(at["entries"])
+    await page.get_by_label("Lines").fill("nonsense")
+    await page.get_by_role("button", name="Save the lines").click()
+    yield "entries, refused"
+    await page.goto(f"{at['product']}/variants")
+    await page.get_by_role("button", name="Make the variants").click()
+    yield "variants, refused"
 
 
 async def pages_outside(page: Page, email: str, link: str) -> AsyncIterator[str]:
@@ -94,6 +168,8 @@ async def pages_outside(page: Page, email: str, link: str) -> AsyncIterator[str]
 async def pages_inside(page: Page, desk: Desk, db: Any) -> AsyncIterator[str]:
     """What an operator sees, by address and by form."""
     at = await fill(desk, db)
+    async for name in pages_of_the_catalogue(page, desk, db, at["email"]):
+        yield name
     addresses = {
         "overview": "/admin",
         "orders": "/admin/orders",
@@ -184,4 +260,4 @@ async def test_everybody_can_use_every_page_at_any_width_in_light_and_dark(
         )
 
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
-    assert len(found) == 31
+    assert len(found) == 65

@@ -11,6 +11,7 @@ from playwright.async_api import Page, expect
 from shop.admin.overview import MOST_MAILS
 from shop.base.ids import new_id
 from tests.admin.desk import Desk, new_desk
+from tests.admin.goods import new_product
 from tests.admin.window import API, ask_for_application, window
 from tests.browser import Browser, scrolls_sideways
 
@@ -79,6 +80,21 @@ KEPT = (
     """insert into outbox_mails
     (id, kind, recipient, ref_id, not_after, next_at, created_at, dead_at, last_error)
     select key, 'login_code', said, key, now(), now(), now(), now(), said from given""",
+    """insert into customer_groups (id, name, description, created_at, updated_at)
+    select key, said, said, now(), now() from given""",
+    """insert into customer_group_members (id, customer_group_id, user_id, created_at, updated_at)
+    select key, g.id, customer_id, now(), now() from given join customer_groups g on g.name = said""",
+    """insert into price_lists (id, name, currency, percent_off, created_at, updated_at)
+    select key, said, 'USD', 5, now(), now() from given""",
+    """insert into price_list_users (id, price_list_id, user_id, created_at, updated_at)
+    select key, l.id, customer_id, now(), now() from given join price_lists l on l.name = said""",
+    """insert into stock_locations (id, name, created_at, updated_at) select key, said, now(), now() from given""",
+    """insert into option_types (id, name, presentation, created_at, updated_at)
+    select key, key::text, said, now(), now() from given""",
+    """, tree as (insert into taxonomies (id, name, created_at, updated_at)
+        select key, said, now(), now() from given returning id, name)
+    insert into taxons (id, taxonomy_id, name, slug, created_at, updated_at)
+    select gen_random_uuid(), id, name, id::text, now(), now() from tree""",
 )
 
 
@@ -111,7 +127,15 @@ async def test_names_of_strangers_are_text_on_every_page(
     for name, key in applications.items():
         made = await desk.post(f"{API}/new", id=str(key), name=name, access_level="read", step="create")
         assert made.status_code == 200, name
+    product = await new_product(desk)
     all_of_them = {
+        "/admin/customer-groups": PAYLOADS,
+        "/admin/price-lists": PAYLOADS,
+        "/admin/stock": PAYLOADS,
+        "/admin/stock/locations": PAYLOADS,
+        "/admin/taxons": PAYLOADS,
+        f"{product}/variants": PAYLOADS,
+        f"{product}/places": PAYLOADS,
         "/admin/customers": PAYLOADS,
         f"/admin/customers/{users[0]}": PAYLOADS,
         "/admin/orders": PAYLOADS,

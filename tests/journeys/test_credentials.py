@@ -16,7 +16,7 @@ from shop.platform.resources.known import COLLECTIONS
 from shop.rules.operators import csrf_token
 from shop.web.endpoint import Route
 from shop.web.request import LINES, UPLOAD
-from tests.admin.desk import COOKIE, PASSWORD, SAME_ORIGIN, new_operator, new_session
+from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
 from tests.make import Make
 from tests.platform.builders import builder_of, new_body, sample, upload_of
 from tests.platform.bulk import in_lines
@@ -29,6 +29,7 @@ from tests.shoppers import Member, new_email, sign_in
 
 Headers = dict[str, str]
 PLATFORM = "/api/v2/platform"
+PARTS = ("product", "variant", "image", "taxon", "item", "location", "list", "group", "link")
 
 
 def bearer(token: str) -> Headers:
@@ -130,6 +131,8 @@ class World:
             "permalink": self._taxon,
             "iso": self._country,
             "code": self._shop,
+            # Of the catalogue's pages only who is let in matters here.
+            **{f"{part}_id": self._nothing for part in PARTS},
         }
 
     async def _record(self, route: Route) -> str:
@@ -186,6 +189,9 @@ class World:
 
     async def _shop(self) -> str:
         return "default"
+
+    async def _nothing(self) -> str:
+        return NOBODY
 
     async def _token(self) -> str:
         return new_secret(OPERATOR_LINK)

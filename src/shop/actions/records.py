@@ -94,46 +94,61 @@ async def get(ctx: Context, noun: Noun, by: str, value: Any, include: Tree) -> L
 
 
 async def create(ctx: Context, noun: Noun, values: Values) -> UUID:
-    if noun.create is None:
-        raise NotFound()
     async with ctx.transaction() as once:
         if once.done:
             return once.done
-        record_id: UUID = await _allowed(noun, noun.create(ctx, values))
+        record_id = await make(ctx, noun, values)
         once.made(record_id)
-        detail = {"values": _kept(values)}
-        await audit(ctx, f"{noun.name}_created", "done", subject_id=record_id, detail=detail)
     return record_id
 
 
 async def update(ctx: Context, noun: Noun, record_id: UUID, values: Values) -> None:
-    if noun.update is None:
-        raise NotFound()
     async with ctx.transaction() as once:
         if once.done:
             return
-        was = await _present(ctx, noun, await _locked(ctx, noun, record_id), values)
-        changed = {name: value for name, value in values.items() if was[name] != value}
-        if changed.keys() & noun.records.amounts and "currency" in values:
-            changed["currency"] = values["currency"]
-        if changed:
-            await _allowed(noun, noun.update(ctx, record_id, changed))
-            was = {name: was[name] for name in changed}
-            detail = {"before": _kept(was), "after": _kept(changed)}
-            await audit(ctx, f"{noun.name}_updated", "done", subject_id=record_id, detail=detail)
+        await change(ctx, noun, record_id, values)
         once.made(record_id)
 
 
 async def delete(ctx: Context, noun: Noun, record_id: UUID) -> None:
+    async with ctx.db.transaction():
+        await remove(ctx, noun, record_id)
+
+
+async def make(ctx: Context, noun: Noun, values: Values) -> UUID:
+    """Like `change` and `remove` a part of the caller's transaction, for work on several records at once."""
+    if noun.create is None:
+        raise NotFound()
+    record_id: UUID = await _allowed(noun, noun.create(ctx, values))
+    await audit(ctx, f"{noun.name}_created", "done", subject_id=record_id, detail={"values": _kept(values)})
+    return record_id
+
+
+async def change(ctx: Context, noun: Noun, record_id: UUID, values: Values) -> bool:
+    """Says whether anything was to be changed."""
+    if noun.update is None:
+        raise NotFound()
+    was = await _present(ctx, noun, await _locked(ctx, noun, record_id), values)
+    changed = {name: value for name, value in values.items() if was[name] != value}
+    if changed.keys() & noun.records.amounts and "currency" in values:
+        changed["currency"] = values["currency"]
+    if changed:
+        await _allowed(noun, noun.update(ctx, record_id, changed))
+        was = {name: was[name] for name in changed}
+        detail = {"before": _kept(was), "after": _kept(changed)}
+        await audit(ctx, f"{noun.name}_updated", "done", subject_id=record_id, detail=detail)
+    return bool(changed)
+
+
+async def remove(ctx: Context, noun: Noun, record_id: UUID) -> None:
     if noun.delete is None:
         raise NotFound()
-    async with ctx.db.transaction():
-        await _locked(ctx, noun, record_id)
-        try:
-            await noun.delete(ctx, record_id)
-        except Refused:
-            raise Invalid({"base": ["is still in use; take it away from the records that name it first"]}) from None
-        await audit(ctx, f"{noun.name}_deleted", "done", subject_id=record_id)
+    await _locked(ctx, noun, record_id)
+    try:
+        await noun.delete(ctx, record_id)
+    except Refused:
+        raise Invalid({"base": ["is still in use; take it away from the records that name it first"]}) from None
+    await audit(ctx, f"{noun.name}_deleted", "done", subject_id=record_id)
 
 
 async def _locked(ctx: Context, noun: Noun, record_id: UUID) -> Any:

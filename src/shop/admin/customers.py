@@ -9,7 +9,7 @@ from shop.admin.pages import Visit, notice_of, page, redirect
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
 from shop.models.people import AccountUser
-from shop.queries import access, customers, dashboard, people
+from shop.queries import access, customers, dashboard, people, price_preview
 from shop.web.reply import Reply
 from shop.web.request import Request
 
@@ -39,6 +39,8 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
         customer=customer,
         addresses=await people.list_addresses(ctx.db, customer.id),
         orders=await dashboard.list_users_orders(ctx.db, customer.id, most=MOST_ORDERS),
+        groups=await price_preview.list_groups_of(ctx.db, customer.id),
+        lists=await price_preview.list_customers_lists(ctx.db, customer.id),
         sessions=await access.list_sessions(ctx.db, customer.id),
         events=timeline(events, {"asked_for_an_account": customer.created_at}),
         notice=notice_of(request, _NOTICES),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from shop.base.listing import Place
+from shop.base.listing import Place, Spot
 from shop.queries.dashboard import Event
 from shop.web.request import Request
 
@@ -54,22 +54,39 @@ def read_place(request: Request) -> Place | None:
     return None
 
 
+def read_spot(request: Request) -> Spot | None:
+    """The same in a list that is sorted by a number."""
+    for side in ("next", "back"):
+        count, _, key = text_param(request, side).partition("_")
+        try:
+            return Spot(side, max(min(int(count), 2**62), -(2**62)), UUID(key))
+        except ValueError:
+            continue
+    return None
+
+
 def page_of(
-    request: Request, rows: Sequence[Keyed], place: Place | None, *, by: str, params: Mapping[str, str]
+    request: Request,
+    rows: Sequence[Keyed],
+    place: Place | Spot | None,
+    *,
+    by: str,
+    params: Mapping[str, str],
+    sides: tuple[str, str] = ("after", "before"),
 ) -> tuple[Sequence[Keyed], Pages]:
-    """Of one row more than a page holds: the page, and its neighbours."""
-    is_back = place is not None and place.side == "after"
+    """Of one row more than a page holds: the page, and its neighbours; `sides` are the words for up and down."""
+    is_back = place is not None and place.side == sides[0]
     has_more = len(rows) > SIZE
     shown = (rows[-SIZE:] if is_back else rows[:SIZE]) if has_more else rows
-    path = str(request.scope["path"])
+    path, kept = str(request.scope["path"]), {name: value for name, value in params.items() if value}
 
     def link(side: str, row: Keyed) -> str:
-        micro = (getattr(row, by) - _START) // timedelta(microseconds=1)
-        kept = {name: value for name, value in params.items() if value}
-        return f"{path}?{urlencode({**kept, side: f'{micro}_{row.id.hex}'})}"
+        at = getattr(row, by)
+        number = (at - _START) // timedelta(microseconds=1) if isinstance(at, datetime) else at
+        return f"{path}?{urlencode({**kept, side: f'{number}_{row.id.hex}'})}"
 
-    newer = link("after", shown[0]) if shown and (has_more if is_back else place) else None
-    older = link("before", shown[-1]) if shown and (is_back or has_more) else None
+    newer = link(sides[0], shown[0]) if shown and (has_more if is_back else place) else None
+    older = link(sides[1], shown[-1]) if shown and (is_back or has_more) else None
     return shown, Pages(newer, older)
 
 

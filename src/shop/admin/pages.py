@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from shop.admin.assets import ASSETS
 from shop.base.errors import ShopError, TooMany, Unavailable
 from shop.base.money import money_text
+from shop.models.media import Image
 from shop.models.setup import Shop
 from shop.queries.operators import SignedIn
+from shop.queries.product_pages import ListedProduct
+from shop.rules.pictures import covering, styles_of
+from shop.web.pictures import MEDIA
 from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Header, Reply, html_reply, page_policy
 from shop.web.request import Request
 
@@ -52,9 +57,25 @@ def money(amount: int, currency: str, locale: str) -> str:
     return money_text(currency, locale)(amount)
 
 
+def percent(value: Decimal) -> str:
+    """`12.5%`, `20%`"""
+    return f"{value.normalize():f}%"
+
+
 def told(sentences: Sequence[str], label: str) -> str:
     """What is wrong with a field, as sentences."""
     return " ".join(text if text.endswith(".") else f"{label} {text}." for text in sentences)
+
+
+def picture(row: Image | ListedProduct, width: int) -> str | None:
+    """Where the size of a picture is that is this wide or just wider; none where there is no picture."""
+    if isinstance(row, Image):
+        image_id, wide, high = row.id, row.width, row.height
+    elif row.image_id and row.image_width and row.image_height:
+        image_id, wide, high = row.image_id, row.image_width, row.image_height
+    else:
+        return None
+    return f"{MEDIA}/{image_id}/{covering(styles_of(wide, high), width, 1).name}"
 
 
 _templates = Environment(
@@ -64,7 +85,7 @@ _templates = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {"moment": moment, "money": money, "told": told}
+_templates.filters |= {"moment": moment, "money": money, "percent": percent, "picture": picture, "told": told}
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
 

@@ -1,40 +1,23 @@
 """The dashboard's table: method, address, handler, who may call."""
 
 from shop.admin import account, assets, customers, integrations, orders, overview, settings, sign_in
-from shop.admin.pages import error_page
-from shop.admin.session import Gate, Page, outside
-from shop.web.endpoint import Handler, Route
-from shop.web.reply import HTML
+from shop.admin.catalogue_routes import catalogue_routes
+from shop.admin.rows import Rows, row
+from shop.admin.session import Gate, outside
+from shop.web.endpoint import Route
 
-_SMALL = 64 * 1024
 _API = "/admin/integrations/api"
 _OPERATORS = "/admin/settings/operators"
 _CUSTOMER = "/admin/customers/{user_id}"
 
 
 def admin_routes(*, has_mailbox: bool) -> tuple[Route, ...]:
-    gate = Gate(has_mailbox=has_mailbox)
+    rows = Rows(Gate(has_mailbox=has_mailbox))
+    return (*_own_routes(rows), *catalogue_routes(rows))
 
-    def row(method: str, path: str, handler: Handler, summary: str, who: str = "operator") -> Route:
-        return Route(
-            method,
-            path,
-            handler,
-            who,
-            summary,
-            media=HTML,
-            body_limit=_SMALL,
-            reads_claim=False,
-            draw_error=error_page,
-        )
 
-    def page(path: str, handler: Page, summary: str, *, fresh: bool = False) -> Route:
-        return row("GET", path, gate.page(handler, fresh=fresh), summary)
-
-    def act(path: str, handler: Page, summary: str, *, back: str | None = None) -> Route:
-        """With `back` the password must be fresh; that is the page to go on with."""
-        return row("POST", path, gate.act(handler, back=back), summary)
-
+def _own_routes(rows: Rows) -> tuple[Route, ...]:
+    page, act = rows.page, rows.act
     return (
         row("GET", "/admin/static/{name}", assets.show, "Style, script and picture of the pages", "anyone"),
         row("GET", "/admin/sign-in", sign_in.show, "Sign in", "anyone"),

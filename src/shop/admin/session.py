@@ -8,7 +8,7 @@ from shop.actions import operator_login
 from shop.actions.context import Context
 from shop.admin.pages import Visit, bare_page, redirect
 from shop.base.actor import Actor
-from shop.base.errors import Forbidden
+from shop.base.errors import Forbidden, Unauthenticated
 from shop.rules.operators import csrf_token, is_csrf_token, local_path
 from shop.web.endpoint import Handler
 from shop.web.reply import Header, Reply
@@ -17,6 +17,8 @@ from shop.web.request import Request
 COOKIE = "__Host-shop_operator"
 _ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
 _CHALLENGE: Header = (b"www-authenticate", b'Cookie realm="dashboard"')
+_NOT_THIS_SESSION = "This form is not of your present session; open its page again. Nothing was changed."
+_ENDED = "Your session has ended, and nothing was changed. Sign in again."
 
 Page = Callable[[Request, Context, Visit], Awaitable[Reply]]
 
@@ -96,15 +98,24 @@ class Gate:
             sent = session_hash(request)
             token = form(request).get("csrf", "")
             if sent is None or not is_csrf_token(ctx.shared.keys, sent, token):
-                raise Forbidden("This form is not of your present session; open its page again. Nothing was changed.")
+                raise Forbidden(_NOT_THIS_SESSION)
             visit = await self._visit(request, ctx)
             if visit is None:
-                return sign_in_page(ctx, 401, notice="Your session has ended, and nothing was changed. Sign in again.")
+                return sign_in_page(ctx, 401, notice=_ENDED)
             if back is not None and not visit.who.is_fresh:
                 return _ask_again(back.format(**request.path_params))
             return await handler(request, ctx, visit)
 
         return answer
+
+    async def admit(self, request: Request, ctx: Context) -> None:
+        """Asked before a form with files is read; the form itself is looked at as any other afterwards."""
+        check_same_origin(request, ctx)
+        sent = session_hash(request)
+        if sent is None:
+            raise Forbidden(_NOT_THIS_SESSION)
+        if await operator_login.find_signed_in(ctx, sent) is None:
+            raise Unauthenticated(_ENDED)
 
     async def _visit(self, request: Request, ctx: Context) -> Visit | None:
         sent = session_hash(request)

@@ -62,3 +62,11 @@ class Place(msgspec.Struct, frozen=True):
     side: str
     at: datetime
     id: UUID
+
+
+class Spot(msgspec.Struct, frozen=True):
+    """A place in a list that is sorted by a number, the smallest first: what comes `next`, or what was `back`."""
+
+    side: str
+    at: int
+    id: UUID

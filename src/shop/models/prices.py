@@ -72,6 +72,15 @@ class PriceListGroup(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
 
+class CustomersList(PriceList, frozen=True, kw_only=True):
+    """A list as one customer has it: themselves, or by groups; and where its time stands at some moment."""
+
+    is_direct: bool
+    group_names: list[str]
+    has_begun: bool
+    has_ended: bool
+
+
 _CODE = "currency ~ '^[A-Z]{3}$'"
 prices = table(
     "prices",

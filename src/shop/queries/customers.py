@@ -5,6 +5,8 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Text, bindparam, func, or_, select, update
+from sqlalchemy import any_ as sql_any
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from shop.base.listing import Place
 from shop.db.pool import Session
@@ -50,6 +52,17 @@ def _switch(value: Any, condition: Any) -> Statement[UUID]:
 
 _DISABLE = _switch(_now, users.c.disabled_at.is_(None))
 _ENABLE = _switch(None, users.c.disabled_at.is_not(None))
+
+
+_BY_KEYS = statement(
+    select(users.c.email_key, users.c.id).where(users.c.email_key == sql_any(bindparam("keys", type_=ARRAY(Text())))),
+    lambda record: cast(tuple[str, UUID], tuple(record)),
+)
+
+
+async def find_by_keys(db: Session, keys: list[str]) -> dict[str, UUID]:
+    """The ids of those customers who are there, by the keys of their addresses."""
+    return dict(await db.all(_BY_KEYS, keys=keys)) if keys else {}
 
 
 async def list_customers(db: Session, search: str, place: Place | None, *, most: int) -> list[User]:

@@ -50,6 +50,12 @@ _INSERT = statement(
     .returning(images.c.id),
     _first,
 )
+_OF_PRODUCT = statement(
+    select(images)
+    .where(images.c.product_id == bindparam("product_id", type_=_ID))
+    .order_by(images.c.position, images.c.id),
+    into(Image),
+)
 _TAKE = statement(delete(images).where(images.c.id == _id).returning(images.c.product_id), _first)
 _NOTE = statement(
     insert(loose_files).values(image_id=bindparam("id"), created_at=func.now()).returning(loose_files.c.image_id),
@@ -67,6 +73,11 @@ _OLD = statement(
 
 async def find_image(db: Session, image_id: UUID) -> Image | None:
     return await db.one(_FIND, id=image_id)
+
+
+async def list_images(db: Session, product_id: UUID) -> list[Image]:
+    """In their order."""
+    return await db.all(_OF_PRODUCT, product_id=product_id)
 
 
 async def lock_product(db: Session, product_id: UUID) -> UUID | None:

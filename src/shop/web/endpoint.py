@@ -20,7 +20,7 @@ from shop.web.idempotency import read_once_key
 from shop.web.log import RequestLine, log_request
 from shop.web.metrics import Observer
 from shop.web.reply import JSON, JSON_API, Reply, error_reply
-from shop.web.request import LINES, PARAMETERS, Request
+from shop.web.request import LINES, MAX_PARAMS, PARAMETERS, Request
 from shop.web.source import source_address
 from shop.web.streams import HungUp, pour
 
@@ -79,6 +79,7 @@ class Route(msgspec.Struct, frozen=True):
     errors: tuple[int, ...] = ()
     media: bytes = JSON_API
     body_limit: int = 1024 * 1024
+    most_params: int = MAX_PARAMS
     reads: Sequence[str] = PARAMETERS
     """The media types of its body. A handler of LINES, each as `takes` says, reads them by itself as they come; such a
     request is not done once by a key, for nobody has seen the whole of it.
@@ -173,6 +174,7 @@ class Endpoint:
 
     async def _answer(self, request: Request, context: Context) -> Reply:
         route = self._route
+        request.most_params = route.most_params
         request.check_size()
         if route.reads_claim:
             if len(request.headers) != len(request.scope["headers"]):

@@ -39,7 +39,19 @@ _BRACKET = re.compile(r"\[([^\[\]]*)\]")
 class Request:
     """One request. `headers` has each name once; those that may not be repeated are checked where they are read."""
 
-    __slots__ = ("_is_read", "_params", "_parts", "_receive", "body", "claim", "headers", "id", "path_params", "scope")
+    __slots__ = (
+        "_is_read",
+        "_params",
+        "_parts",
+        "_receive",
+        "body",
+        "claim",
+        "headers",
+        "id",
+        "most_params",
+        "path_params",
+        "scope",
+    )
 
     def __init__(self, scope: Scope, receive: Receive, request_id: str, headers: dict[bytes, bytes]) -> None:
         self.scope = scope
@@ -48,6 +60,8 @@ class Request:
         self.headers = headers
         self.claim: Claim = GUEST
         self.path_params: Mapping[str, str] = {}
+        self.most_params = MAX_PARAMS
+        """How many fields a form may have; a page with a large table says more."""
         self.body = b""
         self._is_read = False
         self._params: Mapping[str, Any] | None = None
@@ -87,7 +101,7 @@ class Request:
         if not self.body:
             return {}
         if self.is_form:
-            return read_form(self.body)
+            return read_form(self.body, self.most_params)
         if self._media_type() == MULTIPART:
             return _planted(self._upload().fields)
         value = load_json(self.body)
@@ -96,9 +110,13 @@ class Request:
         return value
 
     def file(self, *names: str) -> bytes | None:
-        """What was uploaded under the first of these names that there is."""
-        files = self._upload().files if self._media_type() == MULTIPART else {}
-        return next((files[name] for name in names if name in files), None)
+        """What was uploaded under the first of these names that there is; of two files of one name the last."""
+        return next((found[-1] for name in names if (found := self.files(name))), None)
+
+    def files(self, name: str) -> list[bytes]:
+        """All that was uploaded under this name."""
+        files = self._upload().files if self._media_type() == MULTIPART else ()
+        return [data for field, data in files if field == name]
 
     def _upload(self) -> Parts:
         if self._parts is None:
@@ -204,14 +222,12 @@ class Request:
             raise UnsupportedMedia()
 
 
-def read_form(encoded: bytes) -> dict[str, Any]:
+def read_form(encoded: bytes, most: int = MAX_PARAMS) -> dict[str, Any]:
     """`a=1&b[c]=2&d[]=3` as `{"a": "1", "b": {"c": "2"}, "d": ["3"]}`; the last of two plain values counts."""
     try:
-        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMS)
+        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
     except ValueError:
-        raise Malformed(
-            f"The parameters cannot be read: percent-encoded UTF-8, at most {MAX_PARAMS} of them."
-        ) from None
+        raise Malformed(f"The parameters cannot be read: percent-encoded UTF-8, at most {most} of them.") from None
     return _planted(pairs)
 
 

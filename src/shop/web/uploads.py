@@ -1,6 +1,6 @@
 """How a body of several parts is read: text fields, and files that stay in memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from python_multipart.exceptions import FormParserError
@@ -14,10 +14,10 @@ LONGEST_FIELD = 64 * 1024
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """What a body carried: fields in their order, files by the name of their field."""
+    """What a body carried: fields and files in their order, by the names of their fields."""
 
     fields: Sequence[tuple[str, str]]
-    files: Mapping[str, bytes]
+    files: Sequence[tuple[str, bytes]]
 
 
 class _Part:
@@ -61,7 +61,6 @@ class _Reader:
 
 
 def read_parts(content_type: bytes, body: bytes) -> Parts:
-    """Of two files of one name the last counts, as of two plain values."""
     reader = _Reader()
     try:
         boundary = parse_options_header(content_type)[1][b"boundary"]
@@ -83,11 +82,11 @@ def read_parts(content_type: bytes, body: bytes) -> Parts:
         raise _unreadable() from None
     if not reader.is_ended:
         raise _unreadable()
-    fields, files = [], {}
+    fields, files = [], []
     for part in reader.parts:
         name, is_file = _disposition(part)
         if is_file:
-            files[name] = bytes(part.data)
+            files.append((name, bytes(part.data)))
         else:
             fields.append((name, _text(part)))
     return Parts(fields, files)

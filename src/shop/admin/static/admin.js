@@ -17,17 +17,39 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-for (const form of document.querySelectorAll("form[data-confirm]")) {
+for (const form of document.querySelectorAll("form")) {
   form.addEventListener("submit", (event) => {
-    if (!confirm(form.dataset.confirm)) event.preventDefault();
+    const question = event.submitter?.dataset.confirm ?? form.dataset.confirm;
+    if (question && !confirm(question)) event.preventDefault();
   });
 }
+
+// How many variants the ticked values make.
+for (const form of document.querySelectorAll("form[data-combinations]")) {
+  const output = form.querySelector("output");
+  const count = () => {
+    const sizes = [...form.querySelectorAll("fieldset")].map((set) => set.querySelectorAll(":checked").length);
+    const made = sizes.reduce((all, size) => all * size, 1);
+    output.hidden = made === 0;
+    output.textContent = made === 1 ? "1 combination" : `${made} combinations`;
+  };
+  form.addEventListener("change", count);
+  count();
+}
+
+// What was typed is not lost by a wrong click.
+let isUnsaved = false;
+for (const form of document.querySelectorAll("form[data-unsaved]")) {
+  form.addEventListener("input", () => { isUnsaved = true; });
+}
+document.addEventListener("submit", (event) => { if (!event.defaultPrevented) isUnsaved = false; });
+addEventListener("beforeunload", (event) => { if (isUnsaved) event.preventDefault(); });
 
 // One click is one request.
 document.addEventListener("submit", (event) => {
   if (event.defaultPrevented) return;
   const button = event.submitter;
-  if (button) setTimeout(() => { button.disabled = true; });
+  if (button) setTimeout(() => { button.disabled = button.dataset.sent = true; });
 });
 
 // What was shown once must not come back with the back button.
@@ -35,7 +57,7 @@ addEventListener("pagehide", () => {
   for (const secret of document.querySelectorAll("[data-secret]")) secret.textContent = "no longer shown";
 });
 addEventListener("pageshow", () => {
-  for (const button of document.querySelectorAll("button[disabled]")) button.disabled = false;
+  for (const button of document.querySelectorAll("button[data-sent]")) button.disabled = false;
 });
 
 // The menu of a phone closes when one looks elsewhere.

@@ -1,0 +1,110 @@
+"""The kinds of records that operators change, each with its word in the audit and what can be done to it."""
+
+from shop.actions import catalog, media, pricing, stock, taxons
+from shop.actions.catalog import shown_by_products
+from shop.actions.records import Noun, plain
+from shop.models.catalog import ListedEntry
+from shop.models.media import Image, images
+from shop.models.people import CustomerGroup, CustomerGroupMember, customer_group_members, customer_groups
+from shop.models.prices import (
+    Price,
+    PriceList,
+    PriceListGroup,
+    PriceListUser,
+    price_list_entries,
+    price_list_groups,
+    price_list_users,
+    price_lists,
+    prices,
+)
+from shop.models.products import (
+    OptionType,
+    OptionValue,
+    Product,
+    ProductProperty,
+    Property,
+    Variant,
+    option_types,
+    option_values,
+    product_properties,
+    products,
+    properties,
+    variants,
+)
+from shop.models.stock import StockItem, StockLocation, stock_items, stock_locations
+from shop.models.taxons import Taxon, Taxonomy, taxonomies
+from shop.models.taxons import taxons as taxon_table
+from shop.queries.catalog_columns import entry_currency
+from shop.queries.records import Records
+
+
+def _plain(name: str, records: Records) -> Noun:
+    return Noun(name, records, **plain(records))
+
+
+def _shown(name: str, records: Records) -> Noun:
+    return Noun(name, records, **shown_by_products(records))
+
+
+PRODUCT = Noun(
+    "product",
+    Records(table=products, row=Product, shown=products.c.deleted_at.is_(None)),
+    catalog.create_product,
+    catalog.update_product,
+    catalog.delete_product,
+)
+VARIANT = Noun(
+    "variant",
+    Records(table=variants, row=Variant, shown=variants.c.deleted_at.is_(None)),
+    catalog.create_variant,
+    catalog.update_variant,
+    catalog.delete_variant,
+)
+PRICE = Noun(
+    "price", Records(table=prices, row=Price), pricing.create_price, pricing.update_price, pricing.delete_price
+)
+IMAGE = Noun("image", Records(table=images, row=Image), None, media.change_image)
+OPTION_TYPE = _shown("option_type", Records(table=option_types, row=OptionType))
+OPTION_VALUE = _shown("option_value", Records(table=option_values, row=OptionValue))
+PROPERTY = _shown("property", Records(table=properties, row=Property))
+_property_records = Records(table=product_properties, row=ProductProperty)
+PRODUCT_PROPERTY = Noun(
+    "product_property",
+    _property_records,
+    catalog.create_property,
+    catalog.update_property,
+    shown_by_products(_property_records)["delete"],
+)
+TAXONOMY = Noun(
+    "taxonomy",
+    Records(table=taxonomies, row=Taxonomy),
+    taxons.create_taxonomy,
+    taxons.update_taxonomy,
+    taxons.delete_taxonomy,
+)
+TAXON = Noun(
+    "taxon", Records(table=taxon_table, row=Taxon), taxons.create_taxon, taxons.update_taxon, taxons.delete_taxon
+)
+STOCK_LOCATION = Noun(
+    "stock_location",
+    Records(table=stock_locations, row=StockLocation),
+    stock.create_location,
+    stock.update_location,
+)
+STOCK_ITEM = Noun("stock_item", Records(table=stock_items, row=StockItem), stock.create_item, stock.update_item)
+_list_records = Records(table=price_lists, row=PriceList)
+PRICE_LIST = Noun("price_list", _list_records, pricing.create_list, pricing.update_list, plain(_list_records)["delete"])
+_entry_records = Records(
+    table=price_list_entries, row=ListedEntry, extras={"currency": entry_currency(price_list_entries)}
+)
+PRICE_LIST_ENTRY = Noun(
+    "price_list_entry",
+    _entry_records,
+    pricing.create_entry,
+    pricing.update_entry,
+    plain(_entry_records)["delete"],
+)
+PRICE_LIST_USER = _plain("price_list_user", Records(table=price_list_users, row=PriceListUser))
+PRICE_LIST_GROUP = _plain("price_list_group", Records(table=price_list_groups, row=PriceListGroup))
+CUSTOMER_GROUP = _plain("customer_group", Records(table=customer_groups, row=CustomerGroup))
+CUSTOMER_GROUP_MEMBER = _plain("customer_group_member", Records(table=customer_group_members, row=CustomerGroupMember))

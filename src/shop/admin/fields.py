@@ -1,0 +1,118 @@
+"""What was typed into a form: each field read as what it should be, and what is wrong with it kept beside it."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, TypeVar
+from uuid import UUID
+
+from shop.base.errors import Invalid, NotFound
+from shop.base.ids import as_uuid
+from shop.base.texts import is_line, is_prose
+from shop.rules.typed import read_amount, read_number, read_whole
+from shop.web.request import Request
+
+T = TypeVar("T")
+LONGEST_LINE, LONGEST_PROSE = 250, 20_000
+
+
+class Fields:
+    """The body of one form. `typed` are its plain fields as they came, to be shown again."""
+
+    def __init__(self, request: Request) -> None:
+        self._values: Mapping[str, Any] = request.body_params()
+        self.typed = {name: value for name, value in self._values.items() if isinstance(value, str)}
+        self.errors: dict[str, list[str]] = {}
+
+    def refuse(self, name: str, sentence: str) -> None:
+        self.errors.setdefault(name, []).append(sentence)
+
+    def check(self) -> None:
+        if self.errors:
+            raise Invalid(self.errors)
+
+    def line(self, name: str, *, most: int = LONGEST_LINE, required: bool = False) -> str:
+        text = " ".join(self.typed.get(name, "").split(" ")).strip()
+        if required and not text:
+            self.refuse(name, "must be given")
+        if len(text) > most or not is_line(text):
+            self.refuse(name, f"must be one line of at most {most} characters")
+        return text
+
+    def prose(self, name: str, *, most: int = LONGEST_PROSE) -> str:
+        text = self.typed.get(name, "").replace("\r\n", "\n").strip()
+        if len(text) > most or not is_prose(text):
+            self.refuse(name, f"must be text of at most {most:,} characters")
+        return text
+
+    def flag(self, name: str) -> bool:
+        return self.typed.get(name) == "1"
+
+    def choice(self, name: str, known: Mapping[str, Any]) -> str:
+        text = self.typed.get(name, "")
+        if text not in known:
+            self.refuse(name, "must be one of those offered")
+        return text
+
+    def moment(self, name: str) -> datetime | None:
+        """As a field for day and time sends it, by UTC."""
+        return self._read(name, read_moment)
+
+    def whole(self, name: str, *, least: int = -(10**9), required: bool = False) -> int | None:
+        return self._read(name, lambda text: read_whole(text, least), required=required)
+
+    def number(self, name: str) -> Decimal | None:
+        return self._read(name, read_number)
+
+    def amount(self, name: str, currency: str, *, required: bool = False) -> Decimal | None:
+        return self._read(name, lambda text: read_amount(text, currency), required=required)
+
+    def ids(self, name: str) -> list[UUID]:
+        """Of the boxes that were ticked; what is no id was none of ours."""
+        values = self._values.get(name, [])
+        found = [as_uuid(value) for value in values] if isinstance(values, list) else []
+        return [value for value in found if value is not None]
+
+    def id(self, name: str) -> UUID | None:
+        return as_uuid(self.typed.get(name, ""))
+
+    def group(self, name: str) -> dict[str, Any]:
+        """Fields named like `name[key]`, by their keys."""
+        values = self._values.get(name, {})
+        return dict(values) if isinstance(values, dict) else {}
+
+    def _read(self, name: str, read: Callable[[str], T], *, required: bool = False) -> T | None:
+        text = self.typed.get(name, "").strip()
+        if not text:
+            if required:
+                self.refuse(name, "must be given")
+            return None
+        try:
+            return read(text)
+        except ValueError as error:
+            self.refuse(name, str(error))
+            return None
+
+
+def read_moment(text: str) -> datetime:
+    for shape in ("%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"):
+        try:
+            found = datetime.strptime(text, shape).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+        if found.year >= 1900:
+            return found
+    raise ValueError("must be a day and a time, like 2026-11-15T09:30")
+
+
+def moment_text(value: datetime | None) -> str:
+    """As a field for day and time wants it."""
+    return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M}" if value else ""
+
+
+def id_of(request: Request, name: str) -> UUID:
+    """The record an address names."""
+    found = as_uuid(request.path_params[name])
+    if found is None:
+        raise NotFound()
+    return found

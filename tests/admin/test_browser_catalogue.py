@@ -1,0 +1,179 @@
+"""What operators do with the catalogue in a real browser: from an empty product to what one customer pays for it."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import FilePayload, Page, expect
+
+from tests.admin.desk import Desk
+from tests.admin.goods import PRODUCTS, mark, new_customer, new_location, new_product, new_variants, picture
+from tests.admin.window import window
+from tests.browser import PHONE, Browser
+
+
+async def notice(page: Page, text: str) -> None:
+    await expect(page.get_by_role("status")).to_contain_text(text)
+
+
+async def tab(page: Page, name: str) -> None:
+    await page.get_by_role("navigation", name="Parts of").get_by_role("link", name=name).click()
+
+
+async def make_variants(page: Page, word: str) -> None:
+    """Two colours of a product whose page is open."""
+    await tab(page, "Variants")
+    await page.get_by_label("New option").fill(f"Glaze {word}")
+    await page.get_by_role("button", name="Save the options").click()
+    await page.get_by_label(f"New values of Glaze {word}").fill("Moss, Night blue")
+    await page.get_by_role("button", name="Save the options").click()
+    await notice(page, "The options are saved.")
+    combinations = page.get_by_role("region", name="All combinations")
+    for name in ("Moss", "Night blue"):
+        await combinations.get_by_label(name).check()
+    await combinations.get_by_label("SKU begins with").fill(word)
+    await combinations.get_by_role("button", name="Make the variants").click()
+    await notice(page, "The variants are made")
+
+
+async def choose(page: Page, *pictures: bytes) -> None:
+    files: list[FilePayload] = [{"name": "a.png", "mimeType": "image/png", "buffer": data} for data in pictures]
+    await page.get_by_label("Pictures", exact=True).set_input_files(files)
+
+
+async def make_list(page: Page, word: str, email: str) -> None:
+    """For one customer: a price from six on, one for less, and a tenth off the rest."""
+    await page.get_by_role("navigation", name="Main").get_by_role("link", name="Price lists").click()
+    await page.get_by_role("link", name="New price list").click()
+    await page.get_by_label("Name").fill(f"Friends {word}")
+    await page.get_by_label("Percentage off").fill("10")
+    await page.get_by_role("button", name="Make it").click()
+    await tab(page, "Prices")
+    await page.get_by_label("Lines").fill(f"{word}-MOSS,1,20.00\n{word}-MOSS,6,18.00")
+    await page.get_by_role("button", name="Save the lines").click()
+    await notice(page, "The lines are saved.")
+    await tab(page, "Customers")
+    await page.get_by_label("E-mail addresses").fill(email)
+    await page.get_by_role("button", name="Give it to them").click()
+
+
+@pytest.mark.parametrize("has_scripts", [True, False])
+async def test_from_a_new_product_to_what_one_customer_pays_for_it(
+    browser: Browser, desk: Desk, db: Any, has_scripts: bool
+) -> None:
+    word, email = mark().upper(), await new_customer(db)
+    location = await new_location(desk, db)
+
+    async with window(browser, desk, "/admin", java_script_enabled=has_scripts) as page:
+        await page.get_by_role("navigation", name="Main").get_by_role("link", name="Products").click()
+        await page.get_by_role("link", name="New product").click()
+        await page.get_by_label("Name").fill(f"Mug {word}")
+        await page.get_by_label("Price in USD").fill("24.00")
+        await page.get_by_label("Status").select_option("active")
+        await page.get_by_role("button", name="Make it").click()
+        await notice(page, "The product is made.")
+
+        await make_variants(page, word)
+        await tab(page, "Prices")
+        await page.get_by_label("Price of").first.fill("26.50")
+        await page.get_by_label("Before of").first.fill("30")
+        await page.get_by_role("button", name="Save all prices").click()
+        await notice(page, "The prices are saved.")
+
+        await tab(page, "Pictures")
+        await choose(page, picture(), picture("#27395c"))
+        await page.get_by_label("What they show").fill("A green mug")
+        await page.get_by_role("button", name="Add them").click()
+        await notice(page, "The pictures are added.")
+        await expect(page.get_by_role("img", name="A green mug")).to_have_count(2)
+
+        await tab(page, "Variants")
+        row = page.get_by_role("row").filter(has_text=f"{word}-MOSS")
+        await expect(row).to_contain_text("$26.50")
+        await row.get_by_role("link", name=f"{await location_name(db, location)}: 0").click()
+        await page.get_by_label("How many").fill("12")
+        await page.get_by_label("Note").fill("The first kiln")
+        await page.get_by_role("button", name="Record it").click()
+        await notice(page, "The movement is recorded.")
+        await expect(page.get_by_role("row").filter(has_text="The first kiln")).to_contain_text(desk.email)
+
+        await make_list(page, word, email)
+        await page.get_by_role("link", name=f"Preview as {email}").click()
+        await page.get_by_label("Product or SKU").fill(word)
+        await page.get_by_label("Quantity").fill("6")
+        await page.get_by_role("button", name="Show").click()
+
+        moss = page.get_by_role("region").filter(has_text=f"{word}-MOSS")
+        await expect(moss).to_contain_text("$18.00")
+        await expect(moss).to_contain_text(f"Friends {word} decides: it has this price from 6 pieces on")
+        other = page.get_by_role("region").filter(has_text=f"{word}-NIGHT-BLUE")
+        await expect(other).to_contain_text("$21.60")
+        await expect(other).to_contain_text("anybody pays $24.00")
+
+
+async def location_name(db: Any, location: str) -> str:
+    return str(await db.fetchval("select name from stock_locations where id::text = $1", location))
+
+
+async def test_what_is_wrong_is_told_at_the_top_and_leads_to_its_field(browser: Browser, desk: Desk, db: Any) -> None:
+    product, _ = await new_variants(desk, db)
+
+    async with window(browser, desk, f"{product}/prices", PHONE) as page:
+        await page.get_by_label("Price of").last.fill("1.999")
+        await page.get_by_role("button", name="Save all prices").click()
+        await expect(page.get_by_role("alert")).to_be_focused()
+        await page.get_by_role("alert").get_by_role("link").click()
+
+        await expect(page.get_by_label("Price of").last).to_be_focused()
+        await expect(page.get_by_label("Price of").last).to_have_value("1.999")
+        await expect(page.get_by_label("Price of").last).to_have_accessible_description(
+            "Price has more digits than JPY has (0)."
+        )
+
+
+async def test_a_picture_is_removed_after_a_question_and_kept_when_it_is_answered_no(
+    browser: Browser, desk: Desk
+) -> None:
+    product = await new_product(desk)
+
+    async with window(browser, desk, f"{product}/images") as page:
+        await choose(page, picture())
+        await page.get_by_role("button", name="Add them").click()
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        await page.get_by_role("button", name="Remove picture 1").click()
+        await expect(page.get_by_role("button", name="Remove picture 1")).to_be_visible()
+        page.once("dialog", lambda dialog: dialog.accept())
+        await page.get_by_role("button", name="Remove picture 1").click()
+
+        await notice(page, "The picture is removed.")
+        await expect(page.get_by_role("heading", name="No picture yet")).to_be_visible()
+
+
+async def test_what_was_typed_is_not_lost_by_a_wrong_click(browser: Browser, desk: Desk) -> None:
+    product = await new_product(desk)
+
+    async with window(browser, desk, product) as page:
+        await page.get_by_label("Name").fill("Half typed")
+        asked: list[str] = []
+
+        async def stay(dialog: Any) -> None:
+            asked.append(dialog.type)
+            await dialog.dismiss()
+
+        page.on("dialog", stay)
+        await page.get_by_role("navigation", name="Main").get_by_role("link", name="Stock").click(no_wait_after=True)
+        await expect(page.get_by_label("Name")).to_have_value("Half typed")
+        await page.get_by_role("button", name="Save").click()
+
+        await notice(page, "Saved.")
+    assert asked == ["beforeunload"]
+
+
+async def test_the_menu_of_a_phone_leads_to_every_part_of_the_catalogue(browser: Browser, desk: Desk) -> None:
+    async with window(browser, desk, "/admin", PHONE) as page:
+        for name in ("Products", "Taxons", "Stock", "Price lists", "Customer groups"):
+            await page.get_by_text("Menu", exact=True).click()
+            link = page.get_by_role("navigation", name="Menu").get_by_role("link", name=name, exact=True)
+            await expect(link).to_be_in_viewport()
+            await link.click()
+            await expect(page.get_by_role("heading", level=1)).to_have_text(name)
+        assert PRODUCTS not in page.url

@@ -1,0 +1,112 @@
+"""A product's prices: variants and currencies in one table, saved together or not at all."""
+
+from typing import Any
+
+import pytest
+
+from tests.admin.desk import Desk, events
+from tests.admin.goods import done, field, id_of, new_product, new_variants, said
+
+
+async def variants_of(db: Any, product: str) -> list[str]:
+    rows = await db.fetch(
+        "select id from variants where product_id = $1 and not is_master order by position", id_of(product)
+    )
+    return [str(row["id"]) for row in rows]
+
+
+async def prices_of(db: Any, product: str) -> list[tuple[Any, ...]]:
+    rows = await db.fetch(
+        """select r.currency, r.amount, r.compare_at_amount from prices r join variants v on v.id = r.variant_id
+        where v.product_id = $1 and not v.is_master order by v.position, r.currency""",
+        id_of(product),
+    )
+    return [tuple(row) for row in rows]
+
+
+async def test_prices_are_set_changed_and_taken_away_in_one_go(desk: Desk, db: Any) -> None:
+    product, _ = await new_variants(desk, db)
+    red, blue = await variants_of(db, product)
+    here = f"{product}/prices"
+    page = (await desk.get(here)).text
+    assert field(page, f"price[{red}][USD]") == "20.00"
+
+    cells = {f"price[{red}][USD]": "18.5", f"compare[{red}][USD]": "20", f"price[{blue}][USD]": ""}
+    assert done(await desk.post(here, seen=field(page, "seen"), **cells)) == "saved"
+
+    assert await prices_of(db, product) == [("USD", 1850, 2000)]
+    actions = [action for action, _ in await events(db, actor=desk.id)]
+    assert actions[-2:] == ["price_updated", "price_deleted"]
+    page = (await desk.get(here)).text
+    same = {name: field(page, name) for name in (f"price[{red}][USD]", f"compare[{red}][USD]")}
+    assert done(await desk.post(here, seen=field(page, "seen"), **same)) == "same"
+
+
+async def test_every_price_that_will_not_do_is_told_and_nothing_is_saved(desk: Desk, db: Any) -> None:
+    product, _ = await new_variants(desk, db)
+    red, blue = await variants_of(db, product)
+    page = (await desk.get(f"{product}/prices")).text
+    before = await prices_of(db, product)
+
+    cells = {
+        f"price[{red}][USD]": "1.999",
+        f"compare[{red}][USD]": "much",
+        f"price[{blue}][USD]": "",
+        f"compare[{blue}][USD]": "5",
+    }
+    answer = await desk.post(f"{product}/prices", seen=field(page, "seen"), **cells)
+
+    assert answer.status_code == 422
+    told = said(answer)
+    assert [text.partition(": ")[2] for text in told] == [
+        "Red, USD has more digits than USD has (2).",
+        "Red, USD before must be a number like 19.99.",
+        "Blue, USD must be given with what it cost before.",
+    ]
+    for name, text in cells.items():
+        assert field(answer.text, name) == text
+    assert await prices_of(db, product) == before
+
+
+async def test_of_two_who_change_prices_the_later_one_is_told_and_keeps_the_table(
+    desk: Desk, another_desk: Desk, db: Any
+) -> None:
+    product, _ = await new_variants(desk, db)
+    red, blue = await variants_of(db, product)
+    here = f"{product}/prices"
+    seen = field((await desk.get(here)).text, "seen")
+    theirs = {f"price[{red}][USD]": "21.00", f"price[{blue}][USD]": "20.00"}
+    ours = {f"price[{red}][USD]": "19.00", f"price[{blue}][USD]": "20.00"}
+    assert done(await another_desk.post(here, seen=seen, **theirs)) == "saved"
+
+    late = await desk.post(here, seen=seen, **ours)
+
+    assert late.status_code == 409
+    assert "<dd>21.00</dd>" in late.text
+    assert field(late.text, f"price[{red}][USD]") == "19.00"
+    assert (await prices_of(db, product))[0][1] == 2100
+    assert done(await desk.post(here, seen=field(late.text, "seen"), **ours)) == "saved"
+    assert (await prices_of(db, product))[0][1] == 1900
+
+
+async def test_a_product_without_variants_has_its_own_price(desk: Desk, db: Any) -> None:
+    product = await new_product(desk, price="")
+    master = str(await db.fetchval("select id from variants where product_id = $1", id_of(product)))
+    seen = field((await desk.get(f"{product}/prices")).text, "seen")
+
+    assert done(await desk.post(f"{product}/prices", seen=seen, **{f"price[{master}][USD]": "7"})) == "saved"
+
+    assert await db.fetchval("select amount from prices where variant_id::text = $1", master) == 700
+
+
+@pytest.mark.parametrize("name", ["price", "price[]", "price[x]", "price[x][USD]", "price[{red}]", "price[{red}][XXX]"])
+async def test_fields_that_are_none_of_the_table_break_nothing(desk: Desk, db: Any, name: str) -> None:
+    product, _ = await new_variants(desk, db)
+    red, _ = await variants_of(db, product)
+    seen = field((await desk.get(f"{product}/prices")).text, "seen")
+
+    answer = await desk.post(f"{product}/prices", seen=seen, **{name.format(red=red): "1"})
+
+    # Nothing is in the table's own fields, so no variant has a price afterwards.
+    assert done(answer) == "saved"
+    assert await prices_of(db, product) == []
