@@ -5,6 +5,9 @@ PIP := $(VENV)/bin/pip --disable-pip-version-check --quiet
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 
+# Every command and every test that starts a shop would compile its source anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench install torture lock clean
 
@@ -40,6 +43,7 @@ lock: $(DEV) ## make the locks anew from pyproject.toml
 
 clean: ## remove the virtual environment and caches; the data directory stays
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
+	@find src tests bench -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; set PYTHON=...")'
