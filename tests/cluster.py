@@ -45,7 +45,8 @@ class Cluster:
             if not (self.run_dir / "template.ready").exists():
                 if self._embedded:
                     # Nothing here is to outlive the run; what is, has a server of its own in the tests that look.
-                    self._execute("alter system set fsync = off", "select pg_reload_conf()")
+                    needless = [f"alter system set {name} = off" for name in ("fsync", "full_page_writes")]
+                    self._execute(*needless, "select pg_reload_conf()")
                 self._execute(f"drop database if exists {TEMPLATE}", f"create database {TEMPLATE}")
                 upgrade(with_database(self._url, TEMPLATE))
                 (self.run_dir / "template.ready").touch()
@@ -55,8 +56,10 @@ class Cluster:
             self._embedded.stop()
 
     def new_database(self, name: str, template: str = TEMPLATE) -> str:
+        # Files are copied, page by page nothing need be written twice.
+        copy = f"create database {name} template {template} strategy file_copy"
         with self._lock():
-            self._execute(f"drop database if exists {name} with (force)", f"create database {name} template {template}")
+            self._execute(f"drop database if exists {name} with (force)", copy)
         return with_database(self._url, name)
 
     def drop_database(self, name: str) -> None:

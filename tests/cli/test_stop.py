@@ -75,6 +75,8 @@ async def is_closed(service: Service) -> bool:
         _, writer = await asyncio.open_connection(address.hostname, address.port)
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:  # It closed while we stood in the queue.
+        return False
     writer.close()
     return False
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 import asyncpg
 
 from tests.cluster import make_run_dir
-from tests.service import Service
+from tests.service import InstalledService, Service
 
 HOLDER = """
 import sys
@@ -118,7 +118,7 @@ def _end_all(path: Path) -> None:
 def serving(*arguments: str, **environ: str) -> Iterator[Service]:
     """A served shop that is stopped at the end; if the test has ended it by force, with whatever outlived that."""
     mark = uuid4().hex
-    service = Service(*arguments, TEST_MARK=mark, **environ)
+    service = InstalledService(*arguments, TEST_MARK=mark, **environ)
     try:
         yield service
     finally:
