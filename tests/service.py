@@ -135,7 +135,7 @@ class Service:
 
 
 class InstalledService(Service):
-    """Served by the installed script itself, for tests that look at processes: what each was given when it began."""
+    """Served by the installed script itself, as an operator starts it."""
 
     def _begin(self, command: list[str]) -> "subprocess.Popen[str]":
         return subprocess.Popen(

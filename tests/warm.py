@@ -1,8 +1,7 @@
 """Shops that need not load their libraries: forks of a process that has them, and does nothing else.
 
 To load them takes as long as everything else of a start. The fork runs the command as the installed script would, with
-an environment and a log of its own; its workers are started by it as ever, with nothing loaded. Only the system still
-says of the fork what it says of the process that it is a fork of: command line and environment.
+an environment and a log of its own; its workers are started by it as ever, with nothing loaded.
 """
 
 import atexit
@@ -17,12 +16,14 @@ from functools import cache
 from typing import IO
 
 _READY_TO_FORK = """
-import gc, json, os, signal, socket, sys
+import ctypes, gc, json, os, signal, socket, sys
 from shop.cli.main import main
 
 gc.collect()
 gc.freeze()
 asked = socket.socket(fileno=0)
+# Where the system reads what it tells others of our environment; nothing else uses it once that is cleared.
+first, last = map(int, open("/proc/self/stat").read().rpartition(")")[2].split()[47:49])
 
 def run(arguments, environ, log):
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -31,6 +32,8 @@ def run(arguments, environ, log):
     os.closerange(3, 100)
     os.environ.clear()
     os.environ.update(environ)
+    told = b"".join(f"{name}={value}".encode() + bytes(1) for name, value in environ.items())
+    ctypes.memmove(first, told.ljust(last - first, bytes(1)), last - first)
     sys.argv = ["shop", *arguments]
     sys.exit(main())
 
@@ -60,7 +63,8 @@ while True:
 def _warm() -> socket.socket:
     """Where to ask it; it ends with this process."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    process = subprocess.Popen([sys.executable, "-c", _READY_TO_FORK], stdin=its.fileno())
+    roomy = {**os.environ, "ROOM": " " * 4096}
+    process = subprocess.Popen([sys.executable, "-c", _READY_TO_FORK], stdin=its.fileno(), env=roomy)
     its.close()
     atexit.register(process.wait, 10)
     atexit.register(ours.close)  # The last that is registered is the first that is done.
