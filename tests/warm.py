@@ -37,6 +37,7 @@ def run(arguments, environ, log):
     sys.argv = ["shop", *arguments]
     sys.exit(main())
 
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 while True:
     said, ends, _, _ = socket.recv_fds(asked, 1 << 20, 2)
     if not said:
@@ -44,6 +45,7 @@ while True:
     log, told = ends
     if os.fork() == 0:
         # One to wait for the end, and to tell how it was.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         pid = os.fork()
         if pid == 0:
             run(*json.loads(said), log)
@@ -54,8 +56,6 @@ while True:
         os._exit(0)
     os.close(log)
     os.close(told)
-    while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
-        pass
 """
 
 
