@@ -29,7 +29,7 @@ check: $(DEV) ## format, lint, types, walls, migrations in step with tables, loc
 bench: $(DEV) ## the benchmark: ratios against limits measured in the same run, written to bench/report.md
 	@$(VENV)/bin/python -m bench.run
 
-torture: $(DEV) ## what is slow and valuable: long kill loops, the suite on PostgreSQL 15
+torture: $(DEV) ## what is slow and valuable: kill loops, every page and edge, the suite on PostgreSQL 15
 	@$(VENV)/bin/python -m pytest -m torture
 	@$(VENV)/bin/python -m tests.on_postgres_15
 

@@ -16,7 +16,7 @@ from functools import cache
 from typing import IO
 
 _READY_TO_FORK = """
-import ctypes, gc, json, os, signal, socket, sys
+import contextlib, ctypes, gc, json, os, signal, socket, sys
 from shop.cli.main import main
 
 gc.collect()
@@ -37,7 +37,6 @@ def run(arguments, environ, log):
     sys.argv = ["shop", *arguments]
     sys.exit(main())
 
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 while True:
     said, ends, _, _ = socket.recv_fds(asked, 1 << 20, 2)
     if not said:
@@ -45,7 +44,6 @@ while True:
     log, told = ends
     if os.fork() == 0:
         # One to wait for the end, and to tell how it was.
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         pid = os.fork()
         if pid == 0:
             run(*json.loads(said), log)
@@ -56,6 +54,9 @@ while True:
         os._exit(0)
     os.close(log)
     os.close(told)
+    with contextlib.suppress(ChildProcessError):
+        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
+            pass
 """
 
 
