@@ -5,6 +5,9 @@ PIP := $(VENV)/bin/pip --disable-pip-version-check --quiet
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 
+# Every command and every test that starts a shop would compile its source anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench install torture lock clean
 
@@ -26,7 +29,7 @@ check: $(DEV) ## format, lint, types, walls, migrations in step with tables, loc
 bench: $(DEV) ## the benchmark: ratios against limits measured in the same run, written to bench/report.md
 	@$(VENV)/bin/python -m bench.run
 
-torture: $(DEV) ## what is slow and valuable: long kill loops, the suite on PostgreSQL 15
+torture: $(DEV) ## what is slow and valuable: kill loops, every page and edge, the suite on PostgreSQL 15
 	@$(VENV)/bin/python -m pytest -m torture
 	@$(VENV)/bin/python -m tests.on_postgres_15
 
@@ -40,6 +43,7 @@ lock: $(DEV) ## make the locks anew from pyproject.toml
 
 clean: ## remove the virtual environment and caches; the data directory stays
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
+	@find src tests bench -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; set PYTHON=...")'

@@ -35,8 +35,8 @@ def chromium_path() -> str:
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        # Chromium's sandbox does not start as root.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        # Without a graphics card it would imitate one. Its sandbox does not start as root.
+        arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
         browser = await playwright.chromium.launch(executable_path=chromium_path(), args=arguments)
         try:
             yield browser

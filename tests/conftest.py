@@ -1,5 +1,6 @@
 """What every test may ask for: a served shop, shoppers, the database behind it, builders."""
 
+import gc
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -31,6 +32,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if operation := getattr(item, "operation_label", None):
             item._id = item.id.with_params(operation)
     assert len({item.nodeid for item in items}) == len(items)
+
+
+def pytest_collection_finish() -> None:
+    """What was loaded stays to the end, and need not be looked at by every collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

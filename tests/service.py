@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from tests.warm import Forked
+
 SHOP = Path(sys.executable).parent / "shop"
 KEYS = "t1:" + "5a" * 32
 START_SECONDS = 30
@@ -36,13 +38,7 @@ class Service:
         self.lines: list[str] = []
         self._ended = False
         self.environ = clean_environ(**environ)
-        self.process = subprocess.Popen(
-            [SHOP, "serve", "--port", "0", *arguments],
-            env=self.environ,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self.process = self._begin(["serve", "--port", "0", *arguments])
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         try:
@@ -53,6 +49,9 @@ class Service:
         except BaseException:
             self.kill()
             raise
+
+    def _begin(self, command: list[str]) -> "Forked | subprocess.Popen[str]":
+        return Forked(command, self.environ)
 
     def _read(self) -> None:
         assert self.process.stderr
@@ -133,3 +132,12 @@ class Service:
         # An orphan may still hold the pipe; closing it under the reader would wait for ever.
         if self.process.stderr and not self._reader.is_alive():
             self.process.stderr.close()
+
+
+class InstalledService(Service):
+    """Served by the installed script itself, as an operator starts it."""
+
+    def _begin(self, command: list[str]) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [SHOP, *command], env=self.environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )

@@ -140,6 +140,7 @@ class Application:
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._router: Router | None = None
+        self._opened: tuple[Route, ...] = ()
         self._close: Callable[[], Any] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -181,7 +182,8 @@ class Application:
             trusted=settings.trusted_proxies,
             cors_origins=settings.cors_origins,
         )
-        self._router = Router(frame, map(_closed, self._routes(frame)))
+        self._opened = self._routes(frame)
+        self._router = Router(frame, map(_closed, self._opened))
         return frame
 
     async def _open(self, frame: Frame) -> None:
@@ -190,7 +192,7 @@ class Application:
         if shop is None:
             raise CannotStart("The database has no shop in it; run `shop migrate`.")
         frame.shared = msgspec.structs.replace(frame.shared, shop=shop)
-        self._router = Router(frame, self._routes(frame))
+        self._router = Router(frame, self._opened)
         # What lives from here to the end need not be looked at by every collection.
         gc.collect()
         gc.freeze()

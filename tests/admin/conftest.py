@@ -59,5 +59,5 @@ async def empty_db(empty_url: str) -> AsyncIterator[Any]:
 
 @pytest.fixture
 async def empty(empty_service: Service, empty_db: Any) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=empty_service.url, timeout=20) as client:
+    async with empty_service.client() as client:
         yield client

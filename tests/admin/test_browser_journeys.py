@@ -1,4 +1,8 @@
-"""What operators do, from the first link to a revoked application, in a real browser."""
+"""What operators do, from the first link to a revoked application, in a real browser.
+
+What a browser adds to the tests of the same over HTTP is in the journeys that every run makes; the others are for
+`make torture`.
+"""
 
 import asyncio
 import json
@@ -8,6 +12,7 @@ from typing import Any
 
 import httpx
 import pyotp
+import pytest
 from playwright.async_api import Error, Page, expect
 
 from shop.base.secrets import secret_hash
@@ -131,6 +136,7 @@ async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is
     assert await token_status(desk.http, client_id, secret) == 401
 
 
+@pytest.mark.torture
 async def test_a_reload_makes_no_second_application_and_shows_no_secret(browser: Browser, desk: Desk, db: Any) -> None:
     async with window(browser, desk) as page:
         _, secret = await make_application(page, "Reloaded", "Read")
@@ -142,6 +148,7 @@ async def test_a_reload_makes_no_second_application_and_shows_no_secret(browser:
     assert await db.fetchval("select count(*) from applications where created_by_id = $1", desk.id) == 1
 
 
+@pytest.mark.torture
 async def test_a_rotated_secret_goes_on_beside_the_new_one_for_as_long_as_was_chosen(
     browser: Browser, desk: Desk, db: Any
 ) -> None:
@@ -170,6 +177,7 @@ async def test_a_rotated_secret_goes_on_beside_the_new_one_for_as_long_as_was_ch
     assert (beside, later, at_once) == ([200, 200], [401, 200], [401, 401, 200])
 
 
+@pytest.mark.torture
 async def test_what_is_dangerous_asks_for_the_password_again_and_leads_back(
     browser: Browser, desk: Desk, db: Any
 ) -> None:
@@ -188,6 +196,7 @@ async def test_what_is_dangerous_asks_for_the_password_again_and_leads_back(
         await make_application(page)
 
 
+@pytest.mark.torture
 async def test_an_ended_session_asks_to_sign_in_and_then_shows_the_page_that_was_wanted(
     browser: Browser, desk: Desk, db: Any
 ) -> None:

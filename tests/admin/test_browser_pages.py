@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
+import pytest
 from playwright.async_api import Page, expect
 
 from shop.base.ids import new_id
@@ -39,7 +40,8 @@ EVENT = """insert into audit_events (id, at, actor_kind, actor_id, action, outco
 DEAD_MAIL = """insert into outbox_mails
     (id, kind, recipient, ref_id, not_after, next_at, created_at, dead_at, last_error)
     values ($1, 'login_code', 'charles@analytical.example', $1, now(), now(), now(), now(), '550 No such mailbox')"""
-SIZES = ((LAPTOP, "light"), (LAPTOP, "dark"), (PHONE, "light"), (PHONE, "dark"))
+Sizes = tuple[tuple[tuple[int, int], str], ...]
+SIZES: Sizes = ((LAPTOP, "light"), (LAPTOP, "dark"), (PHONE, "light"), (PHONE, "dark"))
 
 
 async def fill(desk: Desk, db: Any) -> dict[str, str]:
@@ -210,10 +212,10 @@ async def pages_inside(page: Page, desk: Desk, db: Any) -> AsyncIterator[str]:
     yield "confirm"
 
 
-async def faults(page: Page) -> list[str]:
-    """What is wrong with the page that is open, at every width and in both schemes."""
+async def faults(page: Page, sizes: Sizes) -> list[str]:
+    """What is wrong with the page that is open, at these widths and in these schemes."""
     found: list[str] = []
-    for size, scheme in SIZES:
+    for size, scheme in sizes:
         await page.set_viewport_size({"width": size[0], "height": size[1]})
         await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         # Another scheme changes colours alone.
@@ -241,8 +243,11 @@ async def faults_of_the_focus(page: Page) -> list[str]:
     return [f"The focus is not seen: {element}" for element in await page.evaluate(UNSEEN)]
 
 
+@pytest.mark.parametrize(
+    "sizes", [SIZES[:1], pytest.param(SIZES, marks=pytest.mark.torture)], ids=["on a laptop", "everywhere"]
+)
 async def test_everybody_can_use_every_page_at_any_width_in_light_and_dark(
-    browser: Browser, empty_service: Service, empty: httpx.AsyncClient, empty_db: Any
+    browser: Browser, empty_service: Service, empty: httpx.AsyncClient, empty_db: Any, sizes: Sizes
 ) -> None:
     desk = await new_desk(empty, empty_db)
     operator_id, email = await new_operator(empty_db, totp=True)
@@ -251,7 +256,7 @@ async def test_everybody_can_use_every_page_at_any_width_in_light_and_dark(
 
     async def look(pages: AsyncIterator[str], page: Page) -> None:
         async for name in pages:
-            found[name] = await faults(page)
+            found[name] = await faults(page, sizes)
 
     start = f"{empty_service.url}/admin/sign-in"
     async with visit(browser, start, base_url=empty_service.url) as outside, window(browser, desk) as inside:

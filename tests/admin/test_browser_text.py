@@ -6,6 +6,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
+import pytest
 from playwright.async_api import Page, expect
 
 from shop.admin.overview import MOST_MAILS
@@ -118,8 +119,9 @@ async def see(page: Page, path: str, *texts: str) -> str:
     return str(said)
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)], ids=["a few", "many"])
 async def test_names_of_strangers_are_text_on_every_page(
-    browser: Browser, empty: httpx.AsyncClient, empty_db: Any
+    browser: Browser, empty: httpx.AsyncClient, empty_db: Any, every: int
 ) -> None:
     desk = await new_desk(empty, empty_db)
     users, orders = await fill(desk, empty_db)
@@ -152,14 +154,14 @@ async def test_names_of_strangers_are_text_on_every_page(
             await see(page, path, *texts)
         overview = await see(page, "/admin")
         assert len([text for text in PAYLOADS if text in overview]) >= MOST_MAILS
-        for name in NAMES[::2]:
+        for name in NAMES[:: 2 * every]:
             await see(page, f"{API}/{applications[name]}", name)
-        for text, key, order in list(zip(PAYLOADS, users, orders, strict=True))[1::3]:
+        for text, key, order in list(zip(PAYLOADS, users, orders, strict=True))[1 :: 3 * every]:
             await see(page, f"/admin/customers/{key}", text)
             await see(page, f"/admin/orders/R{order}", text)
             await see(page, f"/admin/customers?q={quote(text)}")
             await expect(page.get_by_label("E-mail address or name")).to_have_value(text.strip())
-        for name in NAMES[::4]:
+        for name in NAMES[:: 4 * every]:
             await see(page, f"{API}/{applications[name]}/revoke", name)
         await ask_for_application(page, NAMES[5], "Read")
         await expect(page.locator(".facts")).to_contain_text(NAMES[5])

@@ -2,7 +2,7 @@
 
 import re
 
-from shop.base.passwords import hash_password, is_outdated, is_password
+from shop.base.passwords import NOBODYS, hash_password, is_outdated, is_password
 
 
 def test_a_hash_is_argon2id_with_46_mebibytes_or_more_and_never_the_same() -> None:
@@ -23,3 +23,7 @@ def test_only_the_password_is_the_password() -> None:
     assert not is_password(kept, "a good password")
     assert not is_password(None, "a good passwörd")
     assert not is_password("no hash at all", "a good passwörd")
+
+
+def test_where_there_is_no_hash_the_same_work_is_done() -> None:
+    assert not is_outdated(NOBODYS)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command
-from tests.db.processes import roomy_dir, serving
+from tests.db.processes import roomy_dir, serving_installed
 from tests.service import Service
 
 
@@ -28,5 +28,5 @@ def roomy() -> Iterator[Path]:
 def at_home(roomy: Path) -> Iterator[tuple[Service, Path]]:
     """A shop on an embedded database, as a first start leaves it, and its data directory."""
     data_dir = roomy / "first"
-    with serving(SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0") as service:
+    with serving_installed(SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0") as service:
         yield service, data_dir

@@ -75,6 +75,8 @@ async def is_closed(service: Service) -> bool:
         _, writer = await asyncio.open_connection(address.hostname, address.port)
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:  # It closed while we stood in the queue.
+        return False
     writer.close()
     return False
 
@@ -294,7 +296,7 @@ async def test_after_its_files_were_swept_away_the_shop_is_measured_and_drains_a
 ) -> None:
     settings = external(url, SHOP_DRAIN_SECONDS="30", SHOP_METRICS="public", TMPDIR=str(tmp_path))
     with serving(**settings) as service:
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             await http.post(CART)
             sweep(tmp_path)
             measured = await http.get("/metrics")
@@ -335,7 +337,7 @@ async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its
     db = await asyncpg.connect(url)
     with serving(**external(url, SHOP_DRAIN_SECONDS="0", SHOP_LOG_FORMAT=form)) as service:
         await asyncio.to_thread(stop_reading, service)
-        async with httpx.AsyncClient(base_url=service.url) as http:
+        async with service.client() as http:
             await db.execute("alter table orders add constraint full_up check (false) not valid")
             broken = [await http.post(CART) for _ in range(2)]
             await db.execute("alter table orders drop constraint full_up")
@@ -387,7 +389,7 @@ async def waiting(served: Serve, url: str) -> AsyncIterator[tuple[Service, int, 
 async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serves_when_it_is_back(
     served: Serve, url: str
 ) -> None:
-    async with waiting(served, url) as (service, _, let_in), httpx.AsyncClient(base_url=service.url) as http:
+    async with waiting(served, url) as (service, _, let_in), service.client() as http:
         await until(lambda: is_alive(http))
         unready, cart, account = await http.get("/readyz"), await http.post(CART), await http.get(f"{PREFIX}/account")
         revoked = await http.post("/shop_oauth/revoke", json={"token": "x"})

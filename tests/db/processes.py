@@ -16,7 +16,7 @@ from uuid import uuid4
 import asyncpg
 
 from tests.cluster import make_run_dir
-from tests.service import Service
+from tests.service import InstalledService, Service
 
 HOLDER = """
 import sys
@@ -117,8 +117,21 @@ def _end_all(path: Path) -> None:
 @contextmanager
 def serving(*arguments: str, **environ: str) -> Iterator[Service]:
     """A served shop that is stopped at the end; if the test has ended it by force, with whatever outlived that."""
+    with _to_the_end(Service, *arguments, **environ) as service:
+        yield service
+
+
+@contextmanager
+def serving_installed(*arguments: str, **environ: str) -> Iterator[Service]:
+    """The same by the installed script."""
+    with _to_the_end(InstalledService, *arguments, **environ) as service:
+        yield service
+
+
+@contextmanager
+def _to_the_end(kind: type[Service], /, *arguments: str, **environ: str) -> Iterator[Service]:
     mark = uuid4().hex
-    service = Service(*arguments, TEST_MARK=mark, **environ)
+    service = kind(*arguments, TEST_MARK=mark, **environ)
     try:
         yield service
     finally:

@@ -245,7 +245,7 @@ class World:
 @pytest.fixture(scope="module")
 async def world(service: Service, database_url: str) -> AsyncIterator[World]:
     connection = await asyncpg.connect(database_url)
-    async with httpx.AsyncClient(base_url=service.url, timeout=20) as client:
+    async with service.client() as client:
         made = World(client, connection)
         await made.fill()
         yield made

@@ -42,7 +42,7 @@ def limited_service(limited_url: str, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 async def limited(limited_service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=limited_service.url, timeout=20) as client:
+    async with limited_service.client() as client:
         yield client
 
 

@@ -21,7 +21,12 @@ from tests.service import Service
 from tests.shoppers import AUTH, new_email
 
 ROUTES = [route for door in DOORS for route in door.routes]
+SMALL = settings(max_examples=10, derandomize=True, deadline=None)
+SMALLER = settings(SMALL, max_examples=4)
 schema = schemathesis.openapi.from_dict(describe(DOORS))
+# Every edge of every field makes thousands of requests, and as many to think out before the first test runs.
+schema.config.phases.update(phases=["examples", "fuzzing"])
+with_edges = schemathesis.pytest.from_fixture("described")
 
 
 @schemathesis.serializer(*LINES)
@@ -104,40 +109,76 @@ async def machine(service: Service, database_url: str) -> str:
 CATALOGUE = "/storefront/(products|taxons|countries|stores?)"
 
 
-@schema.exclude(path_regex=f"/platform/|{CATALOGUE}").parametrize()
-@settings(max_examples=10, derandomize=True, deadline=None)
-def test_generated_requests_are_answered_as_described(case: Any, service: Service) -> None:
+@pytest.fixture(scope="module")
+def described() -> Any:
+    """Thought out when it is asked for."""
+    return schemathesis.openapi.from_dict(describe(DOORS))
+
+
+def call_as_anyone(case: Any, service: Service) -> None:
     # That a key was used before is a fact of the shop's past, which no schema of a request can tell.
     case.call_and_validate(base_url=service.url, excluded_checks=[positive_data_acceptance])
 
 
+def call_with(token: str, case: Any, service: Service) -> None:
+    # The family's clients are met halfway: a page out of range is the first, a parameter or field that nobody knows is
+    # passed over, and a bad order token counts as absent beside a good bearer.
+    unasked = [positive_data_acceptance, negative_data_rejection, ignored_auth]
+    headers = {"Authorization": f"Bearer {token}"}
+    case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=unasked)
+
+
+@schema.exclude(path_regex=f"/platform/|{CATALOGUE}").parametrize()
+@SMALL
+def test_generated_requests_are_answered_as_described(case: Any, service: Service) -> None:
+    call_as_anyone(case, service)
+
+
 @schema.include(path_regex="/(account|cart)").parametrize()
-@settings(max_examples=10, derandomize=True, deadline=None)
+@SMALL
 def test_generated_requests_of_a_signed_in_shopper_are_answered_as_described(
     case: Any, service: Service, member: str
 ) -> None:
-    headers = {"Authorization": f"Bearer {member}"}
-    # The family's clients are met halfway: a page out of range is the first, a parameter nobody knows is passed over,
-    # and a bad order token counts as absent beside a good bearer.
-    unasked = [positive_data_acceptance, negative_data_rejection, ignored_auth]
-    case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=unasked)
+    call_with(member, case, service)
 
 
 @schema.include(path_regex=CATALOGUE).parametrize()
-@settings(max_examples=10, derandomize=True, deadline=None)
+@SMALL
 def test_generated_requests_to_the_catalogue_are_answered_as_described(
     case: Any, service: Service, member: str
 ) -> None:
-    # As above; here a guest is as welcome as a shopper.
+    # Here a guest is as welcome as a shopper.
     unasked = [positive_data_acceptance, negative_data_rejection, ignored_auth]
     case.call_and_validate(base_url=service.url, excluded_checks=unasked)
-    case.call_and_validate(base_url=service.url, headers={"Authorization": f"Bearer {member}"}, excluded_checks=unasked)
+    call_with(member, case, service)
 
 
 @schema.include(path_regex="/platform/").parametrize()
-@settings(max_examples=4, derandomize=True, deadline=None)
+@SMALLER
 def test_generated_requests_of_a_machine_are_answered_as_described(case: Any, service: Service, machine: str) -> None:
-    headers = {"Authorization": f"Bearer {machine}"}
-    # What has no object, or a field that nobody knows, is met halfway as above.
-    unasked = [positive_data_acceptance, negative_data_rejection, ignored_auth]
-    case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=unasked)
+    call_with(machine, case, service)
+
+
+@pytest.mark.torture
+@with_edges.exclude(path_regex=f"/platform/|{CATALOGUE}").parametrize()
+@SMALL
+def test_requests_at_every_edge_are_answered_as_described(case: Any, service: Service) -> None:
+    call_as_anyone(case, service)
+
+
+@pytest.mark.torture
+@with_edges.include(path_regex="/(account|cart)").parametrize()
+@SMALL
+def test_requests_of_a_signed_in_shopper_at_every_edge_are_answered_as_described(
+    case: Any, service: Service, member: str
+) -> None:
+    call_with(member, case, service)
+
+
+@pytest.mark.torture
+@with_edges.include(path_regex="/platform/").parametrize()
+@SMALLER
+def test_requests_of_a_machine_at_every_edge_are_answered_as_described(
+    case: Any, service: Service, machine: str
+) -> None:
+    call_with(machine, case, service)

@@ -35,7 +35,7 @@ def counting(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 async def proxy(counting: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=counting.url, timeout=20) as client:
+    async with counting.client() as client:
         yield client
 
 

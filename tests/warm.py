@@ -1,0 +1,115 @@
+"""Shops that need not load their libraries: forks of a process that has them, and does nothing else.
+
+To load them takes as long as everything else of a start. The fork runs the command as the installed script would, with
+an environment and a log of its own; its workers are started by it as ever, with nothing loaded.
+"""
+
+import atexit
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from functools import cache
+from typing import IO
+
+_READY_TO_FORK = """
+import contextlib, ctypes, gc, json, os, signal, socket, sys
+from shop.cli.main import main
+
+gc.collect()
+gc.freeze()
+asked = socket.socket(fileno=0)
+# Where the system reads what it tells others of our environment; nothing else uses it once that is cleared.
+first, last = map(int, open("/proc/self/stat").read().rpartition(")")[2].split()[47:49])
+
+def run(arguments, environ, log):
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number, end in ((0, nothing), (1, nothing), (2, log)):
+        os.dup2(end, number)
+    os.closerange(3, 100)
+    os.environ.clear()
+    os.environ.update(environ)
+    told = b"".join(f"{name}={value}".encode() + bytes(1) for name, value in environ.items())
+    ctypes.memmove(first, told.ljust(last - first, bytes(1)), last - first)
+    sys.argv = ["shop", *arguments]
+    sys.exit(main())
+
+while True:
+    said, ends, _, _ = socket.recv_fds(asked, 1 << 20, 2)
+    if not said:
+        break
+    log, told = ends
+    if os.fork() == 0:
+        # One to wait for the end, and to tell how it was.
+        pid = os.fork()
+        if pid == 0:
+            run(*json.loads(said), log)
+        os.close(log)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.write(told, b"%d\\n" % pid)
+        os.write(told, b"%d\\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        os._exit(0)
+    os.close(log)
+    os.close(told)
+    with contextlib.suppress(ChildProcessError):
+        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
+            pass
+"""
+
+
+@cache
+def _warm() -> socket.socket:
+    """Where to ask it; it ends with this process."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    roomy = {**os.environ, "ROOM": " " * 4096}
+    process = subprocess.Popen([sys.executable, "-c", _READY_TO_FORK], stdin=its.fileno(), env=roomy)
+    its.close()
+    atexit.register(process.wait, 10)
+    atexit.register(ours.close)  # The last that is registered is the first that is done.
+    return ours
+
+
+class Forked:
+    """A command in a fork, with what a `Popen` would tell of it."""
+
+    def __init__(self, arguments: list[str], environ: dict[str, str]) -> None:
+        self.arguments = arguments
+        self.returncode: int | None = None
+        reading, log = os.pipe()
+        told, telling = os.pipe()
+        self.stderr: IO[str] = os.fdopen(reading)
+        self._told = os.fdopen(told)
+        socket.send_fds(_warm(), [json.dumps([arguments, environ]).encode()], [log, telling])
+        os.close(log)
+        os.close(telling)
+        self.pid = int(self._told.readline())
+
+    def send_signal(self, sign: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, sign)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def poll(self) -> int | None:
+        if self.returncode is None and select.select([self._told], [], [], 0)[0]:
+            self._note()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            if not select.select([self._told], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.arguments, timeout or 0)
+            self._note()
+        assert self.returncode is not None
+        return self.returncode
+
+    def _note(self) -> None:
+        self.returncode = int(self._told.readline())
+        self._told.close()
