@@ -10,14 +10,13 @@ from shop.base.listing import Page
 from shop.base.money import money_text, wire_decimal
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute
-from shop.queries import browse, catalog, prices
-from shop.queries.listings import EVERYWHERE
+from shop.queries import browse, prices, product_lists
+from shop.queries.listings import EVERYWHERE, currency_facet
 from shop.rules.pictures import styles_of
 from shop.storefront.resources.catalog import PRODUCT, VARIANT
 
 WISHES = ProductWishes(currency="USD", page=Page(1, 25))
-_PAGE = catalog._page(shape_of(WISHES), is_personal=False)
-_COUNT = catalog._count(shape_of(WISHES), is_personal=False)
+_PAGE = product_lists._page(shape_of(WISHES), "walk", is_personal=False)
 _VALUES: dict[str, Any] = {"currency": "USD", "most": 25, "skip": 0}
 _PRODUCT = [field.name for field in PRODUCT.fields if isinstance(field, Attribute)]
 _VARIANT = [field.name for field in VARIANT.fields if isinstance(field, Attribute)]
@@ -45,11 +44,11 @@ class FloorCatalog:
                 return await connection.fetch(statement.sql, *statement.arguments(values))
 
             page = await run(_PAGE, **_VALUES)
-            count = (await run(_COUNT, **_VALUES))[0][0]
-            facets = await run(browse._FACETS, scopes=[EVERYWHERE])
+            facets = await run(browse._FACETS, scopes=[EVERYWHERE], currency_facet=currency_facet("USD"))
             variants = await run(browse._VARIANTS, ids=[row["default_variant_id"] for row in page])
             costs = await run(prices._BASE, ids=[row["id"] for row in variants], currency="USD")
             images = await run(browse._IMAGES, ids=[each for row in page for each in row["image_ids"]])
+        count = next(row["product_count"] for row in facets if row["kind"] == "everywhere")
         amounts = {row["variant_id"]: row["amount"] for row in costs}
         included = [_image(row) for row in images] + [_variant(row, amounts.get(row["id"])) for row in variants]
         meta = {"count": len(page), "total_count": count, "total_pages": -(-count // 25), "filters": _filters(facets)}

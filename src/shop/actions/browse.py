@@ -16,7 +16,7 @@ from shop.base.listing import Page, Sort
 from shop.base.loaded import Link, Loaded, Named
 from shop.models.catalog import Facet, Facets, ShownProduct, ShownVariant
 from shop.models.taxons import ShownTaxon
-from shop.queries import browse, catalog, prices, taxons
+from shop.queries import browse, catalog, prices, product_lists, taxons
 from shop.queries.prices import Pricing, Resolved
 
 Tree = Mapping[str, "Tree"]
@@ -71,7 +71,7 @@ async def list_products(ctx: Context, wishes: ProductWishes, include: Tree) -> L
     pricing = await pricing_for(ctx, wishes.currency)
     facets = await browse.list_facets(ctx.db, wishes.taxons or (), wishes.currency)
     wishes = await _marked(ctx, wishes)
-    rows = await catalog.list_products(ctx.db, wishes, pricing, facets)
+    rows = await product_lists.list_products(ctx.db, wishes, pricing, facets)
     total, is_estimate = await _total(ctx, wishes, pricing, rows, facets)
     return Listed(await load(ctx, "product", rows, include, pricing), total, is_estimate, facets.values, pricing)
 
@@ -80,7 +80,7 @@ async def _marked(ctx: Context, wishes: ProductWishes) -> ProductWishes:
     """With the ids of what is named; what nobody has finds nothing."""
     if not (wishes.options or wishes.properties):
         return wishes
-    marks = await catalog.find_marks(ctx.db, wishes)
+    marks = await product_lists.find_marks(ctx.db, wishes)
     return msgspec.structs.replace(wishes, marks=marks or (), is_nothing=wishes.is_nothing or marks is None)
 
 
@@ -92,7 +92,7 @@ async def _total(
         return facets.in_scope, False  # Kept with every write.
     if 0 < len(rows) < page.size or (not rows and page.number == 1):
         return page.offset + len(rows), False  # The last page tells how many there are without a count.
-    return await catalog.count_products(ctx.db, wishes, pricing, rows[0].total if rows else None)
+    return await product_lists.count_products(ctx.db, wishes, pricing, rows[0].total if rows else None)
 
 
 async def get_product(ctx: Context, key: UUID | str, currency: str, include: Tree) -> tuple[Loaded, Pricing]:
@@ -128,7 +128,7 @@ async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree)
     loaded = (await load(ctx, "taxon", [row], include, pricing))[0]
     by_place = (Sort("position", is_descending=False),)
     wishes = ProductWishes(currency=currency, taxons=(row.id,), page=Page(1, MOST_PRODUCTS), sort=by_place)
-    found = await catalog.list_products(ctx.db, wishes, pricing, Facets([], 1, 0))
+    found = await product_lists.list_products(ctx.db, wishes, pricing, Facets([], 1, 0))
     shown: Link = [Loaded(Named(product.id)) for product in found]
     if "products" in include:
         shown = await load(ctx, "product", found, include["products"], pricing)

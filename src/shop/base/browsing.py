@@ -49,7 +49,12 @@ class ProductWishes(msgspec.Struct, frozen=True, kw_only=True):
         narrowed = (self.ids, self.skus, self.slug, self.tags, self.concat_taxons, self.name, self.q, self.price)
         flags = self.in_stock or self.backorderable or self.purchasable or self.show_discontinued
         others = self.options or self.properties or self.marks or flags or len(self.taxons or ()) > 1
-        return not others and self.option_value_ids is None and all(each is None for each in narrowed)
+        return (
+            not others
+            and not self.is_nothing
+            and self.option_value_ids is None
+            and all(each is None for each in narrowed)
+        )
 
 
 def search_query(text: str, weight: str = "") -> str | None:

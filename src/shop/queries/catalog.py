@@ -1,71 +1,34 @@
-"""Which products a shopper sees: lists by every filter and order, one by its slug or id, and what may be filtered by.
-
-A statement's shape depends on the request, so it is compiled once per shape and kept. A page is found in `listings`;
-what each product costs is joined to the page's rows, and to all of them only where a personal price sorts or filters.
-"""
+"""How products are read as a shopper sees them: with their listings and what they cost; one by its slug or id."""
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Select,
-    Text,
-    and_,
-    bindparam,
-    column,
-    func,
-    literal_column,
-    or_,
-    select,
-    union_all,
-)
+from sqlalchemy import BigInteger, Select, Text, and_, bindparam, func, literal_column, or_, select
 from sqlalchemy import any_ as sql_any
-from sqlalchemy import cast as sql_cast
-from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.browsing import ProductWishes, search_query, shape_of
-from shop.base.listing import Sort
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, statement
-from shop.models.catalog import Facets, ShownProduct
+from shop.db.statements import Statement, into, shaped_statement
+from shop.models.catalog import ShownProduct
 from shop.models.listings import listings
 from shop.models.prices import prices
-from shop.models.products import (
-    option_types,
-    option_values,
-    product_properties,
-    product_slugs,
-    products,
-    properties,
-    variant_option_values,
-    variants,
-)
-from shop.models.taxons import classifications
+from shop.models.products import product_slugs, products, variants
 from shop.queries.prices import Pricing, resolved
-from shop.queries.records import EXACT, plan_rows
 
 _ID = PG_UUID(as_uuid=True)
-_IDS = ARRAY(_ID)
-_TEXTS = ARRAY(Text())
-_currency = bindparam("currency", type_=Text())
 _master = variants.alias("master")
-_one = literal_column("1", BigInteger)
-RANKED = 1_000
-"""Of what a search finds, so many are ranked and counted: a word that half the shop has in common ranks nothing."""
-COMMON = 5
-
+ONE = literal_column("1", BigInteger)
+CURRENCY = bindparam("currency", type_=Text())
 _is_available = or_(listings.c.available_on.is_(None), listings.c.available_on <= func.now())
 _is_current = or_(listings.c.discontinue_on.is_(None), listings.c.discontinue_on > func.now())
 # The times are looked at again: whoever keeps the listings may be late.
-_is_seen = and_(listings.c.is_active, _is_available, _is_current)
-_is_seen_to_the_end = and_(products.c.status == "active", products.c.deleted_at.is_(None), _is_available)
-_has_price = and_(prices.c.variant_id == listings.c.default_variant_id, prices.c.currency == _currency)
-_decided = resolved(listings.c.default_variant_id, prices.c.amount, _one, listings, prices)
+IS_SEEN = and_(listings.c.is_active, _is_available, _is_current)
+IS_SEEN_TO_THE_END = and_(products.c.status == "active", products.c.deleted_at.is_(None), _is_available)
+HAS_PRICE = and_(prices.c.variant_id == listings.c.default_variant_id, prices.c.currency == CURRENCY)
+DECIDED = resolved(listings.c.default_variant_id, prices.c.amount, ONE, listings, prices)
 _SHOWN = (
     "master_id",
     "default_variant_id",
@@ -80,180 +43,13 @@ _SHOWN = (
 )
 
 
-def _query(name: str) -> ColumnElement[Any]:
-    return func.to_tsquery(
-        sql_cast(literal_column("'simple'"), REGCONFIG), bindparam(name, type_=Text()), type_=TSQUERY()
-    )
-
-
-# Sold in the currency: a list may change what a customer pays, and not what the shop sells.
-_is_priced = listings.c.currencies.contains(func.array_append(literal_column("'{}'::text[]"), _currency))
-_marks = listings.c.within_taxon_ids.op("||")(listings.c.facet_ids)
-
-
-def _has_all_options() -> ColumnElement[bool]:
-    """Of one variant the values that are named: as many option types as they are of."""
-    wanted = bindparam("option_value_ids", type_=_IDS)
-    types = select(func.count(option_values.c.option_type_id.distinct())).where(option_values.c.id == sql_any(wanted))
-    fitting = (
-        select(variants.c.product_id)
-        .join(variant_option_values, variant_option_values.c.variant_id == variants.c.id)
-        .join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
-        .where(variants.c.deleted_at.is_(None), option_values.c.id == sql_any(wanted))
-        .group_by(variants.c.id)
-        .having(func.count(option_values.c.option_type_id.distinct()) == types.scalar_subquery())
-    )
-    return listings.c.product_id.in_(fitting)
-
-
-def _ids(name: str) -> Any:
-    return bindparam(name, type_=_IDS)
-
-
-_FILTERS: dict[str, Any] = {
-    "ids": lambda: listings.c.product_id == sql_any(_ids("ids")),
-    "skus": lambda: listings.c.product_id.in_(
-        select(variants.c.product_id).where(
-            variants.c.sku == sql_any(bindparam("skus", type_=_TEXTS)), variants.c.deleted_at.is_(None)
-        )
-    ),
-    "slug": lambda: products.c.slug == bindparam("slug", type_=Text()),
-    "tags": lambda: products.c.tags.overlap(bindparam("tags", type_=_TEXTS)),
-    "taxons": lambda: _marks.op("&&")(_ids("taxons")),
-    "concat_taxons": lambda: _marks.op("@>")(_ids("concat_taxons")),
-    "marks": lambda: _marks.op("@>")(_ids("marks")),
-    "name": lambda: listings.c.search.op("@@")(_query("name")),
-    "q": lambda: listings.c.search.op("@@")(_query("q")),
-    "option_value_ids": _has_all_options,
-    "in_stock": lambda: listings.c.in_stock,
-    "backorderable": lambda: listings.c.backorderable,
-    "purchasable": lambda: or_(listings.c.in_stock, listings.c.backorderable),
-}
-_COLUMNS: dict[str, Any] = {
-    "id": listings.c.product_id,
-    "number": listings.c.product_id,
-    "name": products.c.name,
-    "slug": products.c.slug,
-    "updated_at": products.c.updated_at,
-    "created_at": products.c.created_at,
-    "deleted_at": products.c.deleted_at,
-    "available_on": products.c.available_on,
-    "sku": listings.c.sku,
-    "sold": listings.c.sold_count,
-}
-
-
-def _named(name: str) -> Any:
-    """Pairs of names as a table."""
-    given = func.unnest(bindparam(f"{name}_owners", type_=_TEXTS), bindparam(f"{name}_values", type_=_TEXTS))
-    return given.table_valued(column("owner", Text), column("value", Text), name=f"wanted_{name}").render_derived(
-        name=f"wanted_{name}"
-    )
-
-
-class _List:
-    """How one shape of list is chosen."""
-
-    def __init__(self, shape: tuple[Any, ...], *, is_personal: bool) -> None:
-        self.asked, self.sort = shape
-        self.is_personal = is_personal
-        self.by_price = "price" in self.asked or any(sort.name == "price" for sort in self.sort)
-        self.amount: Any = func.coalesce(_decided.c.amount, prices.c.amount) if is_personal else prices.c.amount
-        self.by_product = bool({"slug", "tags", "show_discontinued"} & self.asked) or any(
-            getattr(_COLUMNS.get(sort.name), "table", None) is products for sort in self.sort
-        )
-        self._is_placed = "one_taxon" in self.asked and any(sort.name == "position" for sort in self.sort)
-
-    def chosen(self, *columns: Any, is_walk: bool = False) -> Select[Any]:
-        """The listings that fit. On a walk they are looked at one after the other, and not looked up by their marks."""
-        source: Any = listings
-        if self.by_product:
-            source = source.join(products, products.c.id == listings.c.product_id)
-        if self.by_price:
-            source = source.join(prices, _has_price)
-            if self.is_personal:
-                source = source.outerjoin(_decided, literal_column("true"))
-        if self._is_placed:
-            place = and_(
-                classifications.c.product_id == listings.c.product_id,
-                classifications.c.taxon_id == sql_any(_ids("taxons")),
-            )
-            source = source.outerjoin(classifications, place)
-        return select(*columns).select_from(source).where(*self._conditions(is_walk=is_walk))
-
-    def _conditions(self, *, is_walk: bool) -> list[ColumnElement[bool]]:
-        seen = _is_seen_to_the_end if "show_discontinued" in self.asked else _is_seen
-        found = [seen, _is_priced]
-        found += [
-            _FILTERS[name]() for name in sorted(self.asked) if name in _FILTERS and not (is_walk and name == "taxons")
-        ]
-        if is_walk and "taxons" in self.asked:
-            found.append(listings.c.within_taxon_ids.overlap(_ids("taxons")))
-        if "price" in self.asked:
-            found.append(self.amount >= bindparam("price_from", type_=BigInteger))
-        if "price_end" in self.asked:
-            found.append(self.amount <= bindparam("price_to", type_=BigInteger))
-        return found
-
-    def order(self) -> list[tuple[Any, bool]]:
-        """Columns before the price, then the number, whatever their order in the wish, as the family does it; each with
-        whether the largest comes first.
-        """
-        rank = {"price": 1, "sku": 2}
-        sorts = sorted(self.sort, key=lambda sort: rank.get(sort.name, 0))
-        columns = [(self._column(sort), sort.is_descending) for sort in sorts]
-        newest_first = not self.sort
-        return [*(pair for pair in columns if pair[0] is not None), (listings.c.product_id, newest_first)]
-
-    def _column(self, sort: Sort) -> Any:
-        if sort.name == "price":
-            return self.amount
-        if sort.name == "position":
-            return classifications.c.position if self._is_placed else None
-        return _COLUMNS[sort.name]
-
-
-def _ordered(columns: Sequence[tuple[Any, bool]]) -> list[Any]:
-    return [column.desc() if is_down else column.asc() for column, is_down in columns]
-
-
-@lru_cache(maxsize=1024)
-def _page(shape: tuple[Any, ...], way: str, *, is_personal: bool) -> Statement[ShownProduct]:
-    """`walk`: in the order of an index, until the page is full, which is quick where much fits. `gather`: all that fit
-    are found by what they have in common, counted and sorted. `rank`: so are some that a search finds.
-    """
-    found = _List(shape, is_personal=is_personal)
-    most, skip = bindparam("most", type_=BigInteger), bindparam("skip", type_=BigInteger)
-    order = [(column.label(f"by_{place}"), is_down) for place, (column, is_down) in enumerate(found.order())]
-    columns = [listings.c.product_id, *(column for column, _ in order)]
-    if way == "walk":
-        page = (
-            found.chosen(*columns, is_walk=True).order_by(*_ordered(found.order())).limit(most).offset(skip).cte("page")
-        )
-        total: Any = literal_column("null::bigint")
-    else:
-        if way == "rank":
-            rank = func.ts_rank(listings.c.search, _query("q")).label("by_0")
-            order, columns = [(rank, True), (listings.c.product_id, True)], [listings.c.product_id, rank]
-        some = found.chosen(*columns)
-        if way == "rank":
-            some = some.limit(literal_column(str(RANKED + 1)))
-        gathered = some.cte("gathered")
-        inner = [(gathered.c[column.name], is_down) for column, is_down in order]
-        page = select(gathered).order_by(*_ordered(inner)).limit(most).offset(skip).cte("page")
-        total = select(func.count()).select_from(gathered).scalar_subquery()
-    last = [(page.c[column.name], is_down) for column, is_down in order]
-    clause = _shown(page, is_personal=is_personal).add_columns(total.label("total")).order_by(*_ordered(last))
-    return shaped_statement(clause, into(ShownProduct))
-
-
-def _shown(page: Any, *, is_personal: bool) -> Select[Any]:
+def shown(page: Any, *, is_personal: bool) -> Select[Any]:
     """Products with their listings and what they cost."""
     listed = (
         page.join(listings, listings.c.product_id == page.c.product_id)
         .join(products, products.c.id == listings.c.product_id)
         .join(_master, _master.c.id == listings.c.master_id)
-        .outerjoin(prices, _has_price)
+        .outerjoin(prices, HAS_PRICE)
     )
     amount: Any = prices.c.amount
     why: list[Any] = [
@@ -261,116 +57,26 @@ def _shown(page: Any, *, is_personal: bool) -> Select[Any]:
         literal_column("null::text").label("price_list_name"),
     ]
     if is_personal:
-        listed = listed.outerjoin(_decided, literal_column("true"))
-        amount = func.coalesce(_decided.c.amount, prices.c.amount)
-        why = [_decided.c.id.label("price_list_id"), _decided.c.name.label("price_list_name")]
+        listed = listed.outerjoin(DECIDED, literal_column("true"))
+        amount = func.coalesce(DECIDED.c.amount, prices.c.amount)
+        why = [DECIDED.c.id.label("price_list_id"), DECIDED.c.name.label("price_list_name")]
     return select(
         products,
         *(listings.c[name] for name in _SHOWN),
         _master.c.barcode,
-        _currency.label("currency"),
+        CURRENCY.label("currency"),
         amount.label("price"),
         prices.c.amount.label("base_price"),
         prices.c.compare_at_amount.label("compare_at_price"),
-        _is_seen.label("available"),
+        IS_SEEN.label("available"),
         *why,
     ).select_from(listed)
-
-
-@lru_cache(maxsize=512)
-def _count(shape: tuple[Any, ...], *, is_personal: bool) -> Statement[int]:
-    some = _List(shape, is_personal=is_personal).chosen(listings.c.product_id).limit(EXACT + 1).subquery()
-    return shaped_statement(select(func.count()).select_from(some), lambda record: cast(int, record[0]))
-
-
-@lru_cache(maxsize=512)
-def _estimate(shape: tuple[Any, ...], *, is_personal: bool) -> Statement[int]:
-    made = shaped_statement(_List(shape, is_personal=is_personal).chosen(listings.c.product_id), plan_rows)
-    return Statement(f"EXPLAIN (FORMAT JSON) {made.sql}", made.parameters, made.constants, False, made.read)
-
-
-def _values(wishes: ProductWishes, pricing: Pricing) -> dict[str, Any]:
-    values: dict[str, Any] = {"currency": wishes.currency, **pricing.values}
-    for name in ("ids", "skus", "slug", "tags", "taxons", "concat_taxons", "option_value_ids", "marks"):
-        values[name] = getattr(wishes, name)
-    values["q"] = wishes.q and search_query(wishes.q)
-    values["name"] = wishes.name and search_query(wishes.name, "A")
-    if wishes.price:
-        values["price_from"], values["price_to"] = wishes.price
-    return values
-
-
-def _way(wishes: ProductWishes, facets: Facets) -> str:
-    if wishes.q and not wishes.sort:
-        return "rank"
-    if not (wishes.taxons or wishes.marks or wishes.concat_taxons):
-        return "gather" if wishes.q or wishes.name else "walk"
-    counts = {facet.id: facet.product_count for facet in facets.values}
-    fewest = min([facets.in_scope, *(counts.get(mark, 0) for mark in wishes.marks)])
-    # A walk meets what every fifth product has soon enough, and gathering it would touch them all.
-    return "walk" if not wishes.concat_taxons and fewest * COMMON >= facets.everywhere else "gather"
-
-
-async def list_products(db: Session, wishes: ProductWishes, pricing: Pricing, facets: Facets) -> Sequence[ShownProduct]:
-    if wishes.is_nothing:
-        return []
-    found = _page(shape_of(wishes), _way(wishes, facets), is_personal=pricing.is_personal)
-    page = wishes.page
-    return await db.all(found, **_values(wishes, pricing), most=page.size, skip=page.offset)
-
-
-async def count_products(
-    db: Session, wishes: ProductWishes, pricing: Pricing, gathered: int | None = None
-) -> tuple[int, bool]:
-    """How many there are in all, and whether that is an estimate."""
-    if wishes.is_nothing:
-        return 0, False
-    ranked = bool(wishes.q) and not wishes.sort
-    if gathered is not None and not (ranked and gathered > RANKED):
-        return gathered, False
-    shape, values = shape_of(wishes), _values(wishes, pricing)
-    if not ranked:
-        count = await db.one(_count(shape, is_personal=pricing.is_personal), **values) or 0
-        if count <= EXACT:
-            return count, False
-    least = RANKED if ranked else EXACT
-    return max(await db.one(_estimate(shape, is_personal=pricing.is_personal), **values) or 0, least + 1), True
-
-
-_options, _properties = _named("options"), _named("properties")
-_MARKS = statement(
-    union_all(
-        select(option_values.c.id)
-        .join(option_types, option_types.c.id == option_values.c.option_type_id)
-        .join(_options, and_(option_types.c.name == _options.c.owner, option_values.c.name == _options.c.value)),
-        select(product_properties.c.facet_id)
-        .join(properties, properties.c.id == product_properties.c.property_id)
-        .join(
-            _properties,
-            and_(properties.c.name == _properties.c.owner, product_properties.c.filter_param == _properties.c.value),
-        )
-        .distinct(),
-    ),
-    lambda record: cast(UUID, record[0]),
-)
-
-
-async def find_marks(db: Session, wishes: ProductWishes) -> tuple[UUID, ...] | None:
-    """The facets of the options and properties that are named; none when one of them is no product's."""
-    pairs = {"options": wishes.options, "properties": wishes.properties}
-    values = {
-        f"{name}_{part}": [pair[place] for pair in named]
-        for name, named in pairs.items()
-        for place, part in enumerate(("owners", "values"))
-    }
-    found = await db.all(_MARKS, **values)
-    return tuple(found) if len(set(found)) == len(wishes.options) + len(wishes.properties) else None
 
 
 @lru_cache(maxsize=8)
 def _one_product(by: str, *, is_personal: bool) -> Statement[ShownProduct]:
     named = select(listings.c.product_id).join(products, products.c.id == listings.c.product_id)
-    named = named.where(_is_seen_to_the_end)
+    named = named.where(IS_SEEN_TO_THE_END)
     if by == "id":
         named = named.where(listings.c.product_id == bindparam("id", type_=_ID))
     else:
@@ -380,7 +86,7 @@ def _one_product(by: str, *, is_personal: bool) -> Statement[ShownProduct]:
         current = select(others.c.id).where(others.c.slug == slug, others.c.deleted_at.is_(None))
         old = select(product_slugs.c.product_id).where(product_slugs.c.slug == slug)
         named = named.where(listings.c.product_id == func.coalesce(current.scalar_subquery(), old.scalar_subquery()))
-    return shaped_statement(_shown(named.cte("page"), is_personal=is_personal), into(ShownProduct))
+    return shaped_statement(shown(named.cte("page"), is_personal=is_personal), into(ShownProduct))
 
 
 async def find_product(db: Session, key: UUID | str, pricing: Pricing) -> ShownProduct | None:
@@ -393,8 +99,8 @@ async def find_product(db: Session, key: UUID | str, pricing: Pricing) -> ShownP
 @lru_cache(maxsize=4)
 def _of_ids(*, is_personal: bool) -> Statement[ShownProduct]:
     named = select(listings.c.product_id).join(products, products.c.id == listings.c.product_id)
-    named = named.where(_is_seen_to_the_end, listings.c.product_id == sql_any(_ids("ids")))
-    return shaped_statement(_shown(named.cte("page"), is_personal=is_personal), into(ShownProduct))
+    named = named.where(IS_SEEN_TO_THE_END, listings.c.product_id == sql_any(bindparam("ids", type_=ARRAY(_ID))))
+    return shaped_statement(shown(named.cte("page"), is_personal=is_personal), into(ShownProduct))
 
 
 async def list_products_of(db: Session, ids: Sequence[UUID], pricing: Pricing) -> Sequence[ShownProduct]:
