@@ -65,6 +65,7 @@ def test_the_doctor_says_of_everything_that_it_is_well(shop: Command, database_u
         f"  ok    database: the configured PostgreSQL answers and stands at revision {newest_revision()}",
         "  ok    secret keys: Keys(t1), the first signs",
         "  ok    mail: stays in the mailbox at /mailbox, where everybody's codes can be read",
+        f"  ok    pictures: in {tmp_path / 'media'}",
         "  ok    proxy: none configured; callers from this machine are not counted by source",
     ]
 
@@ -85,6 +86,7 @@ def test_the_doctor_finds_every_trouble_and_says_what_to_do(shop: Command, tmp_p
         ("FAIL", "database"),
         ("FAIL", "secret keys"),
         ("FAIL", "mail"),
+        ("ok", "pictures"),
         ("FAIL", "proxy"),
     ]
     for advice in ("check SHOP_DATABASE_URL", "set SHOP_SECRET_KEYS", "set SHOP_SMTP_URL", "name the proxy's address"):

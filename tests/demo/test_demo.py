@@ -271,7 +271,7 @@ def test_a_good_is_always_drawn_alike_and_no_two_are_the_same() -> None:
 
     assert first == second
     assert len(set(first)) == 12
-    assert opened(first[0]).size == (640, 640)
+    assert opened(first[0]).size == (480, 480)
 
 
 def test_the_banner_says_who_can_sign_in_and_where_the_code_is() -> None:

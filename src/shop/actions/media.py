@@ -23,8 +23,9 @@ from shop.queries import media as queries
 from shop.rules.pictures import Picture, read_picture
 
 Values = Mapping[str, Any]
+EASELS = 2
 # Decoding lets go of the interpreter; more than two at once would take the memory of many large pictures.
-_EASELS = ThreadPoolExecutor(2, thread_name_prefix="pictures")
+_PAINTERS = ThreadPoolExecutor(EASELS, thread_name_prefix="pictures")
 
 
 async def add_image(
@@ -74,7 +75,7 @@ async def owner_of(ctx: Context, variant_id: UUID) -> UUID:
 
 async def draw(data: bytes) -> Picture:
     """The picture in its sizes, worked on beside the event loop."""
-    return await asyncio.get_running_loop().run_in_executor(_EASELS, read_picture, data)
+    return await asyncio.get_running_loop().run_in_executor(_PAINTERS, read_picture, data)
 
 
 async def save_files(shared: Shared, image_id: UUID, picture: Picture) -> None:

@@ -11,7 +11,7 @@ from io import BytesIO
 
 from PIL import Image, ImageColor, ImageDraw
 
-SIDE = 640
+SIDE = 480
 _SCALE = 2
 """Drawn twice as large and then made smaller, so that edges are smooth."""
 Draw = ImageDraw.ImageDraw

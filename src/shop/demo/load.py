@@ -63,7 +63,8 @@ async def load_demo(ctx: Context, tell: Tell) -> bool:
         for number, (shelf, good) in enumerate(shop.all_goods(), 1)
     ]
     images: dict[str, tuple[UUID, Picture]] = {}
-    for work in asyncio.as_completed([_picture(ctx, shelved) for shelved in goods]):
+    easels = asyncio.Semaphore(media.EASELS)
+    for work in asyncio.as_completed([_picture(ctx, easels, shelved) for shelved in goods]):
         sku, image_id, picture = await work
         images[sku] = (image_id, picture)
         tell(len(images), 2 * len(goods))
@@ -82,9 +83,11 @@ async def load_demo(ctx: Context, tell: Tell) -> bool:
     return True
 
 
-async def _picture(ctx: Context, shelved: Shelved) -> tuple[str, UUID, Picture]:
+async def _picture(ctx: Context, easels: asyncio.Semaphore, shelved: Shelved) -> tuple[str, UUID, Picture]:
     good, image_id = shelved.good, new_id()
-    picture = await media.draw(await asyncio.to_thread(draw_good, shelved.shelf, good.name, good.moon))
+    # No more at once than can be made smaller at once: the others would only take turns.
+    async with easels:
+        picture = await media.draw(await asyncio.to_thread(draw_good, shelved.shelf, good.name, good.moon))
     await media.save_files(ctx.shared, image_id, picture)
     return shelved.sku, image_id, picture
 

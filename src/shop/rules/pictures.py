@@ -91,14 +91,12 @@ def _decoded(data: bytes) -> Image.Image:
 
 
 def _upright(opened: Image.Image) -> Image.Image:
-    """As a camera was held, with three or four channels of eight bits, and nothing beside the pixels."""
+    """As a camera was held, with three or four channels of eight bits. What else a file tells is not encoded anew."""
     turned = ImageOps.exif_transpose(opened)
     if turned.mode.startswith("I"):
         # Sixteen bits of grey; converted as they are, all but the darkest would be white.
         turned = turned.convert("I").point(lambda value: value / 256).convert("L")
-    plain = turned.convert("RGBA" if turned.has_transparency_data else "RGB")
-    plain.info = {}
-    return plain
+    return turned.convert("RGBA" if turned.has_transparency_data else "RGB")
 
 
 def _encoded(image: Image.Image) -> bytes:
