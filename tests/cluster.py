@@ -69,9 +69,12 @@ class Cluster:
         yield self.new_database(name)
         self.drop_database(name)
 
-    def _execute(self, *statements: str) -> None:
+    def execute_in(self, name: str, statement: str) -> None:
+        self._execute(statement, name=name)
+
+    def _execute(self, *statements: str, name: str = "postgres") -> None:
         async def run() -> None:
-            connection = await asyncpg.connect(with_database(self._url, "postgres"))
+            connection = await asyncpg.connect(with_database(self._url, name))
             try:
                 for statement in statements:
                     await connection.execute(statement)

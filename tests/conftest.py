@@ -49,7 +49,9 @@ def worker_name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def database_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
     """The database of the shop that `service` serves."""
-    with cluster.database(f"shop_{worker_name}") as url:
+    name = f"shop_{worker_name}"
+    with cluster.database(name) as url:
+        cluster.execute_in(name, "update shops set name = 'Tested', currencies = '{USD,EUR,GBP,JPY}'")
         yield url
 
 
@@ -69,9 +71,8 @@ def own_database(cluster: Cluster, worker_name: str) -> Iterator[Callable[..., s
 
 @pytest.fixture(scope="session")
 def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A shop with demo data, served by one worker process."""
+    """A shop with four currencies and nothing to sell, served by one worker process."""
     service = Service(
-        "--demo",
         SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
         SHOP_DATABASE_URL=database_url,
         SHOP_SECRET_KEYS=KEYS,

@@ -15,8 +15,9 @@ from shop.cli.routes import every_route
 from shop.platform.resources.known import COLLECTIONS
 from shop.rules.operators import csrf_token
 from shop.web.endpoint import Route
+from shop.web.request import UPLOAD
 from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
-from tests.platform.builders import builder_of, new_body, sample
+from tests.platform.builders import builder_of, new_body, sample, upload_of
 from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
 from tests.platform.test_addresses import PARIS
 from tests.service import KEYS, Service
@@ -120,6 +121,7 @@ class World:
             "application_id": self._application,
             "operator_id": self._operator,
             "name": self._asset,
+            "key": self._picture,
             "token": self._token,
             # Of the catalogue's pages only who is let in matters here.
             **{f"{part}_id": self._nothing for part in PARTS},
@@ -157,6 +159,10 @@ class World:
     async def _operator(self) -> UUID:
         return (await new_operator(self.db))[0]
 
+    async def _picture(self) -> str:
+        made = await self.writer.ask("POST", "/images", **await upload_of(self.writer))
+        return str(made["original_url"]).partition("/media/")[2]
+
     async def _asset(self) -> str:
         return "admin.css"
 
@@ -178,11 +184,13 @@ class World:
         if "oauth/" in route.path:
             grant = {"grant_type": "client_credentials", "scope": "read"} if route.path.endswith("/token") else {}
             return {"json": {"token": self.app_token, **self.app.in_body, **grant}}
+        if route.reads is UPLOAD:
+            return await upload_of(self.writer)
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type
             return {
-                "json": await new_body(self.machine, collection)
+                "json": await new_body(self.writer, collection)
                 if route.method == "POST"
                 else {name: builder_of(collection).change}
             }

@@ -11,6 +11,7 @@ import msgspec
 
 from shop.platform.collection import Collection
 from shop.platform.resources.known import COLLECTIONS
+from tests.pictures import png
 from tests.platform.machine import Machine, new_app
 from tests.shoppers import new_email
 
@@ -27,6 +28,8 @@ class Builder(msgspec.Struct, frozen=True):
     needs: Callable[[Machine], Awaitable[Body]] | None = None
     """What must be there before, as fields of the body."""
     find: Find | None = None
+    upload: Callable[[Machine], Awaitable[dict[str, Any]]] | None = None
+    """For a record that comes as a file: what a request for it is made with."""
 
 
 def _order(number: int) -> Body:
@@ -165,6 +168,10 @@ async def _audit_events(machine: Machine, _db: Any, count: int) -> Sequence[str]
     return await _first(machine, "audit_events", count)
 
 
+async def upload_of(machine: Machine) -> dict[str, Any]:
+    return {"files": {"attachment": ("a.png", png(90, 60))}, "data": await _a_product(machine)}
+
+
 BUILDERS = {
     "order": Builder(_order, {"internal_note": "called", "private_metadata": {"risk": "low"}}),
     "user": Builder(_user, {"first_name": "grace", "public_metadata": {"tier": 1}}),
@@ -195,6 +202,7 @@ BUILDERS = {
     "price_list_group": Builder(_no_more, needs=_all(_a_list, _a_group)),
     "customer_group": Builder(_named, {"description": "the others"}),
     "customer_group_member": Builder(_no_more, needs=_all(_a_group, _a_user)),
+    "image": Builder(upload=upload_of, change={"alt": "From the side", "position": 3}),
     "country": Builder(find=_countries),
     "state": Builder(find=_states),
     "application": Builder(find=_applications),
@@ -224,7 +232,9 @@ def changed_body(collection: Collection) -> dict[str, Body]:
 
 
 async def make(machine: Machine, collection: Collection, number: int = 0) -> str:
-    made = await machine.post(f"/{collection.path}", await new_body(machine, collection, number))
+    upload = builder_of(collection).upload
+    sent = await upload(machine) if upload else {"json": await new_body(machine, collection, number)}
+    made = await machine.ask("POST", f"/{collection.path}", **sent)
     assert made.status == 201, made
     return made.id
 

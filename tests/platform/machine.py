@@ -4,6 +4,7 @@ import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -65,9 +66,10 @@ async def new_app(db: Any, level: str = "write") -> App:
 
 
 @asynccontextmanager
-async def back_office(database_url: str) -> AsyncIterator[Context]:
-    """What an operator's page acts with, without the page."""
-    settings = read_settings({"SHOP_DATABASE_URL": database_url, "SHOP_SECRET_KEYS": KEYS})
+async def back_office(database_url: str, *, data_dir: Path = Path("/proc/none")) -> AsyncIterator[Context]:
+    """What an operator's page acts with, without the page; files only where a directory is given."""
+    environ = {"SHOP_DATABASE_URL": database_url, "SHOP_SECRET_KEYS": KEYS, "SHOP_DATA_DIR": str(data_dir)}
+    settings = read_settings(environ)
     database = open_database(database_url, size=2)
     shop = await find_shop(database.session())
     assert shop

@@ -2,7 +2,8 @@
 transaction. Each runs inside the caller's.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -33,9 +34,24 @@ _MASTERS = ("sku", "barcode", "weight", "height", "width", "depth", "track_inven
 
 async def refresh(ctx: Context, product_ids: Iterable[UUID]) -> None:
     """Whatever changes what products show ends with this."""
+    if ctx.stale is not None:
+        ctx.stale.update(product_ids)
+        return
     ids = list(product_ids)
     await queries.touch(ctx.db, ids)
     await listings.refresh(ctx.db, ids)
+
+
+@asynccontextmanager
+async def refreshing_once(ctx: Context) -> AsyncIterator[None]:
+    """For work on many products: they are shown anew together, at the end. Inside the caller's transaction."""
+    ctx.stale = set()
+    try:
+        yield
+        stale = ctx.stale
+    finally:
+        ctx.stale = None
+    await refresh(ctx, stale)
 
 
 def shown_by_products(records: Records) -> dict[str, Any]:

@@ -101,7 +101,7 @@ class Once:
 class Context:
     """One request's view of the program."""
 
-    __slots__ = ("_bearer", "actor", "claim", "db", "once_key", "origin", "shared")
+    __slots__ = ("_bearer", "actor", "claim", "db", "once_key", "origin", "shared", "stale")
 
     def __init__(self, shared: Shared, claim: Claim = GUEST) -> None:
         self.shared = shared
@@ -111,6 +111,8 @@ class Context:
         self.once_key: OnceKey | None = None
         self.origin = NOWHERE
         self._bearer: Bearer | None = None
+        self.stale: set[UUID] | None = None
+        """Products to be shown anew when work on many of them ends; none where each is at once."""
 
     async def signed_in(self) -> Bearer:
         """The user whose token was sent; asked for once."""

@@ -7,7 +7,6 @@ Wherever a crash ends this, the files are a picture's or noted as loose, and hou
 """
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -119,17 +118,23 @@ async def remove_image(ctx: Context, image_id: UUID) -> None:
 
 async def remove_loose(shared: Shared, most: int) -> int:
     """What work that broke off has left behind; the number of pictures it was to be."""
-    found = await queries.list_loose(shared.database.session(), most)
-    for image_id in found:
-        await _remove_files(shared, image_id)
-    return len(found)
+    count = 0
+    for image_id in await queries.list_loose(shared.database.session(), most):
+        # While the store is away nothing can be removed, and mails wait for this round to end.
+        if not await _remove_files(shared, image_id):
+            break
+        count += 1
+    return count
 
 
-async def _remove_files(shared: Shared, image_id: UUID) -> None:
-    """Those that cannot be reached now stay noted."""
-    with contextlib.suppress(Unavailable):
+async def _remove_files(shared: Shared, image_id: UUID) -> bool:
+    """Whether they are gone; those that cannot be reached now stay noted."""
+    try:
         await shared.media.remove(image_id)
         await queries.forget_loose(shared.database.session(), image_id)
+    except Unavailable:
+        return False
+    return True
 
 
 async def _check_owner(ctx: Context, product_id: UUID, variant_id: UUID | None) -> None:

@@ -1,14 +1,17 @@
 """What a person sees when the shop is served."""
 
+from shop.demo.shop import SHOPPERS
+
 _PICK = """python3 -c 'import json,sys; print(json.load(sys.stdin)["data"]["attributes"]["token"])'"""
 
 
-def banner(host: str, port: int, *, has_mailbox: bool, link: str | None = None) -> str:
+def banner(host: str, port: int, *, has_mailbox: bool, link: str | None = None, has_demo: bool = False) -> str:
     """`link` is the first operator's, while there is none."""
     shown = f"[{host}]" if ":" in host else host
     base = f"http://{shown}:{port}"
     mailbox = f"\n    Mailbox          {base}/mailbox" if has_mailbox else ""
     first = f"\n    First operator   {base}/admin/join/{link}  (works once, within 15 minutes)" if link else ""
+    shoppers = _shoppers(f"{base}/mailbox" if has_mailbox else "their mail") if has_demo else ""
     return f"""
   The shop is served.
 
@@ -17,9 +20,19 @@ def banner(host: str, port: int, *, has_mailbox: bool, link: str | None = None) 
     Dashboard        {base}/admin{first}{mailbox}
     API reference    {base}/docs
     Health           {base}/readyz
-
+{shoppers}
   Try it:
 
     TOKEN=$(curl -s -X POST {base}/api/v2/storefront/cart | {_PICK})
     curl -s -H "X-Shop-Order-Token: $TOKEN" {base}/api/v2/storefront/cart
+"""
+
+
+def _shoppers(mailbox: str) -> str:
+    """Who can be signed in as. Shoppers have no password: a code is sent for, and read where their mails go."""
+    rows = "\n".join(f"    {person.email:<16} {person.first_name}, {person.note}" for person in SHOPPERS)
+    return f"""
+  Sign in to the storefront as one of these; the code that is asked for comes to {mailbox}:
+
+{rows}
 """

@@ -3,13 +3,15 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from uuid import UUID
 
 import click
 
 from shop.app import read_keys
-from shop.base.errors import CannotStart
+from shop.base.errors import CannotStart, Unavailable
 from shop.base.settings import Settings
 from shop.cli.prepare import database, ensure_mail, ensure_migrated, make_data_dir, settings_here
+from shop.gateways.media import open_media
 from shop.migrations.upgrade import current_revision
 
 Check = Callable[[Settings], str]
@@ -53,11 +55,24 @@ def check_mail(settings: Settings) -> str:
     return "stays in the mailbox at /mailbox, where everybody's codes can be read"
 
 
+def check_media(settings: Settings) -> str:
+    bucket = settings.media_url
+    if bucket is None:
+        return f"in {settings.data_dir / 'media'}"
+    try:
+        # Of a picture that no shop has: the store must know us to say that it is not there.
+        asyncio.run(open_media(bucket, settings.data_dir).find(UUID(int=0), "1.webp"))
+    except Unavailable:
+        raise CannotStart(f"{bucket} does not answer, or not to this key; look at SHOP_MEDIA_URL.") from None
+    return f"in {bucket}, which answers"
+
+
 CHECKS: dict[str, Check] = {
     "data directory": check_data_dir,
     "database": check_database,
     "secret keys": check_keys,
     "mail": check_mail,
+    "pictures": check_media,
     "proxy": check_proxy,
 }
 

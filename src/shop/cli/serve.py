@@ -1,6 +1,5 @@
 """`shop serve`: everything that must be right before a worker starts, and the stop that cuts no answer."""
 
-import asyncio
 import contextlib
 import errno
 import multiprocessing
@@ -28,9 +27,9 @@ from shop.app import Serving, is_mailbox_on, load, make_run_dir
 from shop.base.errors import CannotStart
 from shop.cli.admin import first_link
 from shop.cli.banner import banner
+from shop.cli.fill import fill
 from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, settings_here
 from shop.db.embedded import Embedded
-from shop.demo.load import load_demo
 from shop.migrations.upgrade import outdated_revisions
 from shop.web.log import configure_logging
 
@@ -54,13 +53,13 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
         ensure_migrated(url, may_upgrade=embedded is not None)
         ensure_keys(settings)
         ensure_mail(settings, host)
-        if demo:
-            asyncio.run(load_demo(url))
+        has_demo = demo and fill(url, settings)
         run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
         try:
             serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
             link = first_link(settings, url) if settings.is_try_out(host) else None
-            _serve(serving, _server(serving, address, port, workers), embedded, link)
+            said = _banner(serving, port, link, has_demo=has_demo)
+            _serve(serving, _server(serving, address, port, workers), embedded, said)
         finally:
             shutil.rmtree(run_dir, ignore_errors=True)
 
@@ -84,11 +83,15 @@ def _server(serving: Serving, address: str, port: int, workers: int) -> "Drainin
     )
 
 
-def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None, link: str | None) -> None:
+def _banner(serving: Serving, port: int, link: str | None, *, has_demo: bool) -> str:
+    has_mailbox = is_mailbox_on(serving.settings, serving.host)
+    return banner(serving.host, port, has_mailbox=has_mailbox, link=link, has_demo=has_demo)
+
+
+def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None, said: str) -> None:
     # Forked workers would share the parent's locks and threads; spawned ones start clean.
     multiprocessing.set_start_method("spawn", force=True)
-    has_mailbox = is_mailbox_on(serving.settings, serving.host)
-    click.echo(banner(serving.host, server.bind_port, has_mailbox=has_mailbox, link=link), err=True)
+    click.echo(said, err=True)
     finished = threading.Event()
     keeper = threading.Thread(target=_keep_alive, args=(embedded, finished), daemon=True)
     if embedded:

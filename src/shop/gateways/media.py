@@ -97,9 +97,11 @@ class BucketStore:
             prefix=bucket.prefix or None,
             endpoint=bucket.endpoint,
             region=bucket.region,
-            access_key_id=bucket.key_id,
-            secret_access_key=bucket.secret,
+            # Given like this, nothing of the machine's own AWS credentials is mixed in.
+            credential_provider=lambda: _credential(bucket),
             virtual_hosted_style_request=False,
+            # Not every store that speaks S3 can remove several objects at once.
+            disable_bulk_delete=True,
             client_options={
                 "allow_http": bucket.endpoint.startswith("http://"),
                 "connect_timeout": timedelta(seconds=3),
@@ -126,9 +128,16 @@ class BucketStore:
     async def remove(self, image_id: UUID) -> None:
         async with _reached():
             async for batch in obstore.list(self._store, str(image_id)):
-                for item in batch:
-                    with contextlib.suppress(FileNotFoundError):
-                        await obstore.delete_async(self._store, item["path"])
+                await obstore.delete_async(self._store, [item["path"] for item in batch])
+
+
+def _credential(bucket: Bucket) -> Any:
+    return {
+        "access_key_id": bucket.key_id,
+        "secret_access_key": bucket.secret,
+        "token": None,
+        "expires_at": None,
+    }
 
 
 @asynccontextmanager

@@ -213,7 +213,7 @@ def _kin_of(records: Records, by: str) -> Statement[Any]:
     # Whoever names a record by its id sees it even when it is hidden; of many, only those that a list would show.
     shown = [] if by == "id" else _shown(records)
     clause = _selected(records).where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *shown)
-    return shaped_statement(clause.order_by(records.table.c.id), into(records.row))
+    return shaped_statement(clause.order_by(_place(records.table), records.table.c.id), into(records.row))
 
 
 @lru_cache(maxsize=512)
@@ -221,12 +221,17 @@ def _kin_ids_of(kin: Kin) -> Statement[tuple[UUID, UUID]]:
     theirs, between = kin.records.table, kin.between
     column = theirs.c[kin.column] if between is None else between.c[kin.column]
     clause = select(column, theirs.c.id)
-    order = theirs.c.position if "position" in theirs.c else theirs.c.id
+    order = _place(theirs)
     if between is not None:
         clause = clause.join(between, between.c[kin.other] == theirs.c.id)
         order = between.c.position if "position" in between.c else order
     clause = clause.where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *_shown(kin.records))
     return shaped_statement(clause.order_by(order, theirs.c.id), lambda record: cast(tuple[UUID, UUID], tuple(record)))
+
+
+def _place(table: Table) -> ColumnElement[Any]:
+    """Related records stand as people have ordered them, whether they are named or included."""
+    return table.c.position if "position" in table.c else table.c.id
 
 
 def _selected(records: Records) -> Select[Any]:

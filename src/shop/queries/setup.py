@@ -2,10 +2,11 @@
 
 from typing import Any, cast
 
-from sqlalchemy import bindparam, column, literal_column, select, table, update
+from sqlalchemy import and_, bindparam, column, exists, literal_column, select, table, update
 
 from shop.db.pool import Session
 from shop.db.statements import into, statement
+from shop.models.products import products
 from shop.models.setup import Shop, shops
 
 _SHOP = statement(select(shops), into(Shop))
@@ -13,10 +14,12 @@ _REVISION = statement(
     select(column("version_num")).select_from(table("alembic_version")), lambda record: cast(str, record[0])
 )
 
-# Only a shop that nobody has named or given currencies is as good as empty.
+# Only a shop that nobody has named, given currencies or anything to sell is as good as empty.
+_is_empty = and_(shops.c.name == "Shop", shops.c.currencies == ["USD"], ~exists().select_from(products))
+_EMPTY = statement(select(_is_empty), lambda record: cast(bool, record[0]))
 _FILL = statement(
     update(shops)
-    .where(shops.c.name == "Shop", shops.c.currencies == ["USD"])
+    .where(_is_empty)
     .values(name=bindparam("new_name"), currencies=bindparam("new_currencies"))
     .returning(shops.c.id),
     lambda record: cast(int, record[0]),
@@ -44,6 +47,10 @@ async def find_shop(db: Session) -> Shop | None:
 async def find_revision(db: Session) -> str | None:
     """The migration the database stands at."""
     return await db.one(_REVISION)
+
+
+async def is_empty(db: Session) -> bool:
+    return await db.one(_EMPTY) is True
 
 
 async def fill_shop(db: Session, *, name: str, currencies: list[str]) -> bool:

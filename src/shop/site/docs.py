@@ -145,6 +145,8 @@ class Entry(msgspec.Struct, frozen=True):
     """Status and reason."""
     answers: Sequence[str]
     failures: Sequence[Failure]
+    takes_file: bool
+    """What a page cannot run: a body that is no JSON."""
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -222,6 +224,7 @@ def _entry(
         f"{status} {HTTPStatus(int(status)).phrase}",
         [_pretty(imagination.whole(part)) for part in _parts(shown)],
         list(_failures(operation)),
+        media != _JSON,
     )
 
 

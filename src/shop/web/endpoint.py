@@ -187,8 +187,10 @@ class Endpoint:
             *reply.security,
             (b"content-security-policy", reply.policy),
             (b"x-request-id", request.id.encode()),
-            (b"content-length", str(len(reply.body)).encode()),
         ]
+        # An answer that never has a body must not speak of its length, or it would be taken for the file's.
+        if reply.status != 304:
+            headers.append((b"content-length", str(len(reply.body)).encode()))
         if self._is_cross_origin and self._frame.cors_origins:
             headers += self._cors_headers(request.headers.get(b"origin"))
         if self._frame.draining:

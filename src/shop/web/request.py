@@ -21,6 +21,8 @@ MAX_HEADERS = 16_384
 MAX_PARAMS = 200
 MAX_STEPS = 8
 BODY_SECONDS = 30
+SLOWEST = 256 * 1024
+"""Bytes a second: a body that may be large is waited for longer."""
 MAX_DISCARDED = 32 * 1024 * 1024
 _FORM = "application/x-www-form-urlencoded"
 PARAMETERS = ("application/json", "application/vnd.api+json", "text/x-json", _FORM)
@@ -134,7 +136,7 @@ class Request:
         if not self._has_body():
             return
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(BODY_SECONDS + limit // SLOWEST):
                 self.body = await self._gather(limit)
         except TimeoutError:
             raise Malformed("The body did not arrive in time.") from None

@@ -25,7 +25,9 @@ function showWhatIsSent() {
     const names = article.dataset.credentials.split(" ").filter(Boolean);
     const sent = names.filter((name) => held[name]()).map((name) => named[name]);
     const missing = names.length ? "No " + names.map((name) => named[name]).join(" or ") + " given" : "Without a credential";
-    one("[data-role=sends]", article).textContent = sent.length ? "With the " + sent.join(" and the ") : missing;
+    const sends = one("[data-role=sends]", article);
+    // What takes a file is not run from here.
+    if (sends) sends.textContent = sent.length ? "With the " + sent.join(" and the ") : missing;
   }
 }
 one("#keys").addEventListener("input", showWhatIsSent);

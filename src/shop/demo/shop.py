@@ -1,0 +1,91 @@
+"""The shop around the goods: where they stand, what they differ by, who buys them and on which terms."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+import msgspec
+
+from shop.demo.goods import Good
+from shop.demo.growing import POTS, SEEDS, TOOLS
+from shop.demo.indoors import BOOTS, LARDER, LAYERS, PAPER
+from shop.demo.light import CANDLES, LANTERNS
+
+NAME = "Lantern & Loam"
+
+DEPARTMENTS: Mapping[str, Mapping[str, Sequence[Good]]] = {
+    "Light": {"Lanterns": LANTERNS, "Candles": CANDLES},
+    "Growing": {"Seeds": SEEDS, "Tools": TOOLS, "Pots": POTS},
+    "Wear": {"Boots": BOOTS, "Layers": LAYERS},
+    "Larder": {"Teas and Preserves": LARDER},
+    "Paper": {"Books and Prints": PAPER},
+}
+MOONS = ("New Moon", "First Quarter", "Full Moon", "Last Quarter")
+"""The second tree: when a thing is at its best."""
+
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "size": {
+        "small": "Small",
+        "medium": "Medium",
+        "large": "Large",
+        "S": "S",
+        "M": "M",
+        "L": "L",
+        "XL": "XL",
+        "38": "38",
+        "40": "40",
+        "42": "42",
+        "44": "44",
+    },
+    "colour": {
+        "amber": "Amber",
+        "smoke": "Smoke",
+        "clear": "Clear",
+        "ivory": "Ivory",
+        "moss": "Moss",
+        "plum": "Plum",
+        "ink": "Ink",
+    },
+    "pack": {
+        "sachet": "Sachet",
+        "tin": "Tin",
+        "sack": "Sack",
+        "pair": "Pair",
+        "six": "Six",
+        "dozen": "Dozen",
+    },
+}
+LOCATIONS = (
+    {"name": "Quay Warehouse", "city": "Whitby", "default": True},
+    {"name": "Hilltop Barn", "city": "Goathland"},
+)
+
+
+class DemoShopper(msgspec.Struct, frozen=True):
+    """Somebody to sign in as, and what is special about them."""
+
+    email: str
+    first_name: str
+    last_name: str
+    note: str
+
+
+WHOLESALE, CONTRACT, PLAIN = (
+    DemoShopper("odile@example.com", "Odile", "Marsh", "in the group Wholesale: 20 % off everything in dollars"),
+    DemoShopper(
+        "bruno@example.com", "Bruno", "Vale", "with a list of his own: seeds, tools and pots, less from 10 and 50 on"
+    ),
+    DemoShopper("tess@example.com", "Tess", "Quill", "pays what everybody pays"),
+)
+SHOPPERS = (WHOLESALE, CONTRACT, PLAIN)
+
+GROUP = "Wholesale"
+TRADE_LIST = {"name": "Trade terms", "currency": "USD", "priority": 10, "percent_off": Decimal(20)}
+CONTRACT_LIST = {"name": "Vale Gardens contract", "currency": "USD", "priority": 20}
+CONTRACT_STEPS = {1: Decimal("0.90"), 10: Decimal("0.80"), 50: Decimal("0.70")}
+"""Of the price that everybody pays, from so many on."""
+CONTRACT_GOODS = ("Seeds", "Pots", "Tools")
+
+
+def all_goods() -> list[tuple[str, Good]]:
+    """Every good with the shelf it stands on."""
+    return [(shelf, good) for shelves in DEPARTMENTS.values() for shelf, goods in shelves.items() for good in goods]

@@ -1,0 +1,156 @@
+"""A small store that speaks enough of S3 for tests: every request's signature is worked out again and compared."""
+
+import hashlib
+import hmac
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+KEY_ID = "AKIATEST"
+SECRET = "a/very+secret=word"
+BUCKET = "pictures"
+REGION = "eu-test-1"
+_AUTHORIZATION = re.compile(
+    r"AWS4-HMAC-SHA256 Credential=([^/]+)/([0-9]{8}/[^/]+/s3/aws4_request), ?"
+    r"SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})"
+)
+
+
+class BucketServer:
+    """Objects by their key. While `is_away`, every request is answered with 503."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, tuple[bytes, str]] = {}
+        self.seen: list[dict[str, str]] = []
+        self.refused: list[str] = []
+        self.is_away = False
+        self.fails_after: int | None = None
+        """How many more objects are taken before a disk is full."""
+        self.asked_to_put, self.may_put = threading.Event(), threading.Event()
+        self.may_put.set()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """As SHOP_MEDIA_URL has it."""
+        host = f"127.0.0.1:{self._server.server_address[1]}"
+        return f"s3://{KEY_ID}:{quote(SECRET, safe='')}@{host}/{BUCKET}/shop/media?region={REGION}&tls=0"
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(10)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        store = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  The library's name.
+                return
+
+            def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name.replace("_", "-"), value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(body)
+
+            def do(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                store.seen.append({name.lower(): value for name, value in self.headers.items()})
+                why = store.check(self.command, self.path, dict(store.seen[-1]), body)
+                if why:
+                    store.refused.append(why)
+                    self.answer(403, f"<Error><Code>{why}</Code></Error>".encode())
+                elif store.is_away:
+                    self.answer(503)
+                else:
+                    self.answer_for(body)
+
+            def answer_for(self, body: bytes) -> None:
+                parts = urlsplit(self.path)
+                bucket, _, key = unquote(parts.path).removeprefix("/").partition("/")
+                if bucket != BUCKET:
+                    self.answer(404, b"<Error><Code>NoSuchBucket</Code></Error>")
+                elif self.command == "PUT":
+                    store.asked_to_put.set()
+                    store.may_put.wait(20)
+                    if store.fails_after is not None:
+                        store.fails_after -= 1
+                        if store.fails_after < 0:
+                            self.answer(507)
+                            return
+                    store.objects[key] = (body, self.headers.get("Content-Type") or "")
+                    self.answer(200, ETag=f'"{hashlib.md5(body).hexdigest()}"')
+                elif self.command == "DELETE":
+                    store.objects.pop(key, None)
+                    self.answer(204)
+                elif not key:
+                    prefix = dict(parse_qsl(parts.query)).get("prefix", "")
+                    self.answer(200, store.listing(prefix), Content_Type="application/xml")
+                elif key in store.objects:
+                    data, kind = store.objects[key]
+                    tag = f'"{hashlib.md5(data).hexdigest()}"'
+                    modified = "Mon, 02 Nov 2026 10:00:00 GMT"
+                    self.answer(200, data, ETag=tag, Last_Modified=modified, Content_Type=kind)
+                else:
+                    self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
+
+            do_GET = do_PUT = do_DELETE = do  # noqa: N815  The library's names.
+
+        return Handler
+
+    def listing(self, prefix: str) -> bytes:
+        rows = "".join(
+            f"<Contents><Key>{key}</Key><Size>{len(data)}</Size><ETag>x</ETag>"
+            "<LastModified>2026-11-02T10:00:00.000Z</LastModified></Contents>"
+            for key, (data, _) in sorted(self.objects.items())
+            if key.startswith(prefix)
+        )
+        return f"<ListBucketResult><IsTruncated>false</IsTruncated>{rows}</ListBucketResult>".encode()
+
+    def check(self, method: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
+        """Why a request is not one of ours: signature version 4, worked out from what came."""
+        found = _AUTHORIZATION.fullmatch(headers.get("authorization", ""))
+        if found is None:
+            return "AccessDenied"
+        key_id, scope, names, signature = found.groups()
+        day, region, _, _ = scope.split("/")
+        digest = headers.get("x-amz-content-sha256", "")
+        if key_id != KEY_ID or region != REGION or not headers["x-amz-date"].startswith(day):
+            return "InvalidAccessKeyId"
+        if digest != "UNSIGNED-PAYLOAD" and digest != hashlib.sha256(body).hexdigest():
+            return "XAmzContentSHA256Mismatch"
+        if {"host", "x-amz-date", "x-amz-content-sha256"} - set(names.split(";")):
+            return "AccessDenied"
+        parts = urlsplit(path)
+        query = sorted(parse_qsl(parts.query, keep_blank_values=True))
+        asked = "&".join(f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in query)
+        signed = "".join(f"{name}:{' '.join(headers[name].split())}\n" for name in names.split(";"))
+        request = "\n".join((method, parts.path, asked, signed, names, digest))
+        text = "\n".join(
+            ("AWS4-HMAC-SHA256", headers["x-amz-date"], scope, hashlib.sha256(request.encode()).hexdigest())
+        )
+        key = f"AWS4{SECRET}".encode()
+        for word in (day, region, "s3", "aws4_request"):
+            key = hmac.digest(key, word.encode(), "sha256")
+        return None if hmac.digest(key, text.encode(), "sha256").hex() == signature else "SignatureDoesNotMatch"
+
+
+@contextmanager
+def bucket_server() -> Iterator[BucketServer]:
+    server = BucketServer()
+    try:
+        yield server
+    finally:
+        server.stop()

@@ -1,0 +1,23 @@
+"""What `shop doctor` says of the place where pictures lie."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.bucket import KEY_ID, SECRET, bucket_server
+from tests.cli.command import Command
+from tests.service import KEYS
+
+
+def test_the_doctor_says_whether_the_store_answers(shop: Command, own_database: Any, tmp_path: Path) -> None:
+    environ = {"SHOP_DATA_DIR": str(tmp_path), "SHOP_DATABASE_URL": own_database(), "SHOP_SECRET_KEYS": KEYS}
+
+    with bucket_server() as bucket:
+        right = shop("doctor", **environ, SHOP_MAILBOX="on", SHOP_MEDIA_URL=bucket.url)
+        wrong = shop("doctor", **environ, SHOP_MAILBOX="on", SHOP_MEDIA_URL=bucket.url.replace("secret", "wrong"))
+        unread = shop("doctor", **environ, SHOP_MAILBOX="on", SHOP_MEDIA_URL=bucket.url.replace("tls=0", "tls=x"))
+
+    assert (right.returncode, "ok    pictures: in pictures at http://127.0.0.1:" in right.stdout) == (0, True)
+    assert (wrong.returncode, "FAIL  pictures: pictures at http://127.0.0.1:" in wrong.stdout) == (1, True)
+    assert (unread.returncode, "SHOP_MEDIA_URL cannot be read" in unread.stderr) == (1, True)
+    for said in (right, wrong, unread):
+        assert not any(word in said.stdout + said.stderr for word in (SECRET, "+secret", "+wrong", KEY_ID))

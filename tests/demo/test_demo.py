@@ -1,0 +1,285 @@
+"""The demo shop: whole, right in every table that lists and prices are read from, and put up once or not at all."""
+
+import asyncio
+import os
+import pty
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from shop.cli.banner import banner
+from shop.demo.artwork import draw_good
+from shop.demo.goods import STOCK, combinations
+from shop.demo.load import load_demo
+from shop.demo.shop import CONTRACT, DEPARTMENTS, MOONS, NAME, SHOPPERS, WHOLESALE, all_goods
+from shop.queries import listings, prices, stock
+from tests.cluster import Cluster
+from tests.pictures import opened
+from tests.platform.machine import back_office
+from tests.service import KEYS, SHOP, Service, clean_environ
+from tests.shoppers import ask_for_code, mailed_code, trade
+
+GOODS = [good for _, good in all_goods()]
+TABLES = ("products", "variants", "prices", "images", "stock_items", "stock_movements", "listings", "users", "taxons")
+
+
+def environ_of(url: str, data_dir: Path) -> dict[str, str]:
+    return {
+        "SHOP_DATA_DIR": str(data_dir),
+        "SHOP_DATABASE_URL": url,
+        "SHOP_SECRET_KEYS": KEYS,
+        "SHOP_MAILBOX": "on",
+        "SHOP_DRAIN_SECONDS": "0",
+    }
+
+
+@pytest.fixture(scope="module")
+def demo_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
+    with cluster.database(f"demo_{worker_name}") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def demo(demo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A shop served with --demo on an empty database."""
+    service = Service("--demo", **environ_of(demo_url, tmp_path_factory.mktemp("demo")))
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+async def rows(demo: Service, demo_url: str) -> AsyncIterator[Any]:
+    connection = await asyncpg.connect(demo_url)
+    yield connection
+    await connection.close()
+
+
+async def everything(connection: Any) -> dict[str, list[Any]]:
+    return {table: await connection.fetch(f"select t::text from {table} t order by 1") for table in TABLES}
+
+
+def test_there_is_a_shop_of_about_sixty_goods_with_up_to_six_variants_each() -> None:
+    assert len(GOODS) == len({good.name for good in GOODS}) == 60
+    assert max(len(combinations(good)) for good in GOODS) == 6
+    assert {good.stock for good in GOODS} == set(STOCK)
+    assert sum(1 for good in GOODS if good.was) >= 8
+    assert sum(1 for good in GOODS if good.options) >= 35
+
+
+async def test_every_product_can_be_seen_and_has_a_price_in_each_currency(rows: Any) -> None:
+    shown = await rows.fetch(
+        "select p.name, cardinality(l.image_ids) as images, cardinality(l.taxon_ids) as taxons,"
+        " cardinality(l.variant_ids) as variants, cardinality(l.property_ids) > 0 as has_facts,"
+        " (select array_agg(currency order by currency) from prices where variant_id = l.default_variant_id) as priced"
+        " from products p join listings l on l.product_id = p.id where l.is_active and p.status = 'active'"
+    )
+
+    assert {row["name"]: row["variants"] for row in shown} == {good.name: len(combinations(good)) for good in GOODS}
+    assert {(row["images"], row["taxons"], row["has_facts"]) for row in shown} == {(1, 2, True)}
+    assert {tuple(row["priced"]) for row in shown} == {("EUR", "GBP", "JPY", "USD")}
+    for table in ("variants", "products"):
+        assert await rows.fetchval(f"select count(*) from {table} where deleted_at is not null") == 0
+    assert (
+        await rows.fetchval(
+            "select count(*) from variants v where (select count(*) from prices where variant_id = v.id) <> 4"
+        )
+        == 0
+    )
+    assert await rows.fetchval("select name from shops") == NAME
+
+
+async def test_goods_stand_in_two_trees(rows: Any) -> None:
+    trees = await rows.fetch("select y.name, t.pretty_name from taxons t join taxonomies y on y.id = t.taxonomy_id")
+
+    shelves = {f"Departments -> {name} -> {shelf}" for name, found in DEPARTMENTS.items() for shelf in found}
+    assert shelves | {f"By the moon -> {moon}" for moon in MOONS} <= {row["pretty_name"] for row in trees}
+    assert {row["name"] for row in trees} == {"Departments", "By the moon"}
+
+
+async def test_lists_show_what_they_would_if_they_were_made_anew(rows: Any, demo_url: str) -> None:
+    before = [await rows.fetch(f"select t::text from {table} t order by 1") for table in ("listings", "listing_facets")]
+    ids = [row["id"] for row in await rows.fetch("select id from products")]
+
+    async with back_office(demo_url) as ctx:
+        await rows.execute("delete from listings")
+        await rows.execute("delete from listing_facets")
+        async with ctx.db.transaction():
+            await listings.refresh(ctx.db, ids)
+
+    after = [await rows.fetch(f"select t::text from {table} t order by 1") for table in ("listings", "listing_facets")]
+    assert len(before[0]) == 60
+    assert len(before[1]) > 100
+    assert before == after
+
+
+async def test_the_ledger_adds_up_and_some_things_are_sold_out(rows: Any, demo_url: str) -> None:
+    async with back_office(demo_url) as ctx:
+        wrong = await stock.list_wrong_counts(ctx.db)
+
+    lies = await rows.fetch(
+        "select l.name, sum(count_on_hand) from stock_items join stock_locations l"
+        " on l.id = stock_location_id group by 1"
+    )
+    gone = await rows.fetchval("select count(*) from listings where not in_stock and not backorderable")
+    to_order = await rows.fetchval("select count(*) from listings where not in_stock and backorderable")
+    assert wrong == []
+    assert len(lies) == 2
+    assert all(row["sum"] > 100 for row in lies)
+    assert gone == sum(1 for good in GOODS if good.stock == "gone") > 0
+    assert to_order == sum(1 for good in GOODS if good.stock == "to order") > 0
+
+
+async def test_each_shopper_pays_what_the_banner_says(rows: Any, demo_url: str) -> None:
+    async def paid(email: str, name: str, quantity: int = 1) -> int | None:
+        user_id = await rows.fetchval("select id from users where email = $1", email)
+        variant_id = await rows.fetchval(
+            "select default_variant_id from listings join products p on p.id = product_id where p.name = $1", name
+        )
+        async with back_office(demo_url) as ctx:
+            terms = await prices.find_pricing(ctx.db, user_id, "USD")
+            return (await prices.resolve(ctx.db, terms, [variant_id], quantity))[variant_id].amount
+
+    plain = SHOPPERS[2]
+    assert [await paid(person.email, "Widow's Trowel") for person in (plain, WHOLESALE, CONTRACT)] == [2400, 1920, 2160]
+    assert [await paid(CONTRACT.email, "Widow's Trowel", count) for count in (9, 10, 50)] == [2160, 1920, 1680]
+    assert await paid(CONTRACT.email, "Heron Coat", 50) == await paid(plain.email, "Heron Coat") == 18500
+
+
+@pytest.mark.parametrize("person", SHOPPERS, ids=lambda person: person.first_name)
+async def test_the_shoppers_of_the_banner_can_sign_in(demo: Service, person: Any) -> None:
+    async with demo.client() as http:
+        await ask_for_code(http, person.email)
+        answer = await trade(http, person.email, await mailed_code(http, person.email))
+
+    assert answer.status == 200
+    assert person.email in "".join(demo.lines)
+
+
+async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
+    ids = [row["id"] for row in await rows.fetch("select id from images")]
+
+    async with demo.client() as http:
+        found = [await http.get(f"/media/{image_id}/480.webp") for image_id in ids]
+
+    assert {answer.status_code for answer in found} == {200}
+    assert len({answer.content for answer in found}) == 60
+    assert await rows.fetchval("select count(*) from loose_files") == 0
+
+
+async def test_put_up_twice_it_is_as_it_was(rows: Any, demo: Service) -> None:
+    before = await everything(rows)
+
+    again = Service("--demo", **{name: text for name, text in demo.environ.items() if name.startswith("SHOP_")})
+    again.stop()
+
+    assert await everything(rows) == before
+    assert [sum("was put up" in line for line in service.lines) for service in (demo, again)] == [1, 0]
+    assert WHOLESALE.email in "".join(again.lines)
+
+
+async def test_a_shop_that_is_not_empty_is_left_alone(own_database: Any, tmp_path: Path) -> None:
+    url = own_database()
+    connection = await asyncpg.connect(url)
+    await connection.execute(
+        "insert into products (id, name, slug, created_at, updated_at)"
+        " values (gen_random_uuid(), 'Mine', 'mine', now(), now())"
+    )
+    before = await everything(connection)
+
+    service = Service("--demo", **environ_of(url, tmp_path))
+    service.stop()
+
+    assert await everything(connection) == before
+    assert await connection.fetchval("select name from shops") == "Shop"
+    assert WHOLESALE.email not in "".join(service.lines)
+    assert not (tmp_path / "media").exists()
+    await connection.close()
+
+
+async def waiting_for(connection: Any, table: str) -> int:
+    """How many wait for a lock on a table."""
+    count = "select count(*) from pg_locks where relation = $1::regclass and not granted"
+    return int(await connection.fetchval(count, table))
+
+
+def begin(environ: dict[str, str], terminal: int) -> "subprocess.Popen[bytes]":
+    process = subprocess.Popen([SHOP, "serve", "--demo", "--port", "0"], env=environ, stderr=terminal)
+    os.close(terminal)
+    return process
+
+
+async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_database: Any, tmp_path: Path) -> None:
+    url = own_database()
+    connection, holder = await asyncpg.connect(url), await asyncpg.connect(url)
+    ours, theirs = pty.openpty()
+    environ = clean_environ(**environ_of(url, tmp_path), TERM="xterm", COLUMNS="100")
+    async with holder.transaction():
+        # The price lists come last: whoever waits for them has put up all goods.
+        await holder.execute("lock table price_lists in share mode")
+        process = begin(environ, theirs)
+        while not await waiting_for(connection, "price_lists"):
+            assert process.poll() is None
+        process.kill()
+        process.wait(10)
+    said = await asyncio.to_thread(_read_all, ours)
+
+    assert f"Putting up {NAME}" in said
+    assert [await connection.fetchval(f"select count(*) from {table}") for table in ("products", "users")] == [0, 0]
+    assert await connection.fetchval("select name from shops") == "Shop"
+    assert await connection.fetchval("select count(*) from loose_files") == 60
+
+    async with back_office(url, data_dir=tmp_path) as ctx:
+        assert await load_demo(ctx, lambda _done, _steps: None)
+    assert await connection.fetchval("select count(*) from products") == 60
+    await connection.close()
+    await holder.close()
+
+
+def _read_all(terminal: int) -> str:
+    said = b""
+    try:
+        while part := os.read(terminal, 65536):
+            said += part
+    except OSError:
+        pass  # So ends a terminal whose last process is gone.
+    os.close(terminal)
+    return said.decode(errors="replace")
+
+
+async def test_of_two_that_put_it_up_at_once_one_does(own_database: Any, tmp_path: Path) -> None:
+    url = own_database()
+    told: list[tuple[int, int]] = []
+    async with back_office(url, data_dir=tmp_path) as one, back_office(url, data_dir=tmp_path) as other:
+        done = await asyncio.gather(
+            load_demo(one, lambda *steps: told.append(steps)), load_demo(other, lambda *_steps: None)
+        )
+
+    connection = await asyncpg.connect(url)
+    assert sorted(done) == [False, True]
+    assert await connection.fetchval("select count(*) from products") == 60
+    assert (told[0], {steps for _, steps in told}) == ((1, 120), {120})
+    await connection.close()
+
+
+def test_a_good_is_always_drawn_alike_and_no_two_are_the_same() -> None:
+    first = [draw_good(shelf, good.name, good.moon) for shelf, good in all_goods()[:12]]
+    second = [draw_good(shelf, good.name, good.moon) for shelf, good in all_goods()[:12]]
+
+    assert first == second
+    assert len(set(first)) == 12
+    assert opened(first[0]).size == (640, 640)
+
+
+def test_the_banner_says_who_can_sign_in_and_where_the_code_is() -> None:
+    told = banner("127.0.0.1", 8000, has_mailbox=True, has_demo=True)
+    untold = banner("127.0.0.1", 8000, has_mailbox=True)
+
+    for person in SHOPPERS:
+        assert f"{person.email}" in told
+        assert person.email not in untold
+    assert "http://127.0.0.1:8000/mailbox:" in told.replace("\n", " ")
+    assert "their mail" in banner("127.0.0.1", 8000, has_mailbox=False, has_demo=True)

@@ -1,0 +1,256 @@
+"""Where pictures lie: both kinds of store keep the same contract, and a shop on S3 does what one on a disk does."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from shop.actions.context import Shared
+from shop.actions.housekeeping import keep_house
+from shop.base.buckets import parse_bucket
+from shop.base.errors import Unavailable
+from shop.base.ids import new_id
+from shop.base.keys import parse_keys
+from shop.base.settings import read_settings
+from shop.db.pool import open_database
+from shop.gateways.media import BucketStore, DirectoryStore, MediaStore
+from shop.models.setup import Shop
+from tests.bucket import SECRET, BucketServer, bucket_server
+from tests.pictures import png
+from tests.platform.machine import Machine, new_machine
+from tests.service import KEYS, Service
+
+FILES = {"48.webp": b"small", "960.webp": bytes(range(256)) * 40_000}
+
+
+@pytest.fixture
+def bucket() -> Iterator[BucketServer]:
+    with bucket_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["directory", "bucket"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, bucket: BucketServer) -> MediaStore:
+    return DirectoryStore(tmp_path / "media") if request.param == "directory" else BucketStore(parse_bucket(bucket.url))
+
+
+async def test_what_is_saved_is_found_and_what_is_removed_is_not(store: MediaStore) -> None:
+    image_id, other_id = new_id(), new_id()
+    await store.save(image_id, FILES)
+    await store.save(other_id, {"48.webp": b"other"})
+
+    found = {name: await store.find(image_id, name) for name in FILES}
+    missing = [await store.find(image_id, "160.webp"), await store.find(new_id(), "48.webp")]
+    await store.remove(image_id)
+    await store.remove(image_id)
+
+    assert (found, missing) == (FILES, [None, None])
+    assert [await store.find(image_id, name) for name in FILES] == [None, None]
+    assert await store.find(other_id, "48.webp") == b"other"
+
+
+async def test_a_directory_has_all_files_of_a_picture_or_none(tmp_path: Path) -> None:
+    root, image_id = tmp_path / "media", new_id()
+    store = DirectoryStore(root)
+
+    with pytest.raises(Unavailable):
+        await store.save(image_id, {"48.webp": b"a", "no/such/name.webp": b"b"})
+
+    assert await store.find(image_id, "48.webp") is None
+    await store.remove(image_id)
+    assert list(root.iterdir()) == []
+
+
+async def test_every_request_to_a_bucket_is_signed_and_says_nothing_of_the_machine(
+    bucket: BucketServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "the-machines-own")
+    image_id, store = new_id(), BucketStore(parse_bucket(bucket.url))
+
+    await store.save(image_id, FILES)
+    await store.find(image_id, "48.webp")
+
+    assert set(bucket.objects) == {f"shop/media/{image_id}/{name}" for name in FILES}
+    assert {kind for _, kind in bucket.objects.values()} == {"image/webp"}
+    assert (bucket.refused, len(bucket.seen)) == ([], 3)
+    assert "the-machines-own" not in str(bucket.seen)
+    assert SECRET not in str(bucket.seen)
+
+
+async def test_a_wrong_secret_is_refused_and_not_told(bucket: BucketServer) -> None:
+    url = bucket.url.replace("secret", "wrong")
+
+    with pytest.raises(Unavailable) as failure:
+        await BucketStore(parse_bucket(url)).save(new_id(), FILES)
+
+    assert set(bucket.refused) == {"SignatureDoesNotMatch"}
+    assert bucket.objects == {}
+    assert "wrong" not in repr(failure.value) + failure.value.sentence
+
+
+async def test_a_bucket_that_is_away_is_unavailable(bucket: BucketServer) -> None:
+    store = BucketStore(parse_bucket(bucket.url))
+    bucket.is_away = True
+
+    for call in (store.save(new_id(), FILES), store.find(new_id(), "48.webp"), store.remove(new_id())):
+        with pytest.raises(Unavailable):
+            await call
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://host/bucket",
+        "s3://KEY@host/bucket",
+        "s3://KEY:hidden@host",
+        "s3://KEY:hidden@host/",
+        "s3://KEY:hidden@host/UPPER",
+        "s3://KEY:hidden@host:99999/bucket",
+        "s3://KEY:hidden@host/bucket/../other",
+        "s3://KEY:hidden@host/bucket?tls=no",
+        "s3://KEY:hidden@host/bucket?regions=a",
+        "s3://KEY:hidden@host/bucket?region=A%20B",
+        "s3://KEY:hidden@[::1/bucket",
+        "s3://KEY:hidden@/bucket",
+        "https://KEY:hidden@host/bucket",
+        "hidden",
+    ],
+)
+def test_a_url_that_is_none_is_refused_without_being_repeated(text: str) -> None:
+    with pytest.raises(ValueError, match="give s3://KEY:SECRET@") as failure:
+        parse_bucket(text)
+
+    assert "hidden" not in str(failure.value)
+
+
+def test_a_url_is_read_whole_and_its_secret_is_not_shown() -> None:
+    found = parse_bucket("s3://K%2FY:a%2Fb%40c@store.example/pictures/a/b/?region=eu-1")
+    plain = parse_bucket("s3://k:s@[::1]:9000/pictures?tls=0")
+
+    assert (found.endpoint, found.name, found.prefix, found.region) == (
+        "https://store.example",
+        "pictures",
+        "a/b",
+        "eu-1",
+    )
+    assert (found.key_id, found.secret) == ("K/Y", "a/b@c")
+    assert (plain.endpoint, plain.prefix, plain.region) == ("http://[::1]:9000", "", "us-east-1")
+    assert "a/b@c" not in f"{found} {found!r}"
+
+
+class ServedShop:
+    """A shop on S3, and a machine that writes to it."""
+
+    def __init__(self, service: Service, database_url: str, machine: Machine, db: Any) -> None:
+        self.service = service
+        self.database_url = database_url
+        self.machine = machine
+        self.db = db
+
+    async def upload(self, product_id: str) -> Any:
+        files = {"attachment": ("a.png", png(600, 400))}
+        return await self.machine.ask("POST", "/images", files=files, data={"product_id": product_id})
+
+    async def rows(self) -> tuple[int, int]:
+        found = await self.db.fetchrow("select (select count(*) from images), (select count(*) from loose_files)")
+        return found[0], found[1]
+
+
+@pytest.fixture
+async def shop(bucket: BucketServer, own_database: Any, tmp_path: Path) -> Any:
+    url = own_database()
+    service = Service(
+        SHOP_DATA_DIR=str(tmp_path),
+        SHOP_DATABASE_URL=url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+        SHOP_MEDIA_URL=bucket.url,
+    )
+    connection = await asyncpg.connect(url)
+    async with service.client() as client:
+        yield ServedShop(service, url, await new_machine(client, connection), connection)
+    await connection.close()
+    service.kill()
+
+
+async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(
+    shop: ServedShop, bucket: BucketServer, tmp_path: Path
+) -> None:
+    product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
+    made = await shop.upload(product.id)
+    served = await shop.machine.http.get(made["styles"][0]["url"])
+
+    bucket.is_away = True
+    away = await shop.upload(product.id)
+    unread = await shop.machine.http.get(made["styles"][0]["url"])
+    bucket.is_away, bucket.fails_after = False, 2
+    full = await shop.upload(product.id)
+    bucket.fails_after = None
+
+    assert (made.status, served.status_code, len(bucket.objects)) == (201, 200, 4)
+    assert (away.status, away.code, away.headers["retry-after"]) == (503, "temporarily_unavailable", "5")
+    assert (unread.status_code, full.status) == (503, 503)
+    # What was written before the store failed is gone again; what could not be removed while it was away is noted.
+    assert {key.split("/")[2] for key in bucket.objects} == {made.id}
+    assert await shop.rows() == (1, 1)
+    assert not (tmp_path / "media").exists()
+    assert not any(SECRET in line or "very" in line for line in shop.service.lines)
+
+    removed = await shop.machine.delete(f"/images/{made.id}")
+    assert (removed.status, bucket.objects) == (204, {})
+
+
+async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_later(
+    shop: ServedShop, bucket: BucketServer, tmp_path: Path
+) -> None:
+    product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
+    made = await shop.upload(product.id)
+    bucket.is_away = True
+    removed = await shop.machine.delete(f"/images/{made.id}")
+    left = dict(bucket.objects)
+    bucket.is_away = False
+    # Its own worker would be at it too.
+    shop.service.stop()
+    await shop.db.execute("update loose_files set created_at = created_at - interval '2 hours'")
+
+    settings = read_settings({"SHOP_MEDIA_URL": bucket.url, "SHOP_DATA_DIR": str(tmp_path)})
+    database = open_database(shop.database_url, size=1)
+    kept = await keep_house(Shared(database, parse_keys(KEYS), Shop(currencies=["USD"]), settings, asyncio.Event()))
+    await database.close()
+
+    assert kept["loose pictures"] == 1
+    assert (removed.status, len(left), bucket.objects) == (204, 4, {})
+    assert await shop.rows() == (0, 0)
+
+
+async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: ServedShop, bucket: BucketServer) -> None:
+    product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
+    bucket.may_put.clear()
+    adding = asyncio.create_task(shop.upload(product.id))
+    await asyncio.to_thread(bucket.asked_to_put.wait, 20)
+
+    await shop.machine.delete(f"/products/{product.id}")
+    bucket.may_put.set()
+    refused = await adding
+
+    assert (refused.status, set(refused.json["errors"])) == (422, {"product_id"})
+    assert (bucket.objects, await shop.rows()) == ({}, (0, 0))
+
+
+async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_noted(
+    shop: ServedShop, bucket: BucketServer
+) -> None:
+    product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
+    holder = await asyncpg.connect(shop.database_url)
+    async with holder.transaction():
+        await holder.execute("lock table images in share mode")
+        busy = await shop.upload(product.id)
+    await holder.close()
+
+    assert (busy.status, len(bucket.objects), await shop.rows()) == (503, 4, (0, 1))

@@ -1,0 +1,394 @@
+"""Pictures by the platform: what is taken, what is refused and leaves nothing, what a machine may do with them."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from PIL import Image
+
+from tests.pictures import bomb, drawn, encoded, opened, overfull, png, text_bomb
+from tests.platform.machine import PREFIX, Machine
+from tests.service import Service
+from tests.shopper import Answer
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def media(service: Service) -> Path:
+    """Where the served shop keeps its files."""
+    return Path(service.environ["SHOP_DATA_DIR"]) / "media"
+
+
+def files_in(media: Path) -> set[str]:
+    return {str(file.relative_to(media)) for file in media.rglob("*")}
+
+
+async def new_product(writer: Machine) -> str:
+    made = await writer.post("/products", {"product": {"name": f"Lamp {uuid4().hex}", "price": "9.0"}})
+    return made.id
+
+
+async def new_variant(writer: Machine, product_id: str) -> str:
+    return (await writer.post("/variants", {"variant": {"product_id": product_id}})).id
+
+
+async def upload(
+    writer: Machine, data: bytes, *, name: str = "a.png", kind: str | None = None, **fields: Any
+) -> Answer:
+    file = (name, data, kind) if kind else (name, data)
+    return await writer.ask("POST", "/images", files={"attachment": file}, data=fields)
+
+
+async def count_rows(db: Any) -> tuple[int, int]:
+    return tuple(await db.fetchrow("select (select count(*) from images), (select count(*) from loose_files)"))
+
+
+async def fetched(http: httpx.AsyncClient, url: str) -> Image.Image:
+    answer = await http.get(url)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/webp")
+    return opened(answer.content)
+
+
+async def test_a_picture_is_kept_in_widths_up_to_its_own(
+    writer: Machine, http: httpx.AsyncClient, service: Service, media: Path
+) -> None:
+    product_id = await new_product(writer)
+
+    made = await upload(writer, png(1000, 500), product_id=product_id, alt="A lamp")
+
+    sizes = [(48, 24), (160, 80), (480, 240), (960, 480), (1000, 500)]
+    assert (made.status, made["alt"], made["position"], made["width"]) == (201, "A lamp", 1, 1000)
+    assert [(style["size"], style["width"], style["height"]) for style in made["styles"]] == [
+        (f"{width}x{height}", str(width), str(height)) for width, height in sizes
+    ]
+    assert made["original_url"] == f"{service.url}/media/{made.id}/1000.webp"
+    assert made["transformed_url"] is None
+    assert [(await fetched(http, style["url"])).size for style in made["styles"]] == sizes
+    assert {file.name for file in (media / made.id).iterdir()} == {f"{width}.webp" for width, _ in sizes}
+    assert [place.stat().st_mode & 0o777 for place in (media, media / made.id)] == [0o700, 0o700]
+
+
+async def test_the_smallest_style_that_covers_a_size_is_named(writer: Machine) -> None:
+    made = await upload(writer, png(1000, 500), product_id=await new_product(writer))
+    asked = {
+        "40x20": 48,
+        "40x25": 160,
+        "160x10": 160,
+        "480x241": 960,
+        "5000x1": 1000,
+    }
+
+    for size, width in asked.items():
+        shown = await writer.get(f"/images/{made.id}", {"image_transformation[size]": size})
+        assert shown["transformed_url"].endswith(f"/{made.id}/{width}.webp"), size
+    for bad in ("40", "x", "40x", "-1x5", "1e9x1", "40x20x10"):
+        assert (await writer.get(f"/images/{made.id}", {"image_transformation[size]": bad})).status == 400
+    assert (await writer.get(f"/images/{made.id}", {"image_transformation": "40x20"})).status == 400
+
+
+async def test_a_small_picture_is_not_made_larger(writer: Machine) -> None:
+    made = await upload(writer, png(30, 20), product_id=await new_product(writer))
+
+    assert [style["size"] for style in made["styles"]] == ["30x20"]
+
+
+async def test_a_large_picture_is_made_smaller(writer: Machine) -> None:
+    made = await upload(writer, encoded(Image.new("1", (6000, 3000)), "PNG"), product_id=await new_product(writer))
+
+    assert (made["width"], made["height"]) == (4096, 2048)
+    assert [style["width"] for style in made["styles"]] == ["48", "160", "480", "960", "1600", "4096"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        encoded(drawn(60, 40), "JPEG"),
+        encoded(drawn(60, 40), "WEBP"),
+        encoded(drawn(60, 40), "GIF", save_all=True, append_images=[drawn(60, 40).rotate(90)]),
+        encoded(drawn(60, 40, "RGBA"), "PNG"),
+        encoded(drawn(60, 40).convert("P"), "PNG"),
+        encoded(drawn(60, 40).convert("CMYK"), "JPEG"),
+        encoded(drawn(60, 40).convert("L"), "PNG"),
+        encoded(Image.linear_gradient("L").resize((60, 40)).convert("I;16"), "PNG"),
+    ],
+    ids=["jpeg", "webp", "moving gif", "transparent", "palette", "cmyk", "grey", "sixteen bits"],
+)
+async def test_every_kind_of_picture_that_browsers_know_is_taken(
+    writer: Machine, http: httpx.AsyncClient, data: bytes
+) -> None:
+    made = await upload(writer, data, name="picture", product_id=await new_product(writer))
+
+    assert made.status == 201, made
+    assert (await fetched(http, made["original_url"])).size == (60, 40)
+
+
+async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
+    writer: Machine, http: httpx.AsyncClient
+) -> None:
+    notes = Image.Exif()
+    notes[0x0112] = 6  # Held on its side.
+    notes[0x010F] = "A camera of mine"
+    notes.get_ifd(0x8825)[1] = "N"
+    data = encoded(drawn(80, 40), "JPEG", exif=notes, comment=b"my house", icc_profile=b"my screen" * 20)
+
+    made = await upload(writer, data, product_id=await new_product(writer))
+
+    assert (made["width"], made["height"]) == (40, 80)
+    for style in made["styles"]:
+        served = (await http.get(style["url"])).content
+        assert b"EXIF" not in served
+        assert b"camera" not in served
+        assert b"house" not in served
+        assert b"screen" not in served
+        image, middle = opened(served).convert("RGB"), int(style["width"]) // 2
+        top, bottom = image.getpixel((middle, 2)), image.getpixel((middle, image.height - 3))
+        assert isinstance(top, tuple)
+        assert isinstance(bottom, tuple)
+        assert top[0] > bottom[0] + 100
+        assert bottom[2] > top[2] + 100
+
+
+async def test_what_was_hidden_behind_a_picture_is_not_served(writer: Machine, http: httpx.AsyncClient) -> None:
+    hidden = b"<script>alert(1)</script>PK\x03\x04"
+
+    made = await upload(writer, encoded(drawn(60, 40), "GIF") + hidden, product_id=await new_product(writer))
+
+    assert made.status == 201
+    for style in made["styles"]:
+        assert b"script" not in (await http.get(style["url"])).content
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/x-msdownload", "image/svg+xml"])
+async def test_the_bytes_decide_and_not_what_a_file_is_called(
+    writer: Machine, http: httpx.AsyncClient, kind: str
+) -> None:
+    product_id = await new_product(writer)
+
+    picture = await upload(writer, png(60, 40), name="../../evil.html", kind=kind, product_id=product_id)
+    page = await upload(writer, b"<html>", name="a.png", kind="image/png", product_id=product_id)
+
+    assert (picture.status, page.status) == (201, 422)
+    assert (await http.get(picture["original_url"])).headers["content-type"] == "image/webp"
+
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>'
+REFUSED: dict[str, Callable[[], bytes]] = {
+    "nothing": lambda: b"",
+    "text": lambda: b"not a picture",
+    "svg": lambda: SVG,
+    "bmp": lambda: encoded(drawn(9, 9), "BMP"),
+    "tiff": lambda: encoded(drawn(9, 9), "TIFF"),
+    "head of a png": lambda: png(300, 200)[:40],
+    "truncated png": lambda: png(300, 200)[:-40],
+    "truncated jpeg": lambda: encoded(drawn(300, 200), "JPEG")[:-300],
+    "truncated webp": lambda: encoded(drawn(300, 200), "WEBP")[:-40],
+    "broken png": lambda: png(300, 200).replace(b"IDAT", b"IDAX"),
+    "bomb": bomb,
+    "text bomb": text_bomb,
+    "41 megapixels": lambda: encoded(Image.new("1", (41_000, 1001)), "PNG"),
+    "larger than 20 MiB": lambda: png(9, 9) + b"\x00" * (20 * MIB),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_what_is_no_acceptable_picture_is_refused_and_leaves_nothing(
+    writer: Machine, db: Any, media: Path, name: str
+) -> None:
+    product_id = await new_product(writer)
+    before, rows = files_in(media), await count_rows(db)
+    data = REFUSED[name]()
+    begun = perf_counter()
+
+    answer = await upload(writer, data, product_id=product_id)
+
+    assert (answer.status, set(answer.json["errors"])) == (422, {"attachment"}), answer
+    assert (files_in(media), await count_rows(db)) == (before, rows)
+    assert perf_counter() - begun < 10
+
+
+async def test_a_picture_that_unpacks_to_more_than_it_shows_costs_no_more(writer: Machine) -> None:
+    begun = perf_counter()
+
+    answer = await upload(writer, overfull(), product_id=await new_product(writer))
+
+    assert answer.status in {201, 422}
+    assert perf_counter() - begun < 10
+
+
+async def test_fifty_megabytes_are_too_large(writer: Machine, db: Any, media: Path) -> None:
+    product_id = await new_product(writer)
+    before, rows = files_in(media), await count_rows(db)
+
+    answer = await upload(writer, png(9, 9) + b"\x00" * 50 * MIB, product_id=product_id)
+
+    assert (answer.status, answer.code) == (413, "too_large")
+    assert (files_in(media), await count_rows(db)) == (before, rows)
+
+
+async def test_what_does_not_belong_together_is_refused_and_leaves_nothing(
+    writer: Machine, db: Any, media: Path
+) -> None:
+    product_id, other = await new_product(writer), await new_product(writer)
+    variant_id = await new_variant(writer, other)
+    before, rows = files_in(media), await count_rows(db)
+    gone = await new_product(writer)
+    await writer.delete(f"/products/{gone}")
+    bad = {
+        "product_id": [{"product_id": str(uuid4())}, {"product_id": gone}, {"product_id": "7"}, {"alt": "of nothing"}],
+        "variant_id": [{"product_id": product_id, "variant_id": variant_id}, {"variant_id": str(uuid4())}],
+        "position": [{"product_id": product_id, "position": "first"}],
+        "alt": [{"product_id": product_id, "alt": "x" * 5001}],
+    }
+
+    for field, bodies in bad.items():
+        for body in bodies:
+            answer = await upload(writer, png(9, 9), **body)
+            assert (answer.status, set(answer.json["errors"])) == (422, {field}), body
+    missing = await writer.ask("POST", "/images", files={"other": ("a.png", png(9, 9))}, data={"alt": "a"})
+    assert (missing.status, set(missing.json["errors"])) == (422, {"attachment", "product_id"})
+    assert (files_in(media), await count_rows(db)) == (before, rows)
+
+
+async def test_only_multipart_is_read_here_and_multipart_nowhere_else(writer: Machine) -> None:
+    here = await writer.post("/images", {"image": {"product_id": str(uuid4())}})
+    elsewhere = await writer.ask("POST", "/products", files={"product[name]": ("a", b"Lamp")})
+    packed = await writer.ask("POST", "/images", headers={"Content-Encoding": "gzip"}, files={"attachment": ("a", b"")})
+
+    assert [answer.status for answer in (here, elsewhere, packed)] == [415, 415, 415]
+    assert "multipart/form-data" in here.json["error"]
+
+
+BOUNDARY = "multipart/form-data; boundary=cut"
+PART = b'--cut\r\nContent-Disposition: form-data; name="alt"\r\n\r\na\r\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("multipart/form-data", PART + b"--cut--\r\n"),
+        ("multipart/form-data; boundary=" + "x" * 5000, PART + b"--cut--\r\n"),
+        (BOUNDARY, b"nothing of the kind"),
+        (BOUNDARY, PART),
+        (BOUNDARY, PART[:-20]),
+        (BOUNDARY, PART * 21 + b"--cut--\r\n"),
+        (BOUNDARY, PART.replace(b"form-data;", b"attachment;") + b"--cut--\r\n"),
+        (BOUNDARY, PART.replace(b"; name", b"; nome") + b"--cut--\r\n"),
+        (BOUNDARY, PART.replace(b"\r\na\r\n", b"\r\n\xff\r\n") + b"--cut--\r\n"),
+        (BOUNDARY, PART.replace(b"\r\na\r\n", b"\r\n\x00\r\n") + b"--cut--\r\n"),
+        (BOUNDARY, PART.replace(b"\r\na\r\n", b"\r\n" + b"a" * 70_000 + b"\r\n") + b"--cut--\r\n"),
+        (BOUNDARY, PART.replace(b'"alt"', b'"alt[][]"') + b"--cut--\r\n"),
+        (BOUNDARY, PART.replace(b"Content", b"X-A: " + b"b" * 50_000 + b"\r\nContent") + b"--cut--\r\n"),
+    ],
+    ids=range(13),
+)
+async def test_a_body_that_is_not_what_it_says_cannot_be_read(writer: Machine, kind: str, body: bytes) -> None:
+    answer = await writer.ask("POST", "/images", headers={"Content-Type": kind}, content=body)
+
+    assert (answer.status, answer.code) == (400, "malformed")
+
+
+async def test_who_may_not_write_is_told_before_the_file_is_read(
+    reader: Machine, http: httpx.AsyncClient, media: Path
+) -> None:
+    before = files_in(media)
+
+    refused = await upload(reader, b"\x00" * 10 * MIB, product_id=str(uuid4()))
+    unknown = await http.post(f"{PREFIX}/images", files={"attachment": ("a.png", png(9, 9))})
+
+    assert (refused.status, refused.code, unknown.status_code) == (403, "insufficient_scope", 401)
+    assert files_in(media) == before
+
+
+async def test_pictures_are_listed_changed_and_shown_with_their_product(writer: Machine, db: Any) -> None:
+    product_id = await new_product(writer)
+    variant_id = await new_variant(writer, product_id)
+    first, second = [(await upload(writer, png(60, 40), product_id=product_id)).id for _ in range(2)]
+    third = await upload(writer, png(60, 40), variant_id=variant_id, position="0")
+
+    changed = await writer.patch(f"/images/{first}", {"image": {"alt": "Lit", "position": 9, "product_id": variant_id}})
+    foreign = await writer.patch(f"/images/{first}", {"image": {"variant_id": str(uuid4())}})
+
+    listed = await writer.get("/images", {"filter[product_id_eq]": product_id})
+    product = await writer.get(f"/products/{product_id}", {"include": "images"})
+    order = [third.id, second, first]
+    assert (changed.status, changed["alt"], changed["position"], foreign.status) == (200, "Lit", 9, 422)
+    assert [item["id"] for item in listed.json["data"]] == order
+    assert [item["id"] for item in product.json["data"]["relationships"]["images"]["data"]] == order
+    assert {item["id"] for item in product.json["included"]} == set(order)
+    assert third.json["data"]["relationships"]["variant"]["data"]["id"] == variant_id
+    assert await db.fetchval("select image_ids::text[] from listings where product_id = $1", product_id) == order
+
+
+async def test_a_removed_picture_is_gone_with_its_files(
+    writer: Machine, http: httpx.AsyncClient, db: Any, media: Path
+) -> None:
+    product_id = await new_product(writer)
+    made = await upload(writer, png(60, 40), product_id=product_id)
+    assert (media / made.id).is_dir()
+
+    removed = await writer.delete(f"/images/{made.id}")
+
+    assert (removed.status, (await writer.delete(f"/images/{made.id}")).status) == (204, 404)
+    assert (await writer.get(f"/images/{made.id}")).status == 404
+    assert (await http.get(made["original_url"])).status_code == 404
+    assert not (media / made.id).exists()
+    assert await db.fetchval("select image_ids from listings where product_id = $1", product_id) == []
+    told = await db.fetch("select action from audit_events where subject_id = $1 order by id", made.id)
+    assert [row["action"] for row in told] == ["image_created", "image_deleted"]
+
+
+async def test_a_repeated_request_adds_one_picture(writer: Machine, db: Any, media: Path) -> None:
+    product_id, key = await new_product(writer), {"Idempotency-Key": uuid4().hex, "Content-Type": BOUNDARY}
+    body = b'--cut\r\nContent-Disposition: form-data; name="attachment"; filename="a"\r\n\r\n' + png(60, 40)
+    body += (
+        PART.replace(b"--cut", b"\r\n--cut")
+        .replace(b'"alt"', b'"product_id"')
+        .replace(b"\r\na\r\n", f"\r\n{product_id}\r\n".encode())
+    )
+    body += b"--cut--\r\n"
+
+    first, second = [await writer.ask("POST", "/images", headers=key, content=body) for _ in range(2)]
+
+    assert (first.status, second.status, first.id) == (201, 201, second.id)
+    rows = await db.fetch("select id::text from images where product_id = $1", product_id)
+    assert [row["id"] for row in rows] == [first.id]
+    assert await db.fetchval("select count(*) from loose_files") == 0
+
+
+async def test_pictures_that_come_at_once_get_places_of_their_own(writer: Machine, db: Any, media: Path) -> None:
+    product_id = await new_product(writer)
+
+    answers = await asyncio.gather(*(upload(writer, png(400, 300), product_id=product_id) for _ in range(6)))
+
+    assert [answer.status for answer in answers] == [201] * 6
+    assert sorted(answer["position"] for answer in answers) == [1, 2, 3, 4, 5, 6]
+    shown = await db.fetchval("select image_ids::text[] from listings where product_id = $1", product_id)
+    assert sorted(shown) == sorted(answer.id for answer in answers)
+    assert all((media / answer.id).is_dir() for answer in answers)
+
+
+async def test_others_are_answered_while_a_large_picture_is_worked_on(
+    writer: Machine, http: httpx.AsyncClient, service: Service
+) -> None:
+    product_id = await new_product(writer)
+    large = encoded(Image.effect_noise((1000, 700), 90).resize((5000, 3500)).convert("RGB"), "JPEG", quality=80)
+    waits = []
+    async with service.client(timeout=120) as patient:
+        own = Machine(patient, {"access_token": writer.access_token, "refresh_token": ""})
+        begun = perf_counter()
+        work = asyncio.create_task(upload(own, large, product_id=product_id))
+        while not work.done():
+            asked = perf_counter()
+            assert (await http.get("/livez")).status_code == 200
+            waits.append(perf_counter() - asked)
+        answer, took = await work, perf_counter() - begun
+
+    assert answer.status == 201
+    assert took > 0.3, "the picture is too small to tell anything"
+    assert max(waits) < took / 2

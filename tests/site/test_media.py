@@ -1,0 +1,111 @@
+"""The files of pictures: for every cache, for good, and nothing else of the disk."""
+
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.pictures import png
+from tests.platform.machine import new_machine
+from tests.service import Service
+
+
+async def new_picture(http: httpx.AsyncClient, db: Any) -> str:
+    """The path of a new picture's file."""
+    machine = await new_machine(http, db)
+    product = await machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
+    files = {"file": ("a.png", png(60, 40))}
+    made = await machine.ask("POST", "/images", files=files, data={"product_id": product.id})
+    return str(urlsplit(made["original_url"]).path)
+
+
+async def test_a_file_may_be_kept_for_good_and_can_do_nothing(http: httpx.AsyncClient, db: Any) -> None:
+    path = await new_picture(http, db)
+
+    answer = await http.get(path)
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/webp")
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.content.startswith(b"RIFF")
+
+
+async def test_a_file_that_a_client_has_is_not_sent_again(http: httpx.AsyncClient, db: Any) -> None:
+    path = await new_picture(http, db)
+    tag = (await http.get(path)).headers["etag"]
+
+    for sent in (tag, f"W/{tag}", f'"another", {tag}'):
+        same = await http.get(path, headers={"If-None-Match": sent})
+        assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
+        assert same.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert "content-length" not in same.headers
+    assert (await http.get(path, headers={"If-None-Match": '"another"'})).status_code == 200
+
+
+async def test_a_head_tells_the_same_without_the_file(http: httpx.AsyncClient, db: Any) -> None:
+    path = await new_picture(http, db)
+
+    whole, head = await http.get(path), await http.head(path)
+
+    assert (head.status_code, head.content) == (200, b"")
+    for name in ("etag", "content-length", "content-type", "cache-control"):
+        assert head.headers[name] == whole.headers[name]
+
+
+async def test_what_is_no_file_of_a_picture_is_not_there(http: httpx.AsyncClient, db: Any) -> None:
+    path = await new_picture(http, db)
+    image_id = path.split("/")[2]
+    others = [
+        f"/media/{uuid4()}/48.webp",
+        f"/media/{image_id}/59.webp",
+        f"/media/{image_id}/048.webp",
+        f"/media/{image_id}/60.png",
+        f"/media/{image_id}/60.webp/",
+        f"/media/{image_id.upper()}/60.webp",
+        f"/media/{{{image_id}}}/60.webp",
+        f"/media/{image_id}",
+        "/media/",
+        "/media",
+    ]
+
+    for other in others:
+        answer = await http.get(other)
+        assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store"), other
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/media/../secret_keys",
+        "/media/%2e%2e/secret_keys",
+        "/media/..%2fsecret_keys",
+        "/media/..%252fsecret_keys",
+        "/media/%2fetc%2fpasswd",
+        "/media//etc/passwd",
+        "/media/{id}/../../../../etc/passwd",
+        "/media/{id}/..%2f..%2f60.webp",
+        "/media/{id}/60.webp%00.png",
+        "/media/{id}%00/60.webp",
+        "/media/{id}/./60.webp",
+        "/media/{id}\\60.webp",
+        "/media/{id}%5c60.webp",
+        "/media/{id}/60.webp%0a",
+        "/media/%C0%AE%C0%AE/secret_keys",
+    ],
+)
+async def test_no_address_leads_out_of_the_store(service: Service, http: httpx.AsyncClient, db: Any, path: str) -> None:
+    image_id = (await new_picture(http, db)).split("/")[2]
+    server = urlsplit(service.url)
+
+    # As it is written, for a client of manners would tidy the path before it is sent.
+    with socket.create_connection((server.hostname or "", server.port or 0), 10) as line:
+        asked = path.replace("{id}", image_id)
+        line.sendall(f"GET {asked} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: line.recv(65536), b""))
+
+    assert answer.split()[1] in {b"404", b"400"}, answer[:200]
+    assert b"root:" not in answer
