@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from shop.rules.pictures import LARGEST_FILE
 from tests.admin.desk import NOBODY, Desk, events
 from tests.admin.goods import (
     TAXONS,
@@ -259,8 +260,19 @@ async def test_no_upload_is_read_of_who_is_not_signed_in(desk: Desk, db: Any) ->
     assert await sent(desk.cookie) == 403
     assert await sent(own) == 403
     assert await sent({**own, **desk.cookie}, "x") == 403
+
+    async def too_much() -> int:
+        media = {"Content-Type": "multipart/form-data; boundary=x"}
+        answer = await desk.http.post(
+            f"{product}/images", content=b"x" * (LARGEST_FILE + 2**20), headers={**own, **desk.cookie, **media}
+        )
+        return answer.status_code
+
+    assert await too_much() == 413
     await db.execute("update operator_sessions set revoked_at = now() where operator_id = $1", desk.id)
     assert await sent({**own, **desk.cookie}) == 401
+    # Turned away before its size is known.
+    assert await too_much() == 401
     assert await db.fetchval("select count(*) from images where product_id = $1", id_of(product)) == 0
 
 
