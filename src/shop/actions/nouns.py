@@ -1,6 +1,7 @@
 """The kinds of records that operators change, each with its word in the audit and what can be done to it."""
 
 from shop.actions import catalog, media, pricing, stock, taxons
+from shop.actions.before import holding_products
 from shop.actions.catalog import shown_by_products
 from shop.actions.records import Noun, plain
 from shop.models.catalog import ListedEntry
@@ -53,15 +54,23 @@ PRODUCT = Noun(
     catalog.update_product,
     catalog.delete_product,
 )
+_variant_records = Records(table=variants, row=Variant, shown=variants.c.deleted_at.is_(None))
 VARIANT = Noun(
     "variant",
-    Records(table=variants, row=Variant, shown=variants.c.deleted_at.is_(None)),
+    _variant_records,
     catalog.create_variant,
     catalog.update_variant,
     catalog.delete_variant,
+    holding_products(_variant_records),
 )
+_price_records = Records(table=prices, row=Price)
 PRICE = Noun(
-    "price", Records(table=prices, row=Price), pricing.create_price, pricing.update_price, pricing.delete_price
+    "price",
+    _price_records,
+    pricing.create_price,
+    pricing.update_price,
+    pricing.delete_price,
+    holding_products(_price_records),
 )
 IMAGE = Noun("image", Records(table=images, row=Image), None, media.change_image)
 OPTION_TYPE = _shown("option_type", Records(table=option_types, row=OptionType))
@@ -74,6 +83,7 @@ PRODUCT_PROPERTY = Noun(
     catalog.create_property,
     catalog.update_property,
     shown_by_products(_property_records)["delete"],
+    holding_products(_property_records),
 )
 TAXONOMY = Noun(
     "taxonomy",
@@ -83,7 +93,12 @@ TAXONOMY = Noun(
     taxons.delete_taxonomy,
 )
 TAXON = Noun(
-    "taxon", Records(table=taxon_table, row=Taxon), taxons.create_taxon, taxons.update_taxon, taxons.delete_taxon
+    "taxon",
+    Records(table=taxon_table, row=Taxon),
+    taxons.create_taxon,
+    taxons.update_taxon,
+    taxons.delete_taxon,
+    taxons.hold_tree,
 )
 STOCK_LOCATION = Noun(
     "stock_location",
@@ -91,7 +106,10 @@ STOCK_LOCATION = Noun(
     stock.create_location,
     stock.update_location,
 )
-STOCK_ITEM = Noun("stock_item", Records(table=stock_items, row=StockItem), stock.create_item, stock.update_item)
+_item_records = Records(table=stock_items, row=StockItem)
+STOCK_ITEM = Noun(
+    "stock_item", _item_records, stock.create_item, stock.update_item, hold=holding_products(_item_records)
+)
 _list_records = Records(table=price_lists, row=PriceList)
 PRICE_LIST = Noun("price_list", _list_records, pricing.create_list, pricing.update_list, plain(_list_records)["delete"])
 _entry_records = Records(
