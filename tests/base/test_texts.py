@@ -1,8 +1,8 @@
-"""Which texts people may type."""
+"""Which texts people may type, and how they are searched."""
 
 import pytest
 
-from shop.base.texts import is_line, is_prose
+from shop.base.texts import folded, is_line, is_prose, slug_of
 
 GOOD = [
     "",
@@ -43,3 +43,28 @@ def test_a_line_has_nothing_that_breaks_or_turns_it(text: str) -> None:
 def test_prose_is_lines_with_any_of_the_usual_ends() -> None:
     assert is_prose("one\ntwo\r\nthree\rfour\tfive\n")
     assert not any(is_prose(f"one{letter}two") for letter in "\x00\x0b\x0c\x1c\x85\u2028\u202e")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Café  Crème, 250 g", "cafe creme 250 g"),
+        ("Cafe\u0301", "cafe"),
+        ("Straße Œuf Æble Łódź", "strasse oeuf aeble lodz"),
+        ("\u0130stanbul \u0131", "istanbul i"),
+        ("ΟΔΟΣ οδός", "οδοσ οδοσ"),
+        ("X-200 3.5 node.js a_b", "x 200 3 5 node js a b"),
+        ("“large”\u00a0\u2013\u3000「緑茶」、☕", "large 緑茶"),
+        ("\uff2d\uff55\uff47", "mug"),
+        ("한국어 ガラス कॉफी", "한국어 ガラス कॉफी"),
+        (" .,;:!?'\"\\&|()<>*😀 ", ""),
+    ],
+)
+def test_a_text_is_searched_as_small_plain_words(text: str, expected: str) -> None:
+    assert folded(text) == expected
+
+
+def test_a_slug_has_small_letters_digits_and_single_hyphens() -> None:
+    assert slug_of("  Café Crème -- 250 g! ") == "cafe-creme-250-g"
+    assert slug_of("日本語") == ""
+    assert len(slug_of("x" * 500)) == 100

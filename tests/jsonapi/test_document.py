@@ -234,6 +234,26 @@ def test_records_of_two_types_may_have_the_same_id() -> None:
     assert marks(shown) == [("city", 5), ("person", 5)]
 
 
+def test_relations_that_lead_in_circles_are_walked_once_at_each_place() -> None:
+    entered = 0
+
+    class Counted(dict[str, Link]):
+        def __getitem__(self, name: str) -> Link:
+            nonlocal entered
+            entered += name == "books"
+            return super().__getitem__(name)
+
+    links = Counted({"home": None, "books": []})
+    author = Loaded(Person(id=id_of(5), name="Ann"), links)
+    links["books"] = [book(number, author=author) for number in range(100, 150)]
+
+    shown = drawn(book(1, author=author), include="author.books.author.books.author.books")
+
+    assert len(shown["included"]) == 51
+    # Three places of the tree, and a few more to draw the one author.
+    assert entered < 10
+
+
 def test_a_record_that_is_the_data_is_not_included_once_more() -> None:
     inner = Loaded(Person(id=id_of(5), name="Ann"), {"home": None, "books": [book(1), book(2)]})
 
