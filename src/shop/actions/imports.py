@@ -11,7 +11,7 @@ from shop.actions.catalog import refresh
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
-from shop.queries import bulk, imports, products, whole
+from shop.queries import bulk, imports, whole
 from shop.rules.import_errors import line_errors
 from shop.rules.import_lines import Changes, Names, ProductLine, missing_names, wanted_names
 from shop.rules.imports import changes_of
@@ -106,7 +106,7 @@ async def _do_prices(ctx: Context, lines: Sequence[PriceLine]) -> Outcomes:
     await _write(ctx, book.changes(new_id))
     touched = book.touched_products()
     if touched:
-        await products.touch(ctx.db, list(touched))
+        await refresh(ctx, touched)
     return outcomes
 
 
