@@ -14,7 +14,7 @@ from shop.queries.dashboard import Day, Tally
 from shop.web.reply import Reply
 from shop.web.request import Request
 
-REMEMBER_SECONDS = 30
+REMEMBER_SECONDS = 5
 MOST_MAILS = 10
 WIDE, NARROW = 720, 330
 HEIGHT, LEFT, BOTTOM, TOP = 220, 36, 24, 8
