@@ -60,7 +60,7 @@ select uuidv7(), p.id, t.ids[1 + substr(p.slug, 7)::bigint / step % 20], 0, now(
 from (select array_agg(id) ids from taxons where depth = 1) t
 cross join products p cross join unnest(array[1, 20]) step on conflict do nothing;
 insert into product_properties (id, product_id, property_id, value, filter_param, facet_id, created_at, updated_at)
-select uuidv7(), p.id, r.id, m, m, md5(m)::uuid, now(), now() from products p cross join properties r
+select uuidv7(), p.id, r.id, m, m, overlay(md5(m) placing '5' from 13)::uuid, now(), now() from products p cross join properties r
 cross join lateral (select (array['oak', 'wool', 'tin', 'clay', 'silk'])[1 + substr(p.slug, 7)::bigint % 5] m) m
 on conflict do nothing;
 insert into images (id, product_id, position, width, height, created_at, updated_at)

@@ -18,6 +18,7 @@ from sqlalchemy import (
     union_all,
 )
 from sqlalchemy import any_ as sql_any
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
@@ -130,9 +131,11 @@ _counted = (
 # Any product that has the value tells what it is called.
 _told = (
     select(product_properties.c.property_id, product_properties.c.value, product_properties.c.filter_param)
-    .where(product_properties.c.facet_id == _counted.c.facet_id)
-    # In the order of the index, so that it is used: for a facet that is no property every product would be looked at.
-    .order_by(product_properties.c.id)
+    .where(
+        product_properties.c.facet_id == _counted.c.facet_id,
+        # Ids of property values are of version 5: for any other, every product would be looked at in vain.
+        func.substr(sql_cast(_counted.c.facet_id, Text), 15, 1) == "5",
+    )
     .limit(literal_column("1"))
     .lateral("told")
 )
