@@ -396,6 +396,24 @@ async def _is_waiting(db: Any, *, wanted: bool) -> bool:
     return (await db.fetchval(WAITS) is not None) is wanted
 
 
+async def test_a_product_is_listed_in_the_currencies_that_an_import_gave_it_a_price_in(
+    writer: Machine, http: httpx.AsyncClient
+) -> None:
+    sku = uuid4().hex
+    made = await writer.post("/products", {"product": {"name": "Mug", "status": "active", "sku": sku}})
+
+    async def listed() -> int:
+        asked = {"filter[ids]": made.id, "currency": "EUR"}
+        return len((await http.get("/api/v2/storefront/products", params=asked)).json()["data"])
+
+    before = await listed()
+    await bring(writer, "prices", {"sku": sku, "currency": "EUR", "amount": "9.5"})
+    after = await listed()
+    await bring(writer, "prices", {"sku": sku, "currency": "EUR", "amount": None})
+
+    assert (before, after, await listed()) == (0, 1, 0)
+
+
 async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> None:
     slug, name = new_slug(), f"list {uuid4().hex}"
     await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
