@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import httpx
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from shop.queries import listings
 from tests.platform.catalogue import change, links, master_of, new, removed, reposition, root_of, send, shown
 from tests.platform.machine import Machine, new_machine
+from tests.service import Service
 from tests.shopper import Answer
 
 LISTED = """select (to_jsonb(l) - 'sold_count')::text from listings l join products p on p.id = l.product_id
@@ -46,6 +48,15 @@ async def assert_fresh(db: Any) -> None:
         await transaction.rollback()
     assert [plain(row) for row in kept] == [plain(row) for row in fresh]
     assert [tuple(row) for row in counted] == [tuple(row) for row in facets]
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def all_fresh(service: Service, database_url: str) -> None:
+    """Tests of other files may have changed rows past the shop, which then keeps nothing in step."""
+    connection = await asyncpg.connect(database_url)
+    ids = [row["id"] for row in await connection.fetch("select id from products")]
+    await connection.fetch(listings._REFRESH.sql, *listings._REFRESH.arguments({"ids": ids}))
+    await connection.close()
 
 
 class World(msgspec.Struct):

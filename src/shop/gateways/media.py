@@ -7,8 +7,8 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +28,8 @@ Files = Mapping[str, bytes]
 _AWAY = "The pictures cannot be reached right now; repeat in a few seconds."
 _UNFINISHED = ".new"
 _ATTRIBUTES = {"Content-Type": "image/webp"}
+# A store that hangs holds up no other work that is done in threads.
+_threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="pictures")
 _log = structlog.get_logger("shop.media")
 
 
@@ -55,13 +57,13 @@ class DirectoryStore:
         self._root = root
 
     async def save(self, image_id: UUID, files: Files) -> None:
-        await _on_disk(self._save, image_id, files)
+        await _in_thread(self._save, image_id, files)
 
     async def find(self, image_id: UUID, name: str) -> bytes | None:
-        return await _on_disk(self._find, image_id, name)
+        return await _in_thread(self._find, image_id, name)
 
     async def remove(self, image_id: UUID) -> None:
-        await _on_disk(self._remove, image_id)
+        await _in_thread(self._remove, image_id)
 
     def _place(self, image_id: UUID) -> Path:
         return self._root / str(image_id)
@@ -112,23 +114,30 @@ class BucketStore:
         )
 
     async def save(self, image_id: UUID, files: Files) -> None:
-        async with _reached():
-            for name, data in files.items():
-                key = f"{image_id}/{name}"
-                await obstore.put_async(self._store, key, data, attributes=_ATTRIBUTES, use_multipart=False)
+        await _in_thread(self._save, image_id, files)
 
     async def find(self, image_id: UUID, name: str) -> bytes | None:
-        async with _reached():
-            try:
-                found = await obstore.get_async(self._store, f"{image_id}/{name}")
-            except FileNotFoundError:
-                return None
-            return bytes(await found.bytes_async())
+        return await _in_thread(self._find, image_id, name)
 
     async def remove(self, image_id: UUID) -> None:
-        async with _reached():
-            async for batch in obstore.list(self._store, str(image_id)):
-                await obstore.delete_async(self._store, [item["path"] for item in batch])
+        await _in_thread(self._remove, image_id)
+
+    # Not its asynchronous calls: those are ended by threads that Python does not know and does not wait for at its end,
+    # and one that still waits for the interpreter then aborts the process.
+
+    def _save(self, image_id: UUID, files: Files) -> None:
+        for name, data in files.items():
+            obstore.put(self._store, f"{image_id}/{name}", data, attributes=_ATTRIBUTES, use_multipart=False)
+
+    def _find(self, image_id: UUID, name: str) -> bytes | None:
+        try:
+            return bytes(obstore.get(self._store, f"{image_id}/{name}").bytes())
+        except FileNotFoundError:
+            return None
+
+    def _remove(self, image_id: UUID) -> None:
+        for batch in obstore.list(self._store, str(image_id)):
+            obstore.delete(self._store, [item["path"] for item in batch])
 
 
 def _credential(bucket: Bucket) -> Any:
@@ -140,19 +149,13 @@ def _credential(bucket: Bucket) -> Any:
     }
 
 
-@asynccontextmanager
-async def _reached() -> AsyncIterator[None]:
+async def _in_thread(work: Callable[..., T], *arguments: Any) -> T:
     try:
-        yield
+        return await asyncio.get_running_loop().run_in_executor(_threads, work, *arguments)
     except (BaseError, OSError) as error:
         # What the store answered may repeat what we sent, so only the kind of it is told.
         _log.warning("the pictures cannot be reached", reason=type(error).__name__)
         raise Unavailable(_AWAY) from None
-
-
-async def _on_disk(work: Callable[..., T], *arguments: Any) -> T:
-    async with _reached():
-        return await asyncio.to_thread(work, *arguments)
 
 
 def _write(file: Path, data: bytes) -> None:
