@@ -67,6 +67,11 @@ class Listed(msgspec.Struct, frozen=True):
     pricing: Pricing
 
 
+async def find_version(ctx: Context) -> Any:
+    """Of all that anybody can see, be it asked for here or in `setup`."""
+    return await catalog.find_version(ctx.db)
+
+
 async def list_products(ctx: Context, wishes: ProductWishes, include: Tree) -> Listed:
     pricing = await pricing_for(ctx, wishes.currency)
     facets = await browse.list_facets(ctx.db, wishes.taxons or (), wishes.currency)

@@ -12,6 +12,7 @@ import msgspec
 from shop.base.actor import GUEST, NOBODY, Actor, Claim
 from shop.base.errors import InFlight, InsufficientScope, InvalidToken, KeyReused, Unauthenticated
 from shop.base.keys import Keys
+from shop.base.remembered import Answers
 from shop.base.settings import Settings
 from shop.db.pool import Database, LockTimeout, Session
 from shop.gateways.media import MediaStore, open_media
@@ -19,6 +20,7 @@ from shop.models.setup import Shop
 from shop.queries import access, applications, journal
 from shop.queries.access import Bearer
 from shop.queries.applications import Caller
+from shop.queries.prices import Pricing
 from shop.rules.permissions import Act, may
 
 
@@ -51,6 +53,7 @@ class Shared(msgspec.Struct):
     mail_waits: asyncio.Event
     """Set when a mail was queued, so that this process's worker need not wait for its next look."""
     floods: Floods = msgspec.field(default_factory=Floods)
+    answers: Answers = msgspec.field(default_factory=Answers)
 
     @property
     def media(self) -> MediaStore:
@@ -101,7 +104,7 @@ class Once:
 class Context:
     """One request's view of the program."""
 
-    __slots__ = ("_bearer", "actor", "claim", "db", "once_key", "origin", "shared", "stale")
+    __slots__ = ("_bearer", "actor", "claim", "db", "once_key", "origin", "pricing", "shared", "stale")
 
     def __init__(self, shared: Shared, claim: Claim = GUEST) -> None:
         self.shared = shared
@@ -111,6 +114,8 @@ class Context:
         self.once_key: OnceKey | None = None
         self.origin = NOWHERE
         self._bearer: Bearer | None = None
+        self.pricing: Pricing | None = None
+        """The bearer's, once it was asked for."""
         self.stale: set[UUID] | None = None
         """Products to be shown anew when work on many of them ends; none where each is at once."""
 

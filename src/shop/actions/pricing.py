@@ -24,9 +24,12 @@ async def pricing_for(ctx: Context, currency: str) -> Pricing:
     """The bearer's, checked in the same statement; without one, anybody's."""
     if ctx.claim.bearer is None:
         return Pricing(currency)
+    if ctx.pricing is not None and ctx.pricing.currency == currency:
+        return ctx.pricing
     found = await queries.find_bearers_pricing(ctx.db, ctx.claim.bearer, currency)
     if found is None:
         raise InvalidToken()
+    ctx.pricing = found
     return found
 
 

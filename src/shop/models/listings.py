@@ -54,6 +54,15 @@ class ListingFacet(Row, frozen=True, kw_only=True):
     product_count: int
 
 
+class CatalogVersion(Row, frozen=True, kw_only=True):
+    """Of what anybody can see. There are many rows so that no writer waits for another: each transaction notes its own
+    number in one that is free (triggers of the migration do), and the sum of all tells whether anything has changed.
+    """
+
+    slot: int
+    version: int = 0
+
+
 listings = table(
     "listings",
     Listing,
@@ -80,3 +89,4 @@ listings = table(
     index("ix_listings_next_look_at", "next_look_at", where="next_look_at is not null"),
 )
 listing_facets = table("listing_facets", ListingFacet, key("scope_id", "facet_id"))
+catalog_versions = table("catalog_versions", CatalogVersion, key("slot"))

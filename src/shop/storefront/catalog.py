@@ -17,12 +17,10 @@ from shop.queries.prices import Pricing, Resolved
 from shop.storefront.drawing import read_catalog_drawing
 from shop.storefront.resources.catalog import PRODUCT, TAXON, TAXON_WITH_PRODUCTS, VARIANT
 from shop.storefront.wishes import read_currency, read_filters, read_ids, read_pairs, read_text, read_wishes
-from shop.web.caching import catalog_reply
-from shop.web.reply import Reply
 from shop.web.request import MAX_PATH, Request
 
 
-async def list_products(request: Request, ctx: Context) -> Reply:
+async def list_products(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, PRODUCT)
     wishes = read_wishes(request.params, ctx.shared.shop)
     found = await browse.list_products(ctx, wishes, drawing.query.include or {})
@@ -30,18 +28,18 @@ async def list_products(request: Request, ctx: Context) -> Reply:
     extras = page_extras(wishes.page, total, len(found.records), _url(request, ctx), request.params)
     meta = {**(extras.meta or {}), "filters": _filters(found.facets)}
     meta |= await _explained(request, ctx, found.pricing, found.records)
-    return catalog_reply(request, list_document(PRODUCT, found.records, drawing, Extras(meta, extras.links)))
+    return list_document(PRODUCT, found.records, drawing, Extras(meta, extras.links))
 
 
-async def show_product(request: Request, ctx: Context) -> Reply:
+async def show_product(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, PRODUCT)
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
     record, pricing = await browse.get_product(ctx, key, currency, drawing.query.include or {})
     why = await _explained(request, ctx, pricing, [record])
-    return catalog_reply(request, document(PRODUCT, record, drawing, Extras(why) if why else NO_EXTRAS))
+    return document(PRODUCT, record, drawing, Extras(why) if why else NO_EXTRAS)
 
 
-async def list_variants(request: Request, ctx: Context) -> Reply:
+async def list_variants(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, VARIANT)
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
     options = dict(read_pairs("options", read_filters(request.params, ("options",))))
@@ -50,22 +48,22 @@ async def list_variants(request: Request, ctx: Context) -> Reply:
     shown = records[page.offset : page.offset + page.size]
     extras = page_extras(page, Total(len(records)), len(shown), _url(request, ctx), request.params)
     meta = {**(extras.meta or {}), **await _explained(request, ctx, pricing, shown)}
-    return catalog_reply(request, list_document(VARIANT, shown, drawing, Extras(meta, extras.links)))
+    return list_document(VARIANT, shown, drawing, Extras(meta, extras.links))
 
 
-async def list_taxons(request: Request, ctx: Context) -> Reply:
+async def list_taxons(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, TAXON)
     page, filters = read_page(request.params), _taxon_filters(request.params)
     records, total, _ = await browse.list_taxons(ctx, filters, page, drawing.query.include or {})
     extras = page_extras(page, Total(total), len(records), _url(request, ctx), request.params)
-    return catalog_reply(request, list_document(TAXON, records, drawing, extras))
+    return list_document(TAXON, records, drawing, extras)
 
 
-async def show_taxon(request: Request, ctx: Context) -> Reply:
+async def show_taxon(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, TAXON_WITH_PRODUCTS)
     key, currency = _key(request, "permalink"), read_currency(request.params, ctx.shared.shop)
     record, _ = await browse.get_taxon(ctx, key, currency, drawing.query.include or {})
-    return catalog_reply(request, document(TAXON_WITH_PRODUCTS, record, drawing))
+    return document(TAXON_WITH_PRODUCTS, record, drawing)
 
 
 def _url(request: Request, ctx: Context) -> str:

@@ -6,6 +6,7 @@ from shop.actions.orders import SORTS
 from shop.actions.tokens import TokenPair
 from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.storefront import account, cart, catalog, login, setup
+from shop.storefront.caching import Draw, kept
 from shop.storefront.catalog import TAXON_FILTERS
 from shop.storefront.inputs import AccountUpdate, AddressUpdate, GuestCart, NewAddress, NewCart, Notice, SignIn
 from shop.storefront.wishes import FILTERS
@@ -33,10 +34,11 @@ def _patch(path: str, handler: Handler, summary: str, **described: Any) -> tuple
     )
 
 
-def _public(path: str, handler: Handler, summary: str, shows: str, **described: Any) -> Route:
+def _public(path: str, draw: Draw, summary: str, shows: str, **described: Any) -> Route:
     """What anybody may see, and caches may keep."""
     errors = _ONE if "{" in path else _READ
-    return Route("GET", f"{_BASE}/{path}", handler, "anyone", summary, shows, errors=errors, is_kept=True, **described)
+    handler, address = kept(draw), f"{_BASE}/{path}"
+    return Route("GET", address, handler, "anyone", summary, shows, errors=errors, is_kept=True, **described)
 
 
 ROUTES = (

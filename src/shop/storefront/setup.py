@@ -10,12 +10,10 @@ from shop.jsonapi.paging import Total, page_extras, read_page
 from shop.storefront.drawing import read_catalog_drawing
 from shop.storefront.resources.setup import COUNTRY, COUNTRY_WITH_STATES, STORE, shop_code
 from shop.storefront.wishes import read_filters
-from shop.web.caching import catalog_reply
-from shop.web.reply import Reply
 from shop.web.request import Request
 
 
-async def list_countries(request: Request, ctx: Context) -> Reply:
+async def list_countries(request: Request, ctx: Context) -> bytes:
     """All of them unless a size is asked for: an address form needs them at once."""
     drawing = read_catalog_drawing(request, ctx, COUNTRY)
     read_filters(request.params, ("shippable",))
@@ -26,18 +24,18 @@ async def list_countries(request: Request, ctx: Context) -> Reply:
     shown = [Loaded(row) for row in rows[page.offset : page.offset + page.size]]
     url = request.url(ctx.shared.settings.public_url)
     extras = page_extras(page, Total(len(rows)), len(shown), url, request.params)
-    return catalog_reply(request, list_document(COUNTRY, shown, drawing, extras))
+    return list_document(COUNTRY, shown, drawing, extras)
 
 
-async def show_country(request: Request, ctx: Context) -> Reply:
+async def show_country(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, COUNTRY_WITH_STATES)
     country, states = await setup.get_country(ctx, request.path_params["iso"])
     loaded = [Loaded(state) for state in states]
     links = {"states": loaded, "checkout_zone_applicable_states": loaded}
-    return catalog_reply(request, document(COUNTRY_WITH_STATES, Loaded(country, links), drawing))
+    return document(COUNTRY_WITH_STATES, Loaded(country, links), drawing)
 
 
-async def show_store(request: Request, ctx: Context) -> Reply:
+async def show_store(request: Request, ctx: Context) -> bytes:
     """By its code or without one: there is one shop."""
     drawing = read_catalog_drawing(request, ctx, STORE)
     store = await setup.get_store(ctx)
@@ -46,4 +44,4 @@ async def show_store(request: Request, ctx: Context) -> Reply:
     country: Link = Loaded(Named(store.default_country_id)) if store.default_country_id else None
     if country and "default_country" in (drawing.query.include or {}):
         country = Loaded((await setup.get_country(ctx, "default"))[0])
-    return catalog_reply(request, document(STORE, Loaded(store, {"default_country": country}), drawing))
+    return document(STORE, Loaded(store, {"default_country": country}), drawing)

@@ -10,6 +10,37 @@ branch_labels = None
 depends_on = None
 
 
+# What anybody can see is made of these.
+SEEN = [
+    "shops",
+    "countries",
+    "states",
+    "products",
+    "product_slugs",
+    "variants",
+    "option_types",
+    "option_values",
+    "product_option_types",
+    "variant_option_values",
+    "properties",
+    "product_properties",
+    "taxonomies",
+    "taxons",
+    "classifications",
+    "prices",
+    "price_lists",
+    "price_list_entries",
+    "images",
+    "stock_locations",
+    "listing_facets",
+]
+# Neither a sale that leaves something on the shelf nor the count of sales changes what is seen.
+LISTED = (
+    "default_variant_id, variant_ids, option_type_ids, property_ids, taxon_ids, image_ids, within_taxon_ids, facet_ids, "
+    "currencies, sku, in_stock, backorderable, is_active, available_on, discontinue_on, search"
+)
+
+
 def upgrade() -> None:
     op.create_table(
         "customer_groups",
@@ -20,6 +51,12 @@ def upgrade() -> None:
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_customer_groups")),
         sa.UniqueConstraint("name", name=op.f("uq_customer_groups_name")),
+    )
+    op.create_table(
+        "catalog_versions",
+        sa.Column("slot", sa.BigInteger(), nullable=False),
+        sa.Column("version", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.PrimaryKeyConstraint("slot", name=op.f("pk_catalog_versions")),
     )
     op.create_table(
         "listing_facets",
@@ -737,5 +774,50 @@ def upgrade() -> None:
         """
         insert into stock_locations (id, name, "default", created_at, updated_at)
         values ('00000000-0000-7000-8000-000000000001', 'Main', true, now(), now())
+        """
+    )
+    op.execute("insert into catalog_versions (slot) select generate_series(1, 32)")
+    op.execute(
+        """
+        create function catalog_has_changed() returns trigger language plpgsql as $$
+        declare
+            ours bigint := pg_current_xact_id()::text::bigint;
+        begin
+            if exists (select from catalog_versions where version = ours) then
+                return null;
+            end if;
+            update catalog_versions set version = ours where slot = (
+                select slot from catalog_versions order by slot limit 1 for update skip locked
+            );
+            if not found then
+                insert into catalog_versions (slot, version)
+                values (-ours, ours);
+            end if;
+            return null;
+        end $$
+        """
+    )
+    for name in SEEN:
+        op.execute(
+            f"create trigger catalog_has_changed after insert or update or delete on {name} "
+            "for each statement execute function catalog_has_changed()"
+        )
+    op.execute(
+        f"create trigger catalog_has_changed after insert or delete or update of {LISTED} on listings "
+        "for each statement execute function catalog_has_changed()"
+    )
+    op.execute(
+        "create trigger catalog_has_changed after insert or delete on stock_items "
+        "for each statement execute function catalog_has_changed()"
+    )
+    op.execute(
+        """
+        create trigger stock_is_seen after update on stock_items for each row
+        when (
+            (old.count_on_hand > 0, old.backorderable, old.variant_id, old.stock_location_id)
+            is distinct from
+            (new.count_on_hand > 0, new.backorderable, new.variant_id, new.stock_location_id)
+        )
+        execute function catalog_has_changed()
         """
     )
