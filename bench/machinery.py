@@ -191,6 +191,17 @@ end
     return script
 
 
+def anew_script(directory: Path, token: str | None = None) -> Path:
+    """Asks for the address with another parameter each time, which nobody reads: no answer has been given before."""
+    file = directory / f"anew{'_priced' if token else ''}.lua"
+    bearer = f'wrk.headers["Authorization"] = "Bearer {token}"\n' if token else ""
+    file.write_text(
+        bearer + 'local n, run = 0, os.time() .. "." .. math.floor(os.clock() * 1000000) .. "."\n'
+        'request = function()\n  n = n + 1\n  return wrk.format("GET", wrk.path .. "&n=" .. run .. n)\nend\n'
+    )
+    return file
+
+
 def bearer_script(directory: Path, name: str, tokens: list[str]) -> Path:
     script = read_script(directory, name, tokens)
     script.write_text(script.read_text().replace('"X-Shop-Order-Token"] = ', '"Authorization"] = "Bearer " .. '))
