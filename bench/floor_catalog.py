@@ -10,7 +10,7 @@ from shop.base.listing import Page
 from shop.base.money import money_text, wire_decimal
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute
-from shop.queries import browse, catalog, prices, product_lists
+from shop.queries import browse, prices, product_lists, versions
 from shop.queries.listings import EVERYWHERE, currency_facet
 from shop.rules.pictures import styles_of
 from shop.storefront.resources.catalog import PRODUCT, VARIANT
@@ -43,7 +43,7 @@ class FloorCatalog:
             async def run(statement: Any, **values: Any) -> Any:
                 return await connection.fetch(statement.sql, *statement.arguments(values))
 
-            await run(catalog._VERSION)
+            await run(versions._VERSION)
             page = await run(_PAGE, **_VALUES)
             facets = await run(browse._FACETS, scopes=[EVERYWHERE], currency_facet=currency_facet("USD"))
             variants = await run(browse._VARIANTS, ids=[row["default_variant_id"] for row in page])

@@ -16,7 +16,7 @@ from shop.base.listing import Page, Sort
 from shop.base.loaded import Link, Loaded, Named
 from shop.models.catalog import Facet, Facets, ShownProduct, ShownVariant
 from shop.models.taxons import ShownTaxon
-from shop.queries import browse, catalog, prices, product_lists, taxons
+from shop.queries import browse, catalog, prices, product_lists, taxons, versions
 from shop.queries.prices import Pricing, Resolved
 
 Tree = Mapping[str, "Tree"]
@@ -67,9 +67,9 @@ class Listed(msgspec.Struct, frozen=True):
     pricing: Pricing
 
 
-async def find_version(ctx: Context) -> Any:
-    """Of all that anybody can see, be it asked for here or in `setup`."""
-    return await catalog.find_version(ctx.db)
+async def find_version(ctx: Context, pricing: Pricing) -> Any:
+    """Of all that can be seen, be it asked for here or in `setup`."""
+    return pricing.version or await versions.find_version(ctx.db)
 
 
 async def list_products(ctx: Context, wishes: ProductWishes, include: Tree) -> Listed:

@@ -11,9 +11,9 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.db.statements import Statement, into, shaped_statement
 from shop.models.catalog import ShownProduct
-from shop.models.listings import catalog_versions, listings
+from shop.models.listings import listings
 from shop.models.prices import prices
 from shop.models.products import product_slugs, products, variants
 from shop.queries.prices import Pricing, resolved
@@ -89,16 +89,6 @@ def _one_product(by: str, *, is_personal: bool) -> Statement[ShownProduct]:
     return shaped_statement(shown(named.cte("page"), is_personal=is_personal), into(ShownProduct))
 
 
-# One that is due was not yet looked at by whoever keeps the listings.
-_VERSION = statement(
-    select(
-        select(func.sum(catalog_versions.c.version)).scalar_subquery(),
-        select(func.count()).where(listings.c.next_look_at <= func.now()).scalar_subquery(),
-    ),
-    tuple,
-)
-
-
 async def find_product(db: Session, key: UUID | str, pricing: Pricing) -> ShownProduct | None:
     """By id, or by a slug that it has or once had."""
     by = "id" if isinstance(key, UUID) else "slug"
@@ -117,8 +107,3 @@ async def list_products_of(db: Session, ids: Sequence[UUID], pricing: Pricing) -
     """Those of these that can be seen."""
     found = _of_ids(is_personal=pricing.is_personal)
     return await db.all(found, ids=list(ids), currency=pricing.currency, **pricing.values) if ids else []
-
-
-async def find_version(db: Session) -> tuple[Any, ...] | None:
-    """Of what anybody can see: another one after any change of it."""
-    return await db.one(_VERSION)

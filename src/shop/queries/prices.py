@@ -49,6 +49,7 @@ from shop.models.prices import (
     prices,
 )
 from shop.queries.access import IS_OPEN_SESSION
+from shop.queries.versions import DUE, WRITTEN, version_of
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
@@ -64,6 +65,8 @@ class Pricing(msgspec.Struct, frozen=True):
     those every variant with a base price has a price.
     """
     user_id: UUID | None = None
+    version: tuple[Any, ...] | None = None
+    """Of the catalogue, where it was read with the lists."""
 
     @property
     def is_personal(self) -> bool:
@@ -213,12 +216,13 @@ _LISTS = statement(_assigned(bindparam("user_id", type_=_ID)), into(AssignedList
 class _Shopper(msgspec.Struct, frozen=True):
     user_id: UUID
     lists: list[AssignedList]
+    version: tuple[Any, ...]
 
 
 def _shopper(record: Any) -> _Shopper:
     # One array a column: a list of rows would have to be read from text.
     parts = zip(record["ids"] or (), record["priorities"] or (), record["percents"] or (), strict=True)
-    return _Shopper(record["user_id"], [AssignedList(*part) for part in parts])
+    return _Shopper(record["user_id"], [AssignedList(*part) for part in parts], version_of(record))
 
 
 _theirs = _assigned(users.c.id).lateral("theirs")
@@ -232,7 +236,7 @@ _gathered = (
     .lateral("gathered")
 )
 _SHOPPER = statement(
-    select(users.c.id.label("user_id"), _gathered.c.ids, _gathered.c.priorities, _gathered.c.percents)
+    select(users.c.id.label("user_id"), _gathered.c.ids, _gathered.c.priorities, _gathered.c.percents, WRITTEN, DUE)
     .select_from(
         access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id)
         .join(users, users.c.id == sessions.c.user_id)
@@ -246,7 +250,9 @@ _SHOPPER = statement(
 async def find_bearers_pricing(db: Session, token_hash: bytes, currency: str) -> Pricing | None:
     """What counts for the user whose token this is; none when it is no valid one. One statement for both."""
     found = await db.one(_SHOPPER, hash=token_hash, currency=currency)
-    return pricing_of(currency, found.lists, found.user_id) if found else None
+    if found is None:
+        return None
+    return msgspec.structs.replace(pricing_of(currency, found.lists, found.user_id), version=found.version)
 
 
 async def find_list(db: Session, list_id: UUID) -> PriceList | None:

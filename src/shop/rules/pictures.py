@@ -6,7 +6,8 @@ Whatever was sent is never kept: what is served was encoded anew by us.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from io import BytesIO
 
 import msgspec
@@ -46,13 +47,14 @@ class Style(msgspec.Struct, frozen=True):
     height: int
 
 
-def styles_of(width: int, height: int) -> list[Style]:
+@lru_cache(maxsize=4096)
+def styles_of(width: int, height: int) -> tuple[Style, ...]:
     """The sizes of a picture that is this large, the smallest first; the last is the picture itself."""
     widths = [*(smaller for smaller in WIDTHS if smaller < width), width]
-    return [Style(f"{wide}.webp", wide, max(1, round(height * wide / width))) for wide in widths]
+    return tuple(Style(f"{wide}.webp", wide, max(1, round(height * wide / width))) for wide in widths)
 
 
-def covering(styles: list[Style], width: int, height: int) -> Style:
+def covering(styles: Sequence[Style], width: int, height: int) -> Style:
     """The smallest that is as large as asked for; the largest where none is."""
     return next((style for style in styles if style.width >= width and style.height >= height), styles[-1])
 

@@ -1,14 +1,14 @@
 """How an answer that anybody may see is kept, here and by caches on the way, and one that is somebody's own by none."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from hashlib import blake2b
-from uuid import UUID
 
 from shop.actions import browse
 from shop.actions.context import Context
 from shop.actions.pricing import pricing_for
 from shop.base.remembered import Kept
+from shop.queries.prices import Pricing
 from shop.storefront.wishes import read_currency
 from shop.web.reply import JSON_API, Reply
 from shop.web.request import Request
@@ -29,7 +29,7 @@ def kept(draw: Draw) -> Callable[[Request, Context], Awaitable[Reply]]:
     @wraps(draw)
     async def answer(request: Request, ctx: Context) -> Reply:
         pricing = await pricing_for(ctx, read_currency(request.params, ctx.shared.shop))
-        found = await _drawn(draw, request, ctx, pricing.list_ids)
+        found = await _drawn(draw, request, ctx, pricing)
         if request.claim.bearer is not None:
             return Reply(200, found.body, (_TYPE, _ONES_OWN, _VARY))
         headers = (_ANYBODYS, _VARY, (b"etag", found.tag))
@@ -40,10 +40,10 @@ def kept(draw: Draw) -> Callable[[Request, Context], Awaitable[Reply]]:
     return answer
 
 
-async def _drawn(draw: Draw, request: Request, ctx: Context, list_ids: Sequence[UUID]) -> Kept:
-    key = request.url(ctx.shared.settings.public_url), ctx.shared.shop.version, frozenset(list_ids)
+async def _drawn(draw: Draw, request: Request, ctx: Context, pricing: Pricing) -> Kept:
+    key = request.url(ctx.shared.settings.public_url), ctx.shared.shop.version, frozenset(pricing.list_ids)
     # Read before the rest: what is drawn is of this version or a newer one, never of an older.
-    version = await browse.find_version(ctx)
+    version = await browse.find_version(ctx, pricing)
     found = ctx.shared.answers.find(key, version)
     if found is None:
         body = await draw(request, ctx)
