@@ -1,10 +1,12 @@
-"""The kinds of records that operators change, each with its word in the audit and what can be done to it."""
+"""The kinds of records of the catalogue that operators and machines change, each with its word in the audit, what is
+read of it, and what can be done to it.
+"""
 
 from shop.actions import catalog, media, pricing, stock, taxons
-from shop.actions.before import holding_products
+from shop.actions.before import holding_products, present_product, present_variant
 from shop.actions.catalog import shown_by_products
 from shop.actions.records import Noun, plain
-from shop.models.catalog import ListedEntry
+from shop.models.catalog import ListedEntry, SoldProduct, SoldVariant
 from shop.models.media import Image, images
 from shop.models.people import CustomerGroup, CustomerGroupMember, customer_group_members, customer_groups
 from shop.models.prices import (
@@ -21,10 +23,8 @@ from shop.models.prices import (
 from shop.models.products import (
     OptionType,
     OptionValue,
-    Product,
     ProductProperty,
     Property,
-    Variant,
     option_types,
     option_values,
     product_properties,
@@ -32,15 +32,23 @@ from shop.models.products import (
     properties,
     variants,
 )
-from shop.models.stock import StockItem, StockLocation, stock_items, stock_locations
-from shop.models.taxons import Taxon, Taxonomy, taxonomies
+from shop.models.stock import StockItem, StockLocation, StockMovement, stock_items, stock_locations, stock_movements
+from shop.models.taxons import Classification, Taxon, Taxonomy, classifications, taxonomies
 from shop.models.taxons import taxons as taxon_table
-from shop.queries.catalog_columns import entry_currency
+from shop.queries.catalog_columns import PRODUCT_COLUMNS, VARIANT_COLUMNS, entry_currency
 from shop.queries.records import Records
+
+_AMOUNTS = frozenset({"price", "compare_at_price"})
 
 
 def _plain(name: str, records: Records) -> Noun:
     return Noun(name, records, **plain(records))
+
+
+def _linked(name: str, records: Records) -> Noun:
+    """What only links two others is made and removed, and never changed."""
+    verbs = plain(records)
+    return Noun(name, records, verbs["create"], None, verbs["delete"])
 
 
 def _shown(name: str, records: Records) -> Noun:
@@ -49,12 +57,21 @@ def _shown(name: str, records: Records) -> Noun:
 
 PRODUCT = Noun(
     "product",
-    Records(table=products, row=Product, shown=products.c.deleted_at.is_(None)),
+    Records(
+        table=products,
+        row=SoldProduct,
+        extras=PRODUCT_COLUMNS,
+        amounts=_AMOUNTS,
+        shown=products.c.deleted_at.is_(None),
+    ),
     catalog.create_product,
     catalog.update_product,
     catalog.delete_product,
+    present=present_product,
 )
-_variant_records = Records(table=variants, row=Variant, shown=variants.c.deleted_at.is_(None))
+_variant_records = Records(
+    table=variants, row=SoldVariant, extras=VARIANT_COLUMNS, amounts=_AMOUNTS, shown=variants.c.deleted_at.is_(None)
+)
 VARIANT = Noun(
     "variant",
     _variant_records,
@@ -62,8 +79,9 @@ VARIANT = Noun(
     catalog.update_variant,
     catalog.delete_variant,
     holding_products(_variant_records),
+    present_variant,
 )
-_price_records = Records(table=prices, row=Price)
+_price_records = Records(table=prices, row=Price, amounts=frozenset({"amount", "compare_at_amount"}))
 PRICE = Noun(
     "price",
     _price_records,
@@ -100,6 +118,13 @@ TAXON = Noun(
     taxons.delete_taxon,
     taxons.hold_tree,
 )
+_classification_records = Records(table=classifications, row=Classification)
+CLASSIFICATION = Noun(
+    "classification",
+    _classification_records,
+    **shown_by_products(_classification_records),
+    hold=holding_products(_classification_records),
+)
 STOCK_LOCATION = Noun(
     "stock_location",
     Records(table=stock_locations, row=StockLocation),
@@ -110,10 +135,14 @@ _item_records = Records(table=stock_items, row=StockItem)
 STOCK_ITEM = Noun(
     "stock_item", _item_records, stock.create_item, stock.update_item, hold=holding_products(_item_records)
 )
+STOCK_MOVEMENT = Noun("stock_movement", Records(table=stock_movements, row=StockMovement), stock.create_movement)
 _list_records = Records(table=price_lists, row=PriceList)
 PRICE_LIST = Noun("price_list", _list_records, pricing.create_list, pricing.update_list, plain(_list_records)["delete"])
 _entry_records = Records(
-    table=price_list_entries, row=ListedEntry, extras={"currency": entry_currency(price_list_entries)}
+    table=price_list_entries,
+    row=ListedEntry,
+    extras={"currency": entry_currency(price_list_entries)},
+    amounts=frozenset({"amount"}),
 )
 PRICE_LIST_ENTRY = Noun(
     "price_list_entry",
@@ -122,7 +151,7 @@ PRICE_LIST_ENTRY = Noun(
     pricing.update_entry,
     plain(_entry_records)["delete"],
 )
-PRICE_LIST_USER = _plain("price_list_user", Records(table=price_list_users, row=PriceListUser))
-PRICE_LIST_GROUP = _plain("price_list_group", Records(table=price_list_groups, row=PriceListGroup))
+PRICE_LIST_USER = _linked("price_list_user", Records(table=price_list_users, row=PriceListUser))
+PRICE_LIST_GROUP = _linked("price_list_group", Records(table=price_list_groups, row=PriceListGroup))
 CUSTOMER_GROUP = _plain("customer_group", Records(table=customer_groups, row=CustomerGroup))
-CUSTOMER_GROUP_MEMBER = _plain("customer_group_member", Records(table=customer_group_members, row=CustomerGroupMember))
+CUSTOMER_GROUP_MEMBER = _linked("customer_group_member", Records(table=customer_group_members, row=CustomerGroupMember))

@@ -4,17 +4,13 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from shop.actions import before, catalog
-from shop.actions.catalog import shown_by_products
-from shop.actions.records import Noun
+from shop.actions import nouns
 from shop.base.money import currency_digits, plain_decimal, wire_decimal
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
 from shop.models import products as models
 from shop.models.catalog import SoldProduct, SoldVariant
 from shop.models.products import OptionType, OptionValue, ProductProperty, Property
 from shop.platform.collection import Collection, kinds
-from shop.queries.catalog_columns import PRODUCT_COLUMNS, VARIANT_COLUMNS
-from shop.queries.records import Records
 
 _METADATA = ("public_metadata", "private_metadata")
 _STAMPS = ("created_at", "updated_at")
@@ -101,20 +97,7 @@ _PRODUCT_FIELDS = (
 PRODUCTS = Collection(
     path="products",
     resource=PRODUCT,
-    noun=Noun(
-        "product",
-        Records(
-            table=models.products,
-            row=SoldProduct,
-            extras=PRODUCT_COLUMNS,
-            amounts=_AMOUNTS,
-            shown=models.products.c.deleted_at.is_(None),
-        ),
-        catalog.create_product,
-        catalog.update_product,
-        catalog.delete_product,
-        present=before.present_product,
-    ),
+    noun=nouns.PRODUCT,
     writable=kinds(models.Product, *_PRODUCT_FIELDS)
     | _PRICED
     | kinds(models.Variant, "sku", "barcode", *_SIZES, "track_inventory")
@@ -162,25 +145,10 @@ VARIANT = resource(
         many("stock_locations", "stock_location"),
     ],
 )
-_VARIANT_RECORDS = Records(
-    table=models.variants,
-    row=SoldVariant,
-    extras=VARIANT_COLUMNS,
-    amounts=_AMOUNTS,
-    shown=models.variants.c.deleted_at.is_(None),
-)
 VARIANTS = Collection(
     path="variants",
     resource=VARIANT,
-    noun=Noun(
-        "variant",
-        _VARIANT_RECORDS,
-        catalog.create_variant,
-        catalog.update_variant,
-        catalog.delete_variant,
-        before.holding_products(_VARIANT_RECORDS),
-        before.present_variant,
-    ),
+    noun=nouns.VARIANT,
     writable=kinds(
         models.Variant,
         "product_id",
@@ -208,11 +176,10 @@ OPTION_TYPE = resource(
     attributes=["name", "presentation", "position", "filterable", *_STAMPS, *_METADATA],
     relations=[many("option_values", "option_value")],
 )
-_OPTION_TYPE_RECORDS = Records(table=models.option_types, row=OptionType)
 OPTION_TYPES = Collection(
     path="option_types",
     resource=OPTION_TYPE,
-    noun=Noun("option_type", _OPTION_TYPE_RECORDS, **shown_by_products(_OPTION_TYPE_RECORDS)),
+    noun=nouns.OPTION_TYPE,
     writable=kinds(OptionType, "name", "presentation", "position", "filterable", *_METADATA),
     required=("name", "presentation"),
     filters=("name", "presentation", "filterable"),
@@ -224,11 +191,10 @@ OPTION_VALUE = resource(
     attributes=["name", "presentation", "position", *_STAMPS, *_METADATA],
     relations=[one("option_type", "option_type")],
 )
-_OPTION_VALUE_RECORDS = Records(table=models.option_values, row=OptionValue)
 OPTION_VALUES = Collection(
     path="option_values",
     resource=OPTION_VALUE,
-    noun=Noun("option_value", _OPTION_VALUE_RECORDS, **shown_by_products(_OPTION_VALUE_RECORDS)),
+    noun=nouns.OPTION_VALUE,
     writable=kinds(OptionValue, "option_type_id", "name", "presentation", "position", *_METADATA),
     required=("option_type_id", "name", "presentation"),
     once=("option_type_id",),
@@ -237,11 +203,10 @@ OPTION_VALUES = Collection(
 )
 
 PROPERTY = resource("property", Property, attributes=["name", "presentation", "filterable", *_STAMPS])
-_PROPERTY_RECORDS = Records(table=models.properties, row=Property)
 PROPERTIES = Collection(
     path="properties",
     resource=PROPERTY,
-    noun=Noun("property", _PROPERTY_RECORDS, **shown_by_products(_PROPERTY_RECORDS)),
+    noun=nouns.PROPERTY,
     writable=kinds(Property, "name", "presentation", "filterable"),
     required=("name", "presentation"),
     filters=("name", "presentation", "filterable"),
@@ -253,18 +218,10 @@ PRODUCT_PROPERTY = resource(
     attributes=["value", "filter_param", "show_property", "position", *_STAMPS],
     relations=[one("product", "product"), one("property", "property")],
 )
-_PRODUCT_PROPERTY_RECORDS = Records(table=models.product_properties, row=ProductProperty)
 PRODUCT_PROPERTIES = Collection(
     path="product_properties",
     resource=PRODUCT_PROPERTY,
-    noun=Noun(
-        "product_property",
-        _PRODUCT_PROPERTY_RECORDS,
-        catalog.create_property,
-        catalog.update_property,
-        shown_by_products(_PRODUCT_PROPERTY_RECORDS)["delete"],
-        before.holding_products(_PRODUCT_PROPERTY_RECORDS),
-    ),
+    noun=nouns.PRODUCT_PROPERTY,
     writable=kinds(ProductProperty, "product_id", "property_id", "value", "show_property", "position"),
     required=("product_id", "property_id", "value"),
     once=("product_id", "property_id"),

@@ -5,12 +5,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from shop.actions import media
-from shop.actions.records import Noun
+from shop.actions import nouns
 from shop.jsonapi.resource import Scene, computed, one, resource
-from shop.models.media import Image, images
+from shop.models.media import Image
 from shop.platform.collection import Collection, kinds
-from shop.queries.records import Records
 from shop.web.pictures import ShownStyle, original_url, styles, transformed_url
 
 
@@ -45,7 +43,7 @@ IMAGE = resource(
 IMAGES = Collection(
     path="images",
     resource=IMAGE,
-    noun=Noun("image", Records(table=images, row=Image), update=media.change_image),
+    noun=nouns.IMAGE,
     writable=kinds(Image, "product_id", "variant_id", "alt", "position"),
     once=("product_id",),
     filters=("product_id", "variant_id", "alt", "position"),

@@ -2,20 +2,14 @@
 
 from uuid import UUID
 
-from shop.actions import stock
-from shop.actions.before import holding_products
-from shop.actions.records import Noun
+from shop.actions import nouns
 from shop.jsonapi.resource import computed, one, resource
 from shop.models.stock import (
     StockItem,
     StockLocation,
     StockMovement,
-    stock_items,
-    stock_locations,
-    stock_movements,
 )
 from shop.platform.collection import Collection, kinds
-from shop.queries.records import Records
 
 _STAMPS = ("created_at", "updated_at")
 _METADATA = ("public_metadata", "private_metadata")
@@ -39,12 +33,7 @@ STOCK_LOCATION = resource(
 STOCK_LOCATIONS = Collection(
     path="stock_locations",
     resource=STOCK_LOCATION,
-    noun=Noun(
-        "stock_location",
-        Records(table=stock_locations, row=StockLocation),
-        stock.create_location,
-        stock.update_location,
-    ),
+    noun=nouns.STOCK_LOCATION,
     writable=kinds(StockLocation, *_PLACE, "country_id"),
     required=("name",),
     filters=("name", "active", "default"),
@@ -61,11 +50,10 @@ STOCK_ITEM = resource(
     ],
     relations=[one("stock_location", "stock_location"), one("variant", "variant")],
 )
-_ITEM_RECORDS = Records(table=stock_items, row=StockItem)
 STOCK_ITEMS = Collection(
     path="stock_items",
     resource=STOCK_ITEM,
-    noun=Noun("stock_item", _ITEM_RECORDS, stock.create_item, stock.update_item, hold=holding_products(_ITEM_RECORDS)),
+    noun=nouns.STOCK_ITEM,
     writable=kinds(StockItem, "variant_id", "stock_location_id", "count_on_hand", "backorderable", *_METADATA),
     required=("variant_id", "stock_location_id"),
     once=("variant_id", "stock_location_id"),
@@ -80,7 +68,7 @@ STOCK_MOVEMENT = resource(
 STOCK_MOVEMENTS = Collection(
     path="stock_movements",
     resource=STOCK_MOVEMENT,
-    noun=Noun("stock_movement", Records(table=stock_movements, row=StockMovement), stock.create_movement),
+    noun=nouns.STOCK_MOVEMENT,
     writable=kinds(StockMovement, "stock_item_id", "quantity", "reason", "note")
     | {"variant_id": UUID, "stock_location_id": UUID},
     required=("quantity",),

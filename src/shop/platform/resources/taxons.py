@@ -1,14 +1,9 @@
 """What the platform shows of the trees that products are ordered into."""
 
-from shop.actions import taxons
-from shop.actions.before import holding_products
-from shop.actions.catalog import shown_by_products
-from shop.actions.records import Noun
+from shop.actions import nouns
 from shop.jsonapi.resource import computed, many, one, resource
-from shop.models.taxons import Classification, Taxon, Taxonomy, classifications, taxonomies
-from shop.models.taxons import taxons as taxon_table
+from shop.models.taxons import Classification, Taxon, Taxonomy
 from shop.platform.collection import Collection, kinds
-from shop.queries.records import Records
 
 _METADATA = ("public_metadata", "private_metadata")
 _STAMPS = ("created_at", "updated_at")
@@ -22,13 +17,7 @@ TAXONOMY = resource(
 TAXONOMIES = Collection(
     path="taxonomies",
     resource=TAXONOMY,
-    noun=Noun(
-        "taxonomy",
-        Records(table=taxonomies, row=Taxonomy),
-        taxons.create_taxonomy,
-        taxons.update_taxonomy,
-        taxons.delete_taxonomy,
-    ),
+    noun=nouns.TAXONOMY,
     writable=kinds(Taxonomy, "name", "position", *_METADATA),
     required=("name",),
     filters=("name",),
@@ -67,14 +56,7 @@ TAXON = resource(
 TAXONS = Collection(
     path="taxons",
     resource=TAXON,
-    noun=Noun(
-        "taxon",
-        Records(table=taxon_table, row=Taxon),
-        taxons.create_taxon,
-        taxons.update_taxon,
-        taxons.delete_taxon,
-        taxons.hold_tree,
-    ),
+    noun=nouns.TAXON,
     writable=kinds(
         Taxon,
         "name",
@@ -99,16 +81,10 @@ CLASSIFICATION = resource(
     attributes=["position", *_STAMPS],
     relations=[one("product", "product"), one("taxon", "taxon")],
 )
-_CLASSIFICATION_RECORDS = Records(table=classifications, row=Classification)
 CLASSIFICATIONS = Collection(
     path="classifications",
     resource=CLASSIFICATION,
-    noun=Noun(
-        "classification",
-        _CLASSIFICATION_RECORDS,
-        **shown_by_products(_CLASSIFICATION_RECORDS),
-        hold=holding_products(_CLASSIFICATION_RECORDS),
-    ),
+    noun=nouns.CLASSIFICATION,
     writable=kinds(Classification, "product_id", "taxon_id", "position"),
     required=("product_id", "taxon_id"),
     once=("product_id", "taxon_id"),
