@@ -166,6 +166,14 @@ async def explain_prices(ctx: Context, pricing: Pricing, records: Sequence[Loade
     return [found[variant_id] for variant_id in dict.fromkeys(ids) if variant_id in found]
 
 
+async def load_variants(ctx: Context, ids: Sequence[UUID], include: Tree, pricing: Pricing) -> dict[UUID, Loaded]:
+    """Those of these that there still are."""
+    return {
+        record.row.id: record
+        for record in await load(ctx, "variant", await _variants(ctx, ids, pricing), include, pricing)
+    }
+
+
 async def _products(ctx: Context, ids: Sequence[UUID], pricing: Pricing) -> Sequence[ShownProduct]:
     return await catalog.list_products_of(ctx.db, ids, pricing)
 

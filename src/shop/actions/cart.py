@@ -1,16 +1,20 @@
 """What can be done with a cart: open, show, abandon, and join with another at sign-in."""
 
+from collections import Counter
+from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
 
-from shop.actions import attempts
+from shop.actions import attempts, lines
 from shop.actions.context import Context
+from shop.actions.lines import Cart, Held
 from shop.base.errors import InvalidToken, NotFound, Unauthenticated, Unavailable
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
-from shop.models.orders import Order
-from shop.queries import orders, people
-from shop.rules.merging import Merge, Strategy, merge_carts
+from shop.models.orders import CartLine, Order
+from shop.queries import lines as line_queries
+from shop.queries import orders, people, prices, quotes
+from shop.rules.merging import Line, Merge, Strategy, merge_carts
 
 
 async def open_cart(ctx: Context, currency: str | None) -> Order:
@@ -53,37 +57,71 @@ async def abandon_cart(ctx: Context) -> None:
 class Joined(msgspec.Struct, frozen=True):
     """The cart that survived a sign-in, and what happened to the other."""
 
-    cart: Order
+    cart: Cart
     merge: Merge
     closed: Order | None
     is_repetition: bool = False
     """Done before under the same key; what happened to the other was told then."""
 
 
+class _Tried(Exception):
+    """Ends a transaction that was only to show what would happen."""
+
+    def __init__(self, joined: Joined) -> None:
+        self.joined = joined
+
+
 async def join_carts(ctx: Context, guest_cart_id: UUID | None, strategy: Strategy, *, dry_run: bool) -> Joined:
-    """Gives a guest's cart to the signed-in user; their other open cart joins it, or stays, as the strategy says."""
-    user = (await ctx.signed_in()).user
+    """Gives a guest's cart to the signed-in user; their other open cart joins it, or stays, as the strategy says. To
+    show what would happen it is done and taken back.
+    """
+    user_id = (await ctx.signed_in()).user.id
     if guest_cart_id is None:
         raise NotFound()
-    async with ctx.db.transaction() if dry_run else ctx.transaction() as once:
-        if once and once.done:
-            return Joined(
-                await _get_cart(ctx, once.done), merge_carts(strategy, [], None, {}), None, is_repetition=True
-            )
-        await people.lock_known_user(ctx.db, user.id)
-        guest = await orders.lock_open_cart(ctx.db, guest_cart_id)
-        if guest is None or guest.user_id not in {None, user.id}:
-            raise NotFound()
-        other = await orders.lock_other_cart(ctx.db, user.id, guest.id)
-        merge = merge_carts(strategy, [], None if other is None else [], {})
-        survivor, closed = (guest, other) if merge.survivor == "guest" or other is None else (other, guest)
-        if not dry_run:
-            if closed:
-                await orders.delete_open_cart(ctx.db, closed.id)
-            survivor = await orders.give_cart_to(ctx.db, survivor.id, user.id) or survivor
-        if once:
-            once.made(survivor.id)
-    return Joined(survivor, merge, closed)
+    try:
+        async with ctx.db.transaction() if dry_run else ctx.transaction() as once:
+            if once and once.done:
+                cart = await lines.seen(ctx, await _get_cart(ctx, once.done))
+                return Joined(cart, merge_carts(strategy, [], None, {}), None, is_repetition=True)
+            joined = await _join(ctx, user_id, guest_cart_id, strategy)
+            if dry_run:
+                raise _Tried(joined)
+            if once:
+                once.made(joined.cart.order.id)
+            return joined
+    except _Tried as tried:
+        return tried.joined
+
+
+async def _join(ctx: Context, user_id: UUID, guest_cart_id: UUID, strategy: Strategy) -> Joined:
+    await people.lock_known_user(ctx.db, user_id)
+    guest = await orders.lock_open_cart(ctx.db, guest_cart_id)
+    if guest is None or guest.user_id not in {None, user_id}:
+        raise NotFound()
+    other = await orders.lock_other_cart(ctx.db, user_id, guest.id)
+    guests, others = [await line_queries.list_lines(ctx.db, cart.id) if cart else [] for cart in (guest, other)]
+    keeps_users = strategy == "keep_user" and other is not None
+    currency = other.currency if other is not None and keeps_users else guest.currency
+    pricing = await prices.find_pricing(ctx.db, user_id, currency)
+    pieces = Counter({line.variant_id: line.quantity for line in guests})
+    pieces.update({line.variant_id: line.quantity for line in others})
+    known = await quotes.list_quotes(ctx.db, pricing, pieces)
+    available = {quote.variant_id: quote.most for quote in known.values() if quote.most is not None}
+    merge = merge_carts(strategy, _merged(guests), None if other is None else _merged(others), available)
+    survivor, closed, own = (other, guest, others) if other is not None and keeps_users else (guest, other, guests)
+    if closed:
+        await orders.delete_open_cart(ctx.db, closed.id)
+    owned = await orders.give_cart_to(ctx.db, survivor.id, user_id)
+    if owned is None:
+        raise AssertionError("a cart that is held cannot be gone")
+    if not own and not merge.lines:
+        return Joined(Cart(owned), merge, closed)
+    joined = lines.joined(owned, own, others, merge, known)
+    return Joined(await lines.keep(ctx, Held(owned, own, pricing), joined, known), merge, closed)
+
+
+def _merged(found: Sequence[CartLine]) -> list[Line]:
+    return [Line(line.variant_id, line.quantity) for line in found]
 
 
 async def _find_cart(ctx: Context) -> tuple[Order | None, UUID | None]:

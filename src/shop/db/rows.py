@@ -105,7 +105,7 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
             return None
         case bool(value):
             return text("true" if value else "false")
-        case int(value):
+        case int() | Decimal() as value:
             return text(str(value))
         case str(value):
             return text(f"'{value}'")

@@ -19,11 +19,13 @@ CHAPTERS = (
     "shop.models.access",
     "shop.models.applications",
     "shop.models.catalog",
+    "shop.models.fulfilment",
     "shop.models.journal",
     "shop.models.listings",
     "shop.models.media",
     "shop.models.operators",
     "shop.models.orders",
+    "shop.models.payments",
     "shop.models.people",
     "shop.models.prices",
     "shop.models.products",
@@ -32,6 +34,7 @@ CHAPTERS = (
     "shop.models.taxes",
     "shop.models.taxons",
     "shop.models.whole",
+    "shop.models.zones",
 )
 """Every module that declares tables."""
 

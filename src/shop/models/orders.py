@@ -6,6 +6,9 @@ from uuid import UUID
 
 from shop.db.rows import Row, check, index, key, refers, table, unique
 from shop.models.people import addresses, users
+from shop.models.products import variants
+from shop.models.stock import stock_items
+from shop.models.taxes import tax_categories
 
 
 class Order(Row, frozen=True, kw_only=True):
@@ -38,14 +41,76 @@ class Order(Row, frozen=True, kw_only=True):
     completed_at: datetime | None = None
     approved_at: datetime | None = None
     canceled_at: datetime | None = None
+    considered_risky: bool = False
+    approver_id: UUID | None = None
+    canceler_id: UUID | None = None
+    confirmation_delivered: bool = False
     channel: str = "shop"
     internal_note: str | None = None
+    explained: dict[str, Any] | None = None
+    """The steps that made the total, frozen at completion."""
     public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
 
     @property
     def tax_total(self) -> int:
         return self.included_tax_total + self.additional_tax_total
+
+
+class LineItem(Row, frozen=True, kw_only=True):
+    """What is in a cart. Amounts are minor units of the order's currency; name and options are as they were quoted."""
+
+    id: UUID
+    order_id: UUID
+    variant_id: UUID
+    quantity: int
+    price: int | None = None
+    """As quoted to the shopper; none where the variant has no price in the cart's currency."""
+    quoted_at: datetime
+    price_list_id: UUID | None = None
+    compare_at_price: int | None = None
+    name: str
+    sku: str = ""
+    slug: str
+    options_text: str = ""
+    tax_category_id: UUID | None = None
+    promo_total: int = 0
+    adjustment_total: int = 0
+    additional_tax_total: int = 0
+    included_tax_total: int = 0
+    pre_tax_amount: int = 0
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def amount(self) -> int:
+        return (self.price or 0) * self.quantity
+
+    @property
+    def discounted_amount(self) -> int:
+        return self.amount + self.promo_total
+
+    @property
+    def total(self) -> int:
+        return self.amount + self.adjustment_total
+
+
+class CartLine(LineItem, frozen=True, kw_only=True):
+    """With what its order says for all."""
+
+    currency: str
+
+
+class StockHold(Row, frozen=True, kw_only=True):
+    """Pieces that were taken from a shelf for an order that is being paid; given back when its time is up."""
+
+    id: UUID
+    order_id: UUID
+    stock_item_id: UUID
+    quantity: int
+    expires_at: datetime
 
 
 orders = table(
@@ -68,4 +133,28 @@ orders = table(
     check("total_is_the_sum", "item_total + ship_total + adjustment_total = total"),
     check("item_count_not_negative", "item_count >= 0"),
     check("currency_is_a_code", "currency ~ '^[A-Z]{3}$'"),
+)
+line_items = table(
+    "line_items",
+    LineItem,
+    key("id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("variant_id", variants),
+    refers("tax_category_id", tax_categories),
+    unique("order_id", "variant_id"),
+    index("ix_line_items_variant_id", "variant_id"),
+    index("ix_line_items_created_at", "created_at", "id"),
+    check("quantity_is_positive", "quantity > 0"),
+    check("price_not_negative", "price >= 0"),
+)
+stock_holds = table(
+    "stock_holds",
+    StockHold,
+    key("id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("stock_item_id", stock_items),
+    index("ix_stock_holds_order_id", "order_id"),
+    index("ix_stock_holds_stock_item_id", "stock_item_id"),
+    index("ix_stock_holds_expires_at", "expires_at"),
+    check("quantity_is_positive", "quantity > 0"),
 )

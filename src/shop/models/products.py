@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from shop.db.rows import Row, check, index, key, refers, search_index, table, unique
-from shop.models.taxes import tax_categories
+from shop.models.taxes import shipping_categories, tax_categories
 
 STATUSES = ("draft", "active", "archived")
 
@@ -57,6 +57,8 @@ class Product(Row, frozen=True, kw_only=True):
     promotionable: bool = True
     tags: list[str] = []  # noqa: RUF012
     tax_category_id: UUID | None = None
+    shipping_category_id: UUID | None = None
+    """None is the shop's usual one."""
     public_metadata: dict[str, Any] = {}  # noqa: RUF012
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
     created_at: datetime
@@ -159,6 +161,7 @@ products = table(
     Product,
     key("id"),
     refers("tax_category_id", tax_categories),
+    refers("shipping_category_id", shipping_categories),
     check("status_is_known", "status in ('draft', 'active', 'archived')"),
     index("uq_products_slug", "slug", where="deleted_at is null", is_unique=True),
     index("ix_products_name", "name", "id"),
@@ -166,6 +169,7 @@ products = table(
     index("ix_products_updated_at", "updated_at", "id"),
     index("ix_products_available_on", "available_on", "id"),
     index("ix_products_tax_category_id", "tax_category_id", where="tax_category_id is not null"),
+    index("ix_products_shipping_category_id", "shipping_category_id", where="shipping_category_id is not null"),
     search_index("ix_products_tags", "tags"),
     index("ix_products_make_active_at", "make_active_at", where="make_active_at is not null and status = 'draft'"),
 )

@@ -1,37 +1,89 @@
 """The cart's endpoints."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
+from uuid import UUID
 
-from shop.actions import account, cart
+from shop.actions import cart, lines
 from shop.actions.context import Context
 from shop.base.errors import Invalid
-from shop.base.loaded import Link, Loaded, Named
+from shop.base.ids import as_uuid
 from shop.base.tokens import cart_of_order_token
-from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, document
-from shop.models.orders import Order
+from shop.jsonapi.document import Extras
+from shop.rules.lines import MOST_LINES, MOST_PIECES, Wish
 from shop.rules.merging import STRATEGIES, Strategy
-from shop.storefront.drawing import read_drawing, user_links
-from shop.storefront.resources.sales import CART, UNLINKED
-from shop.web.reply import NO_CONTENT, Reply, document_reply
+from shop.storefront.cart_document import cart_reply
+from shop.storefront.drawing import read_drawing
+from shop.storefront.resources.sales import CART
+from shop.web.reply import NO_CONTENT, Reply
 from shop.web.request import Request
+
+_METADATA = ("public_metadata", "private_metadata")
+_NOBODYS = UUID(int=0)
 
 
 async def create(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     currency = request.params.get("currency")
     order = await cart.open_cart(ctx, currency.upper() if isinstance(currency, str) else None)
-    return document_reply(await _document(order, ctx, drawing), 201)
+    return await cart_reply(await lines.seen(ctx, order), ctx, drawing, status=201)
 
 
 async def show(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
-    return document_reply(await _document(await cart.get_cart(ctx), ctx, drawing))
+    return await cart_reply(await lines.seen(ctx, await cart.get_cart(ctx)), ctx, drawing)
 
 
 async def destroy(_request: Request, ctx: Context) -> Reply:
     await cart.abandon_cart(ctx)
     return NO_CONTENT
+
+
+async def add_item(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CART)
+    errors: dict[str, list[str]] = {}
+    wish = _wish(request.params, "", errors)
+    if wish is None:
+        raise Invalid(errors, code="quantity_not_positive" if list(errors) == ["quantity"] else None)
+    return await cart_reply(await lines.add_items(ctx, [wish], is_one=True), ctx, drawing)
+
+
+async def add_items(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CART)
+    items = request.params.get("items")
+    if not isinstance(items, list) or not 0 < len(items) <= MOST_LINES:
+        raise Invalid({"items": [f"must be a list of 1 to {MOST_LINES} objects with a variant_id and a quantity"]})
+    errors: dict[str, list[str]] = {}
+    wishes = [_wish(item, f"items.{place}.", errors) for place, item in enumerate(items)]
+    if errors:
+        raise Invalid(errors)
+    return await cart_reply(await lines.add_items(ctx, [wish for wish in wishes if wish], is_one=False), ctx, drawing)
+
+
+async def set_quantity(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CART)
+    quantity = _quantity(request.params.get("quantity"))
+    if quantity is None:
+        raise Invalid({"quantity": [_NOT_POSITIVE]}, code="quantity_not_positive")
+    line_item_id = as_uuid(request.params.get("line_item_id"))
+    return await cart_reply(await lines.set_quantity(ctx, line_item_id, quantity), ctx, drawing)
+
+
+async def remove_line_item(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CART)
+    return await cart_reply(await lines.remove_line(ctx, as_uuid(request.path_params["id"])), ctx, drawing)
+
+
+async def empty(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CART)
+    return await cart_reply(await lines.empty(ctx), ctx, drawing)
+
+
+async def change_currency(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CART)
+    wanted = request.params.get("new_currency")
+    cart_now = await lines.change_currency(ctx, wanted.upper() if isinstance(wanted, str) else "")
+    return await cart_reply(cart_now, ctx, drawing)
 
 
 async def associate(request: Request, ctx: Context) -> Reply:
@@ -48,7 +100,41 @@ async def associate(request: Request, ctx: Context) -> Reply:
         "dry_run": _is_true(request, "dry_run"),
         "repeated": joined.is_repetition,
     }
-    return document_reply(await _document(joined.cart, ctx, drawing, Extras({"merge": told})))
+    return await cart_reply(joined.cart, ctx, drawing, Extras({"merge": told}))
+
+
+_NOT_POSITIVE = f"must be a whole number from 1 to {MOST_PIECES}"
+
+
+def _wish(given: Any, prefix: str, errors: dict[str, list[str]]) -> Wish | None:
+    """What is wrong with it is noted under its place."""
+    if not isinstance(given, dict):
+        errors[prefix.rstrip(".")] = ["must be an object"]
+        return None
+    wrong = {}
+    variant_id = as_uuid(given.get("variant_id"))
+    if given.get("variant_id") in (None, ""):
+        wrong["variant_id"] = "must be given"
+    quantity = _quantity(given.get("quantity", 1))
+    if quantity is None:
+        wrong["quantity"] = _NOT_POSITIVE
+    wrong |= {name: "must be an object" for name in _METADATA if not isinstance(given.get(name, {}), dict)}
+    errors |= {prefix + name: [text] for name, text in wrong.items()}
+    if wrong or quantity is None:
+        return None
+    # An id that cannot be one is nobody's.
+    return Wish(variant_id or _NOBODYS, quantity, *(_given(given, name) for name in _METADATA))
+
+
+def _given(given: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    return cast(dict[str, Any], given[name]) if name in given else None
+
+
+def _quantity(value: Any) -> int | None:
+    """A whole number, or the text of one."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        value = int(value)
+    return value if type(value) is int and 0 < value <= MOST_PIECES else None
 
 
 def _strategy(request: Request) -> Strategy:
@@ -60,19 +146,3 @@ def _strategy(request: Request) -> Strategy:
 
 def _is_true(request: Request, name: str) -> bool:
     return request.params.get(name) in (True, "true", "1")
-
-
-async def _document(order: Order, ctx: Context, drawing: Drawing, extras: Extras = NO_EXTRAS) -> bytes:
-    return document(CART, Loaded(order, await _links(order, ctx, drawing)), drawing, extras)
-
-
-async def _links(order: Order, ctx: Context, drawing: Drawing) -> Mapping[str, Link]:
-    """The owner stands as a link; who they are is read only when it was asked for."""
-    if order.user_id is None:
-        return UNLINKED
-    if "user" not in (drawing.query.include or {}):
-        return {**UNLINKED, "user": Loaded(Named(order.user_id))}
-    if ctx.claim.bearer is None or (await ctx.signed_in()).user.id != order.user_id:
-        return UNLINKED  # The token opens the cart, and not who its owner is and where they live.
-    user, addresses = await account.get_user(ctx, order.user_id)
-    return {**UNLINKED, "user": Loaded(user, user_links(user, addresses))}

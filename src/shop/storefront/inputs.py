@@ -100,6 +100,37 @@ class NewCart(msgspec.Struct):
     ) = UNSET
 
 
+_Quantity = Annotated[int, Meta(ge=1, le=1_000_000, examples=[2])]
+
+
+class AddItem(msgspec.Struct):
+    """A variant, and how many of it; the same variant twice is one line."""
+
+    variant_id: UUID
+    quantity: _Quantity = 1
+    public_metadata: dict[str, Any] | UnsetType = UNSET
+    private_metadata: dict[str, Any] | UnsetType = UNSET
+
+
+class AddItems(msgspec.Struct):
+    """Several at once; when one of them will not do, none is added, and each that will not do is named by its place."""
+
+    items: Annotated[list[AddItem], Meta(min_length=1, max_length=500)]
+
+
+class SetQuantity(msgspec.Struct):
+    """How many of a line are wanted from now on."""
+
+    line_item_id: UUID
+    quantity: _Quantity
+
+
+class ChangeCurrency(msgspec.Struct):
+    """A currency of the shop. Lines without a price in it stay and are told of in `meta.warnings`."""
+
+    new_currency: Annotated[str, Meta(examples=["EUR"])]
+
+
 class GuestCart(msgspec.Struct):
     """The guest's cart, and what becomes of the two."""
 

@@ -8,7 +8,19 @@ from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.storefront import account, cart, catalog, login, setup
 from shop.storefront.caching import Draw, kept
 from shop.storefront.catalog import TAXON_FILTERS
-from shop.storefront.inputs import AccountUpdate, AddressUpdate, GuestCart, NewAddress, NewCart, Notice, SignIn
+from shop.storefront.inputs import (
+    AccountUpdate,
+    AddItem,
+    AddItems,
+    AddressUpdate,
+    ChangeCurrency,
+    GuestCart,
+    NewAddress,
+    NewCart,
+    Notice,
+    SetQuantity,
+    SignIn,
+)
 from shop.storefront.wishes import FILTERS
 from shop.storefront.wishes import SORTS as SORTS_OF_PRODUCTS
 from shop.web.endpoint import Handler, Route
@@ -39,6 +51,12 @@ def _public(path: str, draw: Draw, summary: str, shows: str, **described: Any) -
     errors = _ONE if "{" in path else _READ
     handler, address = kept(draw), f"{_BASE}/{path}"
     return Route("GET", address, handler, "anyone", summary, shows, errors=errors, is_kept=True, **described)
+
+
+def _cart(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
+    """A change of the cart, which is shown as it is afterwards."""
+    errors = (*_WRITE, 404)
+    return Route(method, f"{_CART}/{path}", handler, "order token or user", summary, "cart", 200, errors, takes=takes)
 
 
 ROUTES = (
@@ -75,6 +93,12 @@ ROUTES = (
     ),
     Route("GET", _CART, cart.show, "order token or user", "Show the cart", "cart", 200, (*_READ, 404)),
     Route("DELETE", _CART, cart.destroy, "order token or user", "Abandon the cart", None, 204, _GONE),
+    _cart("POST", "add_item", cart.add_item, "Put something into the cart", AddItem),
+    _cart("POST", "add_items", cart.add_items, "Put several things into the cart: all of them or none", AddItems),
+    _cart("PATCH", "set_quantity", cart.set_quantity, "Change how many of a line are wanted", SetQuantity),
+    _cart("DELETE", "remove_line_item/{id}", cart.remove_line_item, "Take a line out of the cart"),
+    _cart("PATCH", "empty", cart.empty, "Take everything out of the cart"),
+    _cart("PATCH", "change_currency", cart.change_currency, "Quote the cart in another currency", ChangeCurrency),
     Route(
         "PATCH",
         f"{_CART}/associate",

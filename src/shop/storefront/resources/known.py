@@ -12,12 +12,13 @@ from shop.storefront.resources.catalog import (
     VARIANT,
 )
 from shop.storefront.resources.people import ADDRESS, SESSION, USER
-from shop.storefront.resources.sales import CART, ORDER
+from shop.storefront.resources.sales import CART, LINE_ITEM, ORDER
 from shop.storefront.resources.setup import COUNTRY, STATE, STORE
 
 _ALL = (
     CART,
     ORDER,
+    LINE_ITEM,
     USER,
     ADDRESS,
     SESSION,

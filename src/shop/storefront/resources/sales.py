@@ -6,7 +6,7 @@ from typing import Any
 from shop.base.loaded import Link
 from shop.base.tokens import order_token
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
-from shop.models.orders import Order
+from shop.models.orders import CartLine, Order
 from shop.storefront.resources.viewer import Viewer
 
 
@@ -57,6 +57,31 @@ _RELATIONS = (
 CART = resource("cart", Order, attributes=_ATTRIBUTES, relations=_RELATIONS)
 ORDER = resource("order", Order, attributes=_ATTRIBUTES, relations=_RELATIONS)
 """A completed order in a shopper's account; the same to look at, by another name."""
+
+LINE_ITEM = resource(
+    "line_item",
+    CartLine,
+    attributes=[
+        "name",
+        "quantity",
+        "slug",
+        "options_text",
+        "currency",
+        money("price"),
+        money("compare_at_price"),
+        money("amount"),
+        money("total"),
+        money("adjustment_total"),
+        money("additional_tax_total"),
+        money("discounted_amount"),
+        money("promo_total"),
+        money("included_tax_total"),
+        money("pre_tax_amount"),
+        "quoted_at",
+        "public_metadata",
+    ],
+    relations=[one("variant", "variant")],
+)
 
 UNLINKED: Mapping[str, Link] = {name: [] if relation.is_many else None for name, relation in CART.relations.items()}
 """Every relation of an order with nothing at its other end; what there is is laid over it."""

@@ -1,0 +1,276 @@
+"""What shoppers do with the lines of a cart: add, change, remove, empty, in another currency."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated
+from shop.base.ids import new_id
+from shop.models.orders import CartLine, Order
+from shop.models.quotes import Quote
+from shop.queries import lines as queries
+from shop.queries import orders, prices, quotes, taxes
+from shop.queries.prices import Pricing
+from shop.rules.lines import (
+    MOST_LINES,
+    MOST_PIECES,
+    Notice,
+    Wish,
+    quoted,
+    refusal,
+    taxable,
+    warnings_of,
+    with_amounts,
+)
+from shop.rules.merging import Merge
+from shop.rules.totals import total_order
+
+
+class Cart(msgspec.Struct, frozen=True):
+    """An order with its lines, and what must be said of them."""
+
+    order: Order
+    lines: Sequence[CartLine] = ()
+    warnings: Sequence[Notice] = ()
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A cart that nobody else can change meanwhile."""
+
+    order: Order
+    lines: Sequence[CartLine]
+    pricing: Pricing
+
+
+async def hold_cart(ctx: Context) -> Order:
+    """Locks the open cart that the credentials lead to: the order token's first, else the bearer's newest."""
+    claim = ctx.claim
+    cart_id = claim.cart_id
+    if claim.bearer:
+        found = await orders.find_bearers_cart(ctx.db, claim.bearer, cart_id)
+        if found is None:
+            raise InvalidToken()
+        cart_id = found.cart.id if found.cart else None
+    elif not claim.order_token_sent:
+        raise Unauthenticated()
+    cart = await orders.lock_open_cart(ctx.db, cart_id) if cart_id else None
+    if cart is None:
+        raise NotFound()
+    return cart
+
+
+async def hold(ctx: Context) -> Held:
+    order = await hold_cart(ctx)
+    lines = await queries.list_lines(ctx.db, order.id) if order.item_count else []
+    return Held(order, lines, await pricing_of(ctx, order))
+
+
+async def pricing_of(ctx: Context, order: Order, currency: str | None = None) -> Pricing:
+    """Whose prices count: those of the cart's owner."""
+    wanted = currency or order.currency
+    return await prices.find_pricing(ctx.db, order.user_id, wanted) if order.user_id else Pricing(wanted)
+
+
+async def seen(ctx: Context, order: Order) -> Cart:
+    """A cart as it is shown: nothing of it is looked up when there is nothing in it."""
+    if not order.item_count:
+        return Cart(order)
+    lines = await queries.list_lines(ctx.db, order.id)
+    if order.completed_at is not None:
+        return Cart(order, lines)
+    return Cart(order, lines, warnings_of(lines, await _quotes(ctx, await pricing_of(ctx, order), lines)))
+
+
+async def add_items(ctx: Context, wishes: Sequence[Wish], *, is_one: bool) -> Cart:
+    """All of them or none. What is wrong is told of each by its place, or of the only one by itself."""
+    async with ctx.transaction() as once:
+        held = await hold(ctx)
+        if once.done:
+            return await seen(ctx, held.order)
+        wanted = {line.variant_id: line.quantity for line in held.lines}
+        for wish in wishes:
+            wanted[wish.variant_id] = wanted.get(wish.variant_id, 0) + wish.quantity
+        known = await quotes.list_quotes(ctx.db, held.pricing, wanted)
+        _check_wishes(wishes, wanted, known, is_one=is_one)
+        now = datetime.now(UTC)
+        lines = {line.variant_id: line for line in held.lines}
+        for wish in wishes:
+            line = lines.get(wish.variant_id) or _new_line(held.order, known[wish.variant_id], now)
+            line = quoted(line, known[wish.variant_id], wanted[wish.variant_id], now)
+            lines[wish.variant_id] = _said(line, wish)
+        if len(lines) > MOST_LINES:
+            raise Invalid({"base": [f"a cart holds at most {MOST_LINES} lines"]})
+        cart = await keep(ctx, held, list(lines.values()), known)
+        once.made(held.order.id)
+        return cart
+
+
+async def set_quantity(ctx: Context, line_item_id: UUID | None, quantity: int) -> Cart:
+    async with ctx.transaction() as once:
+        held = await hold(ctx)
+        if once.done:
+            return await seen(ctx, held.order)
+        line = _get_line(held, line_item_id)
+        wanted = {each.variant_id: each.quantity for each in held.lines} | {line.variant_id: quantity}
+        known = await quotes.list_quotes(ctx.db, held.pricing, wanted)
+        why = refusal(known[line.variant_id], quantity)
+        if why:
+            raise Invalid({why[1]: [why[2]]}, code=why[0])
+        changed = quoted(line, known[line.variant_id], quantity, datetime.now(UTC))
+        cart = await keep(ctx, held, [changed if each is line else each for each in held.lines], known)
+        once.made(held.order.id)
+        return cart
+
+
+async def remove_line(ctx: Context, line_item_id: UUID | None) -> Cart:
+    async with ctx.db.transaction():
+        held = await hold(ctx)
+        line = _get_line(held, line_item_id)
+        left = [each for each in held.lines if each is not line]
+        return await keep(ctx, held, left, await _quotes(ctx, held.pricing, left))
+
+
+async def empty(ctx: Context) -> Cart:
+    async with ctx.transaction() as once:
+        held = await hold(ctx)
+        if not once.done:
+            once.made(held.order.id)
+        return await keep(ctx, held, [], {}) if held.lines else Cart(held.order)
+
+
+async def change_currency(ctx: Context, currency: str) -> Cart:
+    """Every line is quoted anew; one without a price there stays, and says so."""
+    if currency not in ctx.shared.shop.currencies:
+        raise Invalid(
+            {"new_currency": [f"must be one of {', '.join(ctx.shared.shop.currencies)}"]}, code="currency_not_supported"
+        )
+    async with ctx.transaction() as once:
+        held = await hold(ctx)
+        if once.done:
+            return await seen(ctx, held.order)
+        pricing = await pricing_of(ctx, held.order, currency)
+        known, now = await _quotes(ctx, pricing, held.lines), datetime.now(UTC)
+        lines = [_in_currency(line, known.get(line.variant_id), currency, now) for line in held.lines]
+        order = msgspec.structs.replace(held.order, currency=currency)
+        cart = await keep(ctx, Held(order, held.lines, pricing), lines, known)
+        once.made(held.order.id)
+        return cart
+
+
+async def keep(ctx: Context, held: Held, lines: Sequence[CartLine], known: Mapping[UUID, Quote]) -> Cart:
+    """Writes what a cart's lines are from now on, with the totals that follow. Parcels were packed for other lines:
+    they are unpacked, and the checkout goes back to the address.
+    """
+    order = held.order
+    totals = total_order(
+        [taxable(line) for line in lines], [], await taxes.list_rates(ctx.db, order.ship_address_id) if lines else []
+    )
+    after = [with_amounts(line, amounts) for line, amounts in zip(lines, totals.lines, strict=True)]
+    before = {line.id: line for line in held.lines}
+    kept = {line.id for line in after}
+    written = await queries.write_lines(
+        ctx.db,
+        order.id,
+        put=[line for line in after if before.get(line.id) != line],
+        gone=[line_id for line_id in before if line_id not in kept],
+        unpacks=order.state != "cart",
+        order={
+            **totals.columns,
+            "state": "address" if after and order.state != "cart" else "cart",
+            "currency": order.currency,
+        },
+    )
+    return Cart(written, after, warnings_of(after, known))
+
+
+def joined(
+    order: Order, own: Sequence[CartLine], others: Sequence[CartLine], merge: Merge, known: Mapping[UUID, Quote]
+) -> list[CartLine]:
+    """The lines of a cart that another was joined with, as its owner pays them; what is not sold any more stays as it
+    was, to be told of.
+    """
+    now = datetime.now(UTC)
+    mine, theirs = ({line.variant_id: line for line in lines} for lines in (own, others))
+    found = []
+    for wanted in merge.lines:
+        line = mine.get(wanted.variant_id) or _moved(theirs[wanted.variant_id], order, now)
+        quote = known.get(wanted.variant_id)
+        if quote is None or not quote.is_sold:
+            found.append(msgspec.structs.replace(line, quantity=wanted.quantity))
+        else:
+            found.append(quoted(line, quote, wanted.quantity, now))
+    return found
+
+
+def _moved(line: CartLine, order: Order, now: datetime) -> CartLine:
+    price = line.price if line.currency == order.currency else None
+    return msgspec.structs.replace(
+        line, id=new_id(), order_id=order.id, currency=order.currency, price=price, created_at=now
+    )
+
+
+async def _quotes(ctx: Context, pricing: Pricing, lines: Sequence[CartLine]) -> Mapping[UUID, Quote]:
+    return await quotes.list_quotes(ctx.db, pricing, {line.variant_id: line.quantity for line in lines})
+
+
+def _get_line(held: Held, line_item_id: UUID | None) -> CartLine:
+    found = next((line for line in held.lines if line.id == line_item_id), None)
+    if found is None:
+        raise NotFound()
+    return found
+
+
+def _new_line(order: Order, quote: Quote, now: datetime) -> CartLine:
+    return CartLine(
+        id=new_id(),
+        order_id=order.id,
+        variant_id=quote.variant_id,
+        quantity=1,
+        quoted_at=now,
+        name=quote.name,
+        slug=quote.slug,
+        created_at=now,
+        updated_at=now,
+        currency=order.currency,
+    )
+
+
+def _said(line: CartLine, wish: Wish) -> CartLine:
+    said = {
+        name: value for name in ("public_metadata", "private_metadata") if (value := getattr(wish, name)) is not None
+    }
+    return msgspec.structs.replace(line, **said)
+
+
+def _in_currency(line: CartLine, quote: Quote | None, currency: str, now: datetime) -> CartLine:
+    renamed = msgspec.structs.replace(line, currency=currency)
+    if quote is None:
+        return msgspec.structs.replace(renamed, price=None, compare_at_price=None, price_list_id=None, quoted_at=now)
+    return quoted(renamed, quote, line.quantity, now)
+
+
+def _check_wishes(
+    wishes: Sequence[Wish], wanted: Mapping[UUID, int], known: Mapping[UUID, Quote], *, is_one: bool
+) -> None:
+    errors: dict[str, list[str]] = {}
+    codes = []
+    for place, wish in enumerate(wishes):
+        prefix = "" if is_one else f"items.{place}."
+        quote = known.get(wish.variant_id)
+        if quote is None:
+            if is_one:
+                raise NotFound()
+            errors.setdefault(f"{prefix}variant_id", []).append("is not a variant")
+            continue
+        if wanted[wish.variant_id] > MOST_PIECES:
+            errors.setdefault(f"{prefix}quantity", []).append(f"must be at most {MOST_PIECES}")
+            continue
+        why = refusal(quote, wanted[wish.variant_id])
+        if why:
+            codes.append(why[0])
+            errors.setdefault(f"{prefix}{why[1]}", []).append(why[2])
+    if errors:
+        raise Invalid(errors, code=codes[0] if is_one and codes else None)

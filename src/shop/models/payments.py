@@ -1,0 +1,176 @@
+"""How orders are paid: methods, what people pay with, payments with every attempt at them, and what was given back."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from shop.db.rows import Row, check, index, key, refers, table, unique
+from shop.models.orders import orders
+from shop.models.people import users
+
+
+class PaymentMethod(Row, frozen=True, kw_only=True):
+    """A way to pay, by a provider of `gateways/payments.py`."""
+
+    id: UUID
+    name: str
+    type: str
+    description: str | None = None
+    active: bool = True
+    display_on: str = "both"
+    auto_capture: bool = True
+    """Taken at once; otherwise authorised, and captured later."""
+    position: int = 0
+    preferences: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    """What the provider is told; nothing secret stands here."""
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None = None
+
+
+class PaymentSource(Row, frozen=True, kw_only=True):
+    """A card as far as the shop knows it: never its number."""
+
+    id: UUID
+    user_id: UUID | None = None
+    payment_method_id: UUID
+    reference: str | None = None
+    """The provider's name for it."""
+    cc_type: str | None = None
+    last_digits: str | None = None
+    month: int | None = None
+    year: int | None = None
+    name: str | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class Payment(Row, frozen=True, kw_only=True):
+    """Amounts are minor units of the order's currency."""
+
+    id: UUID
+    order_id: UUID
+    payment_method_id: UUID
+    source_id: UUID | None = None
+    number: str
+    state: str = "checkout"
+    amount: int
+    captured_amount: int = 0
+    refunded_amount: int = 0
+    response_code: str | None = None
+    """The provider's name for the payment."""
+    processing_since: datetime | None = None
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
+    created_at: datetime
+    updated_at: datetime
+
+
+class PaymentAttempt(Row, frozen=True, kw_only=True):
+    """One call to a provider, noted before it is made: its id is the key under which the provider does it once."""
+
+    id: UUID
+    order_id: UUID
+    payment_id: UUID
+    act: str
+    amount: int
+    outcome: str = "unknown"
+    reference: str | None = None
+    message: str | None = None
+    created_at: datetime
+    ended_at: datetime | None = None
+
+
+class PaymentNotice(Row, frozen=True, kw_only=True):
+    """What a provider told us by itself; told again, it changes nothing."""
+
+    id: UUID
+    payment_method_id: UUID
+    reference: str
+    payment_id: UUID | None = None
+    created_at: datetime
+
+
+class Refund(Row, frozen=True, kw_only=True):
+    """Money given back of a payment."""
+
+    id: UUID
+    order_id: UUID
+    payment_id: UUID
+    amount: int
+    reason: str
+    state: str = "pending"
+    reference: str | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+payment_methods = table(
+    "payment_methods",
+    PaymentMethod,
+    key("id"),
+    check("display_is_known", "display_on in ('both', 'front_end', 'back_end')"),
+)
+payment_sources = table(
+    "payment_sources",
+    PaymentSource,
+    key("id"),
+    refers("user_id", users, on_delete="cascade"),
+    refers("payment_method_id", payment_methods),
+    index("ix_payment_sources_user_id", "user_id", where="user_id is not null"),
+    index("ix_payment_sources_payment_method_id", "payment_method_id"),
+)
+payments = table(
+    "payments",
+    Payment,
+    key("id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("payment_method_id", payment_methods),
+    refers("source_id", payment_sources),
+    unique("number"),
+    index("ix_payments_order_id", "order_id", "id"),
+    index("ix_payments_created_at", "created_at", "id"),
+    index("ix_payments_payment_method_id", "payment_method_id"),
+    index("ix_payments_source_id", "source_id", where="source_id is not null"),
+    index("ix_payments_processing_since", "processing_since", where="state = 'processing'"),
+    check(
+        "state_is_known",
+        "state in ('checkout', 'processing', 'pending', 'completed', 'failed', 'void', 'invalid')",
+    ),
+    check(
+        "amounts_fit",
+        "amount >= 0 and captured_amount between 0 and amount and refunded_amount between 0 and captured_amount",
+    ),
+)
+payment_attempts = table(
+    "payment_attempts",
+    PaymentAttempt,
+    key("id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("payment_id", payments, on_delete="cascade"),
+    index("ix_payment_attempts_payment_id", "payment_id", "id"),
+    index("ix_payment_attempts_order_id", "order_id"),
+    check("outcome_is_known", "outcome in ('unknown', 'approved', 'declined')"),
+)
+payment_notices = table(
+    "payment_notices",
+    PaymentNotice,
+    key("id"),
+    refers("payment_method_id", payment_methods),
+    refers("payment_id", payments, on_delete="cascade"),
+    unique("payment_method_id", "reference"),
+    index("ix_payment_notices_payment_id", "payment_id", where="payment_id is not null"),
+)
+refunds = table(
+    "refunds",
+    Refund,
+    key("id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("payment_id", payments, on_delete="cascade"),
+    index("ix_refunds_order_id", "order_id"),
+    index("ix_refunds_payment_id", "payment_id", "id"),
+    check("amount_is_something", "amount > 0"),
+    check("state_is_known", "state in ('pending', 'completed', 'failed')"),
+)

@@ -1,0 +1,106 @@
+"""What stands in a cart, and what must be said of it: a line keeps the price that was quoted until the shopper acts.
+
+    warning           when
+    price_changed     the shop asks another price now than was quoted
+    no_price          it has no price in the cart's currency any more
+    stock_low         fewer can be had than are wanted
+    not_sold          it is not sold any more
+
+A warning changes nothing by itself, and no line is dropped in silence.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from shop.models.orders import LineItem
+from shop.models.quotes import Quote
+from shop.rules.totals import Amounts, Taxable
+
+L = TypeVar("L", bound=LineItem)
+MOST_LINES = 500
+MOST_PIECES = 1_000_000
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """So many of a variant."""
+
+    variant_id: UUID
+    quantity: int = 1
+    public_metadata: dict[str, Any] | None = None
+    private_metadata: dict[str, Any] | None = None
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """What a shopper should know of a line before they buy."""
+
+    code: str
+    line_item_id: UUID
+    sentence: str
+    quoted: int | None = None
+    now: int | None = None
+    available: int | None = None
+
+
+def warnings_of(lines: Sequence[LineItem], quotes: Mapping[UUID, Quote]) -> list[Notice]:
+    return [found for line in lines for found in _warnings(line, quotes.get(line.variant_id))]
+
+
+def _warnings(line: LineItem, quote: Quote | None) -> list[Notice]:
+    if quote is None or not quote.is_sold:
+        return [Notice("not_sold", line.id, "It is not sold any more.")]
+    found = []
+    if quote.price is None or line.price is None:
+        found.append(Notice("no_price", line.id, "It has no price in this currency."))
+    elif quote.price != line.price:
+        found.append(
+            Notice("price_changed", line.id, "It costs another price now.", quoted=line.price, now=quote.price)
+        )
+    if not quote.can_supply(line.quantity):
+        found.append(Notice("stock_low", line.id, "Fewer can be had than are wanted.", available=quote.most))
+    return found
+
+
+def refusal(quote: Quote, quantity: int) -> tuple[str, str, str] | None:
+    """Why so many of it cannot be put into a cart: code, field and what is wrong with that."""
+    if not quote.is_sold:
+        return "not_purchasable", "variant_id", "is not sold"
+    if quote.price is None:
+        return "no_price_in_currency", "variant_id", "has no price in the currency of the cart"
+    if not quote.can_supply(quantity):
+        return "out_of_stock", "quantity", f"is more than can be had: {quote.most}"
+    return None
+
+
+def quoted(line: L, quote: Quote, quantity: int, now: Any) -> L:
+    """The line as the shop offers it now."""
+    return msgspec.structs.replace(
+        line,
+        quantity=quantity,
+        price=quote.price,
+        compare_at_price=quote.compare_at_price,
+        price_list_id=quote.price_list_id,
+        quoted_at=now,
+        name=quote.name,
+        sku=quote.sku,
+        slug=quote.slug,
+        options_text=quote.options_text,
+        tax_category_id=quote.tax_category_id,
+    )
+
+
+def taxable(line: LineItem) -> Taxable:
+    return Taxable(line.id, line.name, line.price or 0, line.quantity, line.promo_total, line.tax_category_id)
+
+
+def with_amounts(line: L, amounts: Amounts) -> L:
+    return msgspec.structs.replace(
+        line,
+        promo_total=amounts.promo_total,
+        adjustment_total=amounts.adjustment_total,
+        additional_tax_total=amounts.additional_tax_total,
+        included_tax_total=amounts.included_tax_total,
+        pre_tax_amount=amounts.pre_tax_amount,
+    )

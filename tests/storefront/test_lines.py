@@ -1,0 +1,363 @@
+"""What stands in a cart: adding, changing, removing; what must be said of it; and who may."""
+
+import asyncio
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from tests.make import Make
+from tests.service import Service
+from tests.shopper import Answer, Shopper
+from tests.shoppers import Member, sign_in
+from tests.storefront.shelf import included, linked
+
+
+@pytest.fixture
+async def shopper(guest: Shopper) -> Shopper:
+    await guest.post("/cart")
+    return guest
+
+
+async def add(shopper: Shopper | Member, variant_id: str, quantity: Any = 1, **more: Any) -> Answer:
+    return await shopper.post("/cart/add_item", variant_id=variant_id, quantity=quantity, **more)
+
+
+def line_of(cart: Answer, place: int = 0) -> str:
+    found: str = linked(cart.json["data"], "line_items")[place]
+    return found
+
+
+async def lines(shopper: Shopper) -> list[dict[str, Any]]:
+    cart = await shopper.get("/cart", include="line_items")
+    return [included(cart, "line_item")[line_id] for line_id in linked(cart.json["data"], "line_items")]
+
+
+def warnings(cart: Answer) -> list[tuple[str, str]]:
+    return [(found["code"], found["line_item_id"]) for found in cart.json.get("meta", {}).get("warnings", [])]
+
+
+def figures(cart: Answer) -> tuple[Any, ...]:
+    return cart["item_count"], cart["item_total"], cart["total"]
+
+
+async def test_a_line_is_quoted_and_the_cart_adds_up(make: Make, shopper: Shopper) -> None:
+    mug = await make.product("Mug", price="12.50", on_hand=10, sku="M-" + uuid4().hex[:6])
+
+    cart = await add(shopper, mug.sold, 3)
+
+    assert (cart.status, figures(cart), cart["display_total"], cart["state"]) == (
+        200,
+        (3, "37.5", "37.5"),
+        "$37.50",
+        "cart",
+    )
+    (line,) = await lines(shopper)
+    said = {name: line["attributes"][name] for name in ("name", "quantity", "price", "total", "slug", "currency")}
+    assert said == {
+        "name": "Mug",
+        "quantity": 3,
+        "price": "12.5",
+        "total": "37.5",
+        "slug": mug.slug,
+        "currency": "USD",
+    }
+    assert linked(line, "variant") == mug.sold
+    assert linked(cart.json["data"], "variants") == [mug.sold]
+    assert "meta" not in cart.json
+
+
+async def test_the_same_variant_twice_is_one_line(make: Make, shopper: Shopper) -> None:
+    mug, cup = await make.product(price="2", on_hand=9), await make.product(price="3", on_hand=9)
+
+    first = await add(shopper, mug.sold, 2)
+    await add(shopper, cup.sold)
+    cart = await add(shopper, mug.sold, 3)
+
+    assert line_of(cart) == line_of(first)
+    assert figures(cart) == (6, "13.0", "13.0")
+    assert [line["attributes"]["quantity"] for line in await lines(shopper)] == [5, 1]
+
+
+async def test_a_variant_and_its_product_can_be_asked_for_with_the_cart(make: Make, shopper: Shopper) -> None:
+    mug = await make.product(price="2", on_hand=9, options={f"size{uuid4().hex[:6]}": ["m"]})
+    await add(shopper, mug.sold)
+
+    cart = await shopper.get("/cart", include="line_items.variant.product,variants")
+
+    assert included(cart, "variant")[mug.sold]["attributes"]["price"] == "2.0"
+    assert list(included(cart, "product")) == [mug.id]
+    assert included(cart, "line_item")[line_of(cart)]["attributes"]["options_text"].endswith(": M")
+
+
+async def test_a_users_own_price_is_quoted_by_quantity(make: Make, http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+    mug = await make.product(price="10", on_hand=99)
+    price_list = await make.price_list(users=[await member.id()], percent_off="10")
+    await make.entry(price_list, mug.master, "5", min_quantity=10)
+    await member.post("/cart")
+
+    few, many = await add(member, mug.sold, 2), await add(member, mug.sold, 8)
+
+    assert (few["item_total"], many["item_total"]) == ("18.0", "50.0")
+
+
+async def test_a_quote_stays_until_the_shopper_acts(make: Make, shopper: Shopper) -> None:
+    mug, cup = await make.product(price="10", on_hand=9), await make.product(price="1", on_hand=9)
+    line_id = line_of(await add(shopper, mug.sold))
+    await make.change("variants", mug.sold, "variant", price="12")
+
+    seen, other = await shopper.get("/cart"), await add(shopper, cup.sold)
+
+    assert (seen["total"], other["total"]) == ("10.0", "11.0")
+    assert warnings(seen) == warnings(other) == [("price_changed", line_id)]
+    told = seen.json["meta"]["warnings"][0]
+    assert (told["quoted"], told["now"]) == ("10.0", "12.0")
+    changed = await shopper.ask("PATCH", "/cart/set_quantity", json={"line_item_id": line_id, "quantity": 2})
+    assert (changed["total"], warnings(changed)) == ("25.0", [])
+
+
+async def test_what_is_not_sold_any_more_stays_and_is_told_of(make: Make, shopper: Shopper) -> None:
+    gone, low = await make.product(price="10", on_hand=9), await make.product(price="1", on_hand=5)
+    await add(shopper, gone.sold)
+    cart = await add(shopper, low.sold, 5)
+    await make.change("products", gone.id, "product", status="archived")
+    await make.new(
+        "stock_movements", "stock_movement", variant_id=low.sold, stock_location_id=await make.place(), quantity=-3
+    )
+
+    seen = await shopper.get("/cart")
+
+    assert warnings(seen) == [("not_sold", line_of(cart, 0)), ("stock_low", line_of(cart, 1))]
+    assert seen.json["meta"]["warnings"][1]["available"] == 2
+    assert figures(seen) == (6, "15.0", "15.0")
+
+
+@pytest.mark.parametrize(
+    ("quantity", "code"),
+    [
+        *((wrong, "quantity_not_positive") for wrong in (0, -1, "two", 1.5, True, None, 10**9, [1])),
+        (11, "out_of_stock"),
+    ],
+)
+async def test_a_quantity_that_will_not_do_changes_nothing(
+    make: Make, shopper: Shopper, quantity: Any, code: str
+) -> None:
+    mug = await make.product(price="10", on_hand=10)
+    cart = await add(shopper, mug.sold, 10)
+    body = {"line_item_id": line_of(cart), "quantity": quantity}
+
+    refused = await shopper.ask("PATCH", "/cart/set_quantity", json=body)
+
+    assert (refused.status, refused.code, list(refused.json["errors"])) == (422, code, ["quantity"])
+    assert figures(await shopper.get("/cart")) == (10, "100.0", "100.0")
+
+
+async def test_only_what_can_be_bought_is_put_in(make: Make, shopper: Shopper) -> None:
+    draft = await make.product(status="draft", on_hand=1)
+    parted = await make.product(options={f"size{uuid4().hex[:6]}": ["m"]}, on_hand=1)
+    yen = await make.product(price=None, prices={"JPY": "100"}, on_hand=1)
+    none_left, later = await make.product(on_hand=0), await make.product(on_hand=0)
+    await make.stock(
+        later.master,
+        place=(await make.new("stock_locations", "stock_location", name=uuid4().hex)).id,
+        backorderable=True,
+    )
+
+    answers = {
+        name: await add(shopper, variant_id)
+        for name, variant_id in {
+            "draft": draft.sold,
+            "master of others": parted.master,
+            "no dollars": yen.sold,
+            "none left": none_left.sold,
+            "unknown": str(uuid4()),
+            "no id": "mug",
+        }.items()
+    }
+
+    assert {name: (answer.status, answer.code) for name, answer in answers.items()} == {
+        "draft": (422, "not_purchasable"),
+        "master of others": (422, "not_purchasable"),
+        "no dollars": (422, "no_price_in_currency"),
+        "none left": (422, "out_of_stock"),
+        "unknown": (404, "not_found"),
+        "no id": (404, "not_found"),
+    }
+    assert (await add(shopper, later.sold, 7)).status == 200
+    assert figures(await shopper.get("/cart"))[0] == 7
+
+
+async def test_several_are_put_in_together_or_not_at_all(make: Make, shopper: Shopper) -> None:
+    mug, cup = await make.product(price="10", on_hand=9), await make.product(price="1", on_hand=2)
+    items = [{"variant_id": mug.sold, "quantity": 2}, {"variant_id": cup.sold}, {"variant_id": mug.sold}]
+
+    cart = await shopper.post("/cart/add_items", items=items)
+    refused = await shopper.post(
+        "/cart/add_items",
+        items=[{"variant_id": cup.sold, "quantity": 2}, {"variant_id": mug.sold}, {"variant_id": str(uuid4())}],
+    )
+    unread = await shopper.post("/cart/add_items", items=[{"quantity": 0}, "mug"])
+
+    assert figures(cart) == (4, "31.0", "31.0")
+    assert (refused.status, sorted(refused.json["errors"])) == (422, ["items.0.quantity", "items.2.variant_id"])
+    assert (unread.status, sorted(unread.json["errors"])) == (
+        422,
+        ["items.0.quantity", "items.0.variant_id", "items.1"],
+    )
+    assert figures(await shopper.get("/cart")) == (4, "31.0", "31.0")
+
+
+async def test_lines_are_removed_and_the_cart_emptied(make: Make, shopper: Shopper) -> None:
+    mug, cup = await make.product(price="10", on_hand=9), await make.product(price="1", on_hand=9)
+    line_id = line_of(await add(shopper, mug.sold))
+    await add(shopper, cup.sold, 2)
+
+    removed = await shopper.delete(f"/cart/remove_line_item/{line_id}")
+    again = await shopper.delete(f"/cart/remove_line_item/{line_id}")
+    emptied = await shopper.ask("PATCH", "/cart/empty")
+
+    assert (removed.status, figures(removed), again.status) == (200, (2, "2.0", "2.0"), 404)
+    assert (emptied.status, figures(emptied), emptied["number"]) == (200, (0, "0.0", "0.0"), removed["number"])
+    assert await lines(shopper) == []
+
+
+async def test_in_another_currency_every_line_is_quoted_anew(make: Make, shopper: Shopper) -> None:
+    both = await make.product(price="10", prices={"JPY": "1500"}, on_hand=9)
+    dollars = await make.product(price="1", on_hand=9)
+    await add(shopper, both.sold, 2)
+    cart = await add(shopper, dollars.sold)
+
+    changed = await shopper.ask("PATCH", "/cart/change_currency", json={"new_currency": "jpy"})
+    unknown = await shopper.ask("PATCH", "/cart/change_currency", json={"new_currency": "CHF"})
+
+    assert (changed.status, changed["currency"], changed["total"], changed["display_total"]) == (
+        200,
+        "JPY",
+        "3000.0",
+        "¥3,000",
+    )
+    assert warnings(changed) == [("no_price", line_of(cart, 1))]
+    assert [line["attributes"]["price"] for line in await lines(shopper)] == ["1500.0", None]
+    assert (unknown.status, unknown.code) == (422, "currency_not_supported")
+
+
+async def test_a_stranger_reaches_no_line_of_anothers_cart(
+    make: Make, shopper: Shopper, another_guest: Shopper
+) -> None:
+    mug = await make.product(price="10", on_hand=9)
+    line_id = line_of(await add(shopper, mug.sold))
+    await another_guest.post("/cart")
+
+    answers = [
+        await another_guest.ask("PATCH", "/cart/set_quantity", json={"line_item_id": line_id, "quantity": 2}),
+        await another_guest.delete(f"/cart/remove_line_item/{line_id}"),
+    ]
+    another_guest.order_token = None
+    answers.append(await add(another_guest, mug.sold))
+
+    assert [answer.status for answer in answers] == [404, 404, 401]
+    assert figures(await shopper.get("/cart"))[0] == 1
+
+
+async def test_a_key_adds_once_and_many_at_once_add_up(make: Make, shopper: Shopper) -> None:
+    mug = await make.product(price="1", on_hand=99)
+    key = {"Idempotency-Key": uuid4().hex}
+
+    for _ in range(2):
+        assert (await add(shopper, mug.sold, 2, headers=key)).status == 200
+    answers = await asyncio.gather(*(add(shopper, mug.sold) for _ in range(20)))
+
+    assert {answer.status for answer in answers} == {200}
+    assert sorted(answer["item_count"] for answer in answers) == list(range(3, 23))
+    assert figures(await shopper.get("/cart")) == (22, "22.0", "22.0")
+
+
+async def test_statements_do_not_grow_with_the_lines(make: Make, shopper: Shopper, service: Service) -> None:
+    products = [await make.product(price="1", on_hand=99) for _ in range(8)]
+
+    counts = []
+    for made in products:
+        answer = await add(shopper, made.sold)
+        counts.append(service.request_line(answer.request_id)["statements"])
+
+    assert len(set(counts[1:])) == 1, counts
+    assert counts[-1] <= 5
+    seen = await shopper.get("/cart")
+    assert service.request_line(seen.request_id)["statements"] == 3
+
+
+async def test_a_guests_lines_and_a_users_become_one_cart(
+    make: Make, shopper: Shopper, http: httpx.AsyncClient, db: Any
+) -> None:
+    member = await sign_in(http)
+    both, only_users = await make.product(price="10", on_hand=5), await make.product(price="1", on_hand=9)
+    await make.price_list(users=[await member.id()], percent_off="50")
+    await member.post("/cart")
+    await add(member, both.sold, 3)
+    await add(member, only_users.sold, 2)
+    guests = await add(shopper, both.sold, 4)
+
+    async def associate(**more: Any) -> Answer:
+        return await member.patch("/cart/associate", guest_order_token=shopper.order_token, **more)
+
+    shown = await associate(dry_run=True)
+    before = await shopper.get("/cart")
+    joined = await associate()
+
+    for answer in (shown, joined):
+        assert (answer["number"], figures(answer)) == (guests["number"], (7, "26.0", "26.0"))
+        told = answer.json["meta"]["merge"]
+        assert told["moved"] == [
+            {"variant_id": both.sold, "quantity": 1},
+            {"variant_id": only_users.sold, "quantity": 2},
+        ]
+        assert told["capped"] == [{"variant_id": both.sold, "quantity": 2}]
+    assert figures(before) == (4, "40.0", "40.0")
+    assert await db.fetchval("select count(*) from orders where user_id = $1", await member.id()) == 1
+
+
+@pytest.mark.parametrize(("strategy", "pieces"), [("keep_guest", 4), ("keep_user", 3)])
+async def test_one_of_two_carts_is_kept_as_it_is(
+    make: Make, shopper: Shopper, http: httpx.AsyncClient, strategy: str, pieces: int
+) -> None:
+    member = await sign_in(http)
+    mug = await make.product(price="10", on_hand=5)
+    await member.post("/cart")
+    await add(member, mug.sold, 3)
+    await add(shopper, mug.sold, 4)
+
+    joined = await member.patch("/cart/associate", guest_order_token=shopper.order_token, strategy=strategy)
+
+    assert figures(joined)[0] == pieces
+
+
+async def test_taxes_of_the_usual_zone_count_until_an_address_is_known(make: Make, shopper: Shopper, db: Any) -> None:
+    category = (await make.new("tax_categories", "tax_category", name=uuid4().hex)).id
+    mug = await make.product(price="10.05", on_hand=9, tax_category_id=category)
+    zone_id = uuid4()
+    await db.execute(
+        "insert into zones (id, name, default_tax, created_at, updated_at) values ($1, $2, true, now(), now())",
+        zone_id,
+        zone_id.hex,
+    )
+    try:
+        await db.execute(
+            "insert into tax_rates (id, name, amount, zone_id, tax_category_id, created_at, updated_at) "
+            "values ($1, 'Sales tax', 0.1, $2, $3, now(), now())",
+            uuid4(),
+            zone_id,
+            UUID(category),
+        )
+        cart = await add(shopper, mug.sold, 3)
+    finally:
+        await db.execute("delete from tax_rates where zone_id = $1", zone_id)
+        await db.execute("delete from zones where id = $1", zone_id)
+
+    assert (cart["item_total"], cart["additional_tax_total"], cart["adjustment_total"], cart["total"]) == (
+        "30.15",
+        "3.02",
+        "3.02",
+        "33.17",
+    )
