@@ -29,6 +29,7 @@ CHAPTERS = (
     "shop.models.people",
     "shop.models.prices",
     "shop.models.products",
+    "shop.models.quotes",
     "shop.models.setup",
     "shop.models.stock",
     "shop.models.taxes",
