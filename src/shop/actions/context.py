@@ -1,7 +1,7 @@
 """What every action is given: who asks, the database, the keys, the shop, and the key under which work is done once."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from math import ceil
 from time import monotonic
@@ -16,6 +16,7 @@ from shop.base.remembered import Answers
 from shop.base.settings import Settings
 from shop.db.pool import Database, LockTimeout, Session
 from shop.gateways.media import MediaStore, open_media
+from shop.gateways.payments import Provider, open_providers
 from shop.models.setup import Shop
 from shop.queries import access, applications, journal
 from shop.queries.access import Bearer
@@ -59,6 +60,11 @@ class Shared(msgspec.Struct):
     def media(self) -> MediaStore:
         """Where pictures lie; opened when first asked for, since most processes of a command never do."""
         return open_media(self.settings.media_url, self.settings.data_dir)
+
+    @property
+    def providers(self) -> Mapping[str, Provider]:
+        """Who takes the money, by the type of a payment method."""
+        return open_providers(self.settings.data_dir)
 
 
 class Origin(msgspec.Struct, frozen=True):

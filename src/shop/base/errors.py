@@ -17,6 +17,8 @@ ShopError
 ├── MethodNotAllowed 405
 ├── Gone 410                  it was here, and has been used
 ├── Conflict 409              someone was faster, or it changed meanwhile
+│   ├── TotalChanged          not what was quoted: with the differences, and a token to agree to them
+│   ├── PaymentInProgress     a provider was asked and has not answered
 │   └── InFlight              the same Idempotency-Key is at work right now
 ├── TooLarge 413, UriTooLong 414, UnsupportedMedia 415, HeadersTooLarge 431
 ├── Invalid 422               readable but not acceptable
@@ -140,6 +142,23 @@ class Conflict(ShopError):
     status = 409
     code = "conflict"
     sentence = "Something changed meanwhile; read again and repeat."
+
+
+class TotalChanged(Conflict):
+    """What is different from what was quoted, and the token that agrees to it."""
+
+    code = "total_changed"
+    sentence = "Something changed since it was quoted; look at the differences, and repeat with the consent token."
+
+    def __init__(self, differences: Sequence[Mapping[str, object]], consent_token: str) -> None:
+        self.differences = differences
+        self.consent_token = consent_token
+        super().__init__()
+
+
+class PaymentInProgress(Conflict):
+    code = "payment_in_progress"
+    sentence = "The provider has not answered yet; repeat in a moment to learn what came of it."
 
 
 class InFlight(Conflict):

@@ -48,6 +48,18 @@ def new_order_number(digits: int) -> str:
     return f"R{_entropy.integer(8) % 10**digits:0{digits}}"
 
 
+def new_shipment_number() -> str:
+    return f"H{_entropy.integer(8) % 10**11:011}"
+
+
+def new_payment_number() -> str:
+    number, letters = _entropy.integer(8), ""
+    for _ in range(10):
+        number, place = divmod(number, 36)
+        letters += "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[place]
+    return f"P{letters}"
+
+
 def as_uuid(value: Any) -> UUID | None:
     """An id as it is written on the wire; anything else is none."""
     try:

@@ -238,7 +238,7 @@ async def find_addresses(db: Session, ids: list[UUID]) -> dict[UUID, PlacedAddre
     return {address.id: address for address in await db.all(_FIND_ADDRESSES, ids=ids)}
 
 
-async def insert_address(db: Session, address_id: UUID, user_id: UUID, fields: dict[str, Any]) -> None:
+async def insert_address(db: Session, address_id: UUID, user_id: UUID | None, fields: dict[str, Any]) -> None:
     await db.one(_INSERT_ADDRESS, id=address_id, user_id=user_id, **_new(fields))
 
 

@@ -127,6 +127,12 @@ def total_order(
     )
 
 
+def tax_on(taxable: Taxable, rates: Sequence[Rate]) -> int:
+    """What the taxes on one thing come to, in the price or on top of it."""
+    found = _amounts("shipment", taxable, rates)
+    return found.included_tax_total + found.additional_tax_total
+
+
 def _amounts(
     what: str, taxable: Taxable, rates: Sequence[Rate], steps: list[Mapping[str, Any]] | None = None
 ) -> Amounts:

@@ -13,6 +13,7 @@ from shop.base.errors import (
     MethodNotAllowed,
     ShopError,
     TooMany,
+    TotalChanged,
     Unauthenticated,
     Unavailable,
 )
@@ -100,6 +101,8 @@ def error_reply(error: ShopError, request_id: str, media: bytes) -> Reply:
     body: dict[str, Any] = {"error": error.sentence, "code": error.code, "request_id": request_id}
     if isinstance(error, Invalid) and error.errors:
         body["errors"] = error.errors
+    if isinstance(error, TotalChanged):
+        body |= {"differences": error.differences, "consent_token": error.consent_token}
     return Reply(error.status, _encode(body), ((b"content-type", media), NO_STORE, *_error_headers(error)))
 
 

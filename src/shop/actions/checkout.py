@@ -1,0 +1,177 @@
+"""How a cart becomes an order that can be completed: what is known of it, its addresses, its parcels, its steps."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.account import address_fields
+from shop.actions.context import Context
+from shop.actions.lines import hold_cart
+from shop.actions.order_parts import Checkout, change_order, read
+from shop.actions.packing import pack_order, retotal
+from shop.base.email import read_email
+from shop.base.errors import Invalid
+from shop.base.ids import as_uuid, new_id
+from shop.models.orders import Order
+from shop.queries import fulfilment, people
+from shop.rules.checkout import Missing, blocking, following, missing
+
+Values = Mapping[str, Any]
+
+
+async def hold_checkout(ctx: Context) -> Checkout:
+    """Locked: nobody else changes it meanwhile."""
+    return await read(ctx, await hold_cart(ctx))
+
+
+def refused(lacks: Sequence[Missing]) -> Invalid:
+    errors: dict[str, list[str]] = {}
+    for lack in lacks:
+        errors.setdefault(lack.field, []).append(lack.sentence)
+    return Invalid(errors, lacks[0].sentence, code=lacks[0].code)
+
+
+def requirements(checkout: Checkout) -> list[Missing]:
+    return missing(checkout.facts)
+
+
+async def step(ctx: Context, checkout: Checkout) -> Checkout:
+    """One step on, with what belongs to it; `Invalid` says what is asked for first."""
+    if checkout.order.state == "cart" and checkout.order.item_count:
+        checkout = await _begin(ctx, checkout)
+    lacks = blocking(checkout.facts)
+    if lacks:
+        raise refused(lacks)
+    then = following(checkout.order.state, checkout.order.total)
+    if then is None or then == "complete":
+        return checkout
+    if then == "delivery":
+        checkout = await pack_order(ctx, checkout)
+    return msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, state=then))
+
+
+async def walk(ctx: Context, checkout: Checkout, *, upto: str = "confirm") -> tuple[Checkout, Invalid | None]:
+    """As many steps as can be taken, and why no more."""
+    while checkout.order.state != upto:
+        before = checkout.order.state
+        try:
+            checkout = await step(ctx, checkout)
+        except Invalid as why:
+            return checkout, why
+        if checkout.order.state == before:
+            break
+    return checkout, None
+
+
+async def _begin(ctx: Context, checkout: Checkout) -> Checkout:
+    """What the shop knows of a user need not be typed again."""
+    order = checkout.order
+    if order.user_id is None:
+        return checkout
+    user = await people.find_user(ctx.db, order.user_id)
+    if user is None:
+        return checkout
+    known = {
+        "email": user.email,
+        "bill_address_id": user.bill_address_id,
+        "ship_address_id": user.ship_address_id,
+    }
+    filled = {name: value for name, value in known.items() if value and getattr(order, name) is None}
+    return msgspec.structs.replace(checkout, order=await change_order(ctx, order, **filled))
+
+
+async def tell(ctx: Context, checkout: Checkout, wishes: Values) -> Checkout:
+    """What is said of the order itself: e-mail address, instructions, addresses. Everything that is wrong is told, and
+    nothing of it is kept then.
+    """
+    fields, errors = _texts(wishes)
+    addresses = await _addresses(ctx, checkout.order, wishes, errors)
+    if errors:
+        raise Invalid(errors)
+    if not fields and not addresses:
+        return checkout
+    order = await change_order(ctx, checkout.order, **fields, **addresses)
+    told = msgspec.structs.replace(checkout, order=order)
+    return await _moved(ctx, told) if addresses else told
+
+
+async def _moved(ctx: Context, checkout: Checkout) -> Checkout:
+    """Parcels were packed and taxed for another place."""
+    if checkout.shipments:
+        await fulfilment.unpack(ctx.db, checkout.order.id)
+        checkout = msgspec.structs.replace(checkout, shipments=[], items=[], rates=[])
+    if checkout.order.item_count:
+        checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, state="address"))
+    return await retotal(ctx, checkout)
+
+
+LONGEST_INSTRUCTIONS = 2000
+
+
+def _texts(wishes: Values) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    fields: dict[str, Any] = {}
+    errors: dict[str, list[str]] = {}
+    email, instructions = wishes.get("email"), wishes.get("special_instructions")
+    if email is not None:
+        found = read_email(email.strip()) if isinstance(email, str) else None
+        if found is None:
+            errors["email"] = ["must be one e-mail address"]
+        else:
+            fields["email"] = found.address
+    if instructions is not None:
+        if not isinstance(instructions, str) or len(instructions) > LONGEST_INSTRUCTIONS or "\0" in instructions:
+            errors["special_instructions"] = [f"must be text of at most {LONGEST_INSTRUCTIONS} characters"]
+        fields["special_instructions"] = instructions
+    return fields, errors
+
+
+async def _addresses(
+    ctx: Context, order: Order, wishes: Values, errors: dict[str, list[str]]
+) -> dict[str, UUID | None]:
+    found: dict[str, UUID | None] = {}
+    for side in ("bill", "ship"):
+        try:
+            address_id = await _address(ctx, order, side, wishes)
+        except Invalid as invalid:
+            errors |= {f"{side}_address.{name}": list(told) for name, told in invalid.errors.items()}
+            continue
+        if address_id:
+            found[f"{side}_address_id"] = address_id
+    for flag, source, target in (
+        ("use_billing", "bill_address_id", "ship_address_id"),
+        ("use_shipping", "ship_address_id", "bill_address_id"),
+    ):
+        other = found.get(source) or getattr(order, source)
+        if wishes.get(flag) in (True, "true", "1", 1) and other:
+            found[target] = other
+    return found
+
+
+async def _address(ctx: Context, order: Order, side: str, wishes: Values) -> UUID | None:
+    """The id of the address that is wished for. One of the address book counts for its owner alone; what is typed is
+    an address of this order, and of nobody's book.
+    """
+    typed = wishes.get(f"{side}_address_attributes")
+    if typed is not None:
+        if not isinstance(typed, dict):
+            raise Invalid({"base": ["must be an object"]})
+        known_id = as_uuid(typed.get("id"))
+        if typed.get("id") is not None:
+            own = {order.bill_address_id, order.ship_address_id}
+            is_theirs = order.user_id and known_id and await people.find_address(ctx.db, order.user_id, known_id)
+            if known_id not in own and not is_theirs:
+                raise Invalid({"id": ["is not an address of yours"]})
+        said = {name: value for name, value in typed.items() if value is not None and name != "id"}
+        if not said:
+            return known_id
+        present = (await people.find_addresses(ctx.db, [known_id])).get(known_id) if known_id else None
+        fields = await address_fields(ctx, said, present)
+        address_id = new_id()
+        await people.insert_address(ctx.db, address_id, None, fields)
+        return address_id
+    wanted = as_uuid(wishes.get(f"{side}_address_id"))
+    if wanted and order.user_id and await people.find_address(ctx.db, order.user_id, wanted):
+        return wanted
+    return None

@@ -1,0 +1,70 @@
+"""An order with its parts: lines, shipments with their rates, payments."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.models.fulfilment import Shipment, ShipmentItem, ShippingRate
+from shop.models.orders import CartLine, Order, orders
+from shop.models.payments import Payment
+from shop.queries import changes, fulfilment
+from shop.queries import lines as line_queries
+from shop.queries import payments as payment_queries
+from shop.rules.checkout import Facts
+from shop.rules.payments import Paid, is_valid
+
+
+class Checkout(msgspec.Struct, frozen=True):
+    """An order with all that its steps look at."""
+
+    order: Order
+    lines: Sequence[CartLine]
+    shipments: Sequence[Shipment] = ()
+    items: Sequence[ShipmentItem] = ()
+    rates: Sequence[ShippingRate] = ()
+    payments: Sequence[Payment] = ()
+
+    @property
+    def facts(self) -> Facts:
+        order = self.order
+        rated = {rate.shipment_id for rate in self.rates if rate.is_selected}
+        return Facts(
+            state=order.state,
+            item_count=order.item_count,
+            total=order.total,
+            email=order.email,
+            has_bill_address=order.bill_address_id is not None,
+            has_ship_address=order.ship_address_id is not None,
+            parcels=len(self.shipments),
+            unrated=sum(shipment.id not in rated for shipment in self.shipments),
+            covered=order.total if any(map(is_valid, map(paid, self.payments))) else 0,
+            unpriced=sum(line.price is None for line in self.lines),
+        )
+
+
+def paid(payment: Payment) -> Paid:
+    return Paid(payment.state, payment.amount, payment.captured_amount, payment.refunded_amount)
+
+
+async def read(ctx: Context, order: Order) -> Checkout:
+    """Whatever of it there is: as many statements for one line as for a hundred."""
+    lines = await line_queries.list_lines(ctx.db, order.id) if order.item_count else []
+    if order.state == "cart":
+        return Checkout(order, lines)
+    return Checkout(
+        order,
+        lines,
+        await fulfilment.list_shipments(ctx.db, order.id),
+        await fulfilment.list_items(ctx.db, order.id),
+        await fulfilment.list_shipping_rates(ctx.db, order.id),
+        await payment_queries.list_payments(ctx.db, order.id),
+    )
+
+
+async def change_order(ctx: Context, order: Order, **values: Any) -> Order:
+    if not values:
+        return order
+    await changes.update_record(ctx.db, orders, order.id, values)
+    return msgspec.structs.replace(order, **values)

@@ -1,0 +1,122 @@
+"""Who takes the money: a provider is one class, and each of its calls is known by a key under which it is done once.
+
+    check       needs no source and always approves: the money comes by itself, and somebody says so later
+    test_card   does what its source says: approve, decline, hang (nothing was done), late (done, and the answer lost)
+
+What came of a call that was cut off is asked for by its key.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, Protocol
+from uuid import UUID
+
+import msgspec
+
+Outcome = Literal["approved", "declined", "unknown"]
+Act = Literal["authorise", "purchase", "capture", "void", "refund"]
+
+
+class Call(msgspec.Struct, frozen=True):
+    """What a provider is asked to do. `reference` is its own name for the payment, once there is one."""
+
+    key: UUID
+    act: Act
+    amount: int
+    currency: str
+    order_number: str
+    source: str | None = None
+    reference: str | None = None
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of it."""
+
+    outcome: Outcome
+    reference: str | None = None
+    message: str | None = None
+
+
+UNKNOWN = Result("unknown")
+
+
+class Provider(Protocol):
+    """What the shop asks of whoever takes the money."""
+
+    needs_source: bool
+
+    async def do(self, call: Call) -> Result:
+        """Does it once for each key, however often it is asked."""
+
+    async def find(self, key: UUID) -> Result:
+        """What came of a call; `unknown` when it never arrived."""
+
+
+class Check:
+    """Paid by check, by transfer, at the door: nothing is called."""
+
+    needs_source = False
+
+    async def do(self, call: Call) -> Result:
+        return Result("approved", call.reference)
+
+    async def find(self, key: UUID) -> Result:
+        return Result("approved")
+
+
+class TestCard:
+    """Follows a script, and remembers what it did in a directory, as a provider does across our crashes."""
+
+    needs_source = True
+    SCRIPTS = ("approve", "decline", "hang", "late")
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    async def do(self, call: Call) -> Result:
+        script = call.source if call.source in self.SCRIPTS else "approve"
+        if script == "hang" and call.act in {"authorise", "purchase"}:
+            await asyncio.Event().wait()
+        result = await asyncio.to_thread(self._done, call, script)
+        if script == "late" and call.act in {"authorise", "purchase"}:
+            await asyncio.Event().wait()
+        return result
+
+    async def find(self, key: UUID) -> Result:
+        return await asyncio.to_thread(self._found, key)
+
+    def _done(self, call: Call, script: str) -> Result:
+        if script == "decline" and call.act in {"authorise", "purchase"}:
+            result = Result("declined", None, "The card was declined.")
+        else:
+            result = Result("approved", call.reference or f"test-{call.key.hex[-12:]}")
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kept = self._directory / f"{call.key}.json"
+        making = kept.with_suffix(f".{os.getpid()}")
+        making.write_bytes(msgspec.json.encode({"call": call, "result": result}))
+        try:
+            os.link(making, kept)
+        except FileExistsError:
+            return self._found(call.key)
+        finally:
+            making.unlink()
+        return result
+
+    def _found(self, key: UUID) -> Result:
+        try:
+            kept = (self._directory / f"{key}.json").read_bytes()
+        except FileNotFoundError:
+            return UNKNOWN
+        return msgspec.convert(msgspec.json.decode(kept)["result"], Result)
+
+
+TYPES = ("check", "test_card")
+
+
+@lru_cache(maxsize=8)
+def open_providers(data_dir: Path) -> Mapping[str, Provider]:
+    """By the type of a payment method."""
+    return {"check": Check(), "test_card": TestCard(data_dir / "test_card")}

@@ -1,0 +1,189 @@
+"""Which statements read and change payments."""
+
+from typing import cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import BigInteger, Text, bindparam, func, select, update
+from sqlalchemy import any_ as sql_any
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import into, seconds, statement
+from shop.models.payments import (
+    Payment,
+    PaymentAttempt,
+    PaymentMethod,
+    PaymentSource,
+    payment_attempts,
+    payment_methods,
+    payment_sources,
+    payments,
+)
+
+_ID = PG_UUID(as_uuid=True)
+_is_offered = (
+    payment_methods.c.deleted_at.is_(None),
+    payment_methods.c.active,
+    payment_methods.c.display_on == sql_any(bindparam("displays", type_=ARRAY(Text()))),
+)
+_METHODS = statement(
+    select(payment_methods).where(*_is_offered).order_by(payment_methods.c.position, payment_methods.c.id),
+    into(PaymentMethod),
+)
+_METHOD = statement(
+    select(payment_methods).where(*_is_offered, payment_methods.c.id == bindparam("id", type_=_ID)),
+    into(PaymentMethod),
+)
+_METHODS_OF = statement(
+    select(payment_methods).where(payment_methods.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))),
+    into(PaymentMethod),
+)
+_SOURCES_OF = statement(
+    select(payment_sources).where(payment_sources.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))),
+    into(PaymentSource),
+)
+_PAYMENTS = statement(
+    select(payments)
+    .where(payments.c.order_id == bindparam("order_id", type_=_ID))
+    .order_by(payments.c.created_at, payments.c.id),
+    into(Payment),
+)
+_SOURCE = statement(
+    select(payment_sources).where(
+        payment_sources.c.id == bindparam("id", type_=_ID), payment_sources.c.user_id == bindparam("user_id", type_=_ID)
+    ),
+    into(PaymentSource),
+)
+_INVALIDATE = statement(
+    update(payments)
+    .where(payments.c.order_id == bindparam("of_order", type_=_ID), payments.c.state == "checkout")
+    .values(state="invalid", updated_at=func.now())
+    .returning(payments.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_CHANGE = statement(
+    update(payments)
+    .where(
+        payments.c.id == bindparam("payment_id", type_=_ID),
+        payments.c.state == sql_any(bindparam("befores", type_=ARRAY(Text()))),
+    )
+    .values(
+        state=bindparam("new_state", type_=Text()),
+        amount=func.coalesce(bindparam("new_amount", type_=BigInteger()), payments.c.amount),
+        captured_amount=func.coalesce(bindparam("new_captured", type_=BigInteger()), payments.c.captured_amount),
+        refunded_amount=func.coalesce(bindparam("new_refunded", type_=BigInteger()), payments.c.refunded_amount),
+        response_code=func.coalesce(bindparam("new_reference", type_=Text()), payments.c.response_code),
+        processing_since=func.now(),
+        updated_at=func.now(),
+    )
+    .returning(payments),
+    into(Payment),
+)
+_STUCK = statement(
+    select(payments)
+    .where(payments.c.state == "processing", payments.c.processing_since < func.now() - seconds("age"))
+    .order_by(payments.c.processing_since)
+    .limit(bindparam("most", type_=BigInteger())),
+    into(Payment),
+)
+_LAST_ATTEMPT = statement(
+    select(payment_attempts)
+    .where(payment_attempts.c.payment_id == bindparam("payment_id", type_=_ID))
+    .order_by(payment_attempts.c.id.desc())
+    .limit(1),
+    into(PaymentAttempt),
+)
+_ATTEMPTS = statement(
+    select(payment_attempts)
+    .where(payment_attempts.c.order_id == bindparam("order_id", type_=_ID))
+    .order_by(payment_attempts.c.id),
+    into(PaymentAttempt),
+)
+_END = statement(
+    update(payment_attempts)
+    .where(payment_attempts.c.id == bindparam("attempt_id", type_=_ID), payment_attempts.c.outcome == "unknown")
+    .values(
+        outcome=bindparam("new_outcome", type_=Text()),
+        reference=bindparam("new_reference", type_=Text()),
+        message=bindparam("new_message", type_=Text()),
+        ended_at=func.now(),
+    )
+    .returning(payment_attempts.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+FRONT = ("both", "front_end")
+
+
+async def list_methods(db: Session, displays: tuple[str, ...] = FRONT) -> list[PaymentMethod]:
+    return await db.all(_METHODS, displays=list(displays))
+
+
+async def find_method(db: Session, method_id: UUID, displays: tuple[str, ...] = FRONT) -> PaymentMethod | None:
+    return await db.one(_METHOD, id=method_id, displays=list(displays))
+
+
+async def list_methods_of(db: Session, ids: list[UUID]) -> dict[UUID, PaymentMethod]:
+    return {method.id: method for method in await db.all(_METHODS_OF, ids=ids)} if ids else {}
+
+
+async def list_sources_of(db: Session, ids: list[UUID]) -> dict[UUID, PaymentSource]:
+    return {source.id: source for source in await db.all(_SOURCES_OF, ids=ids)} if ids else {}
+
+
+async def list_payments(db: Session, order_id: UUID) -> list[Payment]:
+    return await db.all(_PAYMENTS, order_id=order_id)
+
+
+async def find_source(db: Session, source_id: UUID, user_id: UUID) -> PaymentSource | None:
+    """A user's own."""
+    return await db.one(_SOURCE, id=source_id, user_id=user_id)
+
+
+async def invalidate_open(db: Session, order_id: UUID) -> None:
+    await db.all(_INVALIDATE, of_order=order_id)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What becomes of a payment; what is none stays."""
+
+    befores: frozenset[str]
+    state: str
+    amount: int | None = None
+    captured: int | None = None
+    refunded: int | None = None
+    reference: str | None = None
+
+
+async def change_payment(db: Session, payment_id: UUID, change: Change) -> Payment | None:
+    """None when it is in no state from which this can happen: somebody was faster."""
+    return await db.one(
+        _CHANGE,
+        payment_id=payment_id,
+        befores=sorted(change.befores),
+        new_state=change.state,
+        new_amount=change.amount,
+        new_captured=change.captured,
+        new_refunded=change.refunded,
+        new_reference=change.reference,
+    )
+
+
+async def list_stuck(db: Session, age: int, most: int = 20) -> list[Payment]:
+    """Those of which nobody has heard for so many seconds."""
+    return await db.all(_STUCK, age=age, most=most)
+
+
+async def find_last_attempt(db: Session, payment_id: UUID) -> PaymentAttempt | None:
+    return await db.one(_LAST_ATTEMPT, payment_id=payment_id)
+
+
+async def list_attempts(db: Session, order_id: UUID) -> list[PaymentAttempt]:
+    return await db.all(_ATTEMPTS, order_id=order_id)
+
+
+async def end_attempt(db: Session, attempt_id: UUID, outcome: str, reference: str | None, message: str | None) -> bool:
+    """Whether this was the first to say what came of it."""
+    values = {"new_outcome": outcome, "new_reference": reference, "new_message": message}
+    return await db.one(_END, attempt_id=attempt_id, **values) is not None
