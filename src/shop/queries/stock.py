@@ -1,17 +1,31 @@
 """Which statements move stock: a count changes only together with the movement that says why."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, and_, bindparam, func, or_, select, update
+import msgspec
+from sqlalchemy import BigInteger, and_, bindparam, column, delete, func, or_, select, update
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
-from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
 from shop.db.statements import into, statement
+from shop.models.orders import stock_holds
+from shop.models.products import variants
 from shop.models.stock import StockItem, StockLocation, stock_items, stock_locations, stock_movements
 
 _ID = PG_UUID(as_uuid=True)
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Pieces that were taken from a shelf in the name of an order."""
+
+    stock_item_id: UUID
+    quantity: int
+    product_id: UUID
+
+
 _change = bindparam("quantity", type_=BigInteger)
 _guarded = or_(stock_items.c.count_on_hand + _change >= 0, stock_items.c.backorderable)
 
@@ -31,6 +45,31 @@ _TAKE = statement(
     .values(count_on_hand=stock_items.c.count_on_hand + _change, updated_at=func.now())
     .returning(stock_items),
     into(StockItem),
+)
+_moved = (
+    func.unnest(bindparam("ids", type_=ARRAY(_ID)), bindparam("quantities", type_=ARRAY(BigInteger)))
+    .table_valued(column("id", _ID), column("quantity", BigInteger), name="moved")
+    .render_derived()
+)
+_TAKE_MANY = statement(
+    update(stock_items)
+    .where(
+        stock_items.c.id == _moved.c.id,
+        or_(stock_items.c.count_on_hand + _moved.c.quantity >= 0, stock_items.c.backorderable, _moved.c.quantity > 0),
+    )
+    .values(count_on_hand=stock_items.c.count_on_hand + _moved.c.quantity, updated_at=func.now())
+    .returning(stock_items.c.id, stock_items.c.count_on_hand),
+    lambda record: cast(tuple[UUID, int], tuple(record)),
+)
+_END_HOLDS = statement(
+    delete(stock_holds)
+    .where(
+        stock_holds.c.order_id == bindparam("order_id", type_=_ID),
+        stock_items.c.id == stock_holds.c.stock_item_id,
+        variants.c.id == stock_items.c.variant_id,
+    )
+    .returning(stock_holds.c.stock_item_id, stock_holds.c.quantity, variants.c.product_id),
+    lambda record: Held(*record),
 )
 _NOTE = statement(
     insert(stock_movements)
@@ -84,6 +123,15 @@ async def find_item(db: Session, variant_id: UUID, location_id: UUID) -> StockIt
 async def take_stock(db: Session, item_id: UUID, quantity: int) -> StockItem | None:
     """Changes a count by a quantity; none when there is not so much and the item cannot be sold beyond it."""
     return await db.one(_TAKE, item_id=item_id, quantity=quantity)
+
+
+async def take_many(db: Session, changes: Mapping[UUID, int]) -> dict[UUID, int]:
+    """Changes counts by quantities, and tells what they are then; of those that there is not enough of, nothing."""
+    return dict(await db.all(_TAKE_MANY, ids=list(changes), quantities=list(changes.values())))
+
+
+async def end_holds(db: Session, order_id: UUID) -> list[Held]:
+    return await db.all(_END_HOLDS, order_id=order_id)
 
 
 async def insert_movement(db: Session, **values: Any) -> None:

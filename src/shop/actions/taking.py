@@ -1,0 +1,71 @@
+"""How what an order holds leaves the shelves, and how it gets back there: all of it or nothing."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from shop.actions.catalog import refresh
+from shop.actions.context import Context
+from shop.base.errors import Invalid
+from shop.base.ids import new_id
+from shop.models.orders import Order
+from shop.queries import bulk, listings, stock
+from shop.queries.stock import Held
+
+HOLD_MINUTES = 15
+_GONE = "Somebody was faster: fewer are left than are wanted."
+
+
+async def take(ctx: Context, order: Order, wanted: Mapping[UUID, int], product_ids: Sequence[UUID]) -> None:
+    """From the stock items, so many of each. What is taken is held in the order's name until it is bought or given
+    back.
+    """
+    if not wanted:
+        return
+    await _move(ctx, order, {item_id: -quantity for item_id, quantity in wanted.items()}, product_ids, "sold")
+    until = datetime.now(UTC) + timedelta(minutes=HOLD_MINUTES)
+    rows = [
+        {"id": new_id(), "order_id": order.id, "stock_item_id": item_id, "quantity": quantity, "expires_at": until}
+        for item_id, quantity in wanted.items()
+    ]
+    await bulk.insert_rows(ctx.db, "stock_holds", rows)
+
+
+async def give_back(ctx: Context, order: Order) -> None:
+    """What was taken for an order that nobody bought."""
+    held = await stock.end_holds(ctx.db, order.id)
+    if held:
+        await restock(ctx, order, held)
+
+
+async def restock(ctx: Context, order: Order, held: Sequence[Held]) -> None:
+    back: dict[UUID, int] = {}
+    for each in held:
+        back[each.stock_item_id] = back.get(each.stock_item_id, 0) + each.quantity
+    await _move(ctx, order, back, [each.product_id for each in held], "returned")
+
+
+async def _move(
+    ctx: Context, order: Order, changes: Mapping[UUID, int], product_ids: Sequence[UUID], reason: str
+) -> None:
+    # In the order in which everybody locks: products first, then what lies on the shelves.
+    await listings.lock_products(ctx.db, product_ids)
+    moved = await stock.take_many(ctx.db, changes)
+    if len(moved) != len(changes):
+        raise Invalid({"line_items": [_GONE]}, _GONE, code="out_of_stock")
+    rows = [
+        {
+            "id": new_id(),
+            "stock_item_id": item_id,
+            "quantity": quantity,
+            "reason": reason,
+            "note": order.number,
+            "actor_kind": ctx.actor.kind,
+            "actor_id": ctx.actor.id,
+        }
+        for item_id, quantity in changes.items()
+    ]
+    await bulk.insert_rows(ctx.db, "stock_movements", rows)
+    # Only what is sold out, or there again, is shown otherwise than before.
+    if any((count > 0) != (count - changes[item_id] > 0) for item_id, count in moved.items()):
+        await refresh(ctx, product_ids)
