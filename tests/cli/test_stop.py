@@ -24,8 +24,9 @@ from shop.migrations.upgrade import LOCK
 from tests.cli.command import external
 from tests.cluster import with_database
 from tests.db.processes import is_event, living, postmaster_pid, roomy_dir, serving, stop, until, watched
-from tests.service import SHOP, Service, clean_environ
+from tests.service import Service, clean_environ
 from tests.shopper import PREFIX
+from tests.warm import Forked
 
 CART = PREFIX + "/cart"
 READY = is_event("worker ready")
@@ -239,14 +240,13 @@ async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy
     connection = await asyncpg.connect(await asyncio.to_thread(server.start))
     await connection.execute(f"select pg_advisory_lock({LOCK})")
     # It waits for our lock before it migrates; then we leave, and it is the database's only user.
-    process = await asyncio.create_subprocess_exec(
-        SHOP, "serve", "--port", "0", env=clean_environ(SHOP_DATA_DIR=str(roomy)), stderr=asyncio.subprocess.DEVNULL
-    )
+    process = Forked(["serve", "--port", "0"], clean_environ(SHOP_DATA_DIR=str(roomy)))
     await until(lambda: connection.fetchval("select exists (select from pg_locks where not granted)"))
     await asyncio.to_thread(server.stop)
 
     process.terminate()
-    await asyncio.wait_for(process.wait(), 20)
+    await asyncio.to_thread(process.wait, 20)
+    process.stderr.close()
 
     connection.terminate()
     assert living(roomy) == []

@@ -17,6 +17,7 @@ import asyncpg
 
 from tests.cluster import make_run_dir
 from tests.service import InstalledService, Service
+from tests.warm import Forked
 
 HOLDER = """
 import sys
@@ -50,7 +51,7 @@ def _all_ended(handles: list[int], seconds: float) -> bool:
     return all(select.select([handle], [], [], max(0, end - time.monotonic()))[0] for handle in handles)
 
 
-def first_to_end(*processes: "subprocess.Popen[str]", seconds: float) -> int | None:
+def first_to_end(*processes: "subprocess.Popen[str] | Forked", seconds: float) -> int | None:
     """Which of them ended first; None if all live on."""
     handles = [os.pidfd_open(process.pid) for process in processes]
     try:

@@ -250,6 +250,7 @@ def _read_all(terminal: int) -> str:
     return said.decode(errors="replace")
 
 
+@pytest.mark.torture
 async def test_of_two_that_put_it_up_at_once_one_does(own_database: Any, tmp_path: Path) -> None:
     url = own_database()
     told: list[tuple[int, int]] = []

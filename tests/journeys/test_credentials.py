@@ -18,7 +18,7 @@ from shop.web.endpoint import Route
 from shop.web.request import LINES, UPLOAD
 from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
 from tests.make import Make
-from tests.platform.builders import builder_of, new_body, sample, upload_of
+from tests.platform.builders import builder_of, new_body, sample, some, upload_of
 from tests.platform.bulk import in_lines
 from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
 from tests.platform.test_addresses import PARIS
@@ -137,7 +137,8 @@ class World:
 
     async def _record(self, route: Route) -> str:
         (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
-        (record_id,) = await sample(self.writer, self.db, collection, 1)
+        of_its_own = sample if route.method != "GET" else some
+        (record_id,) = await of_its_own(self.writer, self.db, collection, 1)
         if route.path.endswith("/reposition"):
             shown = await self.writer.get(f"/{collection.path}/{record_id}")
             self.parent_id = shown.json["data"]["relationships"]["parent"]["data"]["id"]

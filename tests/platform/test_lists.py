@@ -16,7 +16,7 @@ from shop.jsonapi.filtering import ASKING, COMPARING, LISTING, TEXTUAL, YES_OR_N
 from shop.jsonapi.resource import Money
 from shop.platform.collection import Collection, all_filters
 from shop.platform.resources.known import COLLECTIONS
-from tests.platform.builders import ALL, sample
+from tests.platform.builders import ALL, sample, some
 from tests.platform.machine import Machine
 from tests.platform.test_resources import each
 from tests.shopper import Answer
@@ -85,7 +85,7 @@ def inner(text: str) -> str:
 
 @each(ALL)
 async def test_every_filter_finds_what_a_reader_would_pick(writer: Machine, db: Any, collection: Collection) -> None:
-    ids = await sample(writer, db, collection)
+    ids = await some(writer, db, collection)
     items = await items_of(writer, collection, ids)
     fields = {name: field.kind for name, field in collection.own_filters.items()}
 
@@ -220,7 +220,7 @@ def in_order(values: Iterable[Any]) -> bool:
 async def test_both_pagings_walk_every_sort_up_and_down_and_meet_each_record_once(
     writer: Machine, db: Any, collection: Collection
 ) -> None:
-    ids = await sample(writer, db, collection)
+    ids = await some(writer, db, collection)
     items = {item["id"]: item for item in await items_of(writer, collection, ids)}
     columns = collection.columns
     visible = {name for name in columns if name == "id" or name in collection.resource.kinds()}
