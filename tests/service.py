@@ -33,6 +33,9 @@ def clean_environ(**extra: str) -> dict[str, str]:
 class Service:
     """One served shop. What it logs can be awaited; nothing here sleeps."""
 
+    has_loaded_workers = True
+    """Whether its workers need not load their libraries, where its parent has no thread that a fork could trip over."""
+
     def __init__(self, *arguments: str, **environ: str) -> None:
         self._changed = threading.Condition()
         self.lines: list[str] = []
@@ -51,7 +54,8 @@ class Service:
             raise
 
     def _begin(self, command: list[str]) -> "Forked | subprocess.Popen[str]":
-        return Forked(command, self.environ)
+        is_plain = "SHOP_DATABASE_URL" in self.environ and "--demo" not in command
+        return Forked(command, self.environ, has_loaded_workers=self.has_loaded_workers and is_plain)
 
     def _read(self) -> None:
         assert self.process.stderr
@@ -132,6 +136,12 @@ class Service:
         # An orphan may still hold the pipe; closing it under the reader would wait for ever.
         if self.process.stderr and not self._reader.is_alive():
             self.process.stderr.close()
+
+
+class CleanService(Service):
+    """Served by workers that the shop starts itself, in every respect: for tests of processes."""
+
+    has_loaded_workers = False
 
 
 class InstalledService(Service):

@@ -282,6 +282,7 @@ def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_pare
         assert all_ended(3)
 
 
+@pytest.mark.torture
 def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served: Serve, tmp_path: Path) -> None:
     with served(drain="0") as service:
         sweep(tmp_path)
@@ -332,7 +333,7 @@ def stop_reading(service: Service) -> None:
     service._reader.join(10)
 
 
-@pytest.mark.parametrize("form", ["json", "console"])
+@pytest.mark.parametrize("form", ["json", pytest.param("console", marks=pytest.mark.torture)])
 async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its_mails(url: str, form: str) -> None:
     db = await asyncpg.connect(url)
     with serving(**external(url, SHOP_DRAIN_SECONDS="0", SHOP_LOG_FORMAT=form)) as service:
@@ -404,6 +405,7 @@ async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serve
     assert after.status_code == 201
 
 
+@pytest.mark.torture
 async def test_a_worker_that_waits_for_the_database_goes_with_its_parent(served: Serve, url: str) -> None:
     async with waiting(served, url) as (service, worker, _):
         with watched(worker) as ended:

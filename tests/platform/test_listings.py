@@ -15,9 +15,9 @@ import pytest
 from shop.queries import listings
 from tests.cli.command import external
 from tests.cluster import Cluster
-from tests.db.processes import serving
 from tests.platform.catalogue import change, links, master_of, new, removed, reposition, root_of, send, shown
 from tests.platform.machine import Machine, new_machine
+from tests.service import Service
 from tests.shopper import Answer
 
 LISTED = """select (to_jsonb(l) - 'sold_count')::text from listings l join products p on p.id = l.product_id
@@ -67,9 +67,10 @@ async def small(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.Tem
         db = await asyncpg.connect(url)
         await db.execute("update shops set currencies = '{USD,EUR}'")
         data_dir = str(tmp_path_factory.mktemp("listings"))
-        with serving(**external(url, SHOP_DATA_DIR=data_dir, SHOP_DRAIN_SECONDS="0")) as service:
-            async with service.client() as http:
-                yield Small(http, db, await new_machine(http, db))
+        service = Service(**external(url, SHOP_DATA_DIR=data_dir, SHOP_DRAIN_SECONDS="0"))
+        async with service.client() as http:
+            yield Small(http, db, await new_machine(http, db))
+        service.stop()
         await db.close()
 
 
