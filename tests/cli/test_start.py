@@ -62,9 +62,11 @@ def test_of_two_shops_that_start_at_once_on_one_port_one_is_refused(at_home: tup
         ended = first_to_end(*both, seconds=20)
         for process in both:
             process.kill()
-    said = [process.stderr.read() for process in both]
+            process.wait(10)
+    said = []
     for process in both:
-        process.stderr.close()
+        with process.stderr:
+            said.append(process.stderr.read())
 
     assert ended is not None
     assert said[ended].startswith(f"shop: Port {port} is taken on 127.0.0.1; ")

@@ -12,14 +12,14 @@ import asyncpg
 import pytest
 
 from shop.cli.banner import banner
-from shop.demo import load
+from shop.demo import shop
 from shop.demo.artwork import draw_good
 from shop.demo.goods import STOCK, combinations
 from shop.demo.load import load_demo
 from shop.demo.shop import CONTRACT, DEPARTMENTS, MOONS, NAME, SHOPPERS, WHOLESALE, all_goods
 from shop.queries import listings, prices, stock
 from tests.cluster import Cluster
-from tests.pictures import opened, png
+from tests.pictures import opened
 from tests.platform.machine import back_office
 from tests.service import KEYS, SHOP, Service, clean_environ
 from tests.shoppers import ask_for_code, mailed_code, trade
@@ -244,7 +244,8 @@ async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_dat
 async def test_broken_off_half_way_it_leaves_nothing_and_can_be_put_up_again(
     own_database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "draw_good", lambda *_good: png(8, 8))
+    few = all_goods()[::10]
+    monkeypatch.setattr(shop, "all_goods", lambda: few)
     url = own_database()
     connection = await asyncpg.connect(url)
 
@@ -260,8 +261,8 @@ async def test_broken_off_half_way_it_leaves_nothing_and_can_be_put_up_again(
         loose = await connection.fetchval("select count(*) from loose_files")
         assert await load_demo(ctx, lambda _done, _steps: None)
 
-    assert (left, named, loose) == ([0, 0], "Shop", 60)
-    assert await connection.fetchval("select count(*) from products") == 60
+    assert (left, named, loose) == ([0, 0], "Shop", 6)
+    assert await connection.fetchval("select count(*) from products") == 6
     await connection.close()
 
 
@@ -279,8 +280,8 @@ def _read_all(terminal: int) -> str:
 async def test_of_two_that_put_it_up_at_once_one_does(
     own_database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What is on the pictures matters to others.
-    monkeypatch.setattr(load, "draw_good", lambda *_good: png(8, 8))
+    few = all_goods()[::10]
+    monkeypatch.setattr(shop, "all_goods", lambda: few)
     url = own_database()
     told: list[tuple[int, int]] = []
     async with back_office(url, data_dir=tmp_path) as one, back_office(url, data_dir=tmp_path) as other:
@@ -290,8 +291,8 @@ async def test_of_two_that_put_it_up_at_once_one_does(
 
     connection = await asyncpg.connect(url)
     assert sorted(done) == [False, True]
-    assert await connection.fetchval("select count(*) from products") == 60
-    assert (told[0], {steps for _, steps in told}) == ((1, 120), {120})
+    assert await connection.fetchval("select count(*) from products") == 6
+    assert (told[0], {steps for _, steps in told}) == ((1, 12), {12})
     await connection.close()
 
 
