@@ -59,11 +59,14 @@ class Service:
 
     def _read(self) -> None:
         assert self.process.stderr
-        for line in self.process.stderr:
+        log, rest = self.process.stderr.fileno(), b""
+        while part := os.read(log, 1 << 16):
+            *whole, rest = (rest + part).split(b"\n")
             with self._changed:
-                self.lines.append(line)
+                self.lines += [line.decode() + "\n" for line in whole]
                 self._changed.notify_all()
         with self._changed:
+            self.lines += [rest.decode()] if rest else []
             self._ended = True
             self._changed.notify_all()
 

@@ -45,15 +45,12 @@ FEW = {
     "sign in, refused",
     "products",
     "product",
-    "variants",
     "prices, refused",
     "pictures",
     "taxons",
-    "stock item",
     "preview",
     "overview",
     "order",
-    "customer",
     "secret",
 }
 Wanted = Callable[[str], bool]
