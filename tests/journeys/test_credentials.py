@@ -18,7 +18,7 @@ from shop.web.endpoint import Route
 from shop.web.request import LINES, UPLOAD
 from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
 from tests.make import Make
-from tests.platform.builders import builder_of, new_body, sample, some, upload_of
+from tests.platform.builders import builder_of, new_body, sample, upload_of
 from tests.platform.bulk import in_lines
 from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
 from tests.platform.test_addresses import PARIS
@@ -52,6 +52,8 @@ class World:
         self.db = db
         self.sent: dict[str, dict[str, Headers]] = {}
         self.parent_id = ""
+        self.records: dict[str, str] = {}
+        """One of each collection of the platform, until it is removed."""
         self.user: Member
         self.writer: Machine
 
@@ -139,8 +141,9 @@ class World:
 
     async def _record(self, route: Route) -> str:
         (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
-        of_its_own = sample if route.method != "GET" else some
-        (record_id,) = await of_its_own(self.writer, self.db, collection, 1)
+        if route.method == "DELETE" or collection.path not in self.records:
+            (self.records[collection.path],) = await sample(self.writer, self.db, collection, 1)
+        record_id = self.records[collection.path] if route.method != "DELETE" else self.records.pop(collection.path)
         if route.path.endswith("/reposition"):
             shown = await self.writer.get(f"/{collection.path}/{record_id}")
             self.parent_id = shown.json["data"]["relationships"]["parent"]["data"]["id"]
