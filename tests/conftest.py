@@ -14,7 +14,7 @@ from tests.browser import Browser, chromium
 from tests.cluster import Cluster, make_run_dir, remove_run_dir
 from tests.connections import as_new
 from tests.platform.machine import Machine, new_machine
-from tests.service import KEYS, Service
+from tests.service import KEYS, Kept, Service
 from tests.shopper import Shopper
 
 _RUN_DIR = "SHOPTEST_RUN_DIR"
@@ -97,9 +97,17 @@ def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     service.stop()
 
 
+@pytest.fixture(scope="session")
+async def kept_lines() -> AsyncIterator[Kept]:
+    """Connections to served shops that stay open from test to test."""
+    kept = Kept()
+    yield kept
+    await kept.close()
+
+
 @pytest.fixture
-async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with service.client() as client:
+async def http(service: Service, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
+    async with service.client(transport=kept_lines) as client:
         yield client
 
 

@@ -30,6 +30,19 @@ def clean_environ(**extra: str) -> dict[str, str]:
     return {**kept, "SHOP_LOG_FORMAT": "json", **extra}
 
 
+class Kept(httpx.AsyncBaseTransport):
+    """Connections that the end of a client does not close: for one client after another."""
+
+    def __init__(self) -> None:
+        self._inner = httpx.AsyncHTTPTransport(verify=NO_CERTIFICATES)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await self._inner.handle_async_request(request)
+
+    async def close(self) -> None:
+        await self._inner.aclose()
+
+
 class Service:
     """One served shop. What it logs can be awaited; nothing here sleeps."""
 
@@ -100,8 +113,8 @@ class Service:
             else:
                 return
 
-    def client(self, *, timeout: float = 20) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout)
+    def client(self, *, timeout: float = 20, transport: Kept | None = None) -> httpx.AsyncClient:
+        return httpx.AsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout, transport=transport)
 
     def get(self, path: str) -> httpx.Response:
         """Over a connection of its own."""
