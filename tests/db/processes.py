@@ -123,6 +123,13 @@ def serving(*arguments: str, **environ: str) -> Iterator[Service]:
 
 
 @contextmanager
+def serving_loaded(*arguments: str, **environ: str) -> Iterator[Service]:
+    """The same by workers that need not load their libraries: for tests of what is answered meanwhile."""
+    with _to_the_end(Service, *arguments, **environ) as service:
+        yield service
+
+
+@contextmanager
 def serving_installed(*arguments: str, **environ: str) -> Iterator[Service]:
     """The same by the installed script."""
     with _to_the_end(InstalledService, *arguments, **environ) as service:
