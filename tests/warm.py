@@ -6,6 +6,7 @@ about neither processes nor starts, are forks in their turn, and then all else o
 """
 
 import atexit
+import contextlib
 import json
 import os
 import select
@@ -119,8 +120,10 @@ class Forked:
         self.pid = int(self._told.readline())
 
     def send_signal(self, sign: int) -> None:
+        # Killed by another, it may be gone before anybody told us.
         if self.poll() is None:
-            os.kill(self.pid, sign)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, sign)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)

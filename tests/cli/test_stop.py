@@ -303,6 +303,7 @@ def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.torture
 async def test_after_its_files_were_swept_away_the_shop_is_measured_and_drains_as_before(
     url: str, tmp_path: Path
 ) -> None:
@@ -398,6 +399,7 @@ async def waiting(served: Serve, url: str) -> AsyncIterator[tuple[Service, int, 
             await outside.close()
 
 
+@pytest.mark.torture
 async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serves_when_it_is_back(
     served: Serve, url: str
 ) -> None:

@@ -251,6 +251,7 @@ async def test_an_example_is_run_from_the_page_and_its_token_used_for_the_next(o
     assert await opened.get_by_label("Order token").input_value() == ""
 
 
+@pytest.mark.torture
 async def test_a_parameter_of_the_address_is_filled_in_and_sent_as_one_segment(opened: Page) -> None:
     signing_out = opened.locator("#delete_api_v2_storefront_auth_token_")
     await signing_out.get_by_label("token", exact=True).fill("a?b #c")
@@ -259,6 +260,7 @@ async def test_a_parameter_of_the_address_is_filled_in_and_sent_as_one_segment(o
     await expect(signing_out.locator(".outcome")).to_contain_text("200 OK")
 
 
+@pytest.mark.torture
 async def test_the_filter_leaves_what_fits(opened: Page) -> None:
     await opened.keyboard.press("/")
     await opened.keyboard.type("delete account addr")
@@ -269,6 +271,7 @@ async def test_the_filter_leaves_what_fits(opened: Page) -> None:
     await expect(opened.locator(f"#{CART}")).to_be_visible()
 
 
+@pytest.mark.torture
 async def test_without_scripts_the_page_is_whole(browser: Browser, service: Service) -> None:
     async with visit(browser, f"{service.url}/docs", java_script_enabled=False) as page:
         await expect(page.locator(f"#{CART} pre.curl")).to_contain_text(f"curl -X POST {service.url}")
@@ -306,6 +309,7 @@ async def test_everybody_can_read_and_use_all_of_the_page_and_nobody_has_to_scro
         await assert_for_everybody(page, "")
 
 
+@pytest.mark.torture
 async def test_on_a_phone_the_contents_are_folded_and_lead_to_an_operation(browser: Browser, service: Service) -> None:
     async with visit(browser, f"{service.url}/docs", PHONE) as page:
         link = page.get_by_role("navigation").get_by_role("link", name="Show the cart")
