@@ -2,20 +2,24 @@
 
 import gc
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import httpx
 import pytest
 
 from tests.browser import Browser, chromium
 from tests.cluster import Cluster, make_run_dir, remove_run_dir
-from tests.service import KEYS, Service
+from tests.connections import as_new
+from tests.platform.machine import Machine, new_machine
+from tests.service import KEYS, Kept, Service
 from tests.shopper import Shopper
 
 _RUN_DIR = "SHOPTEST_RUN_DIR"
+# Asked for by the client at every request; that it is not there is otherwise found out anew each time.
+sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -93,9 +97,17 @@ def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     service.stop()
 
 
+@pytest.fixture(scope="session")
+async def kept_lines() -> AsyncIterator[Kept]:
+    """Connections to served shops that stay open from test to test."""
+    kept = Kept()
+    yield kept
+    await kept.close()
+
+
 @pytest.fixture
-async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with service.client() as client:
+async def http(service: Service, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
+    async with service.client(transport=kept_lines) as client:
         yield client
 
 
@@ -116,9 +128,42 @@ def another_guest(http: httpx.AsyncClient) -> Shopper:
     return Shopper(http)
 
 
+@pytest.fixture(scope="session")
+async def kept_connections() -> AsyncIterator[dict[str, Any]]:
+    """Connections that tests use one after another, by their address: one costs as much as a small test."""
+    kept: dict[str, Any] = {}
+    yield kept
+    for connection in kept.values():
+        await connection.close()
+
+
 @pytest.fixture
-async def db(database_url: str) -> AsyncIterator[Any]:
-    """The test's own connection to the served shop's database."""
-    connection = await asyncpg.connect(database_url)
-    yield connection
-    await connection.close()
+async def db(database_url: str, kept_connections: dict[str, Any]) -> AsyncIterator[Any]:
+    """A connection to the served shop's database, as new."""
+    async with as_new(kept_connections, database_url) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def granted() -> dict[str, Machine]:
+    """The machines of `writer` and `reader`, let in once: a test that ends a token has a machine of its own."""
+    return {}
+
+
+@pytest.fixture
+async def writer(http: httpx.AsyncClient, db: Any, granted: dict[str, Machine]) -> Machine:
+    """A machine that writes."""
+    return await _known(granted, http, db, "write")
+
+
+@pytest.fixture
+async def reader(http: httpx.AsyncClient, db: Any, granted: dict[str, Machine]) -> Machine:
+    """A machine that only reads."""
+    return await _known(granted, http, db, "read")
+
+
+async def _known(granted: dict[str, Machine], http: httpx.AsyncClient, db: Any, level: str) -> Machine:
+    if level not in granted:
+        granted[level] = await new_machine(http, db, level)
+    kept = granted[level]
+    return Machine(http, {"access_token": kept.access_token, "refresh_token": kept.refresh_token})

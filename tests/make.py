@@ -128,7 +128,7 @@ class Make:
 
     async def taxonomy(self, name: str = "", **fields: Any) -> tuple[str, str]:
         """A tree: its id and that of its root."""
-        made = await self.new("taxonomies", "taxonomy", name=name or f"Tree {uuid4().hex}", **fields)
+        made = await self.new("taxonomies", "taxonomy", name=name or f"Tree t{uuid4().hex}", **fields)
         return made.id, made.json["data"]["relationships"]["taxons"]["data"][0]["id"]
 
     async def taxon(self, name: str, parent_id: str, **fields: Any) -> str:

@@ -30,8 +30,24 @@ def clean_environ(**extra: str) -> dict[str, str]:
     return {**kept, "SHOP_LOG_FORMAT": "json", **extra}
 
 
+class Kept(httpx.AsyncBaseTransport):
+    """Connections that the end of a client does not close: for one client after another."""
+
+    def __init__(self) -> None:
+        self._inner = httpx.AsyncHTTPTransport(verify=NO_CERTIFICATES)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await self._inner.handle_async_request(request)
+
+    async def close(self) -> None:
+        await self._inner.aclose()
+
+
 class Service:
     """One served shop. What it logs can be awaited; nothing here sleeps."""
+
+    has_loaded_workers = True
+    """Whether its workers need not load their libraries, where its parent has no thread that a fork could trip over."""
 
     def __init__(self, *arguments: str, **environ: str) -> None:
         self._changed = threading.Condition()
@@ -51,15 +67,19 @@ class Service:
             raise
 
     def _begin(self, command: list[str]) -> "Forked | subprocess.Popen[str]":
-        return Forked(command, self.environ)
+        is_plain = "SHOP_DATABASE_URL" in self.environ and "--demo" not in command
+        return Forked(command, self.environ, has_loaded_workers=self.has_loaded_workers and is_plain)
 
     def _read(self) -> None:
         assert self.process.stderr
-        for line in self.process.stderr:
+        log, rest = self.process.stderr.fileno(), b""
+        while part := os.read(log, 1 << 16):
+            *whole, rest = (rest + part).split(b"\n")
             with self._changed:
-                self.lines.append(line)
+                self.lines += [line.decode() + "\n" for line in whole]
                 self._changed.notify_all()
         with self._changed:
+            self.lines += [rest.decode()] if rest else []
             self._ended = True
             self._changed.notify_all()
 
@@ -93,8 +113,8 @@ class Service:
             else:
                 return
 
-    def client(self, *, timeout: float = 20) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout)
+    def client(self, *, timeout: float = 20, transport: Kept | None = None) -> httpx.AsyncClient:
+        return httpx.AsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout, transport=transport)
 
     def get(self, path: str) -> httpx.Response:
         """Over a connection of its own."""
@@ -132,6 +152,12 @@ class Service:
         # An orphan may still hold the pipe; closing it under the reader would wait for ever.
         if self.process.stderr and not self._reader.is_alive():
             self.process.stderr.close()
+
+
+class CleanService(Service):
+    """Served by workers that the shop starts itself, in every respect: for tests of processes."""
+
+    has_loaded_workers = False
 
 
 class InstalledService(Service):

@@ -1,10 +1,12 @@
 """Shops that need not load their libraries: forks of a process that has them, and does nothing else.
 
 To load them takes as long as everything else of a start. The fork runs the command as the installed script would, with
-an environment and a log of its own; its workers are started by it as ever, with nothing loaded.
+an environment and a log of its own. Its workers are started by it as ever, with nothing loaded; or, for tests that are
+about neither processes nor starts, are forks in their turn, and then all else of their start is as ever.
 """
 
 import atexit
+import contextlib
 import json
 import os
 import select
@@ -16,7 +18,7 @@ from functools import cache
 from typing import IO
 
 _READY_TO_FORK = """
-import contextlib, ctypes, gc, json, os, signal, socket, sys
+import contextlib, ctypes, gc, json, multiprocessing.util, os, signal, socket, sys, traceback
 from shop.cli.main import main
 
 gc.collect()
@@ -25,7 +27,37 @@ asked = socket.socket(fileno=0)
 # Where the system reads what it tells others of our environment; nothing else uses it once that is cleared.
 first, last = map(int, open("/proc/self/stat").read().rpartition(")")[2].split()[47:49])
 
-def run(arguments, environ, log):
+begin = multiprocessing.util.spawnv_passfds
+
+def fork_worker(path, command, kept):
+    *_, code, mark = command
+    if mark != "--multiprocessing-fork":
+        return begin(path, command, kept)
+    # In the place of a new interpreter: nothing open that it would not have, and no signal handled as by its parent.
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > 2 and int(name) not in kept:
+                with contextlib.suppress(OSError):
+                    os.close(int(name))
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.argv = ["-c", mark]
+        exec(code)
+    except SystemExit as end:
+        os._exit(end.code or 0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+def run(arguments, environ, has_loaded_workers, log):
+    if has_loaded_workers:
+        multiprocessing.util.spawnv_passfds = fork_worker
     nothing = os.open(os.devnull, os.O_RDWR)
     for number, end in ((0, nothing), (1, nothing), (2, log)):
         os.dup2(end, number)
@@ -75,21 +107,23 @@ def _warm() -> socket.socket:
 class Forked:
     """A command in a fork, with what a `Popen` would tell of it."""
 
-    def __init__(self, arguments: list[str], environ: dict[str, str]) -> None:
+    def __init__(self, arguments: list[str], environ: dict[str, str], *, has_loaded_workers: bool = False) -> None:
         self.arguments = arguments
         self.returncode: int | None = None
         reading, log = os.pipe()
         told, telling = os.pipe()
         self.stderr: IO[str] = os.fdopen(reading)
         self._told = os.fdopen(told)
-        socket.send_fds(_warm(), [json.dumps([arguments, environ]).encode()], [log, telling])
+        socket.send_fds(_warm(), [json.dumps([arguments, environ, has_loaded_workers]).encode()], [log, telling])
         os.close(log)
         os.close(telling)
         self.pid = int(self._told.readline())
 
     def send_signal(self, sign: int) -> None:
+        # Killed by another, it may be gone before anybody told us.
         if self.poll() is None:
-            os.kill(self.pid, sign)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, sign)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import asyncpg
 import httpx
 import pytest
 
 from tests.admin.desk import Desk, new_desk
 from tests.cluster import Cluster
+from tests.connections import as_new
 from tests.service import KEYS, Service
 
 
@@ -49,12 +49,11 @@ def empty_service(empty_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture
-async def empty_db(empty_url: str) -> AsyncIterator[Any]:
+async def empty_db(empty_url: str, kept_connections: dict[str, Any]) -> AsyncIterator[Any]:
     """Its database: nobody runs this shop, and nothing was counted."""
-    connection = await asyncpg.connect(empty_url)
-    await connection.execute("delete from operator_links; delete from operators; delete from rate_counts")
-    yield connection
-    await connection.close()
+    async with as_new(kept_connections, empty_url) as connection:
+        await connection.execute("delete from operator_links; delete from operators; delete from rate_counts")
+        yield connection
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ async def make_list(page: Page, word: str, email: str) -> None:
     await page.get_by_role("button", name="Give it to them").click()
 
 
-@pytest.mark.parametrize("has_scripts", [True, False])
+@pytest.mark.parametrize("has_scripts", [True, pytest.param(False, marks=pytest.mark.torture)])
 async def test_from_a_new_product_to_what_one_customer_pays_for_it(
     browser: Browser, desk: Desk, db: Any, has_scripts: bool
 ) -> None:
@@ -114,6 +114,7 @@ async def location_name(db: Any, location: str) -> str:
     return str(await db.fetchval("select name from stock_locations where id::text = $1", location))
 
 
+@pytest.mark.torture
 async def test_what_is_wrong_is_told_at_the_top_and_leads_to_its_field(browser: Browser, desk: Desk, db: Any) -> None:
     product, _ = await new_variants(desk, db)
 
@@ -130,6 +131,7 @@ async def test_what_is_wrong_is_told_at_the_top_and_leads_to_its_field(browser: 
         )
 
 
+@pytest.mark.torture
 async def test_a_picture_is_removed_after_a_question_and_kept_when_it_is_answered_no(
     browser: Browser, desk: Desk
 ) -> None:
@@ -148,6 +150,7 @@ async def test_a_picture_is_removed_after_a_question_and_kept_when_it_is_answere
         await expect(page.get_by_role("heading", name="No picture yet")).to_be_visible()
 
 
+@pytest.mark.torture
 async def test_what_was_typed_is_not_lost_by_a_wrong_click(browser: Browser, desk: Desk) -> None:
     product = await new_product(desk)
 
@@ -168,6 +171,7 @@ async def test_what_was_typed_is_not_lost_by_a_wrong_click(browser: Browser, des
     assert asked == ["beforeunload"]
 
 
+@pytest.mark.torture
 async def test_the_menu_of_a_phone_leads_to_every_part_of_the_catalogue(browser: Browser, desk: Desk) -> None:
     async with window(browser, desk, "/admin", PHONE) as page:
         for name in ("Products", "Taxons", "Stock", "Price lists", "Customer groups"):

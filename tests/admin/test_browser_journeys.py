@@ -221,6 +221,7 @@ async def tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"nobody gets to {name!r} with the keyboard")
 
 
+@pytest.mark.torture
 async def test_the_keyboard_alone_signs_in_and_makes_an_application(
     browser: Browser, service: Service, db: Any
 ) -> None:
@@ -257,6 +258,7 @@ async def test_the_keyboard_alone_signs_in_and_makes_an_application(
         await expect(page.locator("#client-secret")).to_contain_text("shpcs_")
 
 
+@pytest.mark.torture
 async def test_without_scripts_one_signs_in_makes_an_application_and_sees_its_secret_once(
     browser: Browser, service: Service, db: Any
 ) -> None:

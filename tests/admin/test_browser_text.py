@@ -119,7 +119,7 @@ async def see(page: Page, path: str, *texts: str) -> str:
     return str(said)
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)], ids=["a few", "many"])
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.torture)], ids=["a few", "many"])
 async def test_names_of_strangers_are_text_on_every_page(
     browser: Browser, empty: httpx.AsyncClient, empty_db: Any, every: int
 ) -> None:
@@ -170,6 +170,7 @@ async def test_names_of_strangers_are_text_on_every_page(
     assert dialogs == []
 
 
+@pytest.mark.torture
 async def test_the_shops_own_name_is_text_too(browser: Browser, empty: httpx.AsyncClient, empty_db: Any) -> None:
     desk = await new_desk(empty, empty_db)
     name = await empty_db.fetchval("select name from shops")

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from shop.base.email import Email, read_email
 
 THOROUGH = settings(max_examples=500, derandomize=True, deadline=None)
+QUICK = settings(THOROUGH, max_examples=100)
+TEXTS = st.text(max_size=300) | st.emails() | st.builds("{}@{}".format, st.text(max_size=20), st.text(max_size=20))
 
 HOSTILE = [
     "",
@@ -177,8 +179,8 @@ def test_an_address_may_not_grow_beyond_its_limit_by_its_a_labels() -> None:
     assert email is None or len(email.address) <= 254
 
 
-@THOROUGH
-@given(text=st.text(max_size=300) | st.emails() | st.builds("{}@{}".format, st.text(max_size=20), st.text(max_size=20)))
+@QUICK
+@given(text=TEXTS)
 @example("mike@\ud800")
 @example("\ud800@example.com")
 @example("mike@xn--\uff10.com")
@@ -198,7 +200,7 @@ def test_no_text_makes_it_raise_and_what_is_taken_is_plain(text: str) -> None:
         assert read_email(email.address) == email
 
 
-@THOROUGH
+@QUICK
 @given(st.emails())
 def test_an_ordinary_address_is_its_own_identity_whatever_its_case(text: str) -> None:
     found = read_email(text)
@@ -206,3 +208,17 @@ def test_an_ordinary_address_is_its_own_identity_whatever_its_case(text: str) ->
     if found:
         keys = [read_email(spelling) for spelling in (text.upper(), text.lower(), found.address, found.key)]
         assert {email.key if email else None for email in keys} == {found.key}
+
+
+@pytest.mark.torture
+@THOROUGH
+@given(text=TEXTS)
+def test_of_many_texts_none_makes_it_raise_and_what_is_taken_is_plain(text: str) -> None:
+    test_no_text_makes_it_raise_and_what_is_taken_is_plain.hypothesis.inner_test(text)  # type: ignore[attr-defined]
+
+
+@pytest.mark.torture
+@THOROUGH
+@given(st.emails())
+def test_of_many_ordinary_addresses_each_is_its_own_identity_whatever_its_case(text: str) -> None:
+    test_an_ordinary_address_is_its_own_identity_whatever_its_case.hypothesis.inner_test(text)  # type: ignore[attr-defined]

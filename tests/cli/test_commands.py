@@ -111,7 +111,10 @@ def test_routes_are_the_table_of_contents(shop: Command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("arguments", [["routes"], ["--help"], ["serve", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["routes"], *(pytest.param(words, marks=pytest.mark.torture) for words in (["--help"], ["serve", "--help"]))],
+)
 def test_a_reader_that_goes_away_is_told_nothing(arguments: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -24,8 +24,9 @@ from shop.db.embedded import database_url as embedded_url
 from shop.migrations.upgrade import newest_revision
 from tests.cli.command import Command, external, sentence
 from tests.cluster import Cluster, with_database
-from tests.db.processes import ask, first_to_end, living, serving, until
-from tests.service import SHOP, Service, clean_environ
+from tests.db.processes import ask, first_to_end, living, serving_loaded, until
+from tests.service import Service, clean_environ
+from tests.warm import Forked
 
 OwnDatabase = Callable[..., str]
 
@@ -57,19 +58,15 @@ def test_of_two_shops_that_start_at_once_on_one_port_one_is_refused(at_home: tup
     with (data_dir / "postgres.control").open("r+") as control:
         # Who has found the port free comes here next, and waits: neither listens yet.
         fcntl.flock(control, fcntl.LOCK_EX)
-        both = [
-            subprocess.Popen(
-                [str(SHOP), "serve", "--port", port],
-                env=clean_environ(SHOP_DATA_DIR=str(data_dir)),
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for _ in range(2)
-        ]
+        both = [Forked(["serve", "--port", port], clean_environ(SHOP_DATA_DIR=str(data_dir))) for _ in range(2)]
         ended = first_to_end(*both, seconds=20)
         for process in both:
             process.kill()
-    said = [process.communicate()[1] for process in both]
+            process.wait(10)
+    said = []
+    for process in both:
+        with process.stderr:
+            said.append(process.stderr.read())
 
     assert ended is not None
     assert said[ended].startswith(f"shop: Port {port} is taken on 127.0.0.1; ")
@@ -86,7 +83,7 @@ def ahead_at_localhost(cluster: Cluster, worker_name: str) -> Iterator[Service]:
     """A shop at a name instead of an address, on a database that a newer program has migrated."""
     with cluster.database(f"ahead_{worker_name}") as url:
         ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
-        with serving("--host", "localhost", **external(url), SHOP_DRAIN_SECONDS="0") as service:
+        with serving_loaded("--host", "localhost", **external(url), SHOP_DRAIN_SECONDS="0") as service:
             yield service
 
 

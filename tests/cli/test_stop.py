@@ -23,9 +23,20 @@ from shop.db.embedded import Embedded
 from shop.migrations.upgrade import LOCK
 from tests.cli.command import external
 from tests.cluster import with_database
-from tests.db.processes import is_event, living, postmaster_pid, roomy_dir, serving, stop, until, watched
-from tests.service import SHOP, Service, clean_environ
+from tests.db.processes import (
+    is_event,
+    living,
+    postmaster_pid,
+    roomy_dir,
+    serving,
+    serving_loaded,
+    stop,
+    until,
+    watched,
+)
+from tests.service import Service, clean_environ
 from tests.shopper import PREFIX
+from tests.warm import Forked
 
 CART = PREFIX + "/cart"
 READY = is_event("worker ready")
@@ -42,8 +53,9 @@ def url(own_database: Callable[..., str]) -> str:
 def served(url: str, tmp_path: Path) -> Serve:
     """Serves a shop whose temporary files are the only ones in `tmp_path`, by which its processes can be told too."""
 
-    def serve(*arguments: str, drain: str) -> AbstractContextManager[Service]:
-        return serving(*arguments, **external(url, SHOP_DRAIN_SECONDS=drain, TMPDIR=str(tmp_path)))
+    def serve(*arguments: str, drain: str, is_loaded: bool = False) -> AbstractContextManager[Service]:
+        begin = serving_loaded if is_loaded else serving
+        return begin(*arguments, **external(url, SHOP_DRAIN_SECONDS=drain, TMPDIR=str(tmp_path)))
 
     return serve
 
@@ -137,7 +149,7 @@ class Load:
 
 
 async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drains(served: Serve, url: str) -> None:
-    with served(drain="1") as service:
+    with served(drain="1", is_loaded=True) as service:
         load = Load(service)
         shoppers = [asyncio.create_task(load.shop()) for _ in range(8)]
         await load.busy.wait()
@@ -160,7 +172,7 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
 
 async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(served: Serve, url: str) -> None:
     key = {"Idempotency-Key": str(uuid4())}
-    with served(drain="0") as service:
+    with served(drain="0", is_loaded=True) as service:
         rival = await asyncpg.connect(url)
         async with service.client() as http:
             first = await http.post(CART, headers=key)
@@ -239,14 +251,13 @@ async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy
     connection = await asyncpg.connect(await asyncio.to_thread(server.start))
     await connection.execute(f"select pg_advisory_lock({LOCK})")
     # It waits for our lock before it migrates; then we leave, and it is the database's only user.
-    process = await asyncio.create_subprocess_exec(
-        SHOP, "serve", "--port", "0", env=clean_environ(SHOP_DATA_DIR=str(roomy)), stderr=asyncio.subprocess.DEVNULL
-    )
+    process = Forked(["serve", "--port", "0"], clean_environ(SHOP_DATA_DIR=str(roomy)))
     await until(lambda: connection.fetchval("select exists (select from pg_locks where not granted)"))
     await asyncio.to_thread(server.stop)
 
     process.terminate()
-    await asyncio.wait_for(process.wait(), 20)
+    await asyncio.to_thread(process.wait, 20)
+    process.stderr.close()
 
     connection.terminate()
     assert living(roomy) == []
@@ -282,6 +293,7 @@ def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_pare
         assert all_ended(3)
 
 
+@pytest.mark.torture
 def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served: Serve, tmp_path: Path) -> None:
     with served(drain="0") as service:
         sweep(tmp_path)
@@ -291,6 +303,7 @@ def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.torture
 async def test_after_its_files_were_swept_away_the_shop_is_measured_and_drains_as_before(
     url: str, tmp_path: Path
 ) -> None:
@@ -332,10 +345,10 @@ def stop_reading(service: Service) -> None:
     service._reader.join(10)
 
 
-@pytest.mark.parametrize("form", ["json", "console"])
+@pytest.mark.parametrize("form", ["json", pytest.param("console", marks=pytest.mark.torture)])
 async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its_mails(url: str, form: str) -> None:
     db = await asyncpg.connect(url)
-    with serving(**external(url, SHOP_DRAIN_SECONDS="0", SHOP_LOG_FORMAT=form)) as service:
+    with serving_loaded(**external(url, SHOP_DRAIN_SECONDS="0", SHOP_LOG_FORMAT=form)) as service:
         await asyncio.to_thread(stop_reading, service)
         async with service.client() as http:
             await db.execute("alter table orders add constraint full_up check (false) not valid")
@@ -386,6 +399,7 @@ async def waiting(served: Serve, url: str) -> AsyncIterator[tuple[Service, int, 
             await outside.close()
 
 
+@pytest.mark.torture
 async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serves_when_it_is_back(
     served: Serve, url: str
 ) -> None:
@@ -404,6 +418,7 @@ async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serve
     assert after.status_code == 201
 
 
+@pytest.mark.torture
 async def test_a_worker_that_waits_for_the_database_goes_with_its_parent(served: Serve, url: str) -> None:
     async with waiting(served, url) as (service, worker, _):
         with watched(worker) as ended:

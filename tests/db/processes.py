@@ -16,7 +16,8 @@ from uuid import uuid4
 import asyncpg
 
 from tests.cluster import make_run_dir
-from tests.service import InstalledService, Service
+from tests.service import CleanService, InstalledService, Service
+from tests.warm import Forked
 
 HOLDER = """
 import sys
@@ -50,7 +51,7 @@ def _all_ended(handles: list[int], seconds: float) -> bool:
     return all(select.select([handle], [], [], max(0, end - time.monotonic()))[0] for handle in handles)
 
 
-def first_to_end(*processes: "subprocess.Popen[str]", seconds: float) -> int | None:
+def first_to_end(*processes: "subprocess.Popen[str] | Forked", seconds: float) -> int | None:
     """Which of them ended first; None if all live on."""
     handles = [os.pidfd_open(process.pid) for process in processes]
     try:
@@ -117,6 +118,13 @@ def _end_all(path: Path) -> None:
 @contextmanager
 def serving(*arguments: str, **environ: str) -> Iterator[Service]:
     """A served shop that is stopped at the end; if the test has ended it by force, with whatever outlived that."""
+    with _to_the_end(CleanService, *arguments, **environ) as service:
+        yield service
+
+
+@contextmanager
+def serving_loaded(*arguments: str, **environ: str) -> Iterator[Service]:
+    """The same by workers that need not load their libraries: for tests of what is answered meanwhile."""
     with _to_the_end(Service, *arguments, **environ) as service:
         yield service
 

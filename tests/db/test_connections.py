@@ -13,9 +13,15 @@ from tests.db.pools import ONE, PID, Opened, all_taken, assert_whole, sql, timed
 from tests.db.processes import roomy_dir, until
 
 
-async def test_a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(opened: Opened) -> None:
-    database = await opened(size=2)
+async def test_a_wait_for_a_connection_or_for_a_silent_server_ends_in_time(opened: Opened) -> None:
+    # They wait side by side.
+    await asyncio.gather(
+        a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(await opened(size=2)),
+        a_server_that_does_not_answer_is_unavailable_within_the_wait(),
+    )
 
+
+async def a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(database: Database) -> None:
     async with all_taken(database, 2):
         endings = await asyncio.gather(*(timed(database.session().one(ONE)) for _ in range(40)))
 
@@ -165,7 +171,7 @@ async def test_a_database_that_is_not_there_is_unavailable_at_once(database_with
         assert max(seconds for _, seconds in endings) < 1.9
 
 
-async def test_a_server_that_does_not_answer_is_unavailable_within_the_wait() -> None:
+async def a_server_that_does_not_answer_is_unavailable_within_the_wait() -> None:
     async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from shop.base.errors import Unavailable
-from shop.db.pool import LockTimeout, Lost, Session
+from shop.db.pool import Database, LockTimeout, Lost, Session
 from tests.db.pools import ONE, PID, Opened, assert_whole, sql, timed
 from tests.db.processes import until
 
@@ -17,8 +17,7 @@ ADD = {name: sql(f"update marks set n = n + 1 where name = '{name}' returning n"
 MISS = sql("update marks set n = n + 1 where name = 'none' returning n", writes=True)
 
 
-async def test_a_held_row_ends_as_lock_timeout_within_three_seconds(opened: Opened, rival: Any) -> None:
-    database = await opened(size=1)
+async def a_held_row_ends_as_lock_timeout_within_three_seconds(database: Database, rival: Any) -> None:
     async with rival.transaction():
         await rival.execute("update marks set n = 7 where name = 'a'")
 
@@ -29,8 +28,7 @@ async def test_a_held_row_ends_as_lock_timeout_within_three_seconds(opened: Open
     assert await database.session().one(ADD["a"]) == 8
 
 
-async def test_a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_on(opened: Opened) -> None:
-    database = await opened(size=1)
+async def a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_on(database: Database) -> None:
     pid = await database.session().one(PID)
 
     error, seconds = await timed(database.session().one(SLEEP))
@@ -38,6 +36,14 @@ async def test_a_statement_is_cancelled_after_five_seconds_and_its_connection_li
     assert isinstance(error, Unavailable)
     assert 4.9 < seconds < 6.5
     assert await database.session().one(PID) == pid
+
+
+async def test_a_held_row_and_a_long_statement_end_in_time(opened: Opened, rival: Any) -> None:
+    # They wait side by side.
+    await asyncio.gather(
+        a_held_row_ends_as_lock_timeout_within_three_seconds(await opened(size=1), rival),
+        a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_on(await opened(size=1)),
+    )
 
 
 async def test_a_deadlock_is_retried_until_both_are_done(opened: Opened) -> None:

@@ -12,6 +12,7 @@ import asyncpg
 import pytest
 
 from shop.cli.banner import banner
+from shop.demo import shop
 from shop.demo.artwork import draw_good
 from shop.demo.goods import STOCK, combinations
 from shop.demo.load import load_demo
@@ -212,6 +213,7 @@ def begin(environ: dict[str, str], terminal: int) -> "subprocess.Popen[bytes]":
     return process
 
 
+@pytest.mark.torture
 async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_database: Any, tmp_path: Path) -> None:
     url = own_database()
     connection, holder = await asyncpg.connect(url), await asyncpg.connect(url)
@@ -239,6 +241,31 @@ async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_dat
     await holder.close()
 
 
+async def test_broken_off_half_way_it_leaves_nothing_and_can_be_put_up_again(
+    own_database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = all_goods()[::10]
+    monkeypatch.setattr(shop, "all_goods", lambda: few)
+    url = own_database()
+    connection = await asyncpg.connect(url)
+
+    def tell(done: int, steps: int) -> None:
+        if done == steps:
+            raise KeyboardInterrupt
+
+    async with back_office(url, data_dir=tmp_path) as ctx:
+        with pytest.raises(KeyboardInterrupt):
+            await load_demo(ctx, tell)
+        left = [await connection.fetchval(f"select count(*) from {table}") for table in ("products", "users")]
+        named = await connection.fetchval("select name from shops")
+        loose = await connection.fetchval("select count(*) from loose_files")
+        assert await load_demo(ctx, lambda _done, _steps: None)
+
+    assert (left, named, loose) == ([0, 0], "Shop", 6)
+    assert await connection.fetchval("select count(*) from products") == 6
+    await connection.close()
+
+
 def _read_all(terminal: int) -> str:
     said = b""
     try:
@@ -250,7 +277,11 @@ def _read_all(terminal: int) -> str:
     return said.decode(errors="replace")
 
 
-async def test_of_two_that_put_it_up_at_once_one_does(own_database: Any, tmp_path: Path) -> None:
+async def test_of_two_that_put_it_up_at_once_one_does(
+    own_database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = all_goods()[::10]
+    monkeypatch.setattr(shop, "all_goods", lambda: few)
     url = own_database()
     told: list[tuple[int, int]] = []
     async with back_office(url, data_dir=tmp_path) as one, back_office(url, data_dir=tmp_path) as other:
@@ -260,8 +291,8 @@ async def test_of_two_that_put_it_up_at_once_one_does(own_database: Any, tmp_pat
 
     connection = await asyncpg.connect(url)
     assert sorted(done) == [False, True]
-    assert await connection.fetchval("select count(*) from products") == 60
-    assert (told[0], {steps for _, steps in told}) == ((1, 120), {120})
+    assert await connection.fetchval("select count(*) from products") == 6
+    assert (told[0], {steps for _, steps in told}) == ((1, 12), {12})
     await connection.close()
 
 

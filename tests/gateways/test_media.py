@@ -1,7 +1,7 @@
 """Where pictures lie: both kinds of store keep the same contract, and a shop on S3 does what one on a disk does."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,6 +20,7 @@ from shop.db.pool import open_database
 from shop.gateways.media import BucketStore, DirectoryStore, MediaStore
 from shop.models.setup import Shop
 from tests.bucket import SECRET, BucketServer, bucket_server
+from tests.cluster import Cluster
 from tests.pictures import png
 from tests.platform.machine import Machine, new_machine
 from tests.service import KEYS, Service
@@ -146,11 +147,15 @@ def test_a_url_is_read_whole_and_its_secret_is_not_shown() -> None:
 class ServedShop:
     """A shop on S3, and a machine that writes to it."""
 
-    def __init__(self, service: Service, database_url: str, machine: Machine, db: Any) -> None:
+    def __init__(
+        self, service: Service, database_url: str, machine: Machine, db: Any, bucket: BucketServer, data_dir: Path
+    ) -> None:
         self.service = service
         self.database_url = database_url
         self.machine = machine
         self.db = db
+        self.bucket = bucket
+        self.data_dir = data_dir
 
     async def upload(self, product_id: str) -> Any:
         files = {"attachment": ("a.png", png(600, 400))}
@@ -161,27 +166,40 @@ class ServedShop:
         return found[0], found[1]
 
 
+@pytest.fixture(scope="module")
+async def on_s3(
+    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ServedShop]:
+    """One for all tests; the last of them stops it."""
+    data_dir = tmp_path_factory.mktemp("data")
+    with bucket_server() as server, cluster.database(f"media_{worker_name}") as url:
+        service = Service(
+            SHOP_DATA_DIR=str(data_dir),
+            SHOP_DATABASE_URL=url,
+            SHOP_SECRET_KEYS=KEYS,
+            SHOP_MAILBOX="on",
+            SHOP_DRAIN_SECONDS="0",
+            SHOP_MEDIA_URL=server.url,
+        )
+        connection = await asyncpg.connect(url)
+        async with service.client() as client:
+            machine = await new_machine(client, connection)
+            yield ServedShop(service, url, machine, connection, server, data_dir)
+        await connection.close()
+        service.kill()
+
+
 @pytest.fixture
-async def shop(bucket: BucketServer, own_database: Any, tmp_path: Path) -> Any:
-    url = own_database()
-    service = Service(
-        SHOP_DATA_DIR=str(tmp_path),
-        SHOP_DATABASE_URL=url,
-        SHOP_SECRET_KEYS=KEYS,
-        SHOP_MAILBOX="on",
-        SHOP_DRAIN_SECONDS="0",
-        SHOP_MEDIA_URL=bucket.url,
-    )
-    connection = await asyncpg.connect(url)
-    async with service.client() as client:
-        yield ServedShop(service, url, await new_machine(client, connection), connection)
-    await connection.close()
-    service.kill()
+async def shop(on_s3: ServedShop) -> ServedShop:
+    """It has no picture."""
+    await on_s3.db.execute("delete from images; delete from loose_files")
+    on_s3.bucket.objects.clear()
+    on_s3.bucket.asked_to_put.clear()
+    return on_s3
 
 
-async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(
-    shop: ServedShop, bucket: BucketServer, tmp_path: Path
-) -> None:
+async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(shop: ServedShop) -> None:
+    bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     made = await shop.upload(product.id)
     served = await shop.machine.http.get(made["styles"][0]["url"])
@@ -199,37 +217,15 @@ async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(
     # What was written before the store failed is gone again; what could not be removed while it was away is noted.
     assert {key.split("/")[2] for key in bucket.objects} == {made.id}
     assert await shop.rows() == (1, 1)
-    assert not (tmp_path / "media").exists()
+    assert not (shop.data_dir / "media").exists()
     assert not any(SECRET in line or "very" in line for line in shop.service.lines)
 
     removed = await shop.machine.delete(f"/images/{made.id}")
     assert (removed.status, bucket.objects) == (204, {})
 
 
-async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_later(
-    shop: ServedShop, bucket: BucketServer, tmp_path: Path
-) -> None:
-    product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
-    made = await shop.upload(product.id)
-    bucket.is_away = True
-    removed = await shop.machine.delete(f"/images/{made.id}")
-    left = dict(bucket.objects)
-    bucket.is_away = False
-    # Its own worker would be at it too.
-    shop.service.stop()
-    await shop.db.execute("update loose_files set created_at = created_at - interval '2 hours'")
-
-    settings = read_settings({"SHOP_MEDIA_URL": bucket.url, "SHOP_DATA_DIR": str(tmp_path)})
-    database = open_database(shop.database_url, size=1)
-    kept = await keep_house(Shared(database, parse_keys(KEYS), Shop(currencies=["USD"]), settings, asyncio.Event()))
-    await database.close()
-
-    assert kept["loose pictures"] == 1
-    assert (removed.status, len(left), bucket.objects) == (204, 4, {})
-    assert await shop.rows() == (0, 0)
-
-
-async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: ServedShop, bucket: BucketServer) -> None:
+async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: ServedShop) -> None:
+    bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     bucket.may_put.clear()
     adding = asyncio.create_task(shop.upload(product.id))
@@ -243,9 +239,7 @@ async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: ServedSho
     assert (bucket.objects, await shop.rows()) == ({}, (0, 0))
 
 
-async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_noted(
-    shop: ServedShop, bucket: BucketServer
-) -> None:
+async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_noted(shop: ServedShop) -> None:
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     holder = await asyncpg.connect(shop.database_url)
     async with holder.transaction():
@@ -253,4 +247,26 @@ async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_note
         busy = await shop.upload(product.id)
     await holder.close()
 
-    assert (busy.status, len(bucket.objects), await shop.rows()) == (503, 4, (0, 1))
+    assert (busy.status, len(shop.bucket.objects), await shop.rows()) == (503, 4, (0, 1))
+
+
+async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_later(shop: ServedShop) -> None:
+    bucket = shop.bucket
+    product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
+    made = await shop.upload(product.id)
+    bucket.is_away = True
+    removed = await shop.machine.delete(f"/images/{made.id}")
+    left = dict(bucket.objects)
+    bucket.is_away = False
+    # Its own worker would be at it too.
+    shop.service.stop()
+    await shop.db.execute("update loose_files set created_at = created_at - interval '2 hours'")
+
+    settings = read_settings({"SHOP_MEDIA_URL": bucket.url, "SHOP_DATA_DIR": str(shop.data_dir)})
+    database = open_database(shop.database_url, size=1)
+    kept = await keep_house(Shared(database, parse_keys(KEYS), Shop(currencies=["USD"]), settings, asyncio.Event()))
+    await database.close()
+
+    assert kept["loose pictures"] == 1
+    assert (removed.status, len(left), bucket.objects) == (204, 4, {})
+    assert await shop.rows() == (0, 0)

@@ -103,9 +103,18 @@ async def lost(data_dir: Path, tokens: dict[UUID, str]) -> set[UUID]:
     return set(tokens) - kept
 
 
-async def test_no_acknowledged_cart_is_lost_when_the_shop_is_killed_alone_or_with_its_database(data_dir: Path) -> None:
+@pytest.mark.parametrize(
+    "kills",
+    [
+        pytest.param([True], id="with it"),
+        pytest.param([False, True], id="alone, then with it", marks=pytest.mark.torture),
+    ],
+)
+async def test_no_acknowledged_cart_is_lost_when_the_shop_is_killed_alone_or_with_its_database(
+    data_dir: Path, kills: list[bool]
+) -> None:
     tokens: dict[UUID, str] = {}
-    for with_its_database in (False, True):
+    for with_its_database in kills:
         with serve(data_dir) as service:
             async with load_on(service) as load:
                 await load.more(100)

@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import subprocess
 import threading
 import uuid
 from collections.abc import Iterator
@@ -18,7 +17,8 @@ import pytest
 from shop.db.embedded import Embedded
 from tests.cluster import Cluster, make_run_dir, remove_run_dir
 from tests.mailserver import MailServer
-from tests.service import KEYS, SHOP, Service, clean_environ
+from tests.service import KEYS, Service, clean_environ
+from tests.warm import Forked
 
 AUTH = "/api/v2/storefront/auth"
 
@@ -288,13 +288,15 @@ def test_a_worker_alone_delivers_what_others_queued(shop: Posted, server: MailSe
     shop.ask_in_vain(email)
     shop.stop()
     server.start()
-    alone = subprocess.Popen([SHOP, "worker"], env=clean_environ(**shop.environ), stderr=subprocess.PIPE, text=True)
+    alone = Forked(["worker"], clean_environ(**shop.environ))
     try:
         assert len(server.received.wait(email)) == 1
     finally:
         alone.terminate()
-        _, log = alone.communicate(timeout=20)
-    assert alone.returncode == 0, log
+        status = alone.wait(20)
+        with alone.stderr:
+            log = alone.stderr.read()
+    assert status == 0, log
 
 
 class Left:

@@ -17,7 +17,7 @@ from tests.platform.builders import (
     changed_body,
     make,
     new_body,
-    sample,
+    some,
 )
 from tests.platform.machine import PREFIX, Machine
 from tests.service import Service
@@ -42,7 +42,7 @@ def shown(body: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
 
 @each(ALL)
 async def test_a_list_has_records_meta_and_five_links(writer: Machine, db: Any, collection: Collection) -> None:
-    await sample(writer, db, collection, 3)
+    await some(writer, db, collection, 3)
 
     answer = await writer.get(f"/{collection.path}", {"per_page": 2})
 
@@ -58,7 +58,7 @@ async def test_a_list_has_records_meta_and_five_links(writer: Machine, db: Any, 
 async def test_a_record_is_shown_by_its_id_and_by_the_names_it_has(
     writer: Machine, db: Any, collection: Collection
 ) -> None:
-    (record_id,) = await sample(writer, db, collection, 1)
+    (record_id,) = await some(writer, db, collection, 1)
 
     answer = await writer.get(f"/{collection.path}/{record_id}")
     names = [answer[name] for name in collection.find_by if name != "id"]
@@ -127,7 +127,7 @@ async def test_a_removed_record_is_gone(writer: Machine, collection: Collection)
 async def test_without_a_token_the_door_is_shut_and_with_a_reading_one_nothing_is_written(
     http: httpx.AsyncClient, writer: Machine, reader: Machine, db: Any, collection: Collection
 ) -> None:
-    (record_id,) = await sample(writer, db, collection, 1)
+    (record_id,) = await some(writer, db, collection, 1)
     one, noun = f"/{collection.path}/{record_id}", collection.noun
     reads = [("GET", f"/{collection.path}"), ("GET", one)]
     writes = [("POST", f"/{collection.path}")] * bool(noun.create)
@@ -148,7 +148,7 @@ async def test_without_a_token_the_door_is_shut_and_with_a_reading_one_nothing_i
 
 @each(ALL)
 async def test_what_cannot_be_done_to_a_record_has_no_address(writer: Machine, db: Any, collection: Collection) -> None:
-    (record_id,) = await sample(writer, db, collection, 1)
+    (record_id,) = await some(writer, db, collection, 1)
     noun = collection.noun
     has_own = builder_of(collection).upload
     verbs = {"PATCH": noun.update, "PUT": noun.update, "DELETE": noun.delete or has_own}
@@ -208,7 +208,7 @@ async def test_what_is_not_for_callers_to_set_is_not_set(writer: Machine, db: An
 
 @each(ALL)
 async def test_every_relation_can_be_included_and_no_other(writer: Machine, db: Any, collection: Collection) -> None:
-    (record_id,) = await sample(writer, db, collection, 1)
+    (record_id,) = await some(writer, db, collection, 1)
     relations = collection.resource.relations
 
     for path in (f"/{collection.path}", f"/{collection.path}/{record_id}"):
@@ -224,7 +224,7 @@ async def test_every_relation_can_be_included_and_no_other(writer: Machine, db: 
 
 @each(ALL)
 async def test_only_the_fields_asked_for_are_shown(writer: Machine, db: Any, collection: Collection) -> None:
-    (record_id,) = await sample(writer, db, collection, 1)
+    (record_id,) = await some(writer, db, collection, 1)
     fields = f"fields[{collection.resource.type}]"
     *_, last = collection.resource.kinds()
 
@@ -263,7 +263,7 @@ async def test_every_change_is_in_the_audit_with_what_was_and_what_is(writer: Ma
 async def test_a_list_costs_as_many_statements_for_many_records_as_for_few(
     writer: Machine, db: Any, service: Service, collection: Collection
 ) -> None:
-    ids = await sample(writer, db, collection, 6)
+    ids = await some(writer, db, collection, 6)
     include = ",".join(collection.resource.relations)
 
     asked = [

@@ -21,7 +21,13 @@ async def test_a_mail_appears_by_itself_with_a_code_to_read(
         await expect(mail.locator(".code")).to_have_text(await mailed_code(http, email))
 
 
-@pytest.mark.parametrize(("size", "is_dark"), [(LAPTOP, True), (PHONE, False)], ids=["laptop, dark", "phone, light"])
+@pytest.mark.parametrize(
+    ("size", "is_dark"),
+    [
+        pytest.param(LAPTOP, True, id="laptop, dark", marks=pytest.mark.torture),
+        pytest.param(PHONE, False, id="phone, light"),
+    ],
+)
 async def test_everybody_can_read_the_mailbox(
     browser: Browser, service: Service, http: httpx.AsyncClient, size: tuple[int, int], is_dark: bool
 ) -> None:

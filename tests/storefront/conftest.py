@@ -1,19 +1,16 @@
 """What the tests of the storefront may ask for beside the rest: things to look at, and a shelf to put them on."""
 
-from typing import Any
-
-import httpx
 import pytest
 
 from tests.make import Make
-from tests.platform.machine import new_machine
+from tests.platform.machine import Machine
 from tests.shopper import Shopper
 from tests.storefront.shelf import Shelf, new_shelf
 
 
 @pytest.fixture
-async def make(http: httpx.AsyncClient, db: Any) -> Make:
-    return Make(await new_machine(http, db))
+def make(writer: Machine) -> Make:
+    return Make(writer)
 
 
 @pytest.fixture

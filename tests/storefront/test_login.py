@@ -134,11 +134,11 @@ async def test_after_the_first_sign_in_no_code_request_changes_a_name(http: http
 async def test_nothing_the_caller_supplied_stands_in_the_mail(http: httpx.AsyncClient) -> None:
     email = new_address()
 
-    await new_code(http, email, first_name="visit evil.example", last_name="<b>WON</b> {{ 7 * 191 }}")
+    await new_code(http, email, first_name="visit evil.example", last_name="<b>WON</b> {{ 7 * 1357913 }}")
 
     mail = (await mails_to(http, email))[0]
     for part in ("subject", "text", "html"):
-        for word in ("evil", "visit", "WON", "&lt;b", "191", "1337"):
+        for word in ("evil", "visit", "WON", "&lt;b", "1357913", "9505391"):
             assert word not in mail[part]
 
 

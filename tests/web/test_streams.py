@@ -3,7 +3,7 @@
 import asyncio
 import json
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from tests.cli.command import external
-from tests.db.processes import serving, until
+from tests.cluster import Cluster
+from tests.db.processes import serving_loaded, until
 from tests.platform.bulk import in_lines, new_slug
 from tests.platform.machine import PREFIX, Machine, new_machine
 from tests.service import Service
@@ -66,16 +67,18 @@ class Large:
         )
 
 
-@pytest.fixture
-async def large(own_database: Callable[..., str], tmp_path: Path) -> AsyncIterator[Large]:
-    url = own_database()
-    connection = await asyncpg.connect(url)
-    await connection.execute(LARGE.replace("$1", str(COUNT)))
-    await connection.execute(MASTERS)
-    with serving(**external(url, SHOP_DRAIN_SECONDS="0", TMPDIR=str(tmp_path))) as service:
-        async with service.client() as http:
-            yield Large(service, connection, await new_machine(http, connection))
-    await connection.close()
+@pytest.fixture(scope="module")
+async def large(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Large]:
+    """One for all tests: the first measures it, and the last stops it."""
+    with cluster.database(f"large_{worker_name}") as url:
+        connection = await asyncpg.connect(url)
+        await connection.execute(LARGE.replace("$1", str(COUNT)))
+        await connection.execute(MASTERS)
+        temp = tmp_path_factory.mktemp("large")
+        with serving_loaded(**external(url, SHOP_DRAIN_SECONDS="0", TMPDIR=str(temp))) as service:
+            async with service.client() as http:
+                yield Large(service, connection, await new_machine(http, connection))
+        await connection.close()
 
 
 async def test_an_export_of_any_length_is_whole_and_costs_the_shop_no_memory(large: Large) -> None:
@@ -136,6 +139,7 @@ async def test_an_export_that_fails_on_the_way_breaks_off_and_is_told_of_in_the_
     assert (await large.line("broken"))["status"] == 503
     # What fails before the first line is an error like any other.
     refused = await large.machine.get("/exports/products")
+    await large.db.execute("alter table elsewhere rename to classifications")
     assert (refused.status, refused.code) == (503, "temporarily_unavailable")
 
 
@@ -156,11 +160,6 @@ def resident(pid: int) -> int:
     """Bytes of memory that a process has."""
     (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")]
     return int(line.split()[1]) * 1024
-
-
-@pytest.fixture
-async def writer(http: httpx.AsyncClient, db: Any) -> Machine:
-    return await new_machine(http, db)
 
 
 @pytest.mark.parametrize("noun", ["products", "prices"])

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from shop.web.log import configure_logging
 
 REVIVE_SECONDS = 1.0
 STOP_SECONDS = 20
+ASK_SECONDS = 2.0
 
 
 @click.command(epilog="Example: shop serve --port 8080 --workers 2")
@@ -140,8 +142,15 @@ class DrainingServer(MPServer):
 def _interrupt(worker: Any) -> None:
     """Workers are deaf to SIGTERM, which a supervisor may send to all processes before the drain is over."""
     worker.interrupt_by_parent = True
+    threading.Thread(target=_ask_to_stop, args=(worker.inner,), daemon=True).start()
+
+
+def _ask_to_stop(process: Any) -> None:
+    """Asked again until it goes: what is asked between its readiness and its first request is not always heard."""
     with contextlib.suppress(ProcessLookupError):
-        os.kill(worker.inner.pid, signal.SIGINT)
+        os.kill(process.pid, signal.SIGINT)
+        while not wait([process.sentinel], ASK_SECONDS):
+            os.kill(process.pid, signal.SIGINT)
 
 
 def _keep_alive(embedded: Embedded | None, finished: threading.Event) -> None:
