@@ -10,6 +10,7 @@ from shop.actions.catalog import show_due
 from shop.actions.context import Shared
 from shop.actions.housekeeping import keep_house
 from shop.actions.outbox import BATCH, Postman, deliver
+from shop.actions.settling import settle_stuck
 from shop.base.errors import ShopError
 from shop.base.settings import Settings
 from shop.gateways.mail import Mail, Smtp
@@ -39,6 +40,8 @@ async def work(shared: Shared, postman: Postman) -> None:
         try:
             while await deliver(shared, postman) >= BATCH:
                 pass
+            if settled := await settle_stuck(shared):
+                _log.info("payments were settled", count=settled)
             if shown := await show_due(shared):
                 _log.info("products' times have come", count=shown)
             if time.monotonic() >= house_at:

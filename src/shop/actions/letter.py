@@ -7,10 +7,12 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shop.actions.context import Shared
+from shop.base.money import money_text
 from shop.db.pool import Session
 from shop.gateways.mail import Mail
 from shop.models.access import LoginRequest
 from shop.models.journal import OutboxMail
+from shop.queries import lines, orders
 from shop.queries import login as requests
 from shop.rules.codes import login_code, shown_code
 
@@ -28,12 +30,43 @@ class Letter(msgspec.Struct, frozen=True):
     """A mail with the code it carries, and whether it is still of use."""
 
     mail: Mail
-    code: str
+    code: str | None
     is_fresh: bool
 
 
 async def write_letter(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
     """None when what it was about is gone."""
+    return await _LETTERS[queued.kind](shared, db, queued)
+
+
+async def _order_confirmation(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
+    order = await orders.find_completed_order(db, queued.ref_id)
+    if order is None:
+        return None
+    text = money_text(order.currency, shared.shop.default_locale)
+    found = await lines.list_lines(db, order.id)
+    sums = [("Items", order.item_total), ("Shipping", order.ship_total)]
+    sums += [("Discounts", order.promo_total)] if order.promo_total else []
+    sums += [("Tax", order.additional_tax_total)] if order.additional_tax_total else []
+    words = {
+        "shop": shared.shop.name,
+        "number": order.number,
+        "lines": [(line.quantity, line.name, line.options_text, text(line.total)) for line in found],
+        "sums": [(label, text(amount)) for label, amount in sums],
+        "total": text(order.total),
+        "included": text(order.included_tax_total) if order.included_tax_total else None,
+    }
+    mail = Mail(
+        mark=str(queued.id),
+        recipient=queued.recipient,
+        subject=f"Your order {order.number} at {shared.shop.name}",
+        text=_plain.get_template("order_confirmation.txt").render(words),
+        html=_templates.get_template("order_confirmation.html").render(words),
+    )
+    return Letter(mail, None, is_fresh=True)
+
+
+async def _login_code(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
     request = await requests.find_request(db, queued.ref_id)
     if request is None or request.key_id not in shared.keys:
         return None
@@ -53,3 +86,6 @@ async def write_letter(shared: Shared, db: Session, queued: OutboxMail) -> Lette
 
 def _is_fresh(request: LoginRequest) -> bool:
     return request.consumed_at is None and request.superseded_at is None
+
+
+_LETTERS = {"login_code": _login_code, "order_confirmation": _order_confirmation}

@@ -144,6 +144,7 @@ VARIABLES = (
     Variable("SHOP_SECRET_KEYS", "secret_keys", _keys, None, "`id:hex,id:hex`; the first signs, all verify"),
     Variable("SHOP_SMTP_URL", "smtp_url", _smtp, None, "the mail server"),
     Variable("SHOP_MAIL_FROM", "mail_from", _text, "shop@localhost", "the sender of mails"),
+    Variable("SHOP_ORDER_MAIL", "order_mail", _word("on", "off"), "on", "a completed order is confirmed by mail"),
     Variable("SHOP_MAILBOX", "mailbox", _word("on", "off"), None, "unset: on by itself for a local try-out only"),
     Variable("SHOP_PUBLIC_URL", "public_url", _public_url, None, "unset: links are made from the request"),
     Variable("SHOP_TRUSTED_PROXIES", "trusted_proxies", _networks, "", "whose `X-Forwarded-For` counts"),
@@ -222,6 +223,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     secret_keys: Keys | None
     smtp_url: str | None
     mail_from: str
+    order_mail: str
     mailbox: str | None
     public_url: str | None
     trusted_proxies: tuple[Network, ...]

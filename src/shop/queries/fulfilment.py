@@ -51,6 +51,7 @@ _PLACES = statement(
     .order_by(stock_locations.c.default.desc(), stock_locations.c.id),
     into(StockLocation),
 )
+_ALL_PLACES = statement(select(stock_locations), into(StockLocation))
 _reaches = (
     exists()
     .where(
@@ -164,6 +165,11 @@ async def list_shelves(db: Session, variant_ids: Iterable[UUID]) -> list[Shelf]:
 
 async def list_places(db: Session) -> list[StockLocation]:
     return await db.all(_PLACES)
+
+
+async def list_all_places(db: Session) -> list[StockLocation]:
+    """Those too from which nothing is sold any more."""
+    return await db.all(_ALL_PLACES)
 
 
 async def find_place_of(db: Session, address_id: UUID) -> tuple[UUID, UUID | None] | None:

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from shop.base.listing import Page, Sort
 from shop.db.pool import Refused, Session
-from shop.db.statements import Statement, into, statement
+from shop.db.statements import Statement, into, seconds, statement
 from shop.models.access import access_tokens, sessions
 from shop.models.orders import Order, orders
 from shop.models.people import users
@@ -121,6 +121,76 @@ _LIST_COMPLETED = {Sort(name, down): _listed(Sort(name, down)) for name in SORTS
 _FIND_COMPLETED = statement(
     select(orders).where(*_theirs_completed, orders.c.number == bindparam("number")), into(Order)
 )
+
+
+_FIND_COMPLETED_ORDER = statement(
+    select(orders).where(orders.c.id == bindparam("id"), orders.c.completed_at.is_not(None)), into(Order)
+)
+_LOCK = statement(select(orders).where(orders.c.id == bindparam("id")).with_for_update(), into(Order))
+_FIND_STATUS = statement(
+    select(orders).where(
+        orders.c.id == bindparam("id"),
+        orders.c.number == bindparam("number"),
+        orders.c.completed_at > func.now() - seconds("age"),
+    ),
+    into(Order),
+)
+JUST = 600
+"""Seconds in which a bearer alone is told of the order that was just completed."""
+_FIND_JUST_COMPLETED = statement(
+    select(orders)
+    .join(sessions, sessions.c.user_id == orders.c.user_id)
+    .join(access_tokens, access_tokens.c.session_id == sessions.c.id)
+    .join(users, users.c.id == sessions.c.user_id)
+    .where(
+        access_tokens.c.hash == bindparam("hash"),
+        access_tokens.c.expires_at > func.now(),
+        IS_OPEN_SESSION,
+        orders.c.completed_at > func.now() - seconds("age"),
+    )
+    .order_by(orders.c.completed_at.desc())
+    .limit(1),
+    into(Order),
+)
+_COMPLETE = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("order_id"), _IS_OPEN)
+    .values(
+        state="complete",
+        completed_at=func.now(),
+        updated_at=func.now(),
+        **{
+            name: bindparam(f"new_{name}", type_=orders.c[name].type)
+            for name in ("payment_total", "payment_state", "shipment_state", "explained")
+        },
+    )
+    .returning(orders),
+    into(Order),
+)
+
+
+async def find_completed_order(db: Session, order_id: UUID) -> Order | None:
+    return await db.one(_FIND_COMPLETED_ORDER, id=order_id)
+
+
+async def find_status(db: Session, order_id: UUID, number: str, age: int) -> Order | None:
+    return await db.one(_FIND_STATUS, id=order_id, number=number, age=age)
+
+
+async def find_just_completed(db: Session, token_hash: bytes) -> Order | None:
+    """The bearer's last order, if it was completed in the last ten minutes."""
+    return await db.one(_FIND_JUST_COMPLETED, hash=token_hash, age=JUST)
+
+
+async def lock_order(db: Session, order_id: UUID) -> Order | None:
+    return await db.one(_LOCK, id=order_id)
+
+
+async def complete_order(db: Session, order_id: UUID, **values: Any) -> Order:
+    found = await db.one(_COMPLETE, order_id=order_id, **{f"new_{name}": value for name, value in values.items()})
+    if found is None:
+        raise AssertionError("an order that is held and open can be completed")
+    return found
 
 
 async def insert_cart(

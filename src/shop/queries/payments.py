@@ -95,6 +95,16 @@ _LAST_ATTEMPT = statement(
     .limit(1),
     into(PaymentAttempt),
 )
+_ATTEMPT = statement(
+    select(payment_attempts).where(payment_attempts.c.id == bindparam("id", type_=_ID)), into(PaymentAttempt)
+)
+_IS_OLDER = statement(
+    select(payment_attempts.c.id).where(
+        payment_attempts.c.id == bindparam("id", type_=_ID),
+        payment_attempts.c.created_at < func.now() - seconds("age"),
+    ),
+    lambda record: cast(UUID, record[0]),
+)
 _ATTEMPTS = statement(
     select(payment_attempts)
     .where(payment_attempts.c.order_id == bindparam("order_id", type_=_ID))
@@ -177,6 +187,14 @@ async def list_stuck(db: Session, age: int, most: int = 20) -> list[Payment]:
 
 async def find_last_attempt(db: Session, payment_id: UUID) -> PaymentAttempt | None:
     return await db.one(_LAST_ATTEMPT, payment_id=payment_id)
+
+
+async def find_attempt(db: Session, attempt_id: UUID) -> PaymentAttempt | None:
+    return await db.one(_ATTEMPT, id=attempt_id)
+
+
+async def is_older(db: Session, attempt_id: UUID, age: int) -> bool:
+    return await db.one(_IS_OLDER, id=attempt_id, age=age) is not None
 
 
 async def list_attempts(db: Session, order_id: UUID) -> list[PaymentAttempt]:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from shop.base.errors import Malformed
+from shop.rules.checkout import Missing
 from shop.rules.merging import Strategy
 
 _Email = Annotated[str, Meta(description="One e-mail address.", examples=["grace@example.org"], max_length=254)]
@@ -129,6 +130,90 @@ class ChangeCurrency(msgspec.Struct):
     """A currency of the shop. Lines without a price in it stay and are told of in `meta.warnings`."""
 
     new_currency: Annotated[str, Meta(examples=["EUR"])]
+
+
+class TypedAddress(msgspec.Struct):
+    """An address as it was typed; with `id`, a change of one that is the shopper's own."""
+
+    firstname: _Line | UnsetType = UNSET
+    lastname: _Line | UnsetType = UNSET
+    address1: _Line | UnsetType = UNSET
+    address2: _Line | UnsetType | None = UNSET
+    city: _Line | UnsetType = UNSET
+    zipcode: _Line | UnsetType = UNSET
+    state_name: _Line | UnsetType | None = UNSET
+    country_iso: Annotated[str, Meta(examples=["US"])] | UnsetType = UNSET
+    phone: _Line | UnsetType | None = UNSET
+    company: _Line | UnsetType | None = UNSET
+    id: UUID | UnsetType = UNSET
+
+
+class PaymentSourceWish(msgspec.Struct):
+    """What a provider's own form tells of a card; never its number."""
+
+    gateway_payment_profile_id: _Line | UnsetType = UNSET
+    cc_type: _Line | UnsetType = UNSET
+    last_digits: Annotated[str, Meta(pattern="^[0-9]{4}$")] | UnsetType = UNSET
+    month: int | UnsetType = UNSET
+    year: int | UnsetType = UNSET
+    name: _Line | UnsetType = UNSET
+
+
+class NewPayment(msgspec.Struct):
+    """How the order is paid; the amount is what it comes to."""
+
+    payment_method_id: UUID
+    source_id: UUID | UnsetType = UNSET
+    source_attributes: PaymentSourceWish | UnsetType = UNSET
+
+
+class ChosenRate(msgspec.Struct):
+    """The rate by which a shipment is sent."""
+
+    id: UUID
+    selected_shipping_rate_id: UUID
+
+
+class CheckoutWishes(msgspec.Struct):
+    """Changes what is given; null says nothing."""
+
+    email: _Email | UnsetType = UNSET
+    special_instructions: Annotated[str, Meta(max_length=2000)] | UnsetType = UNSET
+    bill_address_attributes: TypedAddress | UnsetType = UNSET
+    ship_address_attributes: TypedAddress | UnsetType = UNSET
+    bill_address_id: UUID | UnsetType = UNSET
+    ship_address_id: UUID | UnsetType = UNSET
+    use_billing: bool | UnsetType = UNSET
+    use_shipping: bool | UnsetType = UNSET
+    shipments_attributes: list[ChosenRate] | UnsetType = UNSET
+    payments_attributes: list[NewPayment] | UnsetType = UNSET
+
+
+class TellCheckout(msgspec.Struct):
+    """What is known of the order so far."""
+
+    order: CheckoutWishes | UnsetType = UNSET
+
+
+class Consent(msgspec.Struct):
+    """The token of a 409 `total_changed`, to buy at what it comes to now."""
+
+    consent_token: str | UnsetType = UNSET
+
+
+class ChooseMethod(msgspec.Struct):
+    """For one shipment, or for all of them."""
+
+    shipping_method_id: UUID
+    shipment_id: UUID | UnsetType = UNSET
+
+
+class Requirements(msgspec.Struct):
+    """What stands between a cart and its completion."""
+
+    state: str
+    is_complete: bool
+    missing: list[Missing]
 
 
 class GuestCart(msgspec.Struct):

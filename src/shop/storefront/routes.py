@@ -5,7 +5,7 @@ from typing import Any
 from shop.actions.orders import SORTS
 from shop.actions.tokens import TokenPair
 from shop.base.errors import InvalidCode, InvalidRefreshToken
-from shop.storefront import account, cart, catalog, login, setup
+from shop.storefront import account, cart, catalog, checkout, login, setup
 from shop.storefront.caching import Draw, kept
 from shop.storefront.catalog import TAXON_FILTERS
 from shop.storefront.inputs import (
@@ -14,21 +14,28 @@ from shop.storefront.inputs import (
     AddItems,
     AddressUpdate,
     ChangeCurrency,
+    ChooseMethod,
+    Consent,
     GuestCart,
     NewAddress,
     NewCart,
+    NewPayment,
     Notice,
+    Requirements,
     SetQuantity,
     SignIn,
+    TellCheckout,
 )
 from shop.storefront.wishes import FILTERS
 from shop.storefront.wishes import SORTS as SORTS_OF_PRODUCTS
 from shop.web.endpoint import Handler, Route
-from shop.web.reply import JSON, Nothing
+from shop.web.reply import JSON, JSON_API, Nothing
 
 _BASE = "/api/v2/storefront"
 _AUTH = f"{_BASE}/auth"
 _CART = f"{_BASE}/cart"
+_CHECKOUT = f"{_BASE}/checkout"
+_HOLDER = "order token or user"
 _ME = f"{_BASE}/account"
 _SMALL = 64 * 1024
 _READ = (400, 401)
@@ -57,6 +64,17 @@ def _cart(method: str, path: str, handler: Handler, summary: str, takes: Any = N
     """A change of the cart, which is shown as it is afterwards."""
     errors = (*_WRITE, 404)
     return Route(method, f"{_CART}/{path}", handler, "order token or user", summary, "cart", 200, errors, takes=takes)
+
+
+def _checkout(method: str, path: str, handler: Handler, summary: str, takes: Any = None, status: int = 200) -> Route:
+    errors = (*_WRITE, 404)
+    address = f"{_CHECKOUT}/{path}" if path else _CHECKOUT
+    return Route(method, address, handler, _HOLDER, summary, "cart", status, errors, takes=takes)
+
+
+def _looked(path: str, handler: Handler, summary: str, shows: Any, *errors: int, media: bytes = JSON_API) -> Route:
+    found = (*_READ, 404, *errors)
+    return Route("GET", f"{_CHECKOUT}/{path}", handler, _HOLDER, summary, shows, 200, found, media)
 
 
 ROUTES = (
@@ -99,6 +117,27 @@ ROUTES = (
     _cart("DELETE", "remove_line_item/{id}", cart.remove_line_item, "Take a line out of the cart"),
     _cart("PATCH", "empty", cart.empty, "Take everything out of the cart"),
     _cart("PATCH", "change_currency", cart.change_currency, "Quote the cart in another currency", ChangeCurrency),
+    _checkout("PATCH", "", checkout.update, "Say who buys, where it goes, how it is sent and paid", TellCheckout),
+    _checkout("PATCH", "next", checkout.next_step, "One step on"),
+    _checkout("PATCH", "advance", checkout.advance, "As many steps on as can be taken"),
+    _checkout("PATCH", "complete", checkout.complete, "Buy what is in the cart", Consent),
+    _checkout("POST", "create_payment", checkout.create_payment, "Say how the order is paid", NewPayment, 201),
+    _checkout(
+        "PATCH", "select_shipping_method", checkout.select_shipping_method, "Choose how it is sent", ChooseMethod
+    ),
+    _looked("shipping_rates", checkout.shipping_rates, "How it can be sent", "shipment[]", 422),
+    _looked("payment_methods", checkout.payment_methods, "How it can be paid", "payment_method[]"),
+    _looked("requirements", checkout.requirements, "What is still missing", Requirements, media=JSON),
+    Route(
+        "GET",
+        f"{_BASE}/order_status/{{number}}",
+        checkout.order_status,
+        _HOLDER,
+        "A completed order, by its own token",
+        "cart",
+        200,
+        (*_READ, 404),
+    ),
     Route(
         "PATCH",
         f"{_CART}/associate",

@@ -69,6 +69,7 @@ PRODUCT = resource(
     ],
     relations=[
         one("tax_category", "tax_category"),
+        one("shipping_category", "shipping_category"),
         one("primary_variant", "variant"),
         one("default_variant", "variant"),
         many("variants", "variant"),
@@ -92,6 +93,7 @@ _PRODUCT_FIELDS = (
     "promotionable",
     "tags",
     "tax_category_id",
+    "shipping_category_id",
     *_METADATA,
 )
 PRODUCTS = Collection(

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 
 from shop.jsonapi.query import Resources
 from shop.jsonapi.resource import Relation
+from shop.models.fulfilment import shipping_method_categories, shipping_method_zones
 from shop.models.people import customer_group_members
 from shop.models.prices import price_list_groups, price_list_users
 from shop.models.products import product_option_types, variant_option_values, variants
 from shop.models.stock import stock_items
 from shop.models.taxons import classifications
+from shop.models.zones import zone_members
 from shop.platform.collection import Collection
 from shop.platform.resources.catalog import (
     OPTION_TYPES,
@@ -17,6 +19,14 @@ from shop.platform.resources.catalog import (
     PRODUCTS,
     PROPERTIES,
     VARIANTS,
+)
+from shop.platform.resources.fulfilment import (
+    PAYMENT_METHODS,
+    SHIPPING_CATEGORIES,
+    SHIPPING_METHODS,
+    TAX_CATEGORIES,
+    TAX_RATES,
+    ZONES,
 )
 from shop.platform.resources.media import IMAGES
 from shop.platform.resources.people import ADDRESSES, COUNTRIES, STATES, USERS
@@ -30,7 +40,8 @@ from shop.platform.resources.pricing import (
     PRICES,
 )
 from shop.platform.resources.sales import ORDERS
-from shop.platform.resources.setup import APPLICATIONS, AUDIT_EVENTS, TAX_CATEGORIES
+from shop.platform.resources.setup import APPLICATIONS, AUDIT_EVENTS
+from shop.platform.resources.sold import LINE_ITEMS, PAYMENTS, REFUNDS, SHIPMENTS, SHIPPING_RATES
 from shop.platform.resources.stock import STOCK_ITEMS, STOCK_LOCATIONS, STOCK_MOVEMENTS
 from shop.platform.resources.taxons import CLASSIFICATIONS, TAXONOMIES, TAXONS
 from shop.queries.records import Kin, Records
@@ -61,7 +72,17 @@ _ALL = (
     PRICE_LIST_GROUPS,
     CUSTOMER_GROUPS,
     CUSTOMER_GROUP_MEMBERS,
+    LINE_ITEMS,
+    SHIPMENTS,
+    SHIPPING_RATES,
+    PAYMENTS,
+    REFUNDS,
     TAX_CATEGORIES,
+    ZONES,
+    TAX_RATES,
+    SHIPPING_CATEGORIES,
+    SHIPPING_METHODS,
+    PAYMENT_METHODS,
     APPLICATIONS,
     AUDIT_EVENTS,
 )
@@ -75,6 +96,10 @@ _BETWEEN = {
     ("price_list", "customer_groups"): price_list_groups,
     ("customer_group", "users"): customer_group_members,
     ("customer_group", "price_lists"): price_list_groups,
+    ("zone", "countries"): zone_members,
+    ("zone", "states"): zone_members,
+    ("shipping_method", "zones"): shipping_method_zones,
+    ("shipping_method", "shipping_categories"): shipping_method_categories,
 }
 """Relations to many on both sides, by the table that joins them."""
 _ONLY = {("product", "variants"): ~variants.c.is_master}

@@ -1,27 +1,11 @@
-"""What the platform shows of the shop's own set-up and doings: tax categories, applications, the audit."""
+"""What the platform shows of the shop's own set-up and doings: applications, the audit."""
 
-from shop.actions.records import Noun, plain
+from shop.actions.records import Noun
 from shop.jsonapi.resource import resource
 from shop.models.applications import Application, applications
 from shop.models.journal import AuditEvent, audit_events
-from shop.models.taxes import TaxCategory, tax_categories
-from shop.platform.collection import Collection, kinds
+from shop.platform.collection import Collection
 from shop.queries.records import Records
-
-TAX_CATEGORY = resource(
-    "tax_category",
-    TaxCategory,
-    attributes=["name", "description", "tax_code", "is_default", "created_at", "updated_at"],
-)
-_TAX_RECORDS = Records(table=tax_categories, row=TaxCategory)
-TAX_CATEGORIES = Collection(
-    path="tax_categories",
-    resource=TAX_CATEGORY,
-    noun=Noun("tax_category", _TAX_RECORDS, **plain(_TAX_RECORDS)),
-    writable=kinds(TaxCategory, "name", "description", "tax_code", "is_default"),
-    required=("name",),
-    filters=("name", "tax_code", "is_default"),
-)
 
 APPLICATION = resource(
     "application",

@@ -12,13 +12,29 @@ from shop.storefront.resources.catalog import (
     VARIANT,
 )
 from shop.storefront.resources.people import ADDRESS, SESSION, USER
-from shop.storefront.resources.sales import CART, LINE_ITEM, ORDER
+from shop.storefront.resources.sales import (
+    CART,
+    CREDIT_CARD,
+    LINE_ITEM,
+    ORDER,
+    PAYMENT,
+    PAYMENT_METHOD,
+    SHIPMENT,
+    SHIPPING_RATE,
+    STOCK_LOCATION,
+)
 from shop.storefront.resources.setup import COUNTRY, STATE, STORE
 
 _ALL = (
     CART,
     ORDER,
     LINE_ITEM,
+    SHIPMENT,
+    SHIPPING_RATE,
+    STOCK_LOCATION,
+    PAYMENT,
+    PAYMENT_METHOD,
+    CREDIT_CARD,
     USER,
     ADDRESS,
     SESSION,

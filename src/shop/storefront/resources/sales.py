@@ -6,7 +6,10 @@ from typing import Any
 from shop.base.loaded import Link
 from shop.base.tokens import order_token
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
+from shop.models.fulfilment import Shipment, ShippingRate
 from shop.models.orders import CartLine, Order
+from shop.models.payments import Payment, PaymentMethod, PaymentSource
+from shop.models.stock import StockLocation
 from shop.storefront.resources.viewer import Viewer
 
 
@@ -81,6 +84,102 @@ LINE_ITEM = resource(
         "public_metadata",
     ],
     relations=[one("variant", "variant")],
+)
+
+
+class SentShipment(Shipment, frozen=True, kw_only=True):
+    """With what its order says for all."""
+
+    currency: str
+    tracking_url: str | None = None
+
+    @property
+    def final_price(self) -> int:
+        return self.cost + self.adjustment_total
+
+
+class OfferedRate(ShippingRate, frozen=True, kw_only=True):
+    """With what its order says for all."""
+
+    currency: str
+
+    @property
+    def final_price(self) -> int:
+        return self.cost
+
+
+class ShownPayment(Payment, frozen=True, kw_only=True):
+    """With what its order and its method say."""
+
+    currency: str
+    payment_method_name: str
+
+
+SHIPMENT = resource(
+    "shipment",
+    SentShipment,
+    attributes=[
+        "number",
+        "state",
+        "shipped_at",
+        "tracking",
+        "tracking_url",
+        money("final_price"),
+        money("cost"),
+        computed("free", lambda shipment, _scene: shipment.final_price == 0, bool),
+        "public_metadata",
+    ],
+    relations=[
+        many("shipping_rates", "shipping_rate"),
+        one("selected_shipping_rate", "shipping_rate"),
+        one("stock_location", "stock_location"),
+        many("line_items", "line_item"),
+    ],
+)
+SHIPPING_RATE = resource(
+    "shipping_rate",
+    OfferedRate,
+    attributes=[
+        "name",
+        computed("selected", lambda rate, _scene: rate.is_selected, bool),
+        money("final_price"),
+        money("cost"),
+        money("tax_amount"),
+        "shipping_method_id",
+        computed("free", lambda rate, _scene: rate.cost == 0, bool),
+    ],
+)
+STOCK_LOCATION = resource("stock_location", StockLocation, attributes=["name"])
+PAYMENT_METHOD = resource(
+    "payment_method",
+    PaymentMethod,
+    attributes=["type", "name", "description", "preferences", "public_metadata"],
+)
+CREDIT_CARD = resource(
+    "credit_card",
+    PaymentSource,
+    attributes=[
+        "cc_type",
+        "last_digits",
+        "month",
+        "year",
+        "name",
+        computed("gateway_payment_profile_id", lambda source, _scene: source.reference, str | None),
+    ],
+)
+PAYMENT = resource(
+    "payment",
+    ShownPayment,
+    attributes=[
+        "number",
+        "state",
+        money("amount"),
+        "response_code",
+        "payment_method_id",
+        "payment_method_name",
+        "public_metadata",
+    ],
+    relations=[one("source", "credit_card"), one("payment_method", "payment_method")],
 )
 
 UNLINKED: Mapping[str, Link] = {name: [] if relation.is_many else None for name, relation in CART.relations.items()}

@@ -1,0 +1,203 @@
+"""How a cart becomes an order: once, with its stock, its payment, and the price that was agreed to.
+
+    first transaction    steps, guards, differences from the quote; stock taken and held; the payment `processing`
+    the call             to the provider, under the attempt's own key; nothing is locked meanwhile
+    second transaction   approved: the order is complete; declined: the stock is given back, the cart goes on
+
+Whoever dies in between leaves a payment `processing`: it is settled by asking the provider what came of the attempt.
+"""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions import lines as cart_lines
+from shop.actions.checkout import hold_checkout, refused, requirements, walk
+from shop.actions.context import Context
+from shop.actions.lines import Held, pricing_of
+from shop.actions.order_parts import Checkout, paid
+from shop.actions.packing import pack_order, retotal
+from shop.actions.settling import call_provider, finish, settle
+from shop.actions.taking import take
+from shop.base.errors import Invalid, PaymentInProgress, TotalChanged
+from shop.base.ids import new_id
+from shop.base.money import currency_digits, wire_decimal
+from shop.gateways.payments import Act, Call
+from shop.models.orders import Order
+from shop.models.payments import Payment, payment_attempts
+from shop.models.quotes import Quote
+from shop.queries import changes, fulfilment, orders, quotes
+from shop.queries import payments as queries
+from shop.queries.payments import Change
+from shop.rules.payments import PAYMENT_MOVES, covered, is_valid
+from shop.rules.quotes import Difference, agreed, differences
+
+_QUOTED = ("delivery", "payment", "confirm")
+"""From here on the shopper was told what everything comes to."""
+_CONSENT = "consent to a changed total"
+_REFUSED = "The payment was refused; choose another way to pay."
+_GONE = "Of something there is none left; take it out of the cart."
+
+
+class Started(msgspec.Struct, frozen=True):
+    """What the first transaction left to be done: a call to a provider, or nothing."""
+
+    order: Order
+    call: Call | None = None
+    provider_type: str = ""
+
+
+async def complete(ctx: Context, consent: str | None) -> Order:
+    """The completed order: the one that is completed now, or was before under the same credentials."""
+    if done := await _done_before(ctx):
+        return done
+    async with ctx.db.transaction():
+        started = await _start(ctx, consent)
+    ctx.shared.mail_waits.set()
+    if started.call is None:
+        return started.order
+    result = await call_provider(ctx.shared.providers[started.provider_type], started.call)
+    if result.outcome == "unknown":
+        raise PaymentInProgress()
+    order = await settle(_fresh(ctx), started.order.id, started.call.key, result)
+    ctx.shared.mail_waits.set()
+    if order.completed_at is None:
+        raise Invalid({"payments": [result.message or _REFUSED]}, _REFUSED, code="payment_refused")
+    return order
+
+
+def _fresh(ctx: Context) -> Context:
+    """The same caller with work of its own: what was kept before stays, whatever comes of this."""
+    fresh = Context(ctx.shared, ctx.claim)
+    fresh.actor, fresh.origin = ctx.actor, ctx.origin
+    return fresh
+
+
+async def _done_before(ctx: Context) -> Order | None:
+    """By the order token at any time; by the bearer alone for ten minutes, and never another cart of theirs."""
+    if ctx.claim.cart_id:
+        return await orders.find_completed_order(ctx.db, ctx.claim.cart_id)
+    if ctx.claim.bearer and not ctx.claim.order_token_sent:
+        return await orders.find_just_completed(ctx.db, ctx.claim.bearer)
+    return None
+
+
+async def _start(ctx: Context, consent: str | None) -> Started:
+    checkout = await hold_checkout(ctx)
+    if any(payment.state == "processing" for payment in checkout.payments):
+        raise PaymentInProgress()
+    was_quoted, was = checkout.order.state in _QUOTED, checkout.order.total
+    pieces = {line.variant_id: line.quantity for line in checkout.lines}
+    known = await quotes.list_quotes(ctx.db, await pricing_of(ctx, checkout.order), pieces)
+    found = differences(checkout.lines, known)
+    if none_left := [each for each in found if each.code == "stock_lost" and each.now == 0]:
+        raise Invalid({"line_items": [each.name for each in none_left]}, _GONE, code="out_of_stock")
+    if found:
+        checkout = await _as_it_can_be_had(ctx, checkout, known)
+    checkout, why = await walk(ctx, checkout)
+    if why:
+        raise why
+    if lacks := requirements(checkout):
+        raise refused(lacks)
+    checkout, wanted = await _shelves_for(ctx, checkout, known)
+    checkout = await retotal(ctx, checkout)
+    _check_consent(ctx, checkout.order, found, consent, was if was_quoted else None)
+    await take(ctx, checkout.order, wanted, [quote.product_id for quote in known.values()])
+    return await _pay(ctx, checkout)
+
+
+async def _as_it_can_be_had(ctx: Context, checkout: Checkout, known: Mapping[UUID, Quote]) -> Checkout:
+    """With the lines that there are, at their prices; how it is sent and paid stays as it was chosen."""
+    held = Held(checkout.order, checkout.lines, await pricing_of(ctx, checkout.order))
+    cart = await cart_lines.keep(ctx, held, agreed(checkout.lines, known, datetime.now(UTC)), known)
+    return Checkout(cart.order, cart.lines, (), (), checkout.rates, checkout.payments)
+
+
+async def _shelves_for(
+    ctx: Context, checkout: Checkout, known: Mapping[UUID, Quote]
+) -> tuple[Checkout, Mapping[UUID, int]]:
+    """How many of which stock items the parcels take; packed anew where a shelf has emptied since."""
+    for _ in range(2):
+        shelves = await fulfilment.list_shelves(ctx.db, [line.variant_id for line in checkout.lines])
+        at = {(shelf.stock_location_id, shelf.variant_id): shelf for shelf in shelves}
+        places = {shipment.id: shipment.stock_location_id for shipment in checkout.shipments}
+        wanted: dict[UUID, int] = {}
+        fits = True
+        for item in checkout.items:
+            if not known[item.variant_id].is_tracked:
+                continue
+            shelf = at.get((places[item.shipment_id], item.variant_id))
+            there = shelf is not None and (shelf.backorderable or shelf.on_hand >= item.quantity)
+            is_same = shelf is not None and (item.backordered == 0 or shelf.on_hand < item.quantity)
+            if shelf is None or not there or not is_same:
+                fits = False
+                break
+            wanted[shelf.stock_item_id] = wanted.get(shelf.stock_item_id, 0) + item.quantity
+        if fits:
+            return checkout, wanted
+        checkout = await pack_order(ctx, checkout)
+    raise Invalid({"line_items": [_GONE]}, _GONE, code="out_of_stock")
+
+
+def _check_consent(
+    ctx: Context, order: Order, found: Sequence[Difference], consent: str | None, was: int | None
+) -> None:
+    digits = currency_digits(order.currency)
+
+    def shown(difference: Difference) -> Mapping[str, Any]:
+        told: dict[str, Any] = {"code": difference.code, "line_item_id": difference.line_item_id}
+        values = {"was": difference.was, "now": difference.now}
+        if difference.is_amount:
+            return told | {name: wire_decimal(value, digits) for name, value in values.items()}
+        return told | values
+
+    told: list[Mapping[str, Any]] = [shown(difference) for difference in found]
+    if was is not None and was != order.total:
+        amounts = {"was": wire_decimal(was, digits), "now": wire_decimal(order.total, digits)}
+        told.append({"code": "total_changed", **amounts})
+    if not told:
+        return
+    keys = ctx.shared.keys
+    message = order.id.bytes + msgspec.json.encode(told)
+    token = f"shpco_{keys.mac(keys.current, _CONSENT, message).hex()}"
+    if consent is None or not consent.isascii() or not hmac.compare_digest(token, consent):
+        raise TotalChanged(told, token)
+
+
+async def _pay(ctx: Context, checkout: Checkout) -> Started:
+    order = checkout.order
+    counted = [payment for payment in checkout.payments if is_valid(paid(payment))]
+    open_ones = [payment for payment in counted if payment.state == "checkout"]
+    if order.total <= covered([paid(payment) for payment in counted if payment.state != "checkout"]) or not open_ones:
+        await queries.invalidate_open(ctx.db, order.id)
+        return Started(await finish(ctx, checkout))
+    payment = open_ones[-1]
+    method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
+    provider = ctx.shared.providers[method.type]
+    act: Act = "purchase" if method.auto_capture else "authorise"
+    call = await _begin_attempt(ctx, order, payment, act)
+    if provider.needs_source:
+        return Started(order, call, method.type)
+    return Started(await settle(ctx, order.id, call.key, await provider.do(call)))
+
+
+async def _begin_attempt(ctx: Context, order: Order, payment: Payment, act: Act) -> Call:
+    """Noted before it is made: whoever finds it later can ask what came of it."""
+    befores, state = PAYMENT_MOVES["started"]
+    if not await queries.change_payment(ctx.db, payment.id, Change(befores, state, amount=order.total)):
+        raise PaymentInProgress()
+    source = (
+        (await queries.list_sources_of(ctx.db, [payment.source_id])).get(payment.source_id)
+        if payment.source_id
+        else None
+    )
+    key = new_id()
+    fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": order.total}
+    await changes.insert_record(ctx.db, payment_attempts, key, fields)
+    return Call(
+        key, act, order.total, order.currency, order.number, source.reference if source else None, payment.response_code
+    )

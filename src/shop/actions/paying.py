@@ -1,0 +1,97 @@
+"""How a shopper says what they pay with; nothing is called before the order is completed."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.actions.order_parts import Checkout
+from shop.base.errors import Invalid
+from shop.base.ids import new_id, new_payment_number
+from shop.base.texts import is_line
+from shop.models.payments import PaymentMethod, payment_sources, payments
+from shop.queries import changes
+from shop.queries import payments as queries
+
+Values = Mapping[str, Any]
+LONGEST = 255
+
+
+class PaymentWish(msgspec.Struct, frozen=True):
+    """A method, and what is paid with: a source of the user's own, or what a provider's form gave the client."""
+
+    payment_method_id: UUID | None
+    source_id: UUID | None = None
+    source: Values | None = None
+
+
+async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) -> Checkout:
+    """What was chosen before and not yet paid does not count any more. The amount is what the order comes to."""
+    order = checkout.order
+    method = await queries.find_method(ctx.db, wish.payment_method_id) if wish.payment_method_id else None
+    if method is None or method.type not in ctx.shared.providers:
+        raise Invalid({"payment_method_id": ["is not a way to pay here"]}, code="payment_method_not_found")
+    source_id = await _source(ctx, checkout, method, wish)
+    await queries.invalidate_open(ctx.db, order.id)
+    fields = {
+        "order_id": order.id,
+        "payment_method_id": method.id,
+        "source_id": source_id,
+        "number": new_payment_number(),
+        "amount": order.total,
+    }
+    await changes.insert_record(ctx.db, payments, new_id(), fields)
+    return msgspec.structs.replace(checkout, payments=await queries.list_payments(ctx.db, order.id))
+
+
+async def _source(ctx: Context, checkout: Checkout, method: PaymentMethod, wish: PaymentWish) -> UUID | None:
+    if not ctx.shared.providers[method.type].needs_source:
+        return None
+    user_id = checkout.order.user_id
+    if wish.source_id is not None:
+        found = await queries.find_source(ctx.db, wish.source_id, user_id) if user_id else None
+        if found is None or found.payment_method_id != method.id:
+            raise Invalid({"source_id": ["is not a source of yours for this way to pay"]}, code="source_not_found")
+        return found.id
+    fields = _read_source(wish.source or {})
+    source_id = new_id()
+    owned = {**fields, "user_id": user_id, "payment_method_id": method.id}
+    await changes.insert_record(ctx.db, payment_sources, source_id, owned)
+    return source_id
+
+
+def _read_source(given: Values) -> dict[str, Any]:
+    """What a provider's own form tells of a card; a number of a card has no place here."""
+    errors: dict[str, list[str]] = {}
+    fields: dict[str, Any] = {}
+    for name, field in (
+        ("gateway_payment_profile_id", "reference"),
+        ("cc_type", "cc_type"),
+        ("last_digits", "last_digits"),
+        ("name", "name"),
+    ):
+        value = given.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, str) or len(value) > LONGEST or not is_line(value):
+            errors[f"source_attributes.{name}"] = [f"must be one line of at most {LONGEST} characters"]
+        fields[field] = value
+    digits = fields.get("last_digits", "0000")
+    if isinstance(digits, str) and not (digits.isascii() and digits.isdigit() and len(digits) == 4):
+        errors["source_attributes.last_digits"] = ["must be the last four digits, and no more of the number"]
+    for name, least, most in (("month", 1, 12), ("year", 2000, 2200)):
+        number = _number(given.get(name))
+        if given.get(name) is not None and (number is None or not least <= number <= most):
+            errors[f"source_attributes.{name}"] = [f"must be a number from {least} to {most}"]
+        fields[name] = number
+    if errors:
+        raise Invalid(errors)
+    return fields
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 6:
+        return int(value)
+    return value if type(value) is int else None

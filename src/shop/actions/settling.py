@@ -1,0 +1,147 @@
+"""What becomes of an order when a provider has answered; and of those to whom nobody has answered yet."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from shop.actions.audit import audit
+from shop.actions.context import Context, Shared
+from shop.actions.order_parts import Checkout, paid, read
+from shop.actions.packing import totals_of
+from shop.actions.taking import give_back
+from shop.base.errors import NotFound, PaymentInProgress
+from shop.base.ids import new_id
+from shop.gateways.payments import UNKNOWN, Call, Provider, Result
+from shop.models.orders import Order
+from shop.models.payments import Payment, PaymentAttempt
+from shop.queries import bulk, orders, outbox, sales, stock, taxes
+from shop.queries import payments as queries
+from shop.queries.payments import Change
+from shop.rules.payments import (
+    PAYMENT_MOVES,
+    is_valid,
+    payment_state,
+    payment_total,
+    shipment_should_be,
+    shipment_state,
+)
+
+PROVIDER_SECONDS = 10
+SETTLE_SECONDS = 60
+GIVE_UP_SECONDS = 600
+"""A provider that has not heard of an attempt for so long never will."""
+CONFIRMATION_TTL = 3 * 24 * 3600
+_log = structlog.get_logger("shop.payments")
+
+
+async def call_provider(provider: Provider, call: Call) -> Result:
+    """An answer that does not come in time, or cannot be read, is `unknown`: whatever was done is found by its key."""
+    try:
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            return await provider.do(call)
+    except Exception as error:
+        _log.warning("a provider did not answer", act=call.act, order=call.order_number, reason=type(error).__name__)
+        return UNKNOWN
+
+
+async def settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result) -> Order:
+    """Says what came of an attempt, once: who says it again finds what was made of it."""
+    if ctx.db.is_in_transaction:
+        return await _settle(ctx, order_id, attempt_id, result)
+
+    async def work() -> Order:
+        async with ctx.db.transaction():
+            return await _settle(ctx, order_id, attempt_id, result)
+
+    return await ctx.db.retrying(work)
+
+
+async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result) -> Order:
+    order = await orders.lock_order(ctx.db, order_id)
+    attempt = await queries.find_attempt(ctx.db, attempt_id)
+    if order is None or attempt is None:
+        raise NotFound()
+    if result.outcome == "unknown":
+        raise PaymentInProgress()
+    if not await queries.end_attempt(ctx.db, attempt_id, result.outcome, result.reference, result.message):
+        return order
+    if result.outcome == "declined":
+        befores, state = PAYMENT_MOVES["declined"]
+        await queries.change_payment(ctx.db, attempt.payment_id, Change(befores, state))
+        await give_back(ctx, order)
+        detail = {"payment_id": str(attempt.payment_id), "message": result.message}
+        await audit(ctx, "payment", "declined", subject_id=order.id, detail=detail)
+        return order
+    event = "captured" if attempt.act == "purchase" else "authorised"
+    befores, state = PAYMENT_MOVES[event]
+    captured = attempt.amount if event == "captured" else None
+    change = Change(befores, state, captured=captured, reference=result.reference)
+    if not await queries.change_payment(ctx.db, attempt.payment_id, change):
+        raise AssertionError("a payment with an open attempt is processing")
+    return await finish(ctx, await read(ctx, order))
+
+
+async def finish(ctx: Context, checkout: Checkout) -> Order:
+    """The order is complete: what it came to is frozen, what was held is sold, and its owner is told."""
+    order = checkout.order
+    payments = [paid(payment) for payment in checkout.payments]
+    is_paid = all(each.captured >= each.amount for each in payments if is_valid(each))
+    backordered = {item.shipment_id for item in checkout.items if item.backordered}
+    states = {
+        shipment.id: shipment_should_be(
+            shipment.state, order_state="complete", has_backordered=shipment.id in backordered, is_paid=is_paid
+        )
+        for shipment in checkout.shipments
+    }
+    await bulk.update_rows(ctx.db, "shipments", [{"id": each, "state": state} for each, state in states.items()])
+    due = await taxes.list_rates(ctx.db, order.ship_address_id)
+    steps = totals_of(checkout, due, is_explained=True).steps
+    completed = await orders.complete_order(
+        ctx.db,
+        order.id,
+        payment_total=payment_total(payments),
+        payment_state=payment_state(payments, order.total, is_canceled=False),
+        shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered)),
+        explained={"steps": msgspec.to_builtins(steps)},
+    )
+    await stock.end_holds(ctx.db, order.id)
+    await sales.note_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
+    if order.email and ctx.shared.settings.order_mail != "off":
+        mail: dict[str, Any] = {"kind": "order_confirmation", "recipient": order.email, "ref_id": order.id}
+        await outbox.insert_mail(ctx.db, id=new_id(), ttl=CONFIRMATION_TTL, **mail)
+    detail = {"number": order.number, "total": order.total, "currency": order.currency}
+    await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)
+    return completed
+
+
+async def settle_stuck(shared: Shared) -> int:
+    """Asks the providers what came of the calls that nobody has heard of for a minute."""
+    found = await queries.list_stuck(shared.database.session(), SETTLE_SECONDS)
+    settled = 0
+    for payment in found:
+        ctx = Context(shared)
+        attempt = await queries.find_last_attempt(ctx.db, payment.id)
+        if attempt is None or attempt.outcome != "unknown":
+            continue
+        result = await _came_of(ctx, payment, attempt)
+        if result.outcome != "unknown":
+            await settle(Context(shared), payment.order_id, attempt.id, result)
+            settled += 1
+    return settled
+
+
+async def _came_of(ctx: Context, payment: Payment, attempt: PaymentAttempt) -> Result:
+    methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
+    provider = ctx.shared.providers[methods[payment.payment_method_id].type]
+    try:
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            result = await provider.find(attempt.id)
+    except Exception as error:
+        _log.warning("a provider does not say what came of a call", reason=type(error).__name__)
+        return UNKNOWN
+    if result.outcome == "unknown" and await queries.is_older(ctx.db, attempt.id, GIVE_UP_SECONDS):
+        return Result("declined", None, "The provider never heard of it.")
+    return result

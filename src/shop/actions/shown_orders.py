@@ -1,0 +1,60 @@
+"""What a shopper may see of an order on its way and after it: looked at, and not held."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.cart import get_cart
+from shop.actions.context import Context
+from shop.actions.order_parts import Checkout, read
+from shop.actions.packing import totals_of
+from shop.base.errors import NotFound
+from shop.models.orders import Order
+from shop.models.payments import PaymentMethod, PaymentSource
+from shop.models.people import PlacedAddress
+from shop.models.stock import StockLocation
+from shop.queries import fulfilment, orders, payments, people, taxes
+
+
+async def get_checkout(ctx: Context) -> Checkout:
+    return await read(ctx, await get_cart(ctx))
+
+
+async def list_payment_methods(ctx: Context) -> list[PaymentMethod]:
+    await get_cart(ctx)
+    return [method for method in await payments.list_methods(ctx.db) if method.type in ctx.shared.providers]
+
+
+async def get_order_status(ctx: Context, number: str) -> Order:
+    """By the order's own token, for as long as it opens anything."""
+    found = None
+    if ctx.claim.cart_id:
+        ttl = ctx.shared.settings.order_status_ttl
+        found = await orders.find_status(ctx.db, ctx.claim.cart_id, number, ttl)
+    if found is None:
+        raise NotFound()
+    return found
+
+
+async def list_places(ctx: Context) -> Sequence[StockLocation]:
+    return await fulfilment.list_all_places(ctx.db)
+
+
+async def list_methods_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PaymentMethod]:
+    return await payments.list_methods_of(ctx.db, ids)
+
+
+async def list_sources_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PaymentSource]:
+    return await payments.list_sources_of(ctx.db, ids)
+
+
+async def find_addresses(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PlacedAddress]:
+    return await people.find_addresses(ctx.db, ids)
+
+
+async def explain(ctx: Context, checkout: Checkout) -> Any:
+    """The steps that lead to the total as it stands."""
+    due = await taxes.list_rates(ctx.db, checkout.order.ship_address_id)
+    return msgspec.to_builtins(totals_of(checkout, due, is_explained=True).steps)

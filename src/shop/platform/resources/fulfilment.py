@@ -1,0 +1,157 @@
+"""What the platform shows of how a shop sends, taxes and is paid: zones, rates, methods."""
+
+from typing import Any
+from uuid import UUID
+
+from shop.actions import setup_nouns as nouns
+from shop.base.money import currency_digits, wire_decimal
+from shop.jsonapi.resource import Scene, computed, many, one, resource
+from shop.models.fulfilment import ShippingMethod
+from shop.models.payments import PaymentMethod
+from shop.models.taxes import ShippingCategory, TaxCategory
+from shop.models.zones import TaxRate, Zone
+from shop.platform.collection import Collection, kinds
+from shop.platform.resources.catalog import decimal_text
+
+_STAMPS = ("created_at", "updated_at")
+_METADATA = ("public_metadata", "private_metadata")
+
+TAX_CATEGORY = resource(
+    "tax_category",
+    TaxCategory,
+    attributes=["name", "description", "tax_code", "is_default", *_STAMPS],
+    relations=[many("tax_rates", "tax_rate")],
+)
+TAX_CATEGORIES = Collection(
+    path="tax_categories",
+    resource=TAX_CATEGORY,
+    noun=nouns.TAX_CATEGORY,
+    writable=kinds(TaxCategory, "name", "description", "tax_code", "is_default"),
+    required=("name",),
+    filters=("name", "tax_code", "is_default"),
+)
+ZONE = resource(
+    "zone",
+    nouns.CountedZone,
+    attributes=["name", "description", "kind", "default_tax", "zone_members_count", *_STAMPS],
+    relations=[many("countries", "country"), many("states", "state"), many("tax_rates", "tax_rate")],
+)
+ZONES = Collection(
+    path="zones",
+    resource=ZONE,
+    noun=nouns.ZONE,
+    writable=kinds(Zone, "name", "description", "kind", "default_tax")
+    | {"country_ids": list[UUID], "state_ids": list[UUID]},
+    required=("name",),
+    filters=("name", "kind", "default_tax"),
+)
+TAX_RATE = resource(
+    "tax_rate",
+    TaxRate,
+    attributes=["name", decimal_text("amount"), "included_in_price", "show_rate_in_label", *_STAMPS],
+    relations=[one("zone", "zone"), one("tax_category", "tax_category")],
+)
+TAX_RATES = Collection(
+    path="tax_rates",
+    resource=TAX_RATE,
+    noun=nouns.TAX_RATE,
+    writable=kinds(TaxRate, "name", "amount", "included_in_price", "show_rate_in_label", "zone_id", "tax_category_id"),
+    required=("name", "amount", "zone_id", "tax_category_id"),
+    filters=("name", "amount", "included_in_price", "zone_id", "tax_category_id"),
+)
+SHIPPING_CATEGORY = resource("shipping_category", ShippingCategory, attributes=["name", *_STAMPS])
+SHIPPING_CATEGORIES = Collection(
+    path="shipping_categories",
+    resource=SHIPPING_CATEGORY,
+    noun=nouns.SHIPPING_CATEGORY,
+    writable=kinds(ShippingCategory, "name"),
+    required=("name",),
+    filters=("name",),
+)
+
+
+def _amounts(method: Any, _scene: Scene) -> dict[str, Any]:
+    """As they may be written: by currency, and by the weight from which on they count."""
+    found: dict[str, dict[str, str]] = {}
+    for currency, weight, amount in method.amounts:
+        shown = wire_decimal(amount, currency_digits(currency))
+        found.setdefault(currency, {})[f"{weight:g}"] = shown
+    return found
+
+
+SHIPPING_METHOD = resource(
+    "shipping_method",
+    nouns.PricedMethod,
+    attributes=[
+        "name",
+        "admin_name",
+        "code",
+        "tracking_url",
+        "display_on",
+        "calculator",
+        computed("amounts", _amounts, dict[str, Any]),
+        *_STAMPS,
+        *_METADATA,
+    ],
+    relations=[
+        many("zones", "zone"),
+        many("shipping_categories", "shipping_category"),
+        one("tax_category", "tax_category"),
+    ],
+)
+SHIPPING_METHODS = Collection(
+    path="shipping_methods",
+    resource=SHIPPING_METHOD,
+    noun=nouns.SHIPPING_METHOD,
+    writable=kinds(
+        ShippingMethod,
+        "name",
+        "admin_name",
+        "code",
+        "tracking_url",
+        "display_on",
+        "calculator",
+        "tax_category_id",
+        *_METADATA,
+    )
+    | {"zone_ids": list[UUID], "shipping_category_ids": list[UUID], "amounts": dict[str, Any]},
+    required=("name",),
+    filters=("name", "code", "display_on", "calculator"),
+)
+PAYMENT_METHOD = resource(
+    "payment_method",
+    PaymentMethod,
+    attributes=[
+        "name",
+        "type",
+        "description",
+        "active",
+        "display_on",
+        "auto_capture",
+        "position",
+        "preferences",
+        *_STAMPS,
+        *_METADATA,
+    ],
+)
+PAYMENT_METHODS = Collection(
+    path="payment_methods",
+    resource=PAYMENT_METHOD,
+    noun=nouns.PAYMENT_METHOD,
+    writable=kinds(
+        PaymentMethod,
+        "name",
+        "type",
+        "description",
+        "active",
+        "display_on",
+        "auto_capture",
+        "position",
+        "preferences",
+        *_METADATA,
+    ),
+    required=("name", "type"),
+    once=("type",),
+    filters=("name", "type", "active", "display_on", "position"),
+    order="position",
+)

@@ -1,0 +1,122 @@
+"""What the platform shows of the parts of an order: lines, shipments with their rates, payments, refunds."""
+
+from shop.actions import setup_nouns as nouns
+from shop.jsonapi.resource import computed, many, money, one, resource
+from shop.models.orders import CartLine
+from shop.platform.collection import Collection
+
+_STAMPS = ("created_at", "updated_at")
+_METADATA = ("public_metadata", "private_metadata")
+_SUMS = ("promo_total", "adjustment_total", "additional_tax_total", "included_tax_total", "pre_tax_amount")
+
+LINE_ITEM = resource(
+    "line_item",
+    CartLine,
+    attributes=[
+        "name",
+        "sku",
+        "options_text",
+        "quantity",
+        "currency",
+        "quoted_at",
+        money("price"),
+        money("compare_at_price"),
+        money("amount"),
+        money("discounted_amount"),
+        money("total"),
+        *map(money, _SUMS),
+        *_STAMPS,
+        *_METADATA,
+    ],
+    relations=[one("order", "order"), one("variant", "variant"), one("tax_category", "tax_category")],
+)
+LINE_ITEMS = Collection(
+    path="line_items",
+    resource=LINE_ITEM,
+    noun=nouns.LINE_ITEM,
+    filters=("order_id", "variant_id", "tax_category_id", "quantity", "price", *_SUMS),
+)
+SHIPMENT = resource(
+    "shipment",
+    nouns.OrdersShipment,
+    attributes=[
+        "number",
+        "state",
+        "currency",
+        "tracking",
+        "shipped_at",
+        money("cost"),
+        money("final_price", lambda shipment: shipment.cost + shipment.adjustment_total),
+        *map(money, _SUMS),
+        *_STAMPS,
+        *_METADATA,
+    ],
+    relations=[
+        one("order", "order"),
+        one("stock_location", "stock_location"),
+        many("shipping_rates", "shipping_rate"),
+    ],
+)
+SHIPMENTS = Collection(
+    path="shipments",
+    resource=SHIPMENT,
+    noun=nouns.SHIPMENT,
+    filters=("number", "state", "order_id", "stock_location_id", "shipped_at", "tracking"),
+    sorts=("number", "shipped_at", "state"),
+    find_by=("id", "number"),
+)
+SHIPPING_RATE = resource(
+    "shipping_rate",
+    nouns.OrdersRate,
+    attributes=[
+        "name",
+        "currency",
+        money("cost"),
+        money("tax_amount"),
+        computed("selected", lambda rate, _scene: rate.is_selected, bool),
+        "created_at",
+    ],
+    relations=[one("shipment", "shipment"), one("shipping_method", "shipping_method")],
+)
+SHIPPING_RATES = Collection(
+    path="shipping_rates",
+    resource=SHIPPING_RATE,
+    noun=nouns.SHIPPING_RATE,
+    filters=("shipment_id", "shipping_method_id", "order_id", "is_selected"),
+)
+PAYMENT = resource(
+    "payment",
+    nouns.OrdersPayment,
+    attributes=[
+        "number",
+        "state",
+        "currency",
+        "response_code",
+        money("amount"),
+        money("captured_amount"),
+        money("refunded_amount"),
+        *_STAMPS,
+        *_METADATA,
+    ],
+    relations=[one("order", "order"), one("payment_method", "payment_method"), many("refunds", "refund")],
+)
+PAYMENTS = Collection(
+    path="payments",
+    resource=PAYMENT,
+    noun=nouns.PAYMENT,
+    filters=("number", "state", "amount", "order_id", "payment_method_id", "response_code"),
+    sorts=("number", "amount", "state"),
+    find_by=("id", "number"),
+)
+REFUND = resource(
+    "refund",
+    nouns.OrdersRefund,
+    attributes=["reason", "state", "reference", "currency", money("amount"), *_STAMPS],
+    relations=[one("order", "order"), one("payment", "payment")],
+)
+REFUNDS = Collection(
+    path="refunds",
+    resource=REFUND,
+    noun=nouns.REFUND,
+    filters=("order_id", "payment_id", "state", "amount"),
+)

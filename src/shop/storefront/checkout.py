@@ -1,0 +1,186 @@
+"""The checkout's endpoints."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions import checkout as actions
+from shop.actions import completion, shown_orders
+from shop.actions.checkout import step, walk
+from shop.actions.context import Context
+from shop.actions.lines import Cart
+from shop.actions.order_parts import Checkout, change_order, read
+from shop.actions.packing import choose_rate, pack_order
+from shop.actions.paying import PaymentWish, choose_payment
+from shop.base.errors import Invalid, Malformed
+from shop.base.ids import as_uuid
+from shop.base.loaded import Loaded
+from shop.jsonapi.document import NO_EXTRAS, Drawing, list_document
+from shop.storefront.cart_document import cart_reply, explained, loaded_shipments
+from shop.storefront.drawing import read_drawing
+from shop.storefront.resources.sales import CART, PAYMENT_METHOD, SHIPMENT
+from shop.web.reply import Reply, document_reply, json_reply
+from shop.web.request import Request
+
+Values = Mapping[str, Any]
+
+
+async def update(request: Request, ctx: Context) -> Reply:
+    """Null says nothing; without `order` nothing is done."""
+    drawing = read_drawing(request, ctx, CART)
+    wishes = request.params.get("order")
+    if wishes is None:
+        return await _shown(request, ctx, drawing, await shown_orders.get_checkout(ctx))
+    if not isinstance(wishes, dict):
+        raise Malformed('The body must have an object "order".')
+    sources = request.params.get("payment_source")
+    async with ctx.transaction() as once:
+        checkout = await actions.hold_checkout(ctx)
+        if not once.done:
+            checkout = await actions.tell(ctx, checkout, wishes)
+            checkout = await _select_rates(ctx, checkout, wishes.get("shipments_attributes"))
+            checkout = await _add_payments(ctx, checkout, wishes, sources if isinstance(sources, dict) else {})
+            once.made(checkout.order.id)
+    return await _shown(request, ctx, drawing, checkout)
+
+
+async def next_step(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CART)
+    async with ctx.db.transaction():
+        checkout = await step(ctx, await actions.hold_checkout(ctx))
+    return await _shown(request, ctx, drawing, checkout)
+
+
+async def advance(request: Request, ctx: Context) -> Reply:
+    """As far as can be; that a step asks for something is no failure."""
+    drawing = read_drawing(request, ctx, CART)
+    wanted = request.params.get("state")
+    async with ctx.db.transaction():
+        checkout, why = await walk(ctx, await actions.hold_checkout(ctx))
+        if why and isinstance(wanted, str) and checkout.order.state != wanted:
+            raise why
+    return await _shown(request, ctx, drawing, checkout)
+
+
+async def complete(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CART)
+    consent = request.params.get("consent_token")
+    order = await completion.complete(ctx, consent if isinstance(consent, str) else None)
+    return await _shown(request, ctx, drawing, await read(ctx, order))
+
+
+async def create_payment(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CART)
+    async with ctx.transaction() as once:
+        checkout = await actions.hold_checkout(ctx)
+        if not once.done:
+            checkout, _ = await walk(ctx, checkout, upto="payment")
+            checkout = await choose_payment(ctx, checkout, _payment_wish(request.params, {}))
+            once.made(checkout.order.id)
+    return await _shown(request, ctx, drawing, checkout, status=201)
+
+
+async def select_shipping_method(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CART)
+    method_id = as_uuid(request.params.get("shipping_method_id"))
+    wanted = request.params.get("shipment_id")
+    async with ctx.db.transaction():
+        checkout = await actions.hold_checkout(ctx)
+        chosen = [each for each in checkout.shipments if wanted is None or str(each.id) == wanted]
+        if not chosen:
+            raise Invalid({"shipment_id": ["is not a shipment of this order"]}, code="shipment_not_found")
+        for shipment in chosen:
+            rates = [rate for rate in checkout.rates if rate.shipment_id == shipment.id]
+            rate = next((rate for rate in rates if rate.shipping_method_id == method_id), None)
+            if rate is None:
+                told = f"is not offered for shipment {shipment.number}"
+                raise Invalid({"shipping_method_id": [told]}, code="shipping_method_not_found")
+            checkout = await choose_rate(ctx, checkout, shipment.id, rate)
+    return await _shown(request, ctx, drawing, checkout)
+
+
+async def shipping_rates(request: Request, ctx: Context) -> Reply:
+    """Packs the order where it is not packed yet, and shows each parcel with what it would cost to send."""
+    drawing = _with_parts(read_drawing(request, ctx, SHIPMENT))
+    async with ctx.db.transaction():
+        checkout = await actions.hold_checkout(ctx)
+        if not checkout.shipments:
+            if not checkout.lines:
+                raise Invalid({"line_items": ["Put something into the cart."]}, code="cart_empty")
+            checkout = await pack_order(ctx, checkout)
+            order = await change_order(ctx, checkout.order, state="delivery")
+            checkout = msgspec.structs.replace(checkout, order=order)
+    shipments = await loaded_shipments(checkout, ctx, drawing.query.include or {})
+    return document_reply(list_document(SHIPMENT, shipments, drawing, NO_EXTRAS))
+
+
+def _with_parts(drawing: Drawing) -> Drawing:
+    """What a parcel is chosen by comes with it, asked for or not."""
+    always: dict[str, Any] = {"shipping_rates": {}, "stock_location": {}, "line_items": {}}
+    query = msgspec.structs.replace(drawing.query, include={**always, **(drawing.query.include or {})})
+    return Drawing(drawing.resources, drawing.scene, query)
+
+
+async def payment_methods(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, PAYMENT_METHOD)
+    found = await shown_orders.list_payment_methods(ctx)
+    return document_reply(list_document(PAYMENT_METHOD, [Loaded(method) for method in found], drawing, NO_EXTRAS))
+
+
+async def requirements(_request: Request, ctx: Context) -> Reply:
+    """What stands between this cart and its completion."""
+    checkout = await shown_orders.get_checkout(ctx)
+    lacks = actions.requirements(checkout)
+    return json_reply({"state": checkout.order.state, "is_complete": not lacks, "missing": lacks})
+
+
+async def order_status(request: Request, ctx: Context) -> Reply:
+    """A completed order, by its number and its own token."""
+    drawing = read_drawing(request, ctx, CART)
+    order = await shown_orders.get_order_status(ctx, request.path_params["number"])
+    return await _shown(request, ctx, drawing, await read(ctx, order))
+
+
+async def _shown(request: Request, ctx: Context, drawing: Drawing, checkout: Checkout, *, status: int = 200) -> Reply:
+    extras = await explained(request, ctx, checkout)
+    cart = Cart(checkout.order, checkout.lines)
+    return await cart_reply(cart, ctx, drawing, extras, status=status, checkout=checkout)
+
+
+async def _select_rates(ctx: Context, checkout: Checkout, wishes: Any) -> Checkout:
+    for wish in wishes if isinstance(wishes, list) else []:
+        given = wish if isinstance(wish, dict) else {}
+        shipment_id, rate_id = as_uuid(given.get("id")), as_uuid(given.get("selected_shipping_rate_id"))
+        rate = next((each for each in checkout.rates if each.id == rate_id and each.shipment_id == shipment_id), None)
+        if shipment_id is None or rate is None:
+            raise Invalid(
+                {"shipments_attributes": ["names a shipment or a rate that is not this order's"]},
+                code="shipment_not_found",
+            )
+        checkout = await choose_rate(ctx, checkout, shipment_id, rate)
+    return checkout
+
+
+async def _add_payments(ctx: Context, checkout: Checkout, wishes: Values, sources: Values) -> Checkout:
+    given = wishes.get("payments_attributes")
+    for wish in given if isinstance(given, list) else []:
+        if not isinstance(wish, dict):
+            raise Invalid({"payments_attributes": ["must be a list of objects"]})
+        card = wishes.get("existing_card")
+        named = {**wish, "source_id": card} if card is not None else wish
+        checkout, _ = await walk(ctx, checkout, upto="payment")
+        checkout = await choose_payment(ctx, checkout, _payment_wish(named, sources))
+    return checkout
+
+
+def _payment_wish(given: Values, sources: Values) -> PaymentWish:
+    method = given.get("payment_method_id")
+    source = given.get("source_attributes") or (sources.get(method) if isinstance(method, str) else None)
+    if source is not None and not isinstance(source, dict):
+        raise Invalid({"source_attributes": ["must be an object"]})
+    source_id = as_uuid(given.get("source_id"))
+    if given.get("source_id") is not None and source_id is None:
+        source_id = UUID(int=0)  # What cannot be an id is nobody's.
+    return PaymentWish(as_uuid(method), source_id, source)

@@ -1,0 +1,408 @@
+"""From a cart with something in it to a completed order: steps, parcels, payments, and what can go wrong between."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from tests.make import Make
+from tests.service import Service
+from tests.shopper import Answer, Shopper
+from tests.shoppers import Member, sign_in
+from tests.storefront.shelf import included, linked
+from tests.till import ADDRESS, Buyer, Till, new_till, on_hand
+
+
+@pytest.fixture
+async def till(make: Make) -> Till:
+    return await new_till(make)
+
+
+@pytest.fixture
+def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
+    return Buyer(http, till)
+
+
+def sums(cart: Answer) -> tuple[str, ...]:
+    return cart["item_total"], cart["ship_total"], cart["adjustment_total"], cart["total"]
+
+
+async def test_a_cart_is_bought_step_by_step(buyer: Buyer, till: Till, db: Any, http: httpx.AsyncClient) -> None:
+    mug = await till.product("10.00", on_hand=10)
+    await buyer.put_in((mug, 2))
+
+    told = await buyer.come_from()
+    rates = await buyer.get("/checkout/shipping_rates")
+    methods = await buyer.get("/checkout/payment_methods")
+    paid = await buyer.pay()
+    done = await buyer.complete()
+
+    assert (told["state"], told["email"], sums(told)) == ("address", "ada@example.org", ("20.0", "0.0", "0.0", "20.0"))
+    (shipment,) = rates.json["data"]
+    offered = [included(rates, "shipping_rate")[rate]["attributes"] for rate in linked(shipment, "shipping_rates")]
+    assert [(rate["name"], rate["cost"], rate["selected"]) for rate in offered] == [
+        ("Post", "5.0", True),
+        ("Express", "18.0", False),
+    ]
+    assert {till.check, till.card} <= {method["id"] for method in methods.json["data"]}
+    assert (paid["state"], sums(paid)) == ("payment", ("20.0", "5.0", "0.0", "25.0"))
+    assert (done.status, done["state"], done["payment_state"], done["shipment_state"]) == (
+        200,
+        "complete",
+        "paid",
+        "ready",
+    )
+    assert done["completed_at"] is not None
+    assert await on_hand(db, mug.sold) == 8
+    assert await db.fetchval("select count(*) from stock_holds where order_id = $1", UUID(done.id)) == 0
+    row = await db.fetchrow("select state, amount, captured_amount from payments where order_id = $1", UUID(done.id))
+    assert tuple(row) == ("completed", 2500, 2500)
+    mails = (await http.get("/mailbox.json", params={"to": "ada@example.org"})).json()
+    assert any(done["number"] in mail["subject"] and "$25.00" in mail["text"] for mail in mails)
+
+
+async def test_completing_alone_walks_every_step(buyer: Buyer, till: Till) -> None:
+    await buyer.ready((await till.product(), 1))
+
+    assert (await buyer.complete())["state"] == "complete"
+
+
+async def test_a_completed_order_is_seen_by_its_token_which_opens_nothing_else(buyer: Buyer, till: Till) -> None:
+    await buyer.ready((await till.product(), 1))
+    done = await buyer.complete()
+
+    again = await buyer.complete()
+    status = await buyer.get(f"/order_status/{done['number']}", include="line_items,payments,shipments,billing_address")
+    others = [
+        await buyer.get("/cart"),
+        await buyer.patch("/cart/empty"),
+        await buyer.get("/checkout/requirements"),
+        await buyer.get("/order_status/R0000000000"),
+    ]
+    new = await buyer.post("/cart")
+
+    assert (again.status, again.id, again["state"]) == (200, done.id, "complete")
+    assert (status.status, status.id, status["total"]) == (200, done.id, done["total"])
+    assert {record["type"] for record in status.json["included"]} == {"line_item", "payment", "shipment", "address"}
+    assert [answer.status for answer in others] == [404] * 4
+    assert (new.status, new.id != done.id, new["item_count"]) == (201, True, 0)
+
+
+async def test_what_is_missing_is_told_as_data_and_by_each_step(buyer: Buyer, till: Till) -> None:
+    await buyer.post("/cart")
+
+    async def missing() -> list[tuple[str, str]]:
+        found = (await buyer.get("/checkout/requirements")).json["missing"]
+        return [(lack["step"], lack["code"]) for lack in found]
+
+    assert [code for _, code in await missing()][:1] == ["cart_empty"]
+    refused = await buyer.patch("/checkout/next")
+    assert (refused.status, refused.code) == (422, "cart_empty")
+    await buyer.put_in((await till.product(), 1))
+    assert (await buyer.patch("/checkout/next"))["state"] == "address"
+    refused = await buyer.patch("/checkout/next")
+    assert (refused.status, refused.code) == (422, "email_missing")
+    assert sorted(refused.json["errors"]) == ["bill_address", "email", "ship_address"]
+    await buyer.come_from()
+    assert await missing() == [("delivery", "no_shipping_rate"), ("payment", "payment_missing")]
+    advanced = await buyer.patch("/checkout/advance")
+    assert (advanced.status, advanced["state"]) == (200, "payment")
+    refused = await buyer.complete()
+    assert (refused.status, refused.code) == (422, "payment_missing")
+    await buyer.pay()
+    assert await missing() == []
+
+
+async def test_another_way_to_send_is_chosen(buyer: Buyer, till: Till) -> None:
+    await buyer.put_in((await till.product(), 2))
+    await buyer.come_from()
+    rates = await buyer.get("/checkout/shipping_rates")
+    (shipment,) = rates.json["data"]
+    express = linked(shipment, "shipping_rates")[1]
+
+    chosen = await buyer.tell(shipments_attributes=[{"id": shipment["id"], "selected_shipping_rate_id": express}])
+    back = await buyer.patch("/checkout/select_shipping_method", shipping_method_id=till.post)
+    unknown = await buyer.patch("/checkout/select_shipping_method", shipping_method_id=str(uuid4()))
+
+    assert (chosen["state"], sums(chosen)) == ("delivery", ("20.0", "18.0", "0.0", "38.0"))
+    assert sums(back) == ("20.0", "5.0", "0.0", "25.0")
+    assert (unknown.status, unknown.code) == (422, "shipping_method_not_found")
+
+
+async def test_an_item_that_is_added_later_unpacks_what_was_packed(buyer: Buyer, till: Till) -> None:
+    await buyer.put_in((await till.product(), 1))
+    await buyer.come_from()
+    await buyer.get("/checkout/shipping_rates")
+
+    cart = await buyer.put_in((await till.product(), 1))
+
+    assert (cart["state"], cart["ship_total"], linked(cart.json["data"], "shipments")) == ("address", "0.0", [])
+
+
+@pytest.mark.parametrize("source", ["decline"])
+async def test_a_refused_payment_freezes_nothing(buyer: Buyer, till: Till, db: Any, source: str) -> None:
+    mug = await till.product(on_hand=3)
+    await buyer.ready((mug, 2), source=source)
+
+    refused = await buyer.complete()
+
+    assert (refused.status, refused.code) == (422, "payment_refused")
+    assert await on_hand(db, mug.sold) == 3
+    cart = await buyer.get("/cart")
+    assert (cart["state"], linked(cart.json["data"], "payments")) == ("payment", [])
+    await buyer.pay()
+    assert (await buyer.complete())["state"] == "complete"
+    attempts = await db.fetch("select outcome from payment_attempts where order_id = $1 order by id", UUID(cart.id))
+    assert [row["outcome"] for row in attempts] == ["declined", "approved"]
+
+
+async def test_a_check_is_promised_and_not_yet_paid(buyer: Buyer, till: Till) -> None:
+    await buyer.put_in((await till.product(), 1))
+    await buyer.come_from()
+    await buyer.pay(method=till.check)
+
+    done = await buyer.complete()
+
+    assert (done["state"], done["payment_state"], done["shipment_state"]) == ("complete", "balance_due", "pending")
+
+
+async def test_of_many_who_buy_the_last_ten_ten_get_them(till: Till, http: httpx.AsyncClient, db: Any) -> None:
+    mug = await till.product(on_hand=10)
+    buyers = [Buyer(http, till) for _ in range(24)]
+    for buyer in buyers:
+        await buyer.ready((mug, 1))
+
+    answers = await asyncio.gather(*(buyer.complete() for buyer in buyers))
+
+    outcomes = Counter((answer.status, answer.code if answer.status != 200 else None) for answer in answers)
+    assert outcomes[200, None] == 10
+    assert set(outcomes) <= {
+        (200, None),
+        (422, "out_of_stock"),
+        (409, "total_changed"),
+        (503, "temporarily_unavailable"),
+    }
+    assert await on_hand(db, mug.sold) == 0
+    assert await db.fetchval("select count(*) from stock_holds") == 0
+
+
+async def test_completed_many_times_at_once_it_is_one_order_and_one_payment(buyer: Buyer, till: Till, db: Any) -> None:
+    mug = await till.product(on_hand=30)
+    cart = await buyer.ready((mug, 2))
+
+    answers = await asyncio.gather(*(buyer.complete() for _ in range(20)))
+
+    assert {(answer.status, answer.code if answer.status != 200 else None) for answer in answers} <= {
+        (200, None),
+        (409, "payment_in_progress"),
+        (503, "temporarily_unavailable"),
+    }
+    assert (await buyer.complete())["state"] == "complete"
+    assert await on_hand(db, mug.sold) == 28
+    taken = "select count(*), sum(captured_amount) from payments where order_id = $1 and state = 'completed'"
+    assert tuple(await db.fetchrow(taken, UUID(cart.id))) == (1, 2500)
+    assert await db.fetchval("select count(*) from payment_attempts where order_id = $1", UUID(cart.id)) == 1
+
+
+async def test_a_changed_price_needs_consent(buyer: Buyer, till: Till, make: Make) -> None:
+    mug = await till.product("10.00")
+    cart = await buyer.ready((mug, 2))
+    line = linked(cart.json["data"], "line_items")[0]
+    await make.change("variants", mug.sold, "variant", price="12.00")
+
+    asked = await buyer.complete()
+    wrong = await buyer.complete(consent_token="shpco_" + "0" * 64)
+    seen = await buyer.get("/cart")
+    done = await buyer.complete(consent_token=asked.json["consent_token"])
+
+    assert (asked.status, asked.code, wrong.status) == (409, "total_changed", 409)
+    assert asked.json["differences"] == [
+        {"code": "price_changed", "line_item_id": line, "was": "10.0", "now": "12.0"},
+        {"code": "total_changed", "was": "25.0", "now": "29.0"},
+    ]
+    assert (seen["total"], seen["state"]) == ("25.0", "payment")
+    assert (done["state"], done["total"]) == ("complete", "29.0")
+
+
+async def test_a_consent_is_for_what_was_shown_and_nothing_else(buyer: Buyer, till: Till, make: Make) -> None:
+    mug = await till.product("10.00")
+    await buyer.ready((mug, 2))
+    await make.change("variants", mug.sold, "variant", price="12.00")
+    asked = await buyer.complete()
+    await make.change("variants", mug.sold, "variant", price="15.00")
+
+    again = await buyer.complete(consent_token=asked.json["consent_token"])
+
+    assert (again.status, again.json["differences"][0]["now"]) == (409, "15.0")
+
+
+async def test_fewer_than_wanted_need_consent_and_none_is_refused(
+    buyer: Buyer, till: Till, make: Make, db: Any
+) -> None:
+    mug, cup = await till.product(on_hand=3), await till.product(on_hand=3)
+    await buyer.ready((mug, 3), (cup, 1))
+    await db.execute("update stock_items set count_on_hand = 1 where variant_id = $1", UUID(mug.sold))
+
+    asked = await buyer.complete()
+    done = await buyer.complete(consent_token=asked.json["consent_token"])
+
+    assert [found["code"] for found in asked.json["differences"]] == ["stock_lost", "total_changed"]
+    assert (done["state"], done["item_count"], done["total"]) == ("complete", 2, "25.0")
+
+
+async def test_of_something_that_is_all_gone_it_is_said(buyer: Buyer, till: Till, db: Any) -> None:
+    mug = await till.product(on_hand=3)
+    await buyer.ready((mug, 1))
+    await db.execute("update stock_items set count_on_hand = 0 where variant_id = $1", UUID(mug.sold))
+
+    refused = await buyer.complete()
+
+    assert (refused.status, refused.code) == (422, "out_of_stock")
+    assert (await buyer.get("/cart"))["item_count"] == 1
+
+
+async def test_an_answer_that_was_lost_is_found_by_the_worker(
+    buyer: Buyer, till: Till, db: Any, service: Service
+) -> None:
+    mug = await till.product(on_hand=3)
+    cart = await buyer.ready((mug, 1), source="late")
+    order_id = UUID(cart.id)
+    asking = asyncio.create_task(buyer.complete())
+    while await db.fetchval("select state from payments where order_id = $1", order_id) != "processing":
+        await db.execute("select pg_sleep(0.02)")
+    await db.execute("select pg_sleep(0.3)")
+
+    while_paying = await buyer.complete()
+    await db.execute(
+        "update payments set processing_since = now() - interval '2 minutes' where order_id = $1", order_id
+    )
+    while await db.fetchval("select completed_at from orders where id = $1", order_id) is None:
+        await db.execute("select pg_sleep(0.1)")
+    done = await buyer.complete()
+    asking.cancel()
+
+    assert (while_paying.status, while_paying.code) == (409, "payment_in_progress")
+    assert (done.status, done["state"], done["payment_state"]) == (200, "complete", "paid")
+    assert await on_hand(db, mug.sold) == 2
+
+
+async def test_an_address_of_another_is_never_attached(
+    buyer: Buyer, till: Till, http: httpx.AsyncClient, db: Any
+) -> None:
+    owner, member = await sign_in(http), await sign_in(http)
+    theirs = await owner.post("/account/addresses", address=ADDRESS)
+    await buyer.put_in((await till.product(), 1))
+
+    by_id = await buyer.tell(ship_address_id=theirs.id, bill_address_id=theirs.id)
+    typed = await buyer.tell(ship_address_attributes={"id": theirs.id, "firstname": "Eve"})
+
+    assert (by_id.status, typed.status, list(typed.json["errors"])) == (200, 422, ["ship_address.id"])
+    assert await db.fetchval("select ship_address_id from orders where id = $1", UUID(by_id.id)) is None
+    await member.post("/cart")
+    refused = await member.patch("/checkout", order={"ship_address_attributes": {"id": theirs.id}})
+    assert refused.status == 422
+
+
+async def test_what_is_wrong_with_an_address_is_told_of_each_field(buyer: Buyer, till: Till) -> None:
+    await buyer.put_in((await till.product(), 1))
+
+    refused = await buyer.tell(
+        email="nobody", ship_address_attributes={**ADDRESS, "zipcode": "1", "firstname": ""}, special_instructions=["x"]
+    )
+
+    assert refused.status == 422
+    assert set(refused.json["errors"]) >= {
+        "email",
+        "ship_address.zipcode",
+        "ship_address.firstname",
+        "special_instructions",
+    }
+    assert (await buyer.get("/cart"))["email"] is None
+
+
+async def test_a_users_addresses_and_email_are_filled_in(till: Till, http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+    await member.post("/account/addresses", address=ADDRESS)
+    await member.post("/cart")
+    mug = await till.product()
+    await member.post("/cart/add_item", variant_id=mug.sold, quantity=1)
+    await member.post("/checkout/create_payment", payment_method_id=till.check)
+
+    done = await member.patch("/checkout/complete")
+    again = await member.patch("/checkout/complete")
+
+    assert (done.status, done["state"], done["email"]) == (200, "complete", member.email)
+    assert again.id == done.id
+    listed = await member.get("/account/orders")
+    assert [record["id"] for record in listed.json["data"]] == [done.id]
+
+
+async def test_taxes_are_those_of_where_it_goes(buyer: Buyer, till: Till, make: Make) -> None:
+    category = (await make.new("tax_categories", "tax_category", name=uuid4().hex)).id
+    rate = {"zone_id": till.zone, "tax_category_id": category, "name": "VAT"}
+    await make.new("tax_rates", "tax_rate", **rate, amount="0.19", included_in_price=True)
+    await make.new("tax_rates", "tax_rate", **{**rate, "name": "Levy"}, amount="0.05")
+    mug = await till.product("11.90", tax_category_id=category)
+    await buyer.put_in((mug, 1))
+
+    await buyer.come_from()
+    paid = await buyer.pay()
+    explained = await buyer.get("/cart", explain="totals")
+    done = await buyer.patch("/checkout/complete?explain=totals")
+
+    assert (paid["included_tax_total"], paid["additional_tax_total"], paid["total"]) == ("1.9", "0.6", "17.5")
+    steps = done.json["meta"]["totals"]
+    assert [(step["step"], step["amount"]) for step in steps] == [
+        ("line", "11.9"),
+        ("included_tax", "1.9"),
+        ("added_tax", "0.6"),
+        ("shipment", "5.0"),
+        ("item_total", "11.9"),
+        ("ship_total", "5.0"),
+        ("adjustment_total", "0.6"),
+        ("total", "17.5"),
+    ]
+    assert explained.status == 200
+
+
+async def test_goods_of_two_places_and_what_is_not_there_yet_are_packed_apart(
+    buyer: Buyer, till: Till, make: Make
+) -> None:
+    mug, cup = await till.product(on_hand=2), await till.product(on_hand=0)
+    elsewhere = (await make.new("stock_locations", "stock_location", name=uuid4().hex)).id
+    await make.stock(cup.sold, 1, place=elsewhere, backorderable=True)
+    await buyer.put_in((mug, 1), (cup, 3))
+    await buyer.come_from()
+    await buyer.pay()
+
+    done = await buyer.complete()
+
+    assert (done["shipment_state"], done["ship_total"]) == ("backorder", "15.0")
+    assert len(linked(done.json["data"], "shipments")) == 3
+
+
+async def test_where_nothing_is_sent_to_it_is_said(buyer: Buyer, till: Till) -> None:
+    await buyer.put_in((await till.product(), 1))
+    await buyer.come_from(country_iso="CH", zipcode="8000", state_name="ZH", city="Zürich")
+
+    refused = await buyer.get("/checkout/shipping_rates")
+
+    assert (refused.status, refused.code) == (422, "no_shipping_rate")
+
+
+async def test_a_stranger_sees_no_order(buyer: Buyer, till: Till, guest: Shopper, http: httpx.AsyncClient) -> None:
+    await buyer.ready((await till.product(), 1))
+    done = await buyer.complete()
+    await guest.post("/cart")
+    member: Member = await sign_in(http)
+
+    answers = [
+        await guest.get(f"/order_status/{done['number']}"),
+        await member.get(f"/order_status/{done['number']}"),
+        await member.get(f"/account/orders/{done['number']}"),
+    ]
+
+    assert [answer.status for answer in answers] == [404] * 3
