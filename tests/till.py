@@ -1,4 +1,4 @@
-"""A shop that can be bought from: goods that are sent, ways to send and to pay, and a shopper who goes through with it."""
+"""A shop that can be bought from: goods that are sent, ways to send and to pay, and a shopper who buys."""
 
 from typing import Any
 from uuid import uuid4
@@ -22,7 +22,7 @@ ADDRESS = {
 
 
 class Till(msgspec.Struct, frozen=True):
-    """Ids of what was set up; everything sold here is of a shipping category of its own, which only its methods take."""
+    """Ids of what was set up; what is sold here is of a shipping category of its own, which only its methods take."""
 
     make: Make
     zone: str
@@ -89,7 +89,7 @@ class Buyer(Shopper):
 
     async def pay(self, source: str = "approve", *, method: str | None = None) -> Answer:
         attributes = {"gateway_payment_profile_id": source, "cc_type": "visa", "last_digits": "1111"}
-        wish = {"payment_method_id": method or self.till.card, "source_attributes": attributes}
+        wish: dict[str, Any] = {"payment_method_id": method or self.till.card, "source_attributes": attributes}
         answer = await self.post("/checkout/create_payment", **wish)
         assert answer.status == 201, answer
         return answer

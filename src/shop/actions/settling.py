@@ -9,7 +9,7 @@ import structlog
 
 from shop.actions.audit import audit
 from shop.actions.context import Context, Shared
-from shop.actions.order_parts import Checkout, paid, read
+from shop.actions.order_parts import Checkout, change_order, paid, read
 from shop.actions.packing import totals_of
 from shop.actions.taking import give_back
 from shop.base.errors import NotFound, PaymentInProgress
@@ -68,20 +68,73 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         raise PaymentInProgress()
     if not await queries.end_attempt(ctx.db, attempt_id, result.outcome, result.reference, result.message):
         return order
+    payment = await queries.find_payment(ctx.db, attempt.payment_id)
+    if payment is None:
+        raise NotFound()
+    detail = {"payment": payment.number, "act": attempt.act, "amount": attempt.amount, "message": result.message}
+    await audit(ctx, "payment", result.outcome, subject_id=order.id, detail=detail)
+    is_first = attempt.act in {"authorise", "purchase"}
     if result.outcome == "declined":
-        befores, state = PAYMENT_MOVES["declined"]
-        await queries.change_payment(ctx.db, attempt.payment_id, Change(befores, state))
-        await give_back(ctx, order)
-        detail = {"payment_id": str(attempt.payment_id), "message": result.message}
-        await audit(ctx, "payment", "declined", subject_id=order.id, detail=detail)
+        if is_first:
+            befores, state = PAYMENT_MOVES["declined"]
+            await queries.change_payment(ctx.db, payment.id, Change(befores, state))
+            await give_back(ctx, order)
+        elif attempt.act == "refund":
+            await queries.end_refund(ctx.db, str(attempt.id), "failed")
         return order
-    event = "captured" if attempt.act == "purchase" else "authorised"
-    befores, state = PAYMENT_MOVES[event]
-    captured = attempt.amount if event == "captured" else None
-    change = Change(befores, state, captured=captured, reference=result.reference)
-    if not await queries.change_payment(ctx.db, attempt.payment_id, change):
-        raise AssertionError("a payment with an open attempt is processing")
-    return await finish(ctx, await read(ctx, order))
+    change = _CHANGES[attempt.act](payment, attempt)
+    if not await queries.change_payment(
+        ctx.db, payment.id, msgspec.structs.replace(change, reference=result.reference)
+    ):
+        raise AssertionError("a payment with an open attempt can be changed by nobody else")
+    if attempt.act == "refund":
+        await queries.end_refund(ctx.db, str(attempt.id), "completed")
+    checkout = await read(ctx, order)
+    return await (finish(ctx, checkout) if is_first and order.completed_at is None else refigure(ctx, checkout))
+
+
+def _captured(payment: Payment, attempt: PaymentAttempt) -> Change:
+    return Change(*PAYMENT_MOVES["captured"], captured=attempt.amount)
+
+
+def _refunded(payment: Payment, attempt: PaymentAttempt) -> Change:
+    return Change(frozenset({"completed"}), "completed", refunded=payment.refunded_amount + attempt.amount)
+
+
+_CHANGES = {
+    "authorise": lambda _payment, _attempt: Change(*PAYMENT_MOVES["authorised"]),
+    "purchase": _captured,
+    "capture": _captured,
+    "void": lambda payment, _attempt: Change(*PAYMENT_MOVES["voided"], refunded=payment.captured_amount),
+    "refund": _refunded,
+}
+
+
+async def refigure(ctx: Context, checkout: Checkout) -> Order:
+    """What a completed order says of its payments and shipments, after one of them changed."""
+    order = checkout.order
+    payments = [paid(payment) for payment in checkout.payments]
+    is_canceled = order.canceled_at is not None
+    figures = payment_state(payments, order.total, is_canceled=is_canceled)
+    is_paid = payment_total(payments) >= order.total
+    backordered = {item.shipment_id for item in checkout.items if item.backordered}
+    states = {
+        shipment.id: shipment_should_be(
+            shipment.state, order_state=order.state, has_backordered=shipment.id in backordered, is_paid=is_paid
+        )
+        for shipment in checkout.shipments
+    }
+    changed = [
+        {"id": each.id, "state": states[each.id]} for each in checkout.shipments if states[each.id] != each.state
+    ]
+    await bulk.update_rows(ctx.db, "shipments", changed)
+    return await change_order(
+        ctx,
+        order,
+        payment_total=payment_total(payments),
+        payment_state=figures,
+        shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered)),
+    )
 
 
 async def finish(ctx: Context, checkout: Checkout) -> Order:
@@ -121,14 +174,12 @@ async def settle_stuck(shared: Shared) -> int:
     """Asks the providers what came of the calls that nobody has heard of for a minute."""
     found = await queries.list_stuck(shared.database.session(), SETTLE_SECONDS)
     settled = 0
-    for payment in found:
+    for attempt in found:
         ctx = Context(shared)
-        attempt = await queries.find_last_attempt(ctx.db, payment.id)
-        if attempt is None or attempt.outcome != "unknown":
-            continue
-        result = await _came_of(ctx, payment, attempt)
+        payment = await queries.find_payment(ctx.db, attempt.payment_id)
+        result = await _came_of(ctx, payment, attempt) if payment else UNKNOWN
         if result.outcome != "unknown":
-            await settle(Context(shared), payment.order_id, attempt.id, result)
+            await settle(Context(shared), attempt.order_id, attempt.id, result)
             settled += 1
     return settled
 

@@ -13,6 +13,7 @@ from shop.cli.database import migrate
 from shop.cli.doctor import doctor
 from shop.cli.routes import routes
 from shop.cli.serve import serve
+from shop.cli.verify import verify
 from shop.cli.worker import worker
 
 
@@ -30,6 +31,7 @@ shop.add_command(import_)
 shop.add_command(export)
 shop.add_command(routes)
 shop.add_command(doctor)
+shop.add_command(verify)
 
 
 def main() -> None:

@@ -61,7 +61,6 @@ class Payment(Row, frozen=True, kw_only=True):
     refunded_amount: int = 0
     response_code: str | None = None
     """The provider's name for the payment."""
-    processing_since: datetime | None = None
     public_metadata: dict[str, Any] = {}  # noqa: RUF012
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
     created_at: datetime
@@ -134,7 +133,6 @@ payments = table(
     index("ix_payments_created_at", "created_at", "id"),
     index("ix_payments_payment_method_id", "payment_method_id"),
     index("ix_payments_source_id", "source_id", where="source_id is not null"),
-    index("ix_payments_processing_since", "processing_since", where="state = 'processing'"),
     check(
         "state_is_known",
         "state in ('checkout', 'processing', 'pending', 'completed', 'failed', 'void', 'invalid')",
@@ -152,6 +150,9 @@ payment_attempts = table(
     refers("payment_id", payments, on_delete="cascade"),
     index("ix_payment_attempts_payment_id", "payment_id", "id"),
     index("ix_payment_attempts_order_id", "order_id"),
+    index("ix_payment_attempts_open", "created_at", where="outcome = 'unknown'"),
+    # One at a time: two calls for one payment could each do what the other undoes.
+    index("uq_payment_attempts_open", "payment_id", where="outcome = 'unknown'", is_unique=True),
     check("outcome_is_known", "outcome in ('unknown', 'approved', 'declined')"),
 )
 payment_notices = table(

@@ -85,5 +85,6 @@ stock_movements = table(
     refers("stock_item_id", stock_items),
     index("ix_stock_movements_stock_item_id", "stock_item_id", "id"),
     index("ix_stock_movements_created_at", "created_at", "id"),
+    index("ix_stock_movements_note", "note", where="reason in ('sold', 'returned')"),
     check("quantity_is_something", "quantity <> 0"),
 )

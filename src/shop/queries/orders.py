@@ -12,6 +12,7 @@ from shop.base.listing import Page, Sort
 from shop.db.pool import Refused, Session
 from shop.db.statements import Statement, into, seconds, statement
 from shop.models.access import access_tokens, sessions
+from shop.models.fulfilment import shipments
 from shop.models.orders import Order, orders
 from shop.models.people import users
 from shop.queries.access import IS_OPEN_SESSION
@@ -135,6 +136,28 @@ _FIND_STATUS = statement(
     ),
     into(Order),
 )
+_who = bindparam("who", type_=orders.c.approver_id.type)
+_APPROVE = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("order_id"))
+    .values(approved_at=func.now(), approver_id=_who, considered_risky=False, updated_at=func.now())
+    .returning(orders.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_CANCEL = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("order_id"))
+    .values(canceled_at=func.now(), canceler_id=_who, state="canceled", updated_at=func.now())
+    .returning(orders.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_SHIPPED = statement(
+    update(shipments)
+    .where(shipments.c.id == bindparam("shipment_id"))
+    .values(shipped_at=func.now(), updated_at=func.now())
+    .returning(shipments.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 JUST = 600
 """Seconds in which a bearer alone is told of the order that was just completed."""
 _FIND_JUST_COMPLETED = statement(
@@ -171,6 +194,18 @@ _COMPLETE = statement(
 
 async def find_completed_order(db: Session, order_id: UUID) -> Order | None:
     return await db.one(_FIND_COMPLETED_ORDER, id=order_id)
+
+
+async def approve_order(db: Session, order_id: UUID, approver_id: UUID | None) -> None:
+    await db.one(_APPROVE, order_id=order_id, who=approver_id)
+
+
+async def cancel_order(db: Session, order_id: UUID, canceler_id: UUID | None) -> None:
+    await db.one(_CANCEL, order_id=order_id, who=canceler_id)
+
+
+async def note_shipped(db: Session, shipment_id: UUID) -> None:
+    await db.one(_SHIPPED, shipment_id=shipment_id)
 
 
 async def find_status(db: Session, order_id: UUID, number: str, age: int) -> Order | None:

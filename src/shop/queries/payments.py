@@ -20,6 +20,7 @@ from shop.models.payments import (
     payment_methods,
     payment_sources,
     payments,
+    refunds,
 )
 
 _ID = PG_UUID(as_uuid=True)
@@ -75,25 +76,25 @@ _CHANGE = statement(
         captured_amount=func.coalesce(bindparam("new_captured", type_=BigInteger()), payments.c.captured_amount),
         refunded_amount=func.coalesce(bindparam("new_refunded", type_=BigInteger()), payments.c.refunded_amount),
         response_code=func.coalesce(bindparam("new_reference", type_=Text()), payments.c.response_code),
-        processing_since=func.now(),
         updated_at=func.now(),
     )
     .returning(payments),
     into(Payment),
 )
 _STUCK = statement(
-    select(payments)
-    .where(payments.c.state == "processing", payments.c.processing_since < func.now() - seconds("age"))
-    .order_by(payments.c.processing_since)
-    .limit(bindparam("most", type_=BigInteger())),
-    into(Payment),
-)
-_LAST_ATTEMPT = statement(
     select(payment_attempts)
-    .where(payment_attempts.c.payment_id == bindparam("payment_id", type_=_ID))
-    .order_by(payment_attempts.c.id.desc())
-    .limit(1),
+    .where(payment_attempts.c.outcome == "unknown", payment_attempts.c.created_at < func.now() - seconds("age"))
+    .order_by(payment_attempts.c.created_at)
+    .limit(bindparam("most", type_=BigInteger())),
     into(PaymentAttempt),
+)
+_PAYMENT = statement(select(payments).where(payments.c.id == bindparam("id", type_=_ID)), into(Payment))
+_END_REFUND = statement(
+    update(refunds)
+    .where(refunds.c.reference == bindparam("of_attempt", type_=Text()), refunds.c.state == "pending")
+    .values(state=bindparam("new_state", type_=Text()), updated_at=func.now())
+    .returning(refunds.c.id),
+    lambda record: cast(UUID, record[0]),
 )
 _ATTEMPT = statement(
     select(payment_attempts).where(payment_attempts.c.id == bindparam("id", type_=_ID)), into(PaymentAttempt)
@@ -180,17 +181,21 @@ async def change_payment(db: Session, payment_id: UUID, change: Change) -> Payme
     )
 
 
-async def list_stuck(db: Session, age: int, most: int = 20) -> list[Payment]:
+async def list_stuck(db: Session, age: int, most: int = 20) -> list[PaymentAttempt]:
     """Those of which nobody has heard for so many seconds."""
     return await db.all(_STUCK, age=age, most=most)
 
 
-async def find_last_attempt(db: Session, payment_id: UUID) -> PaymentAttempt | None:
-    return await db.one(_LAST_ATTEMPT, payment_id=payment_id)
+async def find_payment(db: Session, payment_id: UUID) -> Payment | None:
+    return await db.one(_PAYMENT, id=payment_id)
 
 
 async def find_attempt(db: Session, attempt_id: UUID) -> PaymentAttempt | None:
     return await db.one(_ATTEMPT, id=attempt_id)
+
+
+async def end_refund(db: Session, attempt_id: str, state: str) -> None:
+    await db.one(_END_REFUND, of_attempt=attempt_id, new_state=state)
 
 
 async def is_older(db: Session, attempt_id: UUID, age: int) -> bool:

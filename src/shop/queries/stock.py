@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 from sqlalchemy import BigInteger, and_, bindparam, column, delete, func, or_, select, update
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
@@ -71,6 +72,19 @@ _END_HOLDS = statement(
     .returning(stock_holds.c.stock_item_id, stock_holds.c.quantity, variants.c.product_id),
     lambda record: Held(*record),
 )
+_SOLD = statement(
+    select(
+        stock_movements.c.stock_item_id,
+        sql_cast(-func.sum(stock_movements.c.quantity), BigInteger).label("quantity"),
+        variants.c.product_id,
+    )
+    .join(stock_items, stock_items.c.id == stock_movements.c.stock_item_id)
+    .join(variants, variants.c.id == stock_items.c.variant_id)
+    .where(stock_movements.c.note == bindparam("note"), stock_movements.c.reason.in_(("sold", "returned")))
+    .group_by(stock_movements.c.stock_item_id, variants.c.product_id)
+    .having(func.sum(stock_movements.c.quantity) < 0),
+    lambda record: Held(*record),
+)
 _NOTE = statement(
     insert(stock_movements)
     .values(
@@ -132,6 +146,11 @@ async def take_many(db: Session, changes: Mapping[UUID, int]) -> dict[UUID, int]
 
 async def end_holds(db: Session, order_id: UUID) -> list[Held]:
     return await db.all(_END_HOLDS, order_id=order_id)
+
+
+async def list_sold(db: Session, order_number: str) -> list[Held]:
+    """What was taken from the shelves for an order and not put back."""
+    return await db.all(_SOLD, note=order_number)
 
 
 async def insert_movement(db: Session, **values: Any) -> None:

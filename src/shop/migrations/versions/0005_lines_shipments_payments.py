@@ -329,7 +329,6 @@ def upgrade() -> None:
         sa.Column("captured_amount", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("refunded_amount", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("response_code", sa.Text(), nullable=True),
-        sa.Column("processing_since", sa.DateTime(timezone=True), nullable=True),
         sa.Column(
             "public_metadata",
             postgresql.JSONB(astext_type=sa.Text()),
@@ -364,13 +363,6 @@ def upgrade() -> None:
     op.create_index("ix_payments_order_id", "payments", ["order_id", "id"], unique=False, postgresql_where=None)
     op.create_index(
         "ix_payments_payment_method_id", "payments", ["payment_method_id"], unique=False, postgresql_where=None
-    )
-    op.create_index(
-        "ix_payments_processing_since",
-        "payments",
-        ["processing_since"],
-        unique=False,
-        postgresql_where=sa.text("state = 'processing'"),
     )
     op.create_index(
         "ix_payments_source_id",
@@ -463,6 +455,20 @@ def upgrade() -> None:
             ["payment_id"], ["payments.id"], name=op.f("fk_payment_attempts_payment_id"), ondelete="cascade"
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_payment_attempts")),
+    )
+    op.create_index(
+        "ix_payment_attempts_open",
+        "payment_attempts",
+        ["created_at"],
+        unique=False,
+        postgresql_where=sa.text("outcome = 'unknown'"),
+    )
+    op.create_index(
+        "uq_payment_attempts_open",
+        "payment_attempts",
+        ["payment_id"],
+        unique=True,
+        postgresql_where=sa.text("outcome = 'unknown'"),
     )
     op.create_index(
         "ix_payment_attempts_order_id", "payment_attempts", ["order_id"], unique=False, postgresql_where=None
@@ -612,6 +618,13 @@ def upgrade() -> None:
     )
     op.create_foreign_key(
         op.f("fk_products_shipping_category_id"), "products", "shipping_categories", ["shipping_category_id"], ["id"]
+    )
+    op.create_index(
+        "ix_stock_movements_note",
+        "stock_movements",
+        ["note"],
+        unique=False,
+        postgresql_where=sa.text("reason in ('sold', 'returned')"),
     )
     op.execute(
         """

@@ -1,0 +1,141 @@
+"""Which statements look for what does not add up. Each finds nothing in a shop that is right."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Select, Text, and_, case, exists, func, literal, or_, select
+from sqlalchemy import cast as sql_cast
+
+from shop.db.pool import Session
+from shop.db.statements import Statement, statement
+from shop.models.fulfilment import shipment_items, shipments
+from shop.models.orders import line_items, orders, stock_holds
+from shop.models.payments import payments, refunds
+from shop.models.products import variants
+from shop.models.stock import stock_items, stock_movements
+
+Finding = tuple[str, str]
+
+
+def _sum(column: Any, *where: Any) -> ColumnElement[int]:
+    found = select(sql_cast(func.coalesce(func.sum(column), 0), BigInteger)).where(*where)
+    return found.correlate(orders, payments, stock_items).scalar_subquery()
+
+
+def _looked(clause: Select[Any]) -> Statement[Finding]:
+    return statement(clause, lambda record: (str(record[0]), str(record[1])))
+
+
+def _differs(name: str, column: Any, should: ColumnElement[int]) -> Select[Any]:
+    told = literal(f"{name} is ", Text()) + sql_cast(column, Text()) + ", its parts say " + sql_cast(should, Text())
+    return select(column.table.c.number, told).where(column != should)
+
+
+_of_lines = line_items.c.order_id == orders.c.id
+_of_shipments = shipments.c.order_id == orders.c.id
+_of_payments = payments.c.order_id == orders.c.id
+_price = func.coalesce(line_items.c.price, 0)
+_CHECKS: Mapping[str, Statement[Finding]] = {
+    "items of orders": _looked(
+        _differs("item_total", orders.c.item_total, _sum(_price * line_items.c.quantity, _of_lines))
+    ),
+    "pieces of orders": _looked(_differs("item_count", orders.c.item_count, _sum(line_items.c.quantity, _of_lines))),
+    "shipping of orders": _looked(_differs("ship_total", orders.c.ship_total, _sum(shipments.c.cost, _of_shipments))),
+    **{
+        f"{name} of orders": _looked(
+            _differs(name, orders.c[name], _sum(line_items.c[name], _of_lines) + _sum(shipments.c[name], _of_shipments))
+        )
+        for name in ("adjustment_total", "promo_total", "included_tax_total", "additional_tax_total")
+    },
+    "frozen totals": _looked(
+        select(orders.c.number, literal("the steps of its total lead elsewhere", Text())).where(
+            orders.c.completed_at.is_not(None),
+            orders.c.explained.is_not(None),
+            sql_cast(orders.c.explained["steps"][-1]["amount"].astext, BigInteger) != orders.c.total,
+        )
+    ),
+    "payments of orders": _looked(
+        _differs(
+            "payment_total",
+            orders.c.payment_total,
+            case(
+                (orders.c.completed_at.is_(None), orders.c.payment_total),
+                else_=_sum(payments.c.captured_amount - payments.c.refunded_amount, _of_payments),
+            ),
+        )
+    ),
+    "refunds of payments": _looked(
+        _differs(
+            "refunded_amount",
+            payments.c.refunded_amount,
+            _sum(refunds.c.amount, refunds.c.payment_id == payments.c.id, refunds.c.state == "completed"),
+        )
+    ),
+    "paid orders": _looked(
+        select(orders.c.number, literal("is complete and no payment of it counts", Text())).where(
+            orders.c.completed_at.is_not(None),
+            orders.c.explained.is_not(None),
+            orders.c.canceled_at.is_(None),
+            orders.c.total > 0,
+            ~exists()
+            .where(_of_payments, payments.c.state.in_(("pending", "completed", "processing")))
+            .correlate(orders),
+        )
+    ),
+    "payments without an order": _looked(
+        select(orders.c.number, literal("is not complete and was paid", Text())).where(
+            orders.c.completed_at.is_(None),
+            exists().where(_of_payments, payments.c.state == "completed").correlate(orders),
+        )
+    ),
+    "stock counts": _looked(
+        select(
+            stock_items.c.id,
+            literal("count is ", Text())
+            + sql_cast(stock_items.c.count_on_hand, Text())
+            + ", its movements say "
+            + sql_cast(_sum(stock_movements.c.quantity, stock_movements.c.stock_item_id == stock_items.c.id), Text()),
+        ).where(
+            stock_items.c.count_on_hand
+            != _sum(stock_movements.c.quantity, stock_movements.c.stock_item_id == stock_items.c.id)
+        )
+    ),
+    "stock of orders": _looked(
+        select(orders.c.number, literal("what left the shelves is not what it holds", Text())).where(
+            orders.c.completed_at.is_not(None),
+            orders.c.explained.is_not(None),
+            orders.c.canceled_at.is_(None),
+            -_sum(stock_movements.c.quantity, stock_movements.c.note == orders.c.number)
+            != _sum(
+                shipment_items.c.quantity,
+                shipment_items.c.order_id == orders.c.id,
+                variants.c.id == shipment_items.c.variant_id,
+                variants.c.track_inventory,
+            ),
+        )
+    ),
+    "holds": _looked(
+        select(orders.c.number, literal("holds stock and nobody is paying", Text())).where(
+            exists().where(stock_holds.c.order_id == orders.c.id).correlate(orders),
+            or_(
+                orders.c.completed_at.is_not(None),
+                ~exists().where(_of_payments, payments.c.state == "processing").correlate(orders),
+            ),
+        )
+    ),
+    "lines of shipments": _looked(
+        select(orders.c.number, literal("its shipments do not hold what was bought", Text())).where(
+            orders.c.completed_at.is_not(None),
+            and_(
+                orders.c.explained.is_not(None),
+                orders.c.item_count != _sum(shipment_items.c.quantity, shipment_items.c.order_id == orders.c.id),
+            ),
+        )
+    ),
+}
+NAMES = tuple(_CHECKS)
+
+
+async def list_findings(db: Session, name: str) -> list[Finding]:
+    """What does not add up, by its name: of which record, and what."""
+    return await db.all(_CHECKS[name])
