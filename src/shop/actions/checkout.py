@@ -21,9 +21,9 @@ from shop.rules.checkout import Missing, blocking, following, missing
 Values = Mapping[str, Any]
 
 
-async def hold_checkout(ctx: Context) -> Checkout:
+async def hold_checkout(ctx: Context, order_id: UUID | None = None) -> Checkout:
     """Locked: nobody else changes it meanwhile."""
-    return await read(ctx, await hold_cart(ctx))
+    return await read(ctx, await hold_cart(ctx, order_id))
 
 
 def refused(lacks: Sequence[Missing]) -> Invalid:

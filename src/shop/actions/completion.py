@@ -51,12 +51,14 @@ class Started(msgspec.Struct, frozen=True):
     provider_type: str = ""
 
 
-async def complete(ctx: Context, consent: str | None) -> Order:
-    """The completed order: the one that is completed now, or was before under the same credentials."""
-    if done := await _done_before(ctx):
+async def complete(ctx: Context, consent: str | None, order_id: UUID | None = None) -> Order:
+    """The completed order: the one that is completed now, or was before under the same credentials. Whoever may act on
+    any order names it.
+    """
+    if done := await (orders.find_completed_order(ctx.db, order_id) if order_id else _done_before(ctx)):
         return done
     async with ctx.db.transaction():
-        started = await _start(ctx, consent)
+        started = await _start(ctx, consent, order_id)
     ctx.shared.mail_waits.set()
     if started.call is None:
         return started.order
@@ -86,8 +88,8 @@ async def _done_before(ctx: Context) -> Order | None:
     return None
 
 
-async def _start(ctx: Context, consent: str | None) -> Started:
-    checkout = await hold_checkout(ctx)
+async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Started:
+    checkout = await hold_checkout(ctx, order_id)
     if any(payment.state == "processing" for payment in checkout.payments):
         raise PaymentInProgress()
     was_quoted, was = checkout.order.state in _QUOTED, checkout.order.total

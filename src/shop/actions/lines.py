@@ -45,16 +45,18 @@ class Held(msgspec.Struct, frozen=True):
     pricing: Pricing
 
 
-async def hold_cart(ctx: Context) -> Order:
-    """Locks the open cart that the credentials lead to: the order token's first, else the bearer's newest."""
+async def hold_cart(ctx: Context, order_id: UUID | None = None) -> Order:
+    """Locks the open cart that is named, or that the credentials lead to: the order token's first, else the bearer's
+    newest.
+    """
     claim = ctx.claim
-    cart_id = claim.cart_id
-    if claim.bearer:
+    cart_id = order_id or claim.cart_id
+    if claim.bearer and not order_id:
         found = await orders.find_bearers_cart(ctx.db, claim.bearer, cart_id)
         if found is None:
             raise InvalidToken()
         cart_id = found.cart.id if found.cart else None
-    elif not claim.order_token_sent:
+    elif not claim.order_token_sent and not order_id:
         raise Unauthenticated()
     cart = await orders.lock_open_cart(ctx.db, cart_id) if cart_id else None
     if cart is None:
@@ -62,8 +64,8 @@ async def hold_cart(ctx: Context) -> Order:
     return cart
 
 
-async def hold(ctx: Context) -> Held:
-    order = await hold_cart(ctx)
+async def hold(ctx: Context, order_id: UUID | None = None) -> Held:
+    order = await hold_cart(ctx, order_id)
     lines = await queries.list_lines(ctx.db, order.id) if order.item_count else []
     return Held(order, lines, await pricing_of(ctx, order))
 
@@ -133,9 +135,9 @@ async def remove_line(ctx: Context, line_item_id: UUID | None) -> Cart:
         return await keep(ctx, held, left, await _quotes(ctx, held.pricing, left))
 
 
-async def empty(ctx: Context) -> Cart:
+async def empty(ctx: Context, order_id: UUID | None = None) -> Cart:
     async with ctx.transaction() as once:
-        held = await hold(ctx)
+        held = await hold(ctx, order_id)
         if not once.done:
             once.made(held.order.id)
         return await keep(ctx, held, [], {}) if held.lines else Cart(held.order)

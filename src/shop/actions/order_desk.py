@@ -159,6 +159,12 @@ async def refund(ctx: Context, payment_id: UUID, amount: int, reason: str) -> UU
     return refund_id
 
 
+async def currency_of_payment(ctx: Context, payment_id: UUID) -> str | None:
+    found = await queries.find_payment(ctx.db, payment_id)
+    order = await orders.find_order(ctx.db, found.order_id) if found else None
+    return order.currency if order else None
+
+
 async def _payment(ctx: Context, payment_id: UUID) -> Payment:
     found = await queries.find_payment(ctx.db, payment_id)
     if found is None:

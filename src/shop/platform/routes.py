@@ -4,7 +4,7 @@ from typing import Any
 
 from shop.actions.oauth import Granted
 from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
-from shop.platform import bulk, images, oauth, verbs
+from shop.platform import bulk, images, oauth, order_verbs, verbs
 from shop.platform.crud import routes_of
 from shop.platform.inputs import Introspection, Revocation, ServerMetadata, TokenRequest, TokenState
 from shop.platform.resources.known import COLLECTIONS
@@ -90,6 +90,7 @@ ROUTES = (
         (400, 401, 403, 404, 409, 413, 415, 422),
         takes=verbs.Reposition,
     ),
+    *order_verbs.ROUTES,
     *bulk.ROUTES,
     *(route for collection in COLLECTIONS.values() for route in routes_of(collection)),
     *images.ROUTES,

@@ -127,6 +127,7 @@ _FIND_COMPLETED = statement(
 _FIND_COMPLETED_ORDER = statement(
     select(orders).where(orders.c.id == bindparam("id"), orders.c.completed_at.is_not(None)), into(Order)
 )
+_FIND = statement(select(orders).where(orders.c.id == bindparam("id")), into(Order))
 _LOCK = statement(select(orders).where(orders.c.id == bindparam("id")).with_for_update(), into(Order))
 _FIND_STATUS = statement(
     select(orders).where(
@@ -215,6 +216,10 @@ async def find_status(db: Session, order_id: UUID, number: str, age: int) -> Ord
 async def find_just_completed(db: Session, token_hash: bytes) -> Order | None:
     """The bearer's last order, if it was completed in the last ten minutes."""
     return await db.one(_FIND_JUST_COMPLETED, hash=token_hash, age=JUST)
+
+
+async def find_order(db: Session, order_id: UUID) -> Order | None:
+    return await db.one(_FIND, id=order_id)
 
 
 async def lock_order(db: Session, order_id: UUID) -> Order | None:
