@@ -276,9 +276,8 @@ async def test_an_answer_that_was_lost_is_found_by_the_worker(
     await db.execute("select pg_sleep(0.3)")
 
     while_paying = await buyer.complete()
-    await db.execute(
-        "update payments set processing_since = now() - interval '2 minutes' where order_id = $1", order_id
-    )
+    aged = "update payment_attempts set created_at = now() - interval '2 minutes' where order_id = $1"
+    await db.execute(aged, order_id)
     while await db.fetchval("select completed_at from orders where id = $1", order_id) is None:
         await db.execute("select pg_sleep(0.1)")
     done = await buyer.complete()

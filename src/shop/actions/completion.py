@@ -23,7 +23,7 @@ from shop.actions.order_parts import Checkout, paid
 from shop.actions.packing import pack_order, retotal
 from shop.actions.settling import call_provider, finish, settle
 from shop.actions.taking import take
-from shop.base.errors import Invalid, PaymentInProgress, TotalChanged
+from shop.base.errors import Invalid, NotFound, PaymentInProgress, TotalChanged
 from shop.base.ids import new_id
 from shop.base.money import currency_digits, wire_decimal
 from shop.gateways.payments import Act, Call
@@ -55,10 +55,16 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     """The completed order: the one that is completed now, or was before under the same credentials. Whoever may act on
     any order names it.
     """
-    if done := await (orders.find_completed_order(ctx.db, order_id) if order_id else _done_before(ctx)):
+    if done := await _done_before(ctx, order_id):
         return done
-    async with ctx.db.transaction():
-        started = await _start(ctx, consent, order_id)
+    try:
+        async with ctx.db.transaction():
+            started = await _start(ctx, consent, order_id)
+    except NotFound:
+        # Completed by another while we waited for it.
+        if done := await _done_before(ctx, order_id):
+            return done
+        raise
     ctx.shared.mail_waits.set()
     if started.call is None:
         return started.order
@@ -79,10 +85,10 @@ def _fresh(ctx: Context) -> Context:
     return fresh
 
 
-async def _done_before(ctx: Context) -> Order | None:
+async def _done_before(ctx: Context, order_id: UUID | None) -> Order | None:
     """By the order token at any time; by the bearer alone for ten minutes, and never another cart of theirs."""
-    if ctx.claim.cart_id:
-        return await orders.find_completed_order(ctx.db, ctx.claim.cart_id)
+    if order_id or ctx.claim.cart_id:
+        return await orders.find_completed_order(ctx.db, order_id or ctx.claim.cart_id)
     if ctx.claim.bearer and not ctx.claim.order_token_sent:
         return await orders.find_just_completed(ctx.db, ctx.claim.bearer)
     return None

@@ -79,7 +79,8 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
             befores, state = PAYMENT_MOVES["declined"]
             await queries.change_payment(ctx.db, payment.id, Change(befores, state))
             await give_back(ctx, order)
-        elif attempt.act == "refund":
+            return await change_order(ctx, order, state="payment")
+        if attempt.act == "refund":
             await queries.end_refund(ctx.db, str(attempt.id), "failed")
         return order
     change = _CHANGES[attempt.act](payment, attempt)

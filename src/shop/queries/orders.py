@@ -193,7 +193,7 @@ _COMPLETE = statement(
 )
 
 
-async def find_completed_order(db: Session, order_id: UUID) -> Order | None:
+async def find_completed_order(db: Session, order_id: UUID | None) -> Order | None:
     return await db.one(_FIND_COMPLETED_ORDER, id=order_id)
 
 

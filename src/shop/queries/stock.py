@@ -80,7 +80,10 @@ _SOLD = statement(
     )
     .join(stock_items, stock_items.c.id == stock_movements.c.stock_item_id)
     .join(variants, variants.c.id == stock_items.c.variant_id)
-    .where(stock_movements.c.note == bindparam("note"), stock_movements.c.reason.in_(("sold", "returned")))
+    .where(
+        stock_movements.c.note == bindparam("note"),
+        or_(stock_movements.c.reason == "sold", stock_movements.c.reason == "returned"),
+    )
     .group_by(stock_movements.c.stock_item_id, variants.c.product_id)
     .having(func.sum(stock_movements.c.quantity) < 0),
     lambda record: Held(*record),
