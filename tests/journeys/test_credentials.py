@@ -10,6 +10,7 @@ import pytest
 
 from shop.base.keys import parse_keys
 from shop.base.secrets import OPERATOR_LINK, new_secret, secret_hash
+from shop.base.tokens import order_token
 from shop.cli.credentials import KINDS, OK, OPEN, OWN, answer_to
 from shop.cli.routes import every_route
 from shop.platform.resources.known import COLLECTIONS
@@ -17,6 +18,7 @@ from shop.rules.operators import csrf_token
 from shop.web.endpoint import Route
 from shop.web.request import LINES, UPLOAD
 from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
+from tests.journeys.sales import Sales
 from tests.make import Make
 from tests.platform.builders import builder_of, new_body, sample, upload_of
 from tests.platform.bulk import in_lines
@@ -56,6 +58,11 @@ class World:
         """One of each collection of the platform, until it is removed."""
         self.user: Member
         self.writer: Machine
+        self.sales: Sales
+        self.line_id = ""
+        """Of the cart of whoever asks."""
+        self.status_token = ""
+        """Opens the order that was made last."""
 
     async def fill(self) -> None:
         http, db = self.http, self.db
@@ -66,6 +73,7 @@ class World:
         self.writer, reader, late_app, gone_app = [
             await new_machine(http, db, level) for level in ("write", "read", "write", "write")
         ]
+        self.sales = Sales(http, self.writer)
         for expired in (late.access_token, late_app.access_token):
             await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(expired))
         for revoked in (gone.access_token, gone_app.access_token):
@@ -87,7 +95,10 @@ class World:
     async def headers(self, route: Route, kind: str) -> Headers:
         door = door_of(route)
         if kind in {"order token", "other order token"}:
-            return {"X-Shop-Order-Token": await self.new_order_token() if "/cart" in route.path else self.order_token}
+            if "/order_status/" in route.path and kind == "order token":
+                return {"X-Shop-Order-Token": self.status_token}
+            is_own = "/cart" in route.path or "/checkout" in route.path
+            return {"X-Shop-Order-Token": await self.new_order_token() if is_own else self.order_token}
         if kind == "operator" or (door == "admin" and kind in {"expired", "revoked"}):
             return operators_cookie(await self.operator_session(kind))
         return self.sent[door][kind]
@@ -141,6 +152,9 @@ class World:
 
     async def _record(self, route: Route) -> str:
         (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
+        verb = route.path.partition("{id}/")[2]
+        if verb and verb != "reposition":
+            return await self.sales.record(collection.path, verb)
         if route.method == "DELETE" or collection.path not in self.records:
             (self.records[collection.path],) = await sample(self.writer, self.db, collection, 1)
         record_id = self.records[collection.path] if route.method != "DELETE" else self.records.pop(collection.path)
@@ -156,6 +170,7 @@ class World:
         made = await self.writer.post("/orders", {"order": {}})
         owned = "update orders set user_id = $2, completed_at = now(), state = 'complete' where id = $1"
         await self.db.execute(owned, made.id, self.user_id)
+        self.status_token = order_token(parse_keys(KEYS), UUID(made.id))
         return str(made["number"])
 
     async def _session(self) -> UUID:
@@ -220,6 +235,11 @@ class World:
             return await upload_of(self.writer)
         if route.reads is LINES:
             return {"content": in_lines([{}])}
+        if route.path == f"{PLATFORM}/refunds":
+            payment_id = await self.sales.payment("void")
+            return {"json": {"refund": {"payment_id": payment_id, "amount": "1.0", "reason": "late"}}}
+        if "{id}/" in route.path and route.path.startswith(PLATFORM):
+            return {"json": {}}
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type
@@ -235,14 +255,31 @@ class World:
             f"{STORE}/account": {"user": {"first_name": "Ada"}},
             f"{STORE}/account/addresses": {"address": PARIS},
             f"{STORE}/account/addresses/{{id}}": {"address": {"label": "home"}},
+            f"{STORE}/cart/set_quantity": {"line_item_id": self.line_id, "quantity": 2},
+            **{f"{STORE}{path}": body for path, body in (await self.sales.bodies()).items()},
         }
         assert route.path in bodies, f"say in {__file__} what {route.method} {route.path} is sent"
         return {"json": bodies[route.path]}
+
+    async def _with_a_cart(self, route: Route, path: str, headers: Headers, *, is_theirs: bool) -> str:
+        """Gives the caller something to buy, where the route is about that."""
+        if route.path.removeprefix(STORE) in {"/cart"} or "/order_status/" in route.path:
+            return path
+
+        async def ask(method: str, place: str, body: dict[str, Any] | None) -> httpx.Response:
+            return await self.http.request(method, STORE + place, headers=headers, json=body)
+
+        self.line_id = await self.sales.fill(ask)
+        if "remove_line_item" in path and is_theirs:
+            return path.replace(path.rpartition("/")[2], self.line_id)
+        return path
 
     async def call(self, route: Route, path: str, kind: str) -> httpx.Response:
         headers = await self.headers(route, kind)
         if kind == "user" and route.path.startswith(f"{STORE}/cart"):
             await self.user.post("/cart")
+        if route.who == "order token or user" and answer_to(route, kind) in {OK, OWN}:
+            path = await self._with_a_cart(route, path, headers, is_theirs=answer_to(route, kind) == OK)
         body = await self.body(route, headers)
         sent = {**headers, **SAME_ORIGIN} | ({"Content-Type": LINES[0]} if route.reads is LINES else {})
         return await self.http.request(route.method, path, headers=sent, **body)

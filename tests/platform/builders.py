@@ -11,9 +11,11 @@ import msgspec
 
 from shop.platform.collection import Collection
 from shop.platform.resources.known import COLLECTIONS
+from tests.make import Make
 from tests.pictures import png
 from tests.platform.machine import Machine, new_app
 from tests.shoppers import new_email
+from tests.till import Buyer, new_till
 
 Body = Mapping[str, Any]
 Find = Callable[[Machine, Any, int], Awaitable[Sequence[str]]]
@@ -175,6 +177,56 @@ async def _audit_events(machine: Machine, _db: Any, count: int) -> Sequence[str]
     return await _first(machine, "audit_events", count)
 
 
+async def _bought(machine: Machine) -> None:
+    """Some orders that were bought and a part of each given back: made once for all that look at their parts."""
+    key = str(machine.http.base_url)
+    if key in _SOLD:
+        return
+    _SOLD.add(key)
+    till = await new_till(Make(machine))
+    for number in range(6):
+        buyer = Buyer(machine.http, till)
+        cart = await buyer.ready((await till.product(f"{number % 3 + 1}.50"), number % 2 + 1))
+        done = await buyer.complete()
+        assert done.status == 200, done
+        (payment,) = cart.json["data"]["relationships"]["payments"]["data"]
+        given = {"payment_id": payment["id"], "amount": "0.25", "reason": "late" if number % 2 else f"late {number}"}
+        assert (await machine.post("/refunds", {"refund": given})).status == 201
+
+
+_SOLD: set[str] = set()
+
+
+def _sold(path: str) -> Find:
+    async def find(machine: Machine, _db: Any, count: int) -> Sequence[str]:
+        await _bought(machine)
+        return await _first(machine, path, count)
+
+    return find
+
+
+def _zone(number: int) -> Body:
+    return {**_named(number), "description": "far" if number % 2 else f"far {number}"}
+
+
+def _tax_rate(number: int) -> Body:
+    return {**_named(number), "amount": "0.19" if number % 2 else f"0.0{number % 9 + 1}"}
+
+
+def _shipping_method(number: int) -> Body:
+    if number % 3 == 2:
+        return _named(number)
+    return {**_named(number), "code": "dhl" if number % 2 else f"code {number}", "amounts": {"USD": {"0": "5.0"}}}
+
+
+def _payment_method(number: int) -> Body:
+    return {**_named(number), "type": "check", "position": number % 4, "active": False}
+
+
+async def _a_zone_and_a_category(machine: Machine) -> Body:
+    return {"zone_id": await _made(machine, "zone"), "tax_category_id": await _made(machine, "tax_category")}
+
+
 async def upload_of(machine: Machine) -> dict[str, Any]:
     return {"files": {"attachment": ("a.png", png(90, 60))}, "data": await _a_product(machine)}
 
@@ -232,6 +284,16 @@ BUILDERS = {
     "customer_group": Builder(_named, {"description": "the others"}),
     "customer_group_member": Builder(_no_more, needs=_all(_a_group, _a_user)),
     "image": Builder(upload=upload_of, change={"alt": "From the side", "position": 3}),
+    "zone": Builder(_zone, {"description": "near", "kind": "state"}),
+    "tax_rate": Builder(_tax_rate, {"amount": "0.07", "included_in_price": True}, needs=_a_zone_and_a_category),
+    "shipping_category": Builder(_named, {"description": "bulky"}),
+    "shipping_method": Builder(_shipping_method, {"admin_name": "The slow one", "calculator": "per_item"}),
+    "payment_method": Builder(_payment_method, {"description": "By post", "auto_capture": False}),
+    "line_item": Builder(find=_sold("line_items")),
+    "shipment": Builder(find=_sold("shipments")),
+    "shipping_rate": Builder(find=_sold("shipping_rates")),
+    "payment": Builder(find=_sold("payments")),
+    "refund": Builder(find=_sold("refunds")),
     "country": Builder(find=_countries),
     "state": Builder(find=_states),
     "application": Builder(find=_applications),

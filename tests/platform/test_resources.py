@@ -158,7 +158,8 @@ async def test_what_cannot_be_done_to_a_record_has_no_address(writer: Machine, d
         answer = await writer.ask(method, f"/{collection.path}/{record_id}", json={})
         assert (answer.status, answer.code) == (405, "method_not_allowed")
         assert set(answer.headers["allow"].split(", ")) == allowed
-    if noun.create is None and not has_own:
+    # Money is given back by a call to a provider, which no transaction may wait for: it has an address of its own.
+    if noun.create is None and not has_own and collection.path != "refunds":
         assert (await writer.post(f"/{collection.path}", {})).status == 405
 
 

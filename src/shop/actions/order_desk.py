@@ -116,7 +116,7 @@ async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking
         if tracking is not None:
             fields["tracking"] = tracking
         await changes.update_record(ctx.db, shipments, shipment_id, fields)
-        await refigure(ctx, await _hold(ctx, order_id))
+        await refigure(ctx, await _hold(ctx, order_id), but=shipment_id)
         await audit(ctx, f"shipment_{event}", "done", subject_id=order_id, detail={"shipment": shipment.number})
 
 

@@ -111,8 +111,10 @@ _CHANGES = {
 }
 
 
-async def refigure(ctx: Context, checkout: Checkout) -> Order:
-    """What a completed order says of its payments and shipments, after one of them changed."""
+async def refigure(ctx: Context, checkout: Checkout, *, but: UUID | None = None) -> Order:
+    """What a completed order says of its payments and shipments, after one of them changed. A shipment that somebody
+    has just put into its state stays in it.
+    """
     order = checkout.order
     payments = [paid(payment) for payment in checkout.payments]
     is_canceled = order.canceled_at is not None
@@ -120,7 +122,9 @@ async def refigure(ctx: Context, checkout: Checkout) -> Order:
     is_paid = payment_total(payments) >= order.total
     backordered = {item.shipment_id for item in checkout.items if item.backordered}
     states = {
-        shipment.id: shipment_should_be(
+        shipment.id: shipment.state
+        if shipment.id == but
+        else shipment_should_be(
             shipment.state, order_state=order.state, has_backordered=shipment.id in backordered, is_paid=is_paid
         )
         for shipment in checkout.shipments

@@ -28,9 +28,11 @@ async def list_payment_methods(ctx: Context) -> list[PaymentMethod]:
 
 
 async def get_order_status(ctx: Context, number: str) -> Order:
-    """By the order's own token, for as long as it opens anything."""
+    """By the order's own token, for as long as it opens anything; and at any time by whoever it belongs to."""
     found = None
-    if ctx.claim.cart_id:
+    if ctx.claim.bearer:
+        found = await orders.find_completed(ctx.db, (await ctx.signed_in()).user.id, number)
+    if found is None and ctx.claim.cart_id:
         ttl = ctx.shared.settings.order_status_ttl
         found = await orders.find_status(ctx.db, ctx.claim.cart_id, number, ttl)
     if found is None:

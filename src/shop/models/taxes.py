@@ -23,6 +23,7 @@ class ShippingCategory(Row, frozen=True, kw_only=True):
 
     id: UUID
     name: str
+    description: str | None = None
     created_at: datetime
     updated_at: datetime
 

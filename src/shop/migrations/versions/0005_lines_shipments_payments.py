@@ -51,6 +51,7 @@ def upgrade() -> None:
         "shipping_categories",
         sa.Column("id", sa.UUID(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("description", sa.Text(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_shipping_categories")),

@@ -59,12 +59,12 @@ TAX_RATES = Collection(
     required=("name", "amount", "zone_id", "tax_category_id"),
     filters=("name", "amount", "included_in_price", "zone_id", "tax_category_id"),
 )
-SHIPPING_CATEGORY = resource("shipping_category", ShippingCategory, attributes=["name", *_STAMPS])
+SHIPPING_CATEGORY = resource("shipping_category", ShippingCategory, attributes=["name", "description", *_STAMPS])
 SHIPPING_CATEGORIES = Collection(
     path="shipping_categories",
     resource=SHIPPING_CATEGORY,
     noun=nouns.SHIPPING_CATEGORY,
-    writable=kinds(ShippingCategory, "name"),
+    writable=kinds(ShippingCategory, "name", "description"),
     required=("name",),
     filters=("name",),
 )

@@ -76,7 +76,7 @@ SHIPPING_RATE = resource(
         computed("selected", lambda rate, _scene: rate.is_selected, bool),
         "created_at",
     ],
-    relations=[one("shipment", "shipment"), one("shipping_method", "shipping_method")],
+    relations=[one("order", "order"), one("shipment", "shipment"), one("shipping_method", "shipping_method")],
 )
 SHIPPING_RATES = Collection(
     path="shipping_rates",

@@ -1,0 +1,95 @@
+"""What routes about carts, checkouts and orders are tried on: carts and orders in the state that each of them wants."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+
+from tests.make import MadeProduct, Make
+from tests.platform.machine import Machine
+from tests.till import ADDRESS, Buyer, Till, new_till
+
+Ask = Callable[[str, str, dict[str, Any] | None], Awaitable[httpx.Response]]
+
+
+class Sales:
+    """A till, and what was or is about to be bought there."""
+
+    def __init__(self, http: httpx.AsyncClient, writer: Machine) -> None:
+        self.http, self.writer = http, writer
+        self._till: Till | None = None
+        self._mug: MadeProduct | None = None
+
+    async def till(self) -> Till:
+        if self._till is None:
+            self._till = await new_till(Make(self.writer))
+        return self._till
+
+    async def mug(self) -> MadeProduct:
+        if self._mug is None:
+            self._mug = await (await self.till()).product(on_hand=10_000, prices={"JPY": "1000"})
+        return self._mug
+
+    async def fill(self, ask: Ask) -> str:
+        """Makes a caller's cart ready for its last step; the id of its line."""
+        till = await self.till()
+        await ask("POST", "/cart", None)
+        cart = (await ask("POST", "/cart/add_item", {"variant_id": (await self.mug()).sold})).json()
+        told = {"email": "ada@example.org", "bill_address_attributes": ADDRESS, "use_billing": True}
+        await ask("PATCH", "/checkout", {"order": told})
+        await ask("POST", "/checkout/create_payment", {"payment_method_id": till.check})
+        return str(cart["data"]["relationships"]["line_items"]["data"][0]["id"])
+
+    async def buyer(self) -> tuple[Buyer, str]:
+        buyer = Buyer(self.http, await self.till())
+        cart = await buyer.ready((await self.mug(), 1))
+        return buyer, cart.id
+
+    async def order(self, verb: str) -> str:
+        """An order to which this can be done."""
+        buyer, order_id = await self.buyer()
+        if verb in {"approve", "cancel", "resume"}:
+            await buyer.complete()
+        if verb == "resume":
+            await self.writer.patch(f"/orders/{order_id}/cancel", {})
+        return order_id
+
+    async def shipment(self, verb: str) -> str:
+        shown = await self.writer.get(f"/orders/{await self.order('approve')}")
+        shipment_id = str(shown.json["data"]["relationships"]["shipments"]["data"][0]["id"])
+        before = {"ready": "pend", "resume": "cancel"}.get(verb)
+        if before:
+            await self.writer.patch(f"/shipments/{shipment_id}/{before}", {})
+        return shipment_id
+
+    async def payment(self, verb: str) -> str:
+        buyer, order_id = await self.buyer()
+        if verb == "capture":
+            await buyer.pay(method=(await self.till()).check)
+        await buyer.complete()
+        shown = await self.writer.get(f"/orders/{order_id}", {"include": "payments"})
+        return next(
+            str(record["id"])
+            for record in shown.json["included"]
+            if record["attributes"]["state"] in {"pending", "completed"}
+        )
+
+    async def record(self, path: str, verb: str) -> str:
+        makers = {"orders": self.order, "shipments": self.shipment, "payments": self.payment}
+        return await makers[path](verb)
+
+    async def bodies(self) -> dict[str, dict[str, Any]]:
+        """What each route of the storefront is sent, by the end of its address."""
+        till, mug = await self.till(), await self.mug()
+        return {
+            "/cart/add_item": {"variant_id": mug.sold},
+            "/cart/add_items": {"items": [{"variant_id": mug.sold}]},
+            "/cart/empty": {},
+            "/cart/change_currency": {"new_currency": "JPY"},
+            "/checkout": {"order": {"email": "grace@example.org"}},
+            "/checkout/next": {},
+            "/checkout/advance": {},
+            "/checkout/complete": {},
+            "/checkout/create_payment": {"payment_method_id": till.check},
+            "/checkout/select_shipping_method": {"shipping_method_id": till.express},
+        }
