@@ -23,6 +23,7 @@ from tests.pictures import opened
 from tests.platform.machine import back_office
 from tests.service import KEYS, SHOP, Service, clean_environ
 from tests.shoppers import ask_for_code, mailed_code, trade
+from tests.test_docs import paste
 
 GOODS = [good for _, good in all_goods()]
 TABLES = ("products", "variants", "prices", "images", "stock_items", "stock_movements", "listings", "users", "taxons")
@@ -61,6 +62,20 @@ async def rows(demo: Service, demo_url: str) -> AsyncIterator[Any]:
 
 async def everything(connection: Any) -> dict[str, list[Any]]:
     return {table: await connection.fetch(f"select t::text from {table} t order by 1") for table in TABLES}
+
+
+def test_the_readmes_chain_buys_something(demo: Service) -> None:
+    added, told, rates, paid, missing, status = paste(2, demo)
+
+    assert added["data"]["attributes"]["item_count"] == 2
+    assert (told["data"]["attributes"]["state"], paid["data"]["attributes"]["state"]) == ("address", "payment")
+    assert {rate["attributes"]["name"] for rate in rates["included"] if rate["type"] == "shipping_rate"} == {
+        "Post",
+        "Courier",
+    }
+    assert missing == {"state": "payment", "is_complete": True, "missing": []}
+    bought = status["data"]["attributes"]
+    assert (bought["state"], bought["payment_state"], bought["shipment_state"]) == ("complete", "paid", "ready")
 
 
 def test_there_is_a_shop_of_about_sixty_goods_with_up_to_six_variants_each() -> None:

@@ -65,7 +65,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         await audit(ctx, "order_cancel", "done", subject_id=order_id)
     for payment in held.payments:
         if payment.state == "pending":
-            await act_on(ctx, payment.id, "void", payment.amount)
+            await act_on(ctx, payment.id, "void")
         elif payment.state == "completed" and payment.captured_amount > payment.refunded_amount:
             await refund(ctx, payment.id, payment.captured_amount - payment.refunded_amount, "The order was canceled.")
 
@@ -134,29 +134,29 @@ def _after(held: Checkout, shipment: Shipment, event: str) -> str:
 
 
 async def capture(ctx: Context, payment_id: UUID) -> None:
-    payment = await _payment(ctx, payment_id)
-    if payment.state != "pending":
-        raise _illegal(f"A payment that is {payment.state} cannot be captured.")
-    await act_on(ctx, payment_id, "capture", payment.amount)
+    await act_on(ctx, payment_id, "capture")
 
 
 async def void(ctx: Context, payment_id: UUID) -> None:
-    payment = await _payment(ctx, payment_id)
-    if payment.state not in {"pending", "completed"} or payment.refunded_amount:
-        raise _illegal(f"A payment that is {payment.state} cannot be voided.")
-    await act_on(ctx, payment_id, "void", payment.amount)
+    await act_on(ctx, payment_id, "void")
 
 
 async def refund(ctx: Context, payment_id: UUID, amount: int, reason: str) -> UUID:
     """A row of its own, complete when the provider has said so."""
-    payment = await _payment(ctx, payment_id)
-    left = payment.captured_amount - payment.refunded_amount
-    if payment.state != "completed" or not 0 < amount <= left:
-        raise Invalid({"amount": ["must be more than nothing, and at most what was taken and not given back"]})
     refund_id = new_id()
-    fields = {"order_id": payment.order_id, "payment_id": payment_id, "amount": amount, "reason": reason}
-    await act_on(ctx, payment_id, "refund", amount, refund=(refund_id, fields))
+    await act_on(ctx, payment_id, "refund", amount, refund=(refund_id, reason))
     return refund_id
+
+
+def _check(payment: Payment, act: Act, amount: int) -> None:
+    """Asked while nobody else can act on the payment."""
+    if act == "capture" and payment.state != "pending":
+        raise _illegal(f"A payment that is {payment.state} cannot be captured.")
+    if act == "void" and (payment.state not in {"pending", "completed"} or payment.refunded_amount):
+        raise _illegal(f"A payment that is {payment.state} cannot be voided.")
+    left = payment.captured_amount - payment.refunded_amount
+    if act == "refund" and (payment.state != "completed" or not 0 < amount <= left):
+        raise Invalid({"amount": ["must be more than nothing, and at most what was taken and not given back"]})
 
 
 async def currency_of_payment(ctx: Context, payment_id: UUID) -> str | None:
@@ -173,26 +173,31 @@ async def _payment(ctx: Context, payment_id: UUID) -> Payment:
 
 
 async def act_on(
-    ctx: Context, payment_id: UUID, act: Act, amount: int, *, refund: tuple[UUID, Values] | None = None
+    ctx: Context, payment_id: UUID, act: Act, amount: int | None = None, *, refund: tuple[UUID, str] | None = None
 ) -> Order:
-    """Noted, then done, then settled: whoever dies in between leaves an attempt that is settled later."""
+    """Noted, then done, then settled: whoever dies in between leaves an attempt that is settled later. Without an
+    amount it is about all of the payment.
+    """
     work = _anew(ctx)
     async with work.db.transaction():
+        order = await orders.lock_order(work.db, (await _payment(work, payment_id)).order_id)
         payment = await _payment(work, payment_id)
-        order = await orders.lock_order(work.db, payment.order_id)
         if order is None:
             raise NotFound()
+        whole = payment.amount if amount is None else amount
+        _check(payment, act, whole)
         key = new_id()
-        fields = {"order_id": order.id, "payment_id": payment_id, "act": act, "amount": amount}
+        fields = {"order_id": order.id, "payment_id": payment_id, "act": act, "amount": whole}
         try:
             await changes.insert_record(work.db, payment_attempts, key, fields)
         except Refused as refused:
             raise PaymentInProgress() from refused
         if refund:
-            await changes.insert_record(work.db, refunds, refund[0], {**refund[1], "reference": str(key)})
+            said = {"order_id": order.id, "payment_id": payment_id, "amount": whole, "reason": refund[1]}
+            await changes.insert_record(work.db, refunds, refund[0], {**said, "reference": str(key)})
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
     provider = ctx.shared.providers[methods[payment.payment_method_id].type]
-    call = Call(key, act, amount, order.currency, order.number, None, payment.response_code)
+    call = Call(key, act, whole, order.currency, order.number, None, payment.response_code)
     result = await call_provider(provider, call)
     if result.outcome == "unknown":
         raise PaymentInProgress()

@@ -13,6 +13,7 @@ from shop.cli.database import migrate
 from shop.cli.doctor import doctor
 from shop.cli.routes import routes
 from shop.cli.serve import serve
+from shop.cli.stress import stress
 from shop.cli.verify import verify
 from shop.cli.worker import worker
 
@@ -31,6 +32,7 @@ shop.add_command(import_)
 shop.add_command(export)
 shop.add_command(routes)
 shop.add_command(doctor)
+shop.add_command(stress)
 shop.add_command(verify)
 
 

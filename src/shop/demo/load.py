@@ -18,6 +18,7 @@ from shop.base.ids import new_id
 from shop.demo import shop
 from shop.demo.artwork import draw_good
 from shop.demo.goods import CURRENCIES, STOCK, Good, combinations, prices
+from shop.demo.till import open_till
 from shop.models.people import customer_group_members, customer_groups
 from shop.models.prices import price_list_groups, price_list_users
 from shop.models.products import option_types, option_values, properties
@@ -79,6 +80,7 @@ async def load_demo(ctx: Context, tell: Tell) -> bool:
                 sold += found if shelved.shelf in shop.CONTRACT_GOODS else []
                 tell(len(goods) + number, 2 * len(goods))
         await _make_terms(ctx, sold)
+        await open_till(ctx)
         await audit(ctx, "demo_loaded", "done", detail={"products": len(goods)})
     return True
 

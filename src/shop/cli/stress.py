@@ -1,0 +1,169 @@
+"""`shop stress`: many buyers at once against a running shop, and which promises held."""
+
+import json
+import sys
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import click
+
+from shop.base.errors import CannotStart
+
+UNITS, BUYERS, REPEATS = 10, 40, 20
+_ADDRESS = {
+    "firstname": "Ada",
+    "lastname": "Lovelace",
+    "address1": "1 Main Street",
+    "city": "Springfield",
+    "zipcode": "62701",
+    "state_name": "IL",
+    "country_iso": "US",
+    "phone": "555-0100",
+}
+
+
+class Caller:
+    """Somebody who asks the shop, with what they were given to show."""
+
+    def __init__(self, url: str, **headers: str) -> None:
+        self.url, self.headers = url, headers
+
+    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {**self.headers, **({"Content-Type": "application/json"} if data else {})}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310  Checked at the door.
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+                return answer.status, json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as refused:
+            return refused.code, json.loads(refused.read() or b"null")
+        except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
+            raise CannotStart(f"{self.url} does not answer; start the shop, or give another --url.") from error
+
+    def made(self, path: str, body: Mapping[str, Any]) -> Any:
+        status, answer = self.ask("POST", path, body)
+        if status not in {200, 201}:
+            raise CannotStart(f"The shop refused {path} with {status}: {answer}")
+        return answer
+
+
+class Till(Caller):
+    """A machine that sets up something to be fought over."""
+
+    def __init__(self, url: str, client_id: str, client_secret: str) -> None:
+        super().__init__(url)
+        grant = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
+        token = self.made("/shop_oauth/token", {**grant, "scope": "admin"})["access_token"]
+        self.headers = {"Authorization": f"Bearer {token}"}
+        mark = uuid4().hex[:8]
+        country = self.ask("GET", "/api/v2/platform/countries/US")[1]["data"]["id"]
+        zone = self.new("zones", "zone", name=f"Stress {mark}", country_ids=[country])
+        self.category = self.new("shipping_categories", "shipping_category", name=f"Stress {mark}")
+        sent = {"zone_ids": [zone], "shipping_category_ids": [self.category], "amounts": {"USD": "5.00"}}
+        self.new("shipping_methods", "shipping_method", name=f"Stress {mark}", **sent)
+        self.card = self.new("payment_methods", "payment_method", name=f"Stress {mark}", type="test_card")
+
+    def new(self, path: str, kind: str, **fields: Any) -> str:
+        return str(self.made(f"/api/v2/platform/{path}", {kind: fields})["data"]["id"])
+
+    def goods(self, count: int) -> str:
+        said = {"name": f"Stress {uuid4().hex[:8]}", "status": "active", "price": "10.00", "currency": "USD"}
+        product = self.made("/api/v2/platform/products", {"product": {**said, "shipping_category_id": self.category}})
+        variant = str(product["data"]["relationships"]["primary_variant"]["data"]["id"])
+        self.new("stock_movements", "stock_movement", variant_id=variant, quantity=count, reason="received")
+        return variant
+
+    def buyer(self, variant: str) -> Caller:
+        """With everything done but the last step."""
+        made = self.made("/api/v2/storefront/cart?currency=USD", {})
+        buyer = Caller(self.url, **{"X-Shop-Order-Token": made["data"]["attributes"]["token"]})
+        buyer.made("/api/v2/storefront/cart/add_item", {"variant_id": variant})
+        told = {"email": "stress@example.org", "bill_address_attributes": _ADDRESS, "use_billing": True}
+        buyer.ask("PATCH", "/api/v2/storefront/checkout", {"order": told})
+        paid = {"payment_method_id": self.card, "source_attributes": {"gateway_payment_profile_id": "approve"}}
+        buyer.made("/api/v2/storefront/checkout/create_payment", paid)
+        return buyer
+
+    def on_hand(self, variant: str) -> int:
+        _, shown = self.ask("GET", f"/api/v2/platform/variants/{variant}")
+        return int(shown["data"]["attributes"]["total_on_hand"])
+
+
+def _complete(buyer: Caller) -> tuple[int, Any]:
+    return buyer.ask("PATCH", "/api/v2/storefront/checkout/complete", {})
+
+
+def _all_at_once(callers: Sequence[Caller]) -> list[tuple[int, Any]]:
+    with ThreadPoolExecutor(max_workers=len(callers)) as threads:
+        return list(threads.map(_complete, callers))
+
+
+def last_units(till: Till) -> Mapping[str, bool]:
+    """Many buyers of a few units."""
+    variant = till.goods(UNITS)
+    answers = _all_at_once([till.buyer(variant) for _ in range(BUYERS)])
+    statuses = Counter(status for status, _ in answers)
+    return {
+        f"{BUYERS} buyers of {UNITS} units: {UNITS} orders": statuses[200] == UNITS,
+        "every other buyer was told why (409 or 422)": statuses[200] + statuses[409] + statuses[422] == BUYERS,
+        "nothing is left, and nothing was sold twice": till.on_hand(variant) == 0,
+    }
+
+
+def doubled_completes(till: Till) -> Mapping[str, bool]:
+    """One cart, completed many times at once."""
+    variant = till.goods(REPEATS)
+    buyer = till.buyer(variant)
+    answers = _all_at_once([buyer] * REPEATS)
+    final = _complete(buyer)
+    orders = {answer["data"]["id"] for status, answer in [*answers, final] if status == 200}
+    return {
+        f"{REPEATS} completes of one cart: one order": len(orders) == 1 and final[0] == 200,
+        "and one unit was taken": till.on_hand(variant) == REPEATS - 1,
+    }
+
+
+def doubled_refunds(till: Till) -> Mapping[str, bool]:
+    """One payment, refunded many times at once: given back once."""
+    variant = till.goods(1)
+    buyer = till.buyer(variant)
+    _complete(buyer)
+    _, found = till.ask("GET", f"/api/v2/platform/payments?filter[payment_method_id_eq]={till.card}&sort=-created_at")
+    payment = found["data"][0]["id"]
+    body = {"refund": {"payment_id": payment, "amount": "15.0", "reason": "stress"}}
+
+    def refund(_number: int) -> int:
+        return till.ask("POST", "/api/v2/platform/refunds", body)[0]
+
+    with ThreadPoolExecutor(max_workers=REPEATS) as threads:
+        statuses = Counter(threads.map(refund, range(REPEATS)))
+    _, shown = till.ask("GET", f"/api/v2/platform/payments/{payment}")
+    amount = shown["data"]["attributes"]["refunded_amount"]
+    return {f"{REPEATS} refunds of all that was paid: one": statuses[201] == 1 and amount == "15.0"}
+
+
+TRIALS: Sequence[Callable[[Till], Mapping[str, bool]]] = (last_units, doubled_completes, doubled_refunds)
+
+
+@click.command(epilog="Example: shop stress --client-id ID")
+@click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="The running shop; on this machine.")
+@click.option("--client-id", required=True, help="Of an application with write access: `shop app create`.")
+@click.option("--client-secret", prompt=True, hide_input=True, help="Its secret; asked for where it is not given.")
+def stress(url: str, client_id: str, client_secret: str) -> None:
+    """Let many buyers loose on a running shop at once, and say which promises held. It leaves their orders behind."""
+    if not url.startswith(("http://127.0.0.1:", "http://localhost:", "http://[::1]:")):
+        raise CannotStart("This is for a shop on this machine; give a --url at 127.0.0.1.")
+    till = Till(url, client_id, client_secret)
+    broken = 0
+    for trial in TRIALS:
+        for promise, held in trial(till).items():
+            click.echo(f"  {'held  ' if held else 'BROKEN'}  {promise}")
+            broken += not held
+    if broken:
+        sys.exit(1)
+    click.echo("Every promise held. `shop verify` says whether everything adds up.")

@@ -1,0 +1,81 @@
+"""How the demo shop sends, taxes and is paid: two zones, two ways to send, two ways to pay."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from shop.actions import sending
+from shop.actions.context import Context
+from shop.base.ids import new_id
+from shop.models.taxes import tax_categories
+from shop.queries import changes, people
+
+ZONES: Mapping[str, tuple[str, ...]] = {
+    "North America": ("US", "CA", "MX"),
+    "Europe": ("AT", "BE", "CH", "CZ", "DE", "DK", "ES", "FI", "FR", "GB", "IE", "IT", "NL", "NO", "PL", "PT", "SE"),
+    "Japan": ("JP",),
+}
+TAXES: tuple[Mapping[str, Any], ...] = (
+    {"zone": "North America", "name": "Sales tax", "amount": "0.07", "included_in_price": False},
+    {"zone": "Europe", "name": "VAT", "amount": "0.2", "included_in_price": True},
+    {"zone": "Japan", "name": "Consumption tax", "amount": "0.1", "included_in_price": True},
+)
+METHODS: tuple[Mapping[str, Any], ...] = (
+    {
+        "name": "Post",
+        "code": "post",
+        "amounts": {"USD": "4.90", "EUR": "4.50", "GBP": "3.90", "JPY": "600"},
+    },
+    {
+        "name": "Courier",
+        "code": "courier",
+        "calculator": "by_weight",
+        "amounts": {
+            currency: {"0": light, "2": heavy}
+            for currency, (light, heavy) in {
+                "USD": ("12.00", "19.00"),
+                "EUR": ("11.00", "17.50"),
+                "GBP": ("9.50", "15.00"),
+                "JPY": ("1500", "2400"),
+            }.items()
+        },
+    },
+)
+PAYMENTS: tuple[Mapping[str, Any], ...] = (
+    {
+        "name": "Test card",
+        "type": "test_card",
+        "description": "Does what gateway_payment_profile_id says: approve, decline, hang or late.",
+        "position": 0,
+    },
+    {
+        "name": "Bank transfer",
+        "type": "check",
+        "description": "We send it when your money has come.",
+        "auto_capture": False,
+        "position": 1,
+    },
+)
+
+
+async def open_till(ctx: Context) -> None:
+    category_id = new_id()
+    fields = {"name": "Goods", "description": "Whatever is sold here", "is_default": True}
+    await changes.insert_record(ctx.db, tax_categories, category_id, fields)
+    zones = {name: await _zone(ctx, name, codes) for name, codes in ZONES.items()}
+    for tax in TAXES:
+        said = {name: value for name, value in tax.items() if name != "zone"}
+        amount = {"amount": Decimal(tax["amount"])}
+        owned = {"zone_id": zones[tax["zone"]], "tax_category_id": category_id}
+        await sending.create_tax_rate(ctx, {**said, **amount, **owned})
+    for method in METHODS:
+        await sending.create_shipping_method(ctx, {**method, "zone_ids": list(zones.values())})
+    for payment in PAYMENTS:
+        await sending.create_payment_method(ctx, payment)
+
+
+async def _zone(ctx: Context, name: str, codes: tuple[str, ...]) -> UUID:
+    found = [await people.find_country(ctx.db, code=code, country_id=None) for code in codes]
+    members = [country.id for country in found if country]
+    return await sending.create_zone(ctx, {"name": name, "country_ids": members})

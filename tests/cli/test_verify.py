@@ -1,0 +1,116 @@
+"""`shop verify`: finds nothing in a shop that is right, and names what somebody has changed past it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.queries.verify import _CHECKS, NAMES
+from tests.cli.command import Command
+from tests.make import Make
+from tests.platform.machine import new_machine
+from tests.service import KEYS, Service
+from tests.till import Buyer, new_till
+
+
+class Sold:
+    """A shop of its own with one order that was bought, and one that was canceled."""
+
+    def __init__(self, url: str, db: Any, order_id: UUID) -> None:
+        self.url, self.db, self.order_id = url, db, order_id
+
+
+@pytest.fixture
+async def sold(own_database: Callable[..., str], tmp_path: Path) -> Any:
+    url = own_database()
+    service = Service(
+        SHOP_DATA_DIR=str(tmp_path / "data"),
+        SHOP_DATABASE_URL=url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+    )
+    db = await asyncpg.connect(url)
+    try:
+        async with service.client() as http:
+            order_id = await buy(http, db)
+        yield Sold(url, db, order_id)
+    finally:
+        await db.close()
+        service.stop()
+
+
+async def buy(http: httpx.AsyncClient, db: Any) -> UUID:
+    machine = await new_machine(http, db)
+    till = await new_till(Make(machine))
+    mug = await till.product(on_hand=9)
+    orders = []
+    for _ in range(2):
+        buyer = Buyer(http, till)
+        await buyer.ready((mug, 2))
+        done = await buyer.complete()
+        assert done.status == 200, done
+        orders.append(done)
+    canceled = await machine.patch(f"/orders/{orders[1].id}/cancel", {})
+    assert (canceled.status, canceled["state"], canceled["payment_state"]) == (200, "canceled", "void"), canceled
+    return UUID(orders[0].id)
+
+
+def run(shop: Command, sold: Sold, tmp_path: Path) -> Any:
+    return shop("verify", SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=sold.url, SHOP_SECRET_KEYS=KEYS)
+
+
+WRONG = {
+    "items of orders": "update line_items set price = price + 1 where order_id = $1",
+    "shipping of orders": "update shipments set cost = cost + 1 where order_id = $1",
+    "frozen totals": "update orders set item_total = item_total + 1, total = total + 1 where id = $1",
+    "payments of orders": "update orders set payment_total = 0 where id = $1",
+    "refunds of payments": "update payments set refunded_amount = 1 where order_id = $1",
+    "paid orders": "update payments set state = 'void' where order_id = $1",
+    "payments without an order": "update orders set completed_at = null where id = $1",
+    "stock counts": "update stock_items set count_on_hand = count_on_hand + 1 where $1::uuid is not null",
+    "stock of orders": "update shipment_items set quantity = quantity + 1 where order_id = $1",
+    "pieces of orders": "update orders set item_count = item_count + 1 where id = $1",
+    "lines of shipments": "delete from shipment_items where order_id = $1",
+    "adjustment_total of orders": "update line_items set adjustment_total = 1 where order_id = $1",
+    "holds": "insert into stock_holds (id, order_id, stock_item_id, quantity, expires_at) "
+    "select gen_random_uuid(), $1, id, 1, now() from stock_items limit 1",
+}
+
+
+async def test_what_is_right_adds_up_and_what_is_not_is_named(sold: Sold, shop: Command, tmp_path: Path) -> None:
+    right = run(shop, sold, tmp_path)
+    found = {name: await findings_after(sold, name) for name in WRONG}
+    await sold.db.execute(WRONG["stock counts"], sold.order_id)
+    wrong = run(shop, sold, tmp_path)
+
+    assert (right.returncode, "Everything adds up." in right.stdout) == (0, True), right.stdout
+    assert [name for name, (before, after) in found.items() if before or not after] == []
+    assert (wrong.returncode, "FAIL  stock counts" in wrong.stdout, "its movements say" in wrong.stdout) == (
+        1,
+        True,
+        True,
+    )
+
+
+def test_every_look_is_tried() -> None:
+    # Discounts and taxes are summed as adjustments are.
+    sums = {f"{each} of orders" for each in ("promo_total", "included_tax_total", "additional_tax_total")}
+    assert set(NAMES) - sums == WRONG.keys()
+
+
+async def findings_after(sold: Sold, name: str) -> tuple[list[Any], list[Any]]:
+    """What a look finds before and after something was changed past the shop, which is then taken back."""
+    looked = _CHECKS[name]
+    transaction = sold.db.transaction()
+    await transaction.start()
+    try:
+        before = await sold.db.fetch(looked.sql, *looked.arguments({}))
+        await sold.db.execute(WRONG[name], sold.order_id)
+        return list(before), list(await sold.db.fetch(looked.sql, *looked.arguments({})))
+    finally:
+        await transaction.rollback()

@@ -1,0 +1,182 @@
+"""What machines do with what was bought: send it, cancel it, take and give back money."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from tests.make import MadeProduct, Make
+from tests.platform.machine import Machine
+from tests.shopper import Answer
+from tests.till import Buyer, Till, new_till, on_hand
+
+
+@pytest.fixture
+async def till(writer: Machine) -> Till:
+    return await new_till(Make(writer))
+
+
+@pytest.fixture
+async def mug(till: Till) -> MadeProduct:
+    return await till.product(on_hand=5)
+
+
+async def buy(http: httpx.AsyncClient, till: Till, mug: MadeProduct, count: int = 2, *, method: str = "") -> Answer:
+    buyer = Buyer(http, till)
+    await buyer.put_in((mug, count))
+    await buyer.come_from()
+    await buyer.pay(method=method or till.card)
+    done = await buyer.complete()
+    assert done.status == 200, done
+    return done
+
+
+async def shown(writer: Machine, order_id: str) -> tuple[Any, ...]:
+    order = await writer.get(f"/orders/{order_id}")
+    return order["state"], order["payment_state"], order["shipment_state"], order["payment_total"]
+
+
+async def part(writer: Machine, order_id: str, relation: str) -> str:
+    order = await writer.get(f"/orders/{order_id}")
+    found: str = order.json["data"]["relationships"][relation]["data"][-1]["id"]
+    return found
+
+
+async def test_a_shipment_is_sent_with_its_number(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient
+) -> None:
+    order = await buy(http, till, mug)
+    shipment_id = await part(writer, order.id, "shipments")
+
+    sent = await writer.patch(f"/shipments/{shipment_id}/ship", {"tracking": "1Z999"})
+    again = await writer.patch(f"/shipments/{shipment_id}/ship", {})
+    canceled = await writer.patch(f"/orders/{order.id}/cancel", {})
+
+    assert (sent.status, sent["state"], sent["tracking"], sent["shipped_at"] is not None) == (
+        200,
+        "shipped",
+        "1Z999",
+        True,
+    )
+    assert (await shown(writer, order.id))[2] == "shipped"
+    assert (again.status, again.code, canceled.status, canceled.code) == (
+        422,
+        "illegal_transition",
+        422,
+        "illegal_transition",
+    )
+
+
+async def test_a_canceled_order_gives_back_goods_and_money(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+) -> None:
+    order = await buy(http, till, mug)
+    assert await on_hand(db, mug.sold) == 3
+
+    canceled = await writer.patch(f"/orders/{order['number']}/cancel", {})
+    twice = await writer.patch(f"/orders/{order.id}/cancel", {})
+
+    assert canceled.status == 200, canceled
+    assert await shown(writer, order.id) == ("canceled", "void", "canceled", "0.0")
+    assert await on_hand(db, mug.sold) == 5
+    assert (twice.status, twice.code) == (422, "illegal_transition")
+    refund = await db.fetchrow("select amount, state from refunds where order_id = $1", UUID(order.id))
+    assert tuple(refund) == (2500, "completed")
+
+
+async def test_a_canceled_order_is_resumed_while_its_goods_are_there(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+) -> None:
+    first, second = await buy(http, till, mug, 3), await buy(http, till, mug, 2)
+    await writer.patch(f"/orders/{first.id}/cancel", {})
+    resumed = await writer.patch(f"/orders/{first.id}/resume", {})
+    assert (resumed.status, resumed["state"], resumed["payment_state"]) == (200, "resumed", "balance_due")
+    assert await on_hand(db, mug.sold) == 0
+
+    await writer.patch(f"/orders/{second.id}/cancel", {})
+    await buy(http, till, mug, 1)
+    refused = await writer.patch(f"/orders/{second.id}/resume", {})
+
+    assert (refused.status, refused.code) == (422, "out_of_stock")
+    assert (await shown(writer, second.id))[0] == "canceled"
+
+
+async def test_a_promised_payment_is_captured_and_then_it_can_be_sent(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient
+) -> None:
+    order = await buy(http, till, mug, method=till.check)
+    assert await shown(writer, order.id) == ("complete", "balance_due", "pending", "0.0")
+    payment_id = await part(writer, order.id, "payments")
+
+    captured = await writer.patch(f"/payments/{payment_id}/capture", {})
+    again = await writer.patch(f"/payments/{payment_id}/capture", {})
+
+    assert (captured.status, captured["state"], captured["captured_amount"]) == (200, "completed", "25.0")
+    assert await shown(writer, order.id) == ("complete", "paid", "ready", "25.0")
+    assert (again.status, again.code) == (422, "illegal_transition")
+
+
+async def test_money_is_given_back_in_parts_and_never_more_than_was_taken(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient
+) -> None:
+    order = await buy(http, till, mug)
+    payment_id = await part(writer, order.id, "payments")
+
+    def refund(amount: Any, **more: Any) -> Any:
+        body = {"payment_id": payment_id, "amount": amount, "reason": "One was broken.", **more}
+        return writer.post("/refunds", {"refund": body})
+
+    part_of_it = await refund("10.00")
+    too_much = await refund("15.01")
+    odd = [await refund(amount) for amount in ("0", "-1", "1.234", "many", None)]
+    unsaid, unknown = await refund("1", reason=" "), await refund("1", payment_id=order.id)
+    rest = await refund("15.00")
+
+    assert (part_of_it.status, part_of_it["state"], part_of_it["amount"]) == (201, "completed", "10.0")
+    assert (too_much.status, list(too_much.json["errors"])) == (422, ["amount"])
+    assert [answer.status for answer in odd] == [422] * 5
+    assert (unsaid.status, unknown.status, rest.status) == (422, 422, 201)
+    assert (await shown(writer, order.id))[3] == "0.0"
+
+
+async def test_asked_for_many_times_at_once_it_is_given_back_once(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+) -> None:
+    order = await buy(http, till, mug)
+    payment_id = await part(writer, order.id, "payments")
+    body = {"refund": {"payment_id": payment_id, "amount": "25.00", "reason": "Nobody was at home."}}
+
+    answers = await asyncio.gather(*(writer.post("/refunds", body) for _ in range(10)))
+
+    statuses = Counter(answer.status for answer in answers)
+    assert (statuses[201], statuses.keys() <= {201, 409, 422, 503}) == (1, True)
+    row = await db.fetchrow("select captured_amount, refunded_amount from payments where id = $1", UUID(payment_id))
+    assert tuple(row) == (2500, 2500)
+
+
+async def test_an_order_is_approved_and_it_is_in_the_audit(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+) -> None:
+    order = await buy(http, till, mug)
+
+    approved = await writer.patch(f"/orders/{order.id}/approve", {})
+
+    assert (approved.status, approved["approved_at"] is not None) == (200, True)
+    acts = await db.fetch("select action from audit_events where subject_id = $1 order by at", UUID(order.id))
+    assert {"order_complete", "order_approve", "payment"} <= {row["action"] for row in acts}
+
+
+async def test_a_machine_walks_an_open_order_to_its_end(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient
+) -> None:
+    buyer = Buyer(http, till)
+    cart = await buyer.ready((mug, 1))
+
+    advanced = await writer.patch(f"/orders/{cart.id}/advance", {})
+    done = await writer.patch(f"/orders/{cart.id}/complete", {})
+    emptied = await writer.patch(f"/orders/{cart.id}/empty", {})
+
+    assert (advanced["state"], done["state"], emptied.status) == ("confirm", "complete", 404)
