@@ -10,7 +10,7 @@ from shop.base.listing import Page
 from shop.base.money import money_text, wire_decimal
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute
-from shop.queries import browse, prices, product_lists, versions
+from shop.queries import browse, product_lists, versions
 from shop.queries.listings import EVERYWHERE, currency_facet
 from shop.rules.pictures import styles_of
 from shop.storefront.resources.catalog import PRODUCT, VARIANT
@@ -47,10 +47,9 @@ class FloorCatalog:
             page = await run(_PAGE, **_VALUES)
             facets = await run(browse._FACETS, scopes=[EVERYWHERE], currency_facet=currency_facet("USD"))
             variants = await run(browse._VARIANTS, ids=[row["default_variant_id"] for row in page])
-            costs = await run(prices._BASE, ids=[row["id"] for row in variants], currency="USD")
             images = await run(browse._IMAGES, ids=[each for row in page for each in row["image_ids"]])
         count = next(row["product_count"] for row in facets if row["kind"] == "everywhere")
-        amounts = {row["variant_id"]: row["amount"] for row in costs}
+        amounts = {row["default_variant_id"]: row["price"] for row in page}
         included = [_image(row) for row in images] + [_variant(row, amounts.get(row["id"])) for row in variants]
         meta = {"count": len(page), "total_count": count, "total_pages": -(-count // 25), "filters": _filters(facets)}
         return encode({"data": [_product(row) for row in page], "included": included, "meta": meta, "links": LINKS})

@@ -173,7 +173,7 @@ async def test_the_number_of_statements_depends_on_neither_page_size_nor_records
     }
 
     assert [counts[includes[0], size] for size in ("1", "3", "9")] == [3, 3, 3]
-    assert [counts[includes[1], size] for size in ("1", "3", "9")] == [5, 5, 5]
+    assert [counts[includes[1], size] for size in ("1", "3", "9")] == [4, 4, 4]
     assert len({counts[includes[2], size] for size in ("1", "3", "9")}) == 1
     assert counts[includes[2], "9"] <= 12
 

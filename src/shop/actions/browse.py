@@ -174,22 +174,28 @@ async def _variants(ctx: Context, ids: Sequence[UUID], pricing: Pricing) -> Sequ
     return await _priced(ctx, await browse.list_variants(ctx.db, ids), pricing)
 
 
-async def _priced(ctx: Context, rows: Sequence[ShownVariant], pricing: Pricing) -> Sequence[ShownVariant]:
-    found = await prices.resolve(ctx.db, pricing, [row.id for row in rows])
-    return [
-        msgspec.structs.replace(
-            row,
-            currency=pricing.currency,
-            price=found[row.id].amount if row.id in found else None,
-            compare_at_price=found[row.id].compare_at_amount if row.id in found else None,
-        )
-        for row in rows
-    ]
+Amounts = tuple[int | None, int | None]
+"""A price, and what it is compared with."""
+
+
+async def _priced(
+    ctx: Context, rows: Sequence[ShownVariant], pricing: Pricing, known: Mapping[UUID, Amounts] | None = None
+) -> Sequence[ShownVariant]:
+    """`known` are those that were resolved with their products."""
+    amounts = dict(known or {})
+    asked = [row.id for row in rows if row.id not in amounts]
+    for variant_id, price in (await prices.resolve(ctx.db, pricing, asked)).items():
+        amounts[variant_id] = price.amount, price.compare_at_amount
+    nothing: Amounts = (None, None)
+    return [_costing(row, pricing.currency, *amounts.get(row.id, nothing)) for row in rows]
+
+
+def _costing(row: ShownVariant, currency: str, price: int | None, compare_at_price: int | None) -> ShownVariant:
+    return msgspec.structs.replace(row, currency=currency, price=price, compare_at_price=compare_at_price)
 
 
 _LOADERS: dict[str, Callable[[Context, Sequence[UUID], Pricing], Awaitable[Sequence[Any]]]] = {
     "product": _products,
-    "variant": _variants,
     "option_type": lambda ctx, ids, _: browse.list_option_types(ctx.db, ids),
     "option_value": lambda ctx, ids, _: browse.list_option_values(ctx.db, ids),
     "product_property": lambda ctx, ids, _: browse.list_properties(ctx.db, ids),
@@ -206,13 +212,21 @@ class Gathering(msgspec.Struct, frozen=True):
     pricing: Pricing
     rows: dict[str, dict[UUID, Any]]
 
+    async def _read(self, kind: str, ids: Sequence[UUID]) -> Sequence[Any]:
+        if kind != "variant":
+            return await _LOADERS[kind](self.ctx, ids, self.pricing)
+        # What a product costs is what its default variant does.
+        products = [row for row in self.rows.get("product", {}).values() if row is not None]
+        costs = {row.default_variant_id: (row.price, row.compare_at_price) for row in products}
+        return await _priced(self.ctx, await browse.list_variants(self.ctx.db, ids), self.pricing, costs)
+
     async def read(self, kind: str, ids: Iterable[UUID]) -> list[Any]:
         """Those of these that there are."""
         known = self.rows.setdefault(kind, {})
         missing = [found for found in dict.fromkeys(ids) if found not in known]
         if missing:
             known |= dict.fromkeys(missing)
-            known |= {row.id: row for row in await _LOADERS[kind](self.ctx, missing, self.pricing)}
+            known |= {row.id: row for row in await self._read(kind, missing)}
         return [known[found] for found in dict.fromkeys(ids) if known[found] is not None]
 
 
