@@ -25,6 +25,24 @@ from shop.web.request import Request
 Verb = Callable[[Context, UUID, Request], Awaitable[Any]]
 _ERRORS = (400, 401, 403, 404, 409, 413, 415, 422)
 LONGEST_REASON = 255
+_CODES = {
+    409: ("total_changed", "payment_in_progress"),
+    422: (
+        "illegal_transition",
+        "cart_empty",
+        "no_price_in_currency",
+        "email_missing",
+        "address_missing",
+        "no_shipping_rate",
+        "payment_missing",
+        "payment_refused",
+        "out_of_stock",
+    ),
+}
+
+
+class Unsaid(msgspec.Struct):
+    """An empty object, or no body at all."""
 
 
 class Sent(msgspec.Struct):
@@ -98,11 +116,12 @@ async def create_refund(request: Request, ctx: Context) -> Reply:
     return Reply(201, reply.body, reply.headers)
 
 
-def _route(collection: Collection, name: str, verb: Verb, summary: str, takes: Any = None) -> Route:
+def _route(collection: Collection, name: str, verb: Verb, summary: str, takes: Any = Unsaid) -> Route:
     address = f"/api/v2/platform/{collection.path}/{{id}}/{name}"
     shows = collection.resource.type
     handler = _handler(collection, verb)
-    return Route("PATCH", address, handler, "application: write", summary, shows, 200, _ERRORS, takes=takes)
+    who = "application: write"
+    return Route("PATCH", address, handler, who, summary, shows, 200, _ERRORS, takes=takes, codes=_CODES)
 
 
 ROUTES = (
@@ -132,5 +151,6 @@ ROUTES = (
         201,
         _ERRORS,
         takes=NewRefund,
+        codes=_CODES,
     ),
 )

@@ -170,7 +170,10 @@ def _topic(path: str) -> tuple[str, str]:
 def _operation(route: Route, tag: str, door: Door) -> Operation:
     is_oauth = route.draw_error is oauth_error_reply
     shows = _named(door, route.shows) if isinstance(route.shows, str) else route.shows
-    errors = {status: [error.code for error in _failures(route, status)] for status in (*route.errors, 503)}
+    errors = {
+        status: [*(error.code for error in _failures(route, status)), *route.codes.get(status, ())]
+        for status in (*route.errors, 503)
+    }
     if isinstance(route.shows, str):
         errors.get(400, []).extend(_misread(route, door.resources))
     if is_oauth:

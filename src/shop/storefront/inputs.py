@@ -132,6 +132,10 @@ class ChangeCurrency(msgspec.Struct):
     new_currency: Annotated[str, Meta(examples=["EUR"])]
 
 
+class Unsaid(msgspec.Struct):
+    """An empty object, or no body at all."""
+
+
 class TypedAddress(msgspec.Struct):
     """An address as it was typed; with `id`, a change of one that is the shopper's own."""
 

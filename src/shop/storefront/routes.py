@@ -25,6 +25,7 @@ from shop.storefront.inputs import (
     SetQuantity,
     SignIn,
     TellCheckout,
+    Unsaid,
 )
 from shop.storefront.wishes import FILTERS
 from shop.storefront.wishes import SORTS as SORTS_OF_PRODUCTS
@@ -38,6 +39,26 @@ _CHECKOUT = f"{_BASE}/checkout"
 _HOLDER = "order token or user"
 _ME = f"{_BASE}/account"
 _SMALL = 64 * 1024
+_CART_CODES = {
+    422: ("out_of_stock", "not_purchasable", "no_price_in_currency", "quantity_not_positive", "currency_not_supported")
+}
+_CHECKOUT_CODES = {
+    409: ("total_changed", "payment_in_progress"),
+    422: (
+        "cart_empty",
+        "no_price_in_currency",
+        "email_missing",
+        "address_missing",
+        "no_shipping_rate",
+        "payment_missing",
+        "payment_refused",
+        "payment_method_not_found",
+        "source_not_found",
+        "shipment_not_found",
+        "shipping_method_not_found",
+        "out_of_stock",
+    ),
+}
 _READ = (400, 401)
 _ONE = (400, 401, 404)
 _WRITE = (400, 401, 409, 413, 415, 422, 429)
@@ -63,18 +84,21 @@ def _public(path: str, draw: Draw, summary: str, shows: str, **described: Any) -
 def _cart(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
     """A change of the cart, which is shown as it is afterwards."""
     errors = (*_WRITE, 404)
-    return Route(method, f"{_CART}/{path}", handler, "order token or user", summary, "cart", 200, errors, takes=takes)
+    return Route(
+        method, f"{_CART}/{path}", handler, _HOLDER, summary, "cart", 200, errors, takes=takes, codes=_CART_CODES
+    )
 
 
 def _checkout(method: str, path: str, handler: Handler, summary: str, takes: Any = None, status: int = 200) -> Route:
     errors = (*_WRITE, 404)
     address = f"{_CHECKOUT}/{path}" if path else _CHECKOUT
-    return Route(method, address, handler, _HOLDER, summary, "cart", status, errors, takes=takes)
+    return Route(method, address, handler, _HOLDER, summary, "cart", status, errors, takes=takes, codes=_CHECKOUT_CODES)
 
 
 def _looked(path: str, handler: Handler, summary: str, shows: Any, *errors: int, media: bytes = JSON_API) -> Route:
     found = (*_READ, 404, *errors)
-    return Route("GET", f"{_CHECKOUT}/{path}", handler, _HOLDER, summary, shows, 200, found, media)
+    address = f"{_CHECKOUT}/{path}"
+    return Route("GET", address, handler, _HOLDER, summary, shows, 200, found, media, codes=_CHECKOUT_CODES)
 
 
 ROUTES = (
@@ -115,11 +139,11 @@ ROUTES = (
     _cart("POST", "add_items", cart.add_items, "Put several things into the cart: all of them or none", AddItems),
     _cart("PATCH", "set_quantity", cart.set_quantity, "Change how many of a line are wanted", SetQuantity),
     _cart("DELETE", "remove_line_item/{id}", cart.remove_line_item, "Take a line out of the cart"),
-    _cart("PATCH", "empty", cart.empty, "Take everything out of the cart"),
+    _cart("PATCH", "empty", cart.empty, "Take everything out of the cart", Unsaid),
     _cart("PATCH", "change_currency", cart.change_currency, "Quote the cart in another currency", ChangeCurrency),
     _checkout("PATCH", "", checkout.update, "Say who buys, where it goes, how it is sent and paid", TellCheckout),
-    _checkout("PATCH", "next", checkout.next_step, "One step on"),
-    _checkout("PATCH", "advance", checkout.advance, "As many steps on as can be taken"),
+    _checkout("PATCH", "next", checkout.next_step, "One step on", Unsaid),
+    _checkout("PATCH", "advance", checkout.advance, "As many steps on as can be taken", Unsaid),
     _checkout("PATCH", "complete", checkout.complete, "Buy what is in the cart", Consent),
     _checkout("POST", "create_payment", checkout.create_payment, "Say how the order is paid", NewPayment, 201),
     _checkout(

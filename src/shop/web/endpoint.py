@@ -93,6 +93,8 @@ class Route(msgspec.Struct, frozen=True):
     """The struct that describes the body, or a union of such; the handler reads it by itself."""
     fails: tuple[type[ShopError], ...] = ()
     """The errors that are this route's own, in place of those its statuses usually stand for."""
+    codes: Mapping[int, tuple[str, ...]] = {}
+    """The words that a status of this route may carry beside its usual ones."""
     sorts: tuple[str, ...] = ()
     """The names a list may be sorted by."""
     filters: tuple[str, ...] = ()

@@ -82,7 +82,7 @@ SHIPPING_RATES = Collection(
     path="shipping_rates",
     resource=SHIPPING_RATE,
     noun=nouns.SHIPPING_RATE,
-    filters=("shipment_id", "shipping_method_id", "order_id", "is_selected"),
+    filters=("shipment_id", "shipping_method_id", "order_id"),
 )
 PAYMENT = resource(
     "payment",
