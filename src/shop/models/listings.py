@@ -3,7 +3,7 @@
     products, variants, option values, properties, taxons, images, stock   --refresh-->   listings
     listings                                                               --refresh-->   listing_facets
 
-Nothing here is known only here: `queries/listings.py` makes it anew from the rest.
+Nothing here but how often something was sold is known only here: `queries/listings.py` makes it anew from the rest.
 """
 
 from datetime import datetime
