@@ -16,6 +16,7 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.server import Server
 from starlette.types import Receive, Scope, Send
 
+from bench.floor_buying import FloorBuying
 from bench.floor_catalog import FloorCatalog
 from bench.floor_platform import FloorPlatform
 from bench.floor_signin import FloorSignIn
@@ -68,6 +69,7 @@ class Floor:
         self.signin: Any = None
         self.platform: Any = None
         self.catalog: Any = None
+        self.buying: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -79,6 +81,9 @@ class Floor:
         elif scope["path"].endswith("/orders"):
             bearer = next(value for name, value in scope["headers"] if name == b"authorization")
             await answer(send, 200, await self.platform.orders(bearer[7:].decode()))
+        elif scope["path"].endswith("/add_item"):
+            token = next(value for name, value in scope["headers"] if name == b"x-shop-order-token")
+            await answer(send, 200, await self.buying.add_item(UUID(token.decode()), (await receive())["body"]))
         elif scope["path"].endswith("/products"):
             await answer(send, 200, await self.catalog.products())
         elif scope["path"].endswith("/auth"):
@@ -99,6 +104,7 @@ class Floor:
             self.signin = FloorSignIn(self.pool)
             self.platform = FloorPlatform(self.pool)
             self.catalog = FloorCatalog(self.pool)
+            self.buying = FloorBuying(self.pool)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await send({"type": "lifespan.shutdown.complete"})

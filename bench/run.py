@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.buying import buying_tables
 from bench.catalog import catalog_tables
 from bench.machinery import (
     Sample,
@@ -225,6 +226,7 @@ def main() -> None:
             platform_tables(bench, platform_url)
             flood(bench, platform_url)
             catalog_tables(bench, make_url)
+            buying_tables(bench, make_url)
             database_alone(bench, server, url)
             growth(bench, make_url)
         finally:
