@@ -276,6 +276,12 @@ async def test_an_answer_that_was_lost_is_found_by_the_worker(
     await db.execute("select pg_sleep(0.3)")
 
     while_paying = await buyer.complete()
+    meddling = [
+        await buyer.put_in_anyway(mug),
+        await buyer.patch("/cart/empty"),
+        await buyer.tell(email="eve@example.org"),
+        await buyer.delete("/cart"),
+    ]
     aged = "update payment_attempts set created_at = now() - interval '2 minutes' where order_id = $1"
     await db.execute(aged, order_id)
     while await db.fetchval("select completed_at from orders where id = $1", order_id) is None:
@@ -284,6 +290,10 @@ async def test_an_answer_that_was_lost_is_found_by_the_worker(
     asking.cancel()
 
     assert (while_paying.status, while_paying.code) == (409, "payment_in_progress")
+    assert [(answer.status, answer.code) for answer in meddling] == [
+        *[(409, "payment_in_progress")] * 3,
+        (422, "cart_has_payment"),
+    ]
     assert (done.status, done["state"], done["payment_state"]) == (200, "complete", "paid")
     assert await on_hand(db, mug.sold) == 2
 

@@ -9,11 +9,11 @@ import msgspec
 from shop.actions import attempts, lines
 from shop.actions.context import Context
 from shop.actions.lines import Cart, Held
-from shop.base.errors import InvalidToken, NotFound, Unauthenticated, Unavailable
+from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated, Unavailable
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
 from shop.models.orders import CartLine, Order
 from shop.queries import lines as line_queries
-from shop.queries import orders, people, prices, quotes
+from shop.queries import orders, payments, people, prices, quotes
 from shop.rules.merging import Line, Merge, Strategy, merge_carts
 
 
@@ -50,8 +50,11 @@ async def get_cart(ctx: Context) -> Order:
 
 async def abandon_cart(ctx: Context) -> None:
     cart_id = (await get_cart(ctx)).id if ctx.claim.bearer else _claimed_cart(ctx)
-    if not await orders.delete_open_cart(ctx.db, cart_id):
-        raise NotFound()
+    if await orders.delete_open_cart(ctx.db, cart_id):
+        return
+    if await payments.is_paying(ctx.db, cart_id) and await orders.find_open_cart(ctx.db, cart_id):
+        raise Invalid({"base": ["is being paid"]}, "The cart is being paid.", code="cart_has_payment")
+    raise NotFound()
 
 
 class Joined(msgspec.Struct, frozen=True):
@@ -109,6 +112,9 @@ async def _join(ctx: Context, user_id: UUID, guest_cart_id: UUID, strategy: Stra
     available = {quote.variant_id: quote.most for quote in known.values() if quote.most is not None}
     merge = merge_carts(strategy, _merged(guests), None if other is None else _merged(others), available)
     survivor, closed, own = (other, guest, others) if other is not None and keeps_users else (guest, other, guests)
+    for cart in (survivor, closed):
+        if cart:
+            await lines.refuse_while_paying(ctx, cart)
     if closed:
         await orders.delete_open_cart(ctx.db, closed.id)
     owned = await orders.give_cart_to(ctx.db, survivor.id, user_id)

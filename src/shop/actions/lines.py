@@ -7,12 +7,12 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.context import Context
-from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated
+from shop.base.errors import Invalid, InvalidToken, NotFound, PaymentInProgress, Unauthenticated
 from shop.base.ids import new_id
 from shop.models.orders import CartLine, Order
 from shop.models.quotes import Quote
 from shop.queries import lines as queries
-from shop.queries import orders, prices, quotes, taxes
+from shop.queries import orders, payments, prices, quotes, taxes
 from shop.queries.prices import Pricing
 from shop.rules.lines import (
     MOST_LINES,
@@ -61,7 +61,14 @@ async def hold_cart(ctx: Context, order_id: UUID | None = None) -> Order:
     cart = await orders.lock_open_cart(ctx.db, cart_id) if cart_id else None
     if cart is None:
         raise NotFound()
+    await refuse_while_paying(ctx, cart)
     return cart
+
+
+async def refuse_while_paying(ctx: Context, cart: Order) -> None:
+    """What a provider was asked to take the money for stays as it is until it has answered."""
+    if cart.state == "confirm" and await payments.is_paying(ctx.db, cart.id):
+        raise PaymentInProgress()
 
 
 async def hold(ctx: Context, order_id: UUID | None = None) -> Held:

@@ -12,7 +12,7 @@ from shop.actions.context import Context, Shared
 from shop.actions.order_parts import Checkout, change_order, paid, read
 from shop.actions.packing import totals_of
 from shop.actions.taking import give_back
-from shop.base.errors import NotFound, PaymentInProgress
+from shop.base.errors import NotFound, PaymentInProgress, ShopError
 from shop.base.ids import new_id
 from shop.gateways.payments import UNKNOWN, Call, Provider, Result
 from shop.models.orders import Order
@@ -183,9 +183,14 @@ async def settle_stuck(shared: Shared) -> int:
         ctx = Context(shared)
         payment = await queries.find_payment(ctx.db, attempt.payment_id)
         result = await _came_of(ctx, payment, attempt) if payment else UNKNOWN
-        if result.outcome != "unknown":
+        if result.outcome == "unknown":
+            continue
+        try:
             await settle(Context(shared), attempt.order_id, attempt.id, result)
             settled += 1
+        except ShopError as reason:
+            # One that cannot be settled now must not stand in the way of the others.
+            _log.warning("a payment could not be settled", attempt=str(attempt.id), reason=reason.code)
     return settled
 
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, bindparam, delete, func, or_, select, true, update
+from sqlalchemy import BigInteger, bindparam, delete, exists, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.base.listing import Page, Sort
@@ -14,6 +14,7 @@ from shop.db.statements import Statement, into, seconds, statement
 from shop.models.access import access_tokens, sessions
 from shop.models.fulfilment import shipments
 from shop.models.orders import Order, orders
+from shop.models.payments import payments
 from shop.models.people import users
 from shop.queries.access import IS_OPEN_SESSION
 
@@ -88,13 +89,18 @@ _GIVE_TO = statement(
     .returning(orders),
     into(Order),
 )
+# One for which money is on its way, or has come, is nobody's to throw away.
+_is_unpaid = ~exists().where(
+    payments.c.order_id == orders.c.id,
+    or_(payments.c.state == "processing", payments.c.state == "pending", payments.c.state == "completed"),
+).correlate(orders)
 _DELETE_OPEN = statement(
-    delete(orders).where(orders.c.id == bindparam("id"), _IS_OPEN).returning(orders.c.id),
+    delete(orders).where(orders.c.id == bindparam("id"), _IS_OPEN, _is_unpaid).returning(orders.c.id),
     lambda record: cast(UUID, record[0]),
 )
 
 _DELETE_OPEN_CARTS = statement(
-    delete(orders).where(orders.c.user_id == bindparam("user_id"), _IS_OPEN).returning(orders.c.id),
+    delete(orders).where(orders.c.user_id == bindparam("user_id"), _IS_OPEN, _is_unpaid).returning(orders.c.id),
     lambda record: cast(UUID, record[0]),
 )
 

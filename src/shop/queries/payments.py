@@ -4,7 +4,7 @@ from typing import cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, Text, bindparam, func, select, update
+from sqlalchemy import BigInteger, Text, bindparam, func, or_, select, update
 from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -50,6 +50,15 @@ _PAYMENTS = statement(
     .where(payments.c.order_id == bindparam("order_id", type_=_ID))
     .order_by(payments.c.created_at, payments.c.id),
     into(Payment),
+)
+_IS_PAYING = statement(
+    select(payments.c.id)
+    .where(
+        payments.c.order_id == bindparam("order_id", type_=_ID),
+        or_(payments.c.state == "processing", payments.c.state == "pending", payments.c.state == "completed"),
+    )
+    .limit(1),
+    lambda record: cast(UUID, record[0]),
 )
 _SOURCE = statement(
     select(payment_sources).where(
@@ -150,6 +159,11 @@ async def list_payments(db: Session, order_id: UUID) -> list[Payment]:
 async def find_source(db: Session, source_id: UUID, user_id: UUID) -> PaymentSource | None:
     """A user's own."""
     return await db.one(_SOURCE, id=source_id, user_id=user_id)
+
+
+async def is_paying(db: Session, order_id: UUID) -> bool:
+    """Whether money is on its way for an order, or has come."""
+    return await db.one(_IS_PAYING, order_id=order_id) is not None
 
 
 async def invalidate_open(db: Session, order_id: UUID) -> None:
