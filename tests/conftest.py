@@ -29,6 +29,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: remove_run_dir(Path(os.environ.pop(_RUN_DIR))))
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """To think out what they try takes longer than the rest of the suite."""
+    return True if collection_path.name == "test_edges.py" and config.getoption("markexpr") != "torture" else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers are given whole files by the ids of their tests: of two tests with one id, one would not be run."""
     for item in items:

@@ -28,9 +28,8 @@ SMALLER = settings(SMALL, max_examples=4)
 SMALLEST = settings(SMALL, max_examples=2)
 ONE = settings(SMALL, max_examples=1)
 schema = schemathesis.openapi.from_dict(describe(DOORS))
-# Every edge of every field makes thousands of requests, and as many to think out before the first test runs.
+# Every edge of every field is tried in `test_edges.py`.
 schema.config.phases.update(phases=["examples", "fuzzing"])
-with_edges = schemathesis.pytest.from_fixture("described")
 
 
 @schemathesis.serializer(*LINES)
@@ -130,12 +129,6 @@ UNASKED = [positive_data_acceptance, negative_data_rejection, ignored_auth]
 CATALOGUE = "/storefront/(products|taxons|countries|stores?)"
 
 
-@pytest.fixture(scope="module")
-def described() -> Any:
-    """Thought out when it is asked for."""
-    return schemathesis.openapi.from_dict(describe(DOORS))
-
-
 def call_as_anyone(case: Any, service: Service) -> None:
     # That a key was used before is a fact of the shop's past, which no schema of a request can tell.
     case.call_and_validate(base_url=service.url, excluded_checks=[positive_data_acceptance])
@@ -177,38 +170,4 @@ def test_generated_requests_to_the_catalogue_are_answered_as_described(
 @schema.include(path_regex="/platform/").parametrize()
 @ONE
 def test_generated_requests_of_a_machine_are_answered_as_described(case: Any, service: Service, machine: str) -> None:
-    call_with(machine, case, service)
-
-
-@pytest.mark.torture
-@with_edges.exclude(path_regex=f"/platform/|{CATALOGUE}").parametrize()
-@SMALL
-def test_requests_at_every_edge_are_answered_as_described(case: Any, service: Service) -> None:
-    call_as_anyone(case, service)
-
-
-@pytest.mark.torture
-@with_edges.include(path_regex="/(account|cart)").parametrize()
-@SMALL
-def test_requests_of_a_signed_in_shopper_at_every_edge_are_answered_as_described(
-    case: Any, service: Service, member: str
-) -> None:
-    call_with(member, case, service)
-
-
-@pytest.mark.torture
-@with_edges.include(path_regex=CATALOGUE).parametrize()
-@SMALL
-def test_requests_to_the_catalogue_at_every_edge_are_answered_as_described(
-    case: Any, service: Service, member: str
-) -> None:
-    call_the_catalogue(member, case, service)
-
-
-@pytest.mark.torture
-@with_edges.include(path_regex="/platform/").parametrize()
-@SMALLER
-def test_requests_of_a_machine_at_every_edge_are_answered_as_described(
-    case: Any, service: Service, machine: str
-) -> None:
     call_with(machine, case, service)

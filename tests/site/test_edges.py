@@ -1,0 +1,57 @@
+"""Every edge of every field, over HTTP: thousands of requests, and as many to think out before the first test runs.
+
+Only collected where they are to be run.
+"""
+
+from typing import Any
+
+import pytest
+import schemathesis
+
+from shop.app import DOORS
+from shop.site.reference import describe
+from tests.service import Service
+from tests.site.test_description import (
+    CATALOGUE,
+    SMALL,
+    SMALLER,
+    call_as_anyone,
+    call_the_catalogue,
+    call_with,
+    machine,
+    member,
+)
+
+__all__ = ["machine", "member"]
+pytestmark = pytest.mark.torture
+schema = schemathesis.openapi.from_dict(describe(DOORS))
+
+
+@schema.exclude(path_regex=f"/platform/|{CATALOGUE}").parametrize()
+@SMALL
+def test_requests_at_every_edge_are_answered_as_described(case: Any, service: Service) -> None:
+    call_as_anyone(case, service)
+
+
+@schema.include(path_regex="/(account|cart)").parametrize()
+@SMALL
+def test_requests_of_a_signed_in_shopper_at_every_edge_are_answered_as_described(
+    case: Any, service: Service, member: str
+) -> None:
+    call_with(member, case, service)
+
+
+@schema.include(path_regex=CATALOGUE).parametrize()
+@SMALL
+def test_requests_to_the_catalogue_at_every_edge_are_answered_as_described(
+    case: Any, service: Service, member: str
+) -> None:
+    call_the_catalogue(member, case, service)
+
+
+@schema.include(path_regex="/platform/").parametrize()
+@SMALLER
+def test_requests_of_a_machine_at_every_edge_are_answered_as_described(
+    case: Any, service: Service, machine: str
+) -> None:
+    call_with(machine, case, service)
