@@ -56,7 +56,8 @@ async def make_list(page: Page, word: str, email: str) -> None:
     await page.get_by_role("button", name="Give it to them").click()
 
 
-@pytest.mark.parametrize("has_scripts", [True, pytest.param(False, marks=pytest.mark.torture)])
+@pytest.mark.torture
+@pytest.mark.parametrize("has_scripts", [True, False])
 async def test_from_a_new_product_to_what_one_customer_pays_for_it(
     browser: Browser, desk: Desk, db: Any, has_scripts: bool
 ) -> None:

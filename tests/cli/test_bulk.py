@@ -4,6 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import Command, external
 from tests.platform.bulk import in_lines, new_slug
 from tests.service import SHOP, Service, clean_environ
@@ -31,6 +33,7 @@ def test_a_file_is_tried_then_brought_in_then_given_out(shop: Command, service: 
     assert "0 created, 0 updated" in again.stdout
 
 
+@pytest.mark.torture
 def test_what_is_read_from_another_command_is_brought_in_and_a_reader_may_leave(service: Service) -> None:
     environ = clean_environ(**external(service.environ["SHOP_DATABASE_URL"]))
     lines = in_lines({"slug": new_slug(), "name": "Mug", "description": "long " * 900} for _ in range(300))

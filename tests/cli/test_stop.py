@@ -263,6 +263,7 @@ async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy
     assert living(roomy) == []
 
 
+@pytest.mark.torture
 def test_a_killed_shop_takes_its_workers_with_it_and_leaves_nothing(served: Serve, tmp_path: Path) -> None:
     with served("--workers", "2", drain="0") as service:
         service.wait_for(READY, count=2)
@@ -364,6 +365,7 @@ async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its
     assert [answer.status_code for answer in carts] == [201, 201]
 
 
+@pytest.mark.torture
 async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve) -> None:
     with served(drain="0") as service:
         (killed,) = service.worker_pids()

@@ -130,6 +130,7 @@ async def test_no_acknowledged_cart_is_lost_when_the_shop_is_killed_alone_or_wit
                 assert (cart.status_code, cart.json()["data"]["id"]) == (200, str(cart_id))
 
 
+@pytest.mark.torture
 async def test_a_killed_database_is_revived_and_until_then_the_shop_says_to_come_back(data_dir: Path) -> None:
     with serve(data_dir) as service:
         async with load_on(service) as load:

@@ -373,6 +373,7 @@ async def test_pictures_that_come_at_once_get_places_of_their_own(writer: Machin
     assert all((media / answer.id).is_dir() for answer in answers)
 
 
+@pytest.mark.torture
 async def test_others_are_answered_while_a_large_picture_is_worked_on(
     writer: Machine, http: httpx.AsyncClient, service: Service
 ) -> None:

@@ -294,6 +294,7 @@ async def assert_for_everybody(page: Page, sought: str) -> None:
         assert not await scrolls_sideways(page), width
 
 
+@pytest.mark.torture
 async def test_everybody_can_read_and_use_the_page_and_nobody_has_to_scroll_sideways(opened: Page) -> None:
     # All operations look alike, and there are many: a few stand for them. The last test here to use the page.
     await opened.evaluate(LEAVE, "storefront_cart")
