@@ -1,0 +1,122 @@
+"""Buyers at once on two processes, and the shop killed among them: what was acknowledged is there, and it adds up."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.actions.verify import verify
+from shop.db.pool import open_database
+from tests.db.processes import until
+from tests.make import MadeProduct, Make
+from tests.platform.machine import new_machine
+from tests.service import KEYS, Service
+from tests.till import Buyer, Till, new_till, on_hand
+
+UNITS = 10
+
+
+def serve(url: str, data: Path, workers: str = "2") -> Service:
+    return Service(
+        "--workers",
+        workers,
+        SHOP_DATA_DIR=str(data),
+        SHOP_DATABASE_URL=url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+    )
+
+
+async def wrong(url: str) -> dict[str, Any]:
+    shop = open_database(url, size=1)
+    try:
+        return {name: found async for name, found in verify(shop.session()) if found}
+    finally:
+        await shop.close()
+
+
+async def ready(http: httpx.AsyncClient, till: Till, mug: MadeProduct) -> Buyer:
+    buyer = Buyer(http, till)
+    await buyer.ready((mug, 1))
+    return buyer
+
+
+async def finish(buyer: Buyer) -> Any:
+    """The status of the last step, or none where the shop was killed before it answered."""
+    with contextlib.suppress(httpx.TransportError):
+        return (await buyer.complete()).status
+    return None
+
+
+@pytest.mark.torture
+async def test_many_buyers_on_two_processes_get_what_there_is(own_database: Callable[..., str], tmp_path: Path) -> None:
+    url = own_database()
+    service = serve(url, tmp_path)
+    db = await asyncpg.connect(url)
+    try:
+        async with service.client(timeout=60) as http:
+            till = await new_till(Make(await new_machine(http, db)))
+            mug, cup = await till.product(on_hand=UNITS), await till.product(on_hand=1000)
+            buyers = [await ready(http, till, mug) for _ in range(100)]
+            statuses = await asyncio.gather(*(finish(buyer) for buyer in buyers))
+            again = await ready(http, till, cup)
+            repeated = await asyncio.gather(*(finish(again) for _ in range(50)))
+
+            assert statuses.count(200) == UNITS
+            assert set(statuses) <= {200, 409, 422, 503}
+            assert await on_hand(db, mug.sold) == 0
+            assert {200} <= set(repeated) <= {200, 409, 503}
+            assert await on_hand(db, cup.sold) == 999
+            assert await wrong(url) == {}
+    finally:
+        await db.close()
+        service.stop()
+
+
+@pytest.mark.torture
+async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
+    own_database: Callable[..., str], tmp_path: Path
+) -> None:
+    url = own_database()
+    db = await asyncpg.connect(url)
+    acknowledged: set[str] = set()
+    service = serve(url, tmp_path)
+    try:
+        async with service.client(timeout=60) as http:
+            till = await new_till(Make(await new_machine(http, db)))
+            mug = await till.product(on_hand=500)
+        for _ in range(3):
+            async with service.client(timeout=60) as http:
+                buyers = [await ready(http, till, mug) for _ in range(30)]
+
+                async def buy(buyer: Buyer) -> None:
+                    with contextlib.suppress(httpx.TransportError):
+                        done = await buyer.complete()
+                        if done.status == 200:
+                            acknowledged.add(done.id)
+
+                buying = [asyncio.create_task(buy(buyer)) for buyer in buyers]
+                while len(acknowledged) % 30 < 8 and not all(task.done() for task in buying):
+                    await asyncio.wait(buying, timeout=0.05, return_when=asyncio.FIRST_COMPLETED)
+                service.kill()
+                await asyncio.gather(*buying)
+            service = serve(url, tmp_path)
+        await db.execute("update payment_attempts set created_at = created_at - interval '1 hour'")
+
+        async def is_settled() -> bool:
+            return not await db.fetchval("select count(*) from payment_attempts where outcome = 'unknown'")
+
+        await until(is_settled, 30)
+        kept = {str(row["id"]) for row in await db.fetch("select id from orders where completed_at is not null")}
+        assert acknowledged
+        assert acknowledged <= kept
+        assert await wrong(url) == {}
+    finally:
+        await db.close()
+        service.stop()
