@@ -2,7 +2,7 @@
 money. Each call to a provider is noted before it is made, like a shopper's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +24,6 @@ from shop.queries.prices import Pricing
 from shop.rules.payments import SHIPMENT_MOVES, shipment_should_be
 
 Values = Mapping[str, Any]
-_UNSHIPPED = (None, "ready", "backorder", "pending", "canceled")
 
 
 def _illegal(sentence: str) -> Invalid:
@@ -55,7 +54,8 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         order = held.order
         if order.completed_at is None or order.canceled_at is not None:
             raise _illegal("Only a completed order that is not canceled can be canceled.")
-        if order.shipment_state not in _UNSHIPPED:
+        # An order that waits for some of its goods says so of all, though others may have been sent.
+        if any(shipment.state == "shipped" for shipment in held.shipments):
             raise _illegal("What was sent cannot be canceled.")
         await restock(ctx, order, await stock.list_sold(ctx.db, order.number))
         for shipment in held.shipments:
@@ -65,7 +65,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         await audit(ctx, "order_cancel", "done", subject_id=order_id)
     for payment in held.payments:
         if payment.state == "pending":
-            await act_on(ctx, payment.id, "void", payment.amount)
+            await void(ctx, payment.id)
         elif payment.state == "completed" and payment.captured_amount > payment.refunded_amount:
             await refund(ctx, payment.id, payment.captured_amount - payment.refunded_amount, "The order was canceled.")
 
@@ -134,28 +134,35 @@ def _after(held: Checkout, shipment: Shipment, event: str) -> str:
 
 
 async def capture(ctx: Context, payment_id: UUID) -> None:
+    def check(payment: Payment) -> None:
+        if payment.state != "pending":
+            raise _illegal(f"A payment that is {payment.state} cannot be captured.")
+
     payment = await _payment(ctx, payment_id)
-    if payment.state != "pending":
-        raise _illegal(f"A payment that is {payment.state} cannot be captured.")
-    await act_on(ctx, payment_id, "capture", payment.amount)
+    await act_on(ctx, payment_id, "capture", payment.amount, check=check)
 
 
 async def void(ctx: Context, payment_id: UUID) -> None:
+    def check(payment: Payment) -> None:
+        if payment.state not in {"pending", "completed"} or payment.refunded_amount:
+            raise _illegal(f"A payment that is {payment.state} cannot be voided.")
+
     payment = await _payment(ctx, payment_id)
-    if payment.state not in {"pending", "completed"} or payment.refunded_amount:
-        raise _illegal(f"A payment that is {payment.state} cannot be voided.")
-    await act_on(ctx, payment_id, "void", payment.amount)
+    await act_on(ctx, payment_id, "void", payment.amount, check=check)
 
 
 async def refund(ctx: Context, payment_id: UUID, amount: int, reason: str) -> UUID:
     """A row of its own, complete when the provider has said so."""
+
+    def check(payment: Payment) -> None:
+        left = payment.captured_amount - payment.refunded_amount
+        if payment.state != "completed" or not 0 < amount <= left:
+            raise Invalid({"amount": ["must be more than nothing, and at most what was taken and not given back"]})
+
     payment = await _payment(ctx, payment_id)
-    left = payment.captured_amount - payment.refunded_amount
-    if payment.state != "completed" or not 0 < amount <= left:
-        raise Invalid({"amount": ["must be more than nothing, and at most what was taken and not given back"]})
     refund_id = new_id()
     fields = {"order_id": payment.order_id, "payment_id": payment_id, "amount": amount, "reason": reason}
-    await act_on(ctx, payment_id, "refund", amount, refund=(refund_id, fields))
+    await act_on(ctx, payment_id, "refund", amount, check=check, refund=(refund_id, fields))
     return refund_id
 
 
@@ -173,15 +180,24 @@ async def _payment(ctx: Context, payment_id: UUID) -> Payment:
 
 
 async def act_on(
-    ctx: Context, payment_id: UUID, act: Act, amount: int, *, refund: tuple[UUID, Values] | None = None
+    ctx: Context,
+    payment_id: UUID,
+    act: Act,
+    amount: int,
+    *,
+    check: Callable[[Payment], None] | None = None,
+    refund: tuple[UUID, Values] | None = None,
 ) -> Order:
     """Noted, then done, then settled: whoever dies in between leaves an attempt that is settled later."""
     work = _anew(ctx)
     async with work.db.transaction():
-        payment = await _payment(work, payment_id)
-        order = await orders.lock_order(work.db, payment.order_id)
+        order = await orders.lock_order(work.db, (await _payment(work, payment_id)).order_id)
         if order is None:
             raise NotFound()
+        # Looked at behind the lock: what somebody did meanwhile must not be done a second time.
+        payment = await _payment(work, payment_id)
+        if check:
+            check(payment)
         key = new_id()
         fields = {"order_id": order.id, "payment_id": payment_id, "act": act, "amount": amount}
         try:
