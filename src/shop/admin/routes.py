@@ -5,6 +5,7 @@ from shop.admin.catalogue_routes import catalogue_routes
 from shop.admin.order_routes import order_routes
 from shop.admin.rows import Rows, row
 from shop.admin.session import Gate, outside
+from shop.admin.setup_routes import setup_routes
 from shop.web.endpoint import Route
 
 _API = "/admin/integrations/api"
@@ -14,7 +15,7 @@ _CUSTOMER = "/admin/customers/{user_id}"
 
 def admin_routes(*, has_mailbox: bool) -> tuple[Route, ...]:
     rows = Rows(Gate(has_mailbox=has_mailbox))
-    return (*_own_routes(rows), *order_routes(rows), *catalogue_routes(rows))
+    return (*_own_routes(rows), *order_routes(rows), *catalogue_routes(rows), *setup_routes(rows))
 
 
 def _own_routes(rows: Rows) -> tuple[Route, ...]:
