@@ -65,6 +65,11 @@ class OrderPage(msgspec.Struct, frozen=True):
     user: User | None
     events: Sequence[Event]
 
+    @property
+    def is_sent(self) -> bool:
+        """Some of it, and so it cannot be called off."""
+        return any(parcel.shipment.state == "shipped" for parcel in self.parcels)
+
 
 async def get_order(ctx: Context, key: str) -> Order:
     """By its number or its id."""

@@ -46,7 +46,7 @@ _USUAL: dict[str, Any] = {
     "description": "",
     "active": True,
     "display_on": "both",
-    "auto_capture": True,
+    "auto_capture": False,
     "position": "0",
 }
 FORM = SetupForm(

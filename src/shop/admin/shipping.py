@@ -41,7 +41,7 @@ async def _read_method(fields: Fields, _ctx: Context, _method_id: UUID | None) -
     calculator = fields.choice("calculator", CALCULATORS)
     url = fields.line("tracking_url")
     if url and not url.startswith(_WEB):
-        fields.refuse("tracking_url", "must begin with https://")
+        fields.refuse("tracking_url", "must be an address that begins with https")
     return {
         "name": fields.line("name", most=100, required=True),
         "admin_name": fields.line("admin_name", most=100) or None,

@@ -22,11 +22,12 @@ MOST_STATES = 150
 
 async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
     zones = await list_all(ctx, ZONE, {"countries": {}, "states": {}})
-    shown = [
-        (zone.row, [row.name for row in (*linked_rows(zone, "countries"), *linked_rows(zone, "states"))])
-        for zone in zones
-    ]
+    shown = [(zone.row, sorted(_names(zone))) for zone in zones]
     return page("zones.html", visit, zones=shown, notice=notice_of(request, NOTICES))
+
+
+def _names(zone: Loaded) -> list[str]:
+    return [row.name for row in (*linked_rows(zone, "countries"), *linked_rows(zone, "states"))]
 
 
 async def _read(fields: Fields, ctx: Context, zone_id: UUID | None) -> Values:
