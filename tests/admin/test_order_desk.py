@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.admin.desk import NOBODY, Desk, age, events, waiting
-from tests.admin.goods import done, field, said
+from tests.admin.goods import done, field, mark, said
 from tests.make import Make
 from tests.platform.machine import Machine
 from tests.shopper import Answer
@@ -69,7 +69,8 @@ def text_of(page: str) -> str:
 async def test_the_page_shows_lines_sums_addresses_shipments_and_payments(
     desk: Desk, buyer: Buyer, make: Make, db: Any
 ) -> None:
-    order, _ = await buy(buyer, options={"Colour": ["Red"]}, name="Teapot")
+    colour = f"Colour {mark()}"
+    order, _ = await buy(buyer, options={colour: ["Red"]}, name="Teapot")
     url = "https://post.example/follow?n=:tracking"
     await make.change("shipping_methods", buyer.till.post, "shipping_method", tracking_url=url)
     done(await desk.post(f"{await shipment_of(db, order)}/ship", tracking="A/1 2"))
@@ -79,12 +80,12 @@ async def test_the_page_shows_lines_sums_addresses_shipments_and_payments(
     shown = text_of(page)
 
     for words in (
-        "Teapot Colour: Red",
+        f"Teapot {colour}: Red",
         "Items $20.00 Shipping $5.00 Discounts $0.00 Taxes $0.00 Total $25.00",
         "Paid $25.00",
         "Ada Lovelace 1 Main Street 62701 Springfield",
         "By Post, $5.00",
-        "2 \u00d7 Teapot (Colour: Red)",
+        f"2 \u00d7 Teapot ({colour}: Red)",
         "By Card (visa ending in 1111) Amount $25.00 Taken $25.00 Given back $0.00",
         "Purchase $25.00 approved",
         "Purchase of $25.00 approved by guest",
