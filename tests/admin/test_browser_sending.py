@@ -5,11 +5,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.admin.bought import HERE, buy, payment_of
 from tests.admin.desk import Desk
 from tests.admin.goods import done, mark
-from tests.admin.test_browser_pages import SIZES, Sizes, faults
-from tests.admin.test_order_desk import HERE, buy, payment_of
-from tests.admin.test_sending import (
+from tests.admin.setting_up import (
     CATEGORIES,
     CHECK,
     DEFAULT_CATEGORY,
@@ -23,6 +22,7 @@ from tests.admin.test_sending import (
     new_rate,
     new_zone,
 )
+from tests.admin.test_browser_pages import SIZES, Sizes, faults
 from tests.admin.window import window
 from tests.browser import Browser
 from tests.make import Make

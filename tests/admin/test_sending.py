@@ -1,7 +1,6 @@
 """Zones, taxes, ways to send and to pay: set up in the dashboard, and what shoppers get of it."""
 
 import html
-import json
 from typing import Any
 from uuid import UUID
 
@@ -10,48 +9,29 @@ import pytest
 
 from tests.admin.desk import NOBODY, Desk, events
 from tests.admin.goods import done, field, mark, said
+from tests.admin.setting_up import (
+    CATEGORIES,
+    CHECK,
+    DEFAULT_CATEGORY,
+    METHODS,
+    PAYMENTS,
+    POST,
+    SHIPPING,
+    TAXES,
+    ZONES,
+    changed,
+    new,
+    new_rate,
+    new_zone,
+)
 from tests.make import Make
 from tests.platform.machine import Machine
 from tests.till import Buyer, Till, country_id
-
-ZONES, TAXES, SHIPPING, PAYMENTS = (f"/admin/settings/{name}" for name in ("zones", "taxes", "shipping", "payments"))
-CATEGORIES, METHODS = f"{SHIPPING}/categories", f"{SHIPPING}/methods"
-DEFAULT_CATEGORY = "00000000-0000-7000-8000-000000000001"
-POST = {"calculator": "flat", "display_on": "both", "amounts[USD]": "5.00"}
-CHECK = {"type": "check", "display_on": "both", "active": "1", "position": "3"}
 
 
 @pytest.fixture
 def make(writer: Machine) -> Make:
     return Make(writer)
-
-
-async def new(desk: Desk, db: Any, base: str, table: str, **fields: Any) -> str:
-    """The id of what a form has made; its name is one of its own."""
-    name = fields.setdefault("name", f"Made {mark()}")
-    assert done(await desk.post(f"{base}/new", **fields)) == "made"
-    return str(await db.fetchval(f"select id from {table} where name = $1", name))
-
-
-async def new_zone(desk: Desk, db: Any, make: Make, *codes: str, **fields: Any) -> str:
-    ids = [await country_id(make, code) for code in codes]
-    return await new(desk, db, ZONES, "zones", **{"kind": "country", "country_ids[]": ids, **fields})
-
-
-async def new_rate(desk: Desk, db: Any, make: Make, **fields: Any) -> str:
-    zone = await new_zone(desk, db, make, "US")
-    category = await new(desk, db, f"{TAXES}/categories", "tax_categories")
-    wanted = {"percent": "19", "zone_id": zone, "tax_category_id": category, **fields}
-    return await new(desk, db, f"{TAXES}/rates", "tax_rates", **wanted)
-
-
-async def changed(db: Any, record_id: str) -> list[set[str]]:
-    """Which fields each change of a record was about."""
-    rows = await db.fetch(
-        "select detail from audit_events where subject_id = $1 and action like '%_updated' order by at, id",
-        UUID(record_id),
-    )
-    return [set(json.loads(row["detail"])["after"]) for row in rows]
 
 
 async def test_what_is_set_up_here_lets_a_shopper_check_out_at_the_right_total(
@@ -189,50 +169,6 @@ async def test_what_cannot_be_is_told_and_kept(desk: Desk, base: str, fields: di
     for name in ("amounts[USD]", "amounts[JPY]", "tracking_url", "position"):
         if name in fields:
             assert field(answer.text, name) == fields[name]
-
-
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ({"percent": ""}, "Percent must be given."),
-        ({"percent": "a lot"}, "Percent must be a number like 19.99."),
-        ({"percent": "1000"}, "Percent must be less than 1000, with at most three decimals."),
-        ({"percent": "1.0001"}, "Percent must be less than 1000, with at most three decimals."),
-        ({"zone_id": ""}, "Zone must be chosen."),
-        ({"tax_category_id": NOBODY}, "Tax category names a record that is not there."),
-    ],
-)
-async def test_a_rate_is_a_share_of_something_somewhere(
-    desk: Desk, db: Any, make: Make, fields: dict[str, str], told: str
-) -> None:
-    rate = await new_rate(desk, db, make)
-    page = (await desk.get(f"{TAXES}/rates/{rate}")).text
-    row = await db.fetchrow("select name, zone_id, tax_category_id from tax_rates where id = $1", UUID(rate))
-    wanted = {"percent": "7.5", **{name: str(row[name]) for name in ("name", "zone_id", "tax_category_id")}}
-
-    refused = await desk.post(f"{TAXES}/rates/{rate}", **{**wanted, **fields})
-    saved = await desk.post(f"{TAXES}/rates/{rate}", **wanted, included_in_price="1")
-
-    assert field(page, "percent") == "19"
-    assert (refused.status_code, said(refused)) == (422, [told])
-    assert field(refused.text, "percent") == {**wanted, **fields}["percent"]
-    assert done(saved) == "saved"
-    amount, included = await db.fetchrow("select amount, included_in_price from tax_rates where id = $1", UUID(rate))
-    assert (str(amount), included) == ("0.075", True)
-    assert "7.5%" in (await desk.get(TAXES)).text
-
-
-async def test_one_tax_category_alone_is_the_default(desk: Desk, db: Any) -> None:
-    base = f"{TAXES}/categories"
-    first = await new(desk, db, base, "tax_categories", is_default="1")
-    name = await db.fetchval("select name from tax_categories where id = $1", UUID(first))
-
-    answer = await desk.post(f"{base}/new", name=mark(), is_default="1")
-    again = await desk.post(f"{base}/{first}", name=name, is_default="1")
-    deleted = await desk.post(f"{base}/{first}/delete")
-
-    assert said(answer) == [f"Default is {name} already; take it from there first."]
-    assert (done(again), done(deleted)) == ("saved", "deleted")
 
 
 async def test_what_is_in_use_is_not_deleted(desk: Desk, db: Any, make: Make) -> None:
