@@ -180,3 +180,28 @@ async def test_a_machine_walks_an_open_order_to_its_end(
     emptied = await writer.patch(f"/orders/{cart.id}/empty", {})
 
     assert (advanced["state"], done["state"], emptied.status) == ("confirm", "complete", 404)
+
+
+async def test_what_was_given_back_in_part_holds_nothing_up(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient
+) -> None:
+    order = await buy(http, till, mug)
+    body = {"payment_id": await part(writer, order.id, "payments"), "amount": "5.00", "reason": "A scratch."}
+    await writer.post("/refunds", {"refund": body})
+
+    assert (await shown(writer, order.id))[1:3] == ("balance_due", "ready")
+    sent = await writer.patch(f"/shipments/{await part(writer, order.id, 'shipments')}/ship", {})
+    assert sent.status == 200
+
+
+async def test_a_zone_keeps_its_countries_when_it_is_told_that_it_has_no_states(writer: Machine, till: Till) -> None:
+    changed = await writer.patch(f"/zones/{till.zone}", {"zone": {"state_ids": []}})
+    emptied = await writer.patch(f"/zones/{till.zone}", {"zone": {"country_ids": []}})
+
+    assert (changed["zone_members_count"], emptied["zone_members_count"]) == (2, 0)
+
+
+async def test_the_usual_shipping_category_stays(writer: Machine) -> None:
+    refused = await writer.delete("/shipping_categories/00000000-0000-7000-8000-000000000001")
+
+    assert refused.status == 422

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
-from shop.actions.order_parts import Checkout, change_order, read
+from shop.actions.order_parts import Checkout, change_order, paid, read
 from shop.actions.settling import call_provider, refigure, settle
 from shop.actions.taking import restock, take
 from shop.base.errors import Invalid, NotFound, PaymentInProgress
@@ -21,10 +21,9 @@ from shop.models.payments import Payment, payment_attempts, refunds
 from shop.queries import changes, orders, quotes, stock
 from shop.queries import payments as queries
 from shop.queries.prices import Pricing
-from shop.rules.payments import SHIPMENT_MOVES, shipment_should_be
+from shop.rules.payments import SHIPMENT_MOVES, is_covered, shipment_should_be
 
 Values = Mapping[str, Any]
-_UNSHIPPED = (None, "ready", "backorder", "pending", "canceled")
 
 
 def _illegal(sentence: str) -> Invalid:
@@ -55,7 +54,8 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         order = held.order
         if order.completed_at is None or order.canceled_at is not None:
             raise _illegal("Only a completed order that is not canceled can be canceled.")
-        if order.shipment_state not in _UNSHIPPED:
+        # An order that waits for some of its goods says so of all, though others may have been sent.
+        if any(shipment.state == "shipped" for shipment in held.shipments):
             raise _illegal("What was sent cannot be canceled.")
         await restock(ctx, order, await stock.list_sold(ctx.db, order.number))
         for shipment in held.shipments:
@@ -126,7 +126,7 @@ def _after(held: Checkout, shipment: Shipment, event: str) -> str:
     if event in {"cancel", "pend"}:
         return {"cancel": "canceled", "pend": "pending"}[event]
     backordered = any(item.backordered for item in held.items if item.shipment_id == shipment.id)
-    is_paid = held.order.payment_total >= held.order.total
+    is_paid = is_covered([paid(payment) for payment in held.payments], held.order.total)
     then = shipment_should_be("pending", order_state=held.order.state, has_backordered=backordered, is_paid=is_paid)
     if event == "ready" and then != "ready":
         raise _illegal("It is not ready: the order is not paid, or something of it is not there yet.")

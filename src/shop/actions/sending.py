@@ -19,7 +19,7 @@ from shop.models.fulfilment import (
     shipping_methods,
 )
 from shop.models.payments import payment_methods
-from shop.models.taxes import DEFAULT_SHIPPING_CATEGORY
+from shop.models.taxes import DEFAULT_SHIPPING_CATEGORY, shipping_categories
 from shop.models.zones import KINDS, tax_rates, zone_members, zones
 from shop.queries import bulk, changes, setups
 
@@ -143,6 +143,14 @@ def _amounts(given: Mapping[str, Any]) -> list[dict[str, Any]]:
                 raise Invalid({"amounts": [f"{currency} has a weight that is none"]})
             found.append({"currency": currency, "from_weight": heavy, "amount": minor})
     return found
+
+
+async def delete_shipping_category(ctx: Context, category_id: UUID) -> None:
+    """The usual one stays: a product of which nothing else was said is of it."""
+    if category_id == DEFAULT_SHIPPING_CATEGORY:
+        raise Invalid({"base": ["is the usual one and must stay"]})
+    if not await changes.delete_record(ctx.db, shipping_categories, category_id):
+        raise NotFound()
 
 
 async def create_payment_method(ctx: Context, values: Values) -> UUID:

@@ -22,7 +22,7 @@ from shop.queries import payments as queries
 from shop.queries.payments import Change
 from shop.rules.payments import (
     PAYMENT_MOVES,
-    is_valid,
+    is_covered,
     payment_state,
     payment_total,
     shipment_should_be,
@@ -119,7 +119,7 @@ async def refigure(ctx: Context, checkout: Checkout, *, but: UUID | None = None)
     payments = [paid(payment) for payment in checkout.payments]
     is_canceled = order.canceled_at is not None
     figures = payment_state(payments, order.total, is_canceled=is_canceled)
-    is_paid = payment_total(payments) >= order.total
+    is_paid = is_covered(payments, order.total)
     backordered = {item.shipment_id for item in checkout.items if item.backordered}
     states = {
         shipment.id: shipment.state
@@ -146,7 +146,7 @@ async def finish(ctx: Context, checkout: Checkout) -> Order:
     """The order is complete: what it came to is frozen, what was held is sold, and its owner is told."""
     order = checkout.order
     payments = [paid(payment) for payment in checkout.payments]
-    is_paid = all(each.captured >= each.amount for each in payments if is_valid(each))
+    is_paid = is_covered(payments, order.total)
     backordered = {item.shipment_id for item in checkout.items if item.backordered}
     states = {
         shipment.id: shipment_should_be(

@@ -66,7 +66,11 @@ TAX_RATE = Noun(
     sending.delete_tax_rate,
 )
 _category_records = Records(table=shipping_categories, row=ShippingCategory)
-SHIPPING_CATEGORY = Noun("shipping_category", _category_records, **plain(_category_records))
+SHIPPING_CATEGORY = Noun(
+    "shipping_category",
+    _category_records,
+    **{**plain(_category_records), "delete": sending.delete_shipping_category},
+)
 SHIPPING_METHOD = Noun(
     "shipping_method",
     Records(

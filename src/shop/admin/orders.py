@@ -1,12 +1,15 @@
 """Orders: find them, look at one, and see what happened to it."""
 
 from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
 
+from shop.actions import order_pages
 from shop.actions.context import Context
 from shop.admin.listing import SIZE, day_param, page_of, read_place, text_param, timeline
-from shop.admin.pages import Visit, page
-from shop.base.errors import NotFound
-from shop.queries import dashboard, people
+from shop.admin.pages import Visit, notice_of, page
+from shop.models.orders import Order
+from shop.queries import dashboard
 from shop.queries.dashboard import OrderFilter, sorted_by
 from shop.web.reply import Reply
 from shop.web.request import Request
@@ -23,7 +26,18 @@ STATES = {
     "complete": "Complete",
     "canceled": "Canceled",
 }
-MOST_EVENTS = 100
+HERE = "/admin/orders"
+LABELS = {"base": "The order", "tracking": "Tracking number", "line_items": "Stock"}
+NOTICES = {
+    "approved": "The order is approved.",
+    "canceled": "The order is canceled: its goods are back in stock, and what was paid is given back.",
+    "resumed": "The order is resumed. What was given back must be paid again.",
+    "ready": "The shipment can be sent.",
+    "shipped": "The shipment is on its way.",
+    "captured": "The money is taken.",
+    "voided": "The payment is undone.",
+    "refunded": "The money is given back.",
+}
 
 
 async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
@@ -37,21 +51,24 @@ async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
 
 
 async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
-    order = await dashboard.find_order(ctx.db, request.path_params["number"])
-    if order is None:
-        raise NotFound()
-    events = await dashboard.list_events(ctx.db, order.id, most=MOST_EVENTS)
-    ids = [address_id for address_id in {order.bill_address_id, order.ship_address_id} if address_id]
-    addresses = await people.find_addresses(ctx.db, ids) if ids else {}
-    user = await people.find_user(ctx.db, order.user_id) if order.user_id else None
+    order = await order_pages.get_order(ctx, request.path_params["number"])
+    return await order_page(ctx, visit, order, notice=notice_of(request, NOTICES))
+
+
+async def order_page(ctx: Context, visit: Visit, order: Order, status: int = 200, **more: Any) -> Reply:
+    found = await order_pages.get_page(ctx, order)
     facts = {
         "canceled": order.canceled_at,
         "approved": order.approved_at,
         "completed": order.completed_at,
         "cart_opened": order.created_at,
     }
-    events = timeline(events, facts)
-    return page("order.html", visit, order=order, events=events, addresses=addresses, user=user)
+    shown = {"found": found, "order": order, "events": timeline(found.events, facts), "here": address_of(order)}
+    return page("order.html", visit, status, **{"tracking": {}, **more}, **shown, labels=LABELS)
+
+
+def address_of(order: Order) -> str:
+    return f"{HERE}/{quote(order.number, safe='')}"
 
 
 def _filter(request: Request, params: dict[str, str]) -> OrderFilter:

@@ -1,9 +1,11 @@
 """The dashboard's table: method, address, handler, who may call."""
 
-from shop.admin import account, assets, customers, integrations, orders, overview, settings, sign_in
+from shop.admin import account, assets, customers, integrations, overview, settings, sign_in
 from shop.admin.catalogue_routes import catalogue_routes
+from shop.admin.order_routes import order_routes
 from shop.admin.rows import Rows, row
 from shop.admin.session import Gate, outside
+from shop.admin.setup_routes import setup_routes
 from shop.web.endpoint import Route
 
 _API = "/admin/integrations/api"
@@ -13,7 +15,7 @@ _CUSTOMER = "/admin/customers/{user_id}"
 
 def admin_routes(*, has_mailbox: bool) -> tuple[Route, ...]:
     rows = Rows(Gate(has_mailbox=has_mailbox))
-    return (*_own_routes(rows), *catalogue_routes(rows))
+    return (*_own_routes(rows), *order_routes(rows), *catalogue_routes(rows), *setup_routes(rows))
 
 
 def _own_routes(rows: Rows) -> tuple[Route, ...]:
@@ -29,8 +31,6 @@ def _own_routes(rows: Rows) -> tuple[Route, ...]:
         page("/admin/confirm", sign_in.show_confirm, "The password again"),
         act("/admin/confirm", sign_in.confirm, "Confirm with the password"),
         page("/admin", overview.show, "Overview"),
-        page("/admin/orders", orders.listing, "Orders"),
-        page("/admin/orders/{number}", orders.show, "One order"),
         page("/admin/customers", customers.listing, "Customers"),
         page(_CUSTOMER, customers.show, "One customer"),
         act(f"{_CUSTOMER}/sessions/{{session_id}}/end", customers.end_session, "End a customer's session"),

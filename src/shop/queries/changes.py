@@ -56,7 +56,10 @@ async def replace_links(
 def _unlink(table: Table, column: str, other: str) -> Statement[UUID]:
     kept = bindparam("kept", type_=ARRAY(table.c[other].type))
     clause = delete(table).where(
-        table.c[column] == bindparam("owner_id", type_=table.c[column].type), table.c[other] != sql_all(kept)
+        table.c[column] == bindparam("owner_id", type_=table.c[column].type),
+        # A table may join its owner with more than one kind of others.
+        table.c[other].is_not(None),
+        table.c[other] != sql_all(kept),
     )
     return shaped_statement(clause.returning(table.c.id), lambda record: cast(UUID, record[0]))
 

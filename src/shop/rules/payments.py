@@ -59,6 +59,17 @@ def covered(payments: Collection[Paid]) -> int:
     return sum(payment.amount - payment.refunded for payment in payments if is_valid(payment))
 
 
+def is_covered(payments: Collection[Paid], total: int) -> bool:
+    """Whether it may be sent: every payment that counts was taken, and they come to the total. What was given back
+    since for a good reason does not hold up the rest.
+    """
+    counted = [payment for payment in payments if is_valid(payment)]
+    return (
+        all(payment.state == "completed" for payment in counted)
+        and sum(payment.captured for payment in counted) >= total
+    )
+
+
 def payment_total(payments: Collection[Paid]) -> int:
     """What was taken and not given back."""
     return sum(payment.captured - payment.refunded for payment in payments)

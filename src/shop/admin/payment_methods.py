@@ -1,0 +1,69 @@
+"""Payments: the ways to pay."""
+
+from typing import Any
+from uuid import UUID
+
+from shop.actions.context import Context
+from shop.actions.setup_nouns import PAYMENT_METHOD
+from shop.admin.fields import Fields
+from shop.admin.pages import Visit, notice_of, page
+from shop.admin.setup_form import DISPLAYS, NOTICES, SetupForm, Values, list_all
+from shop.base.loaded import Loaded
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/settings/payments"
+TYPES = {"check": "Check or transfer", "test_card": "Test card: takes no money"}
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    methods = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
+    shown: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
+    return page("payment_methods.html", visit, methods=methods, **shown)
+
+
+async def _read(fields: Fields, _ctx: Context, method_id: UUID | None) -> Values:
+    # What was paid by one provider cannot be given back by another: the type is said once.
+    once = {} if method_id else {"type": fields.choice("type", TYPES)}
+    return {
+        **once,
+        "name": fields.line("name", most=100, required=True),
+        "description": fields.prose("description", most=1000) or None,
+        "active": fields.flag("active"),
+        "display_on": fields.choice("display_on", DISPLAYS),
+        "auto_capture": fields.flag("auto_capture"),
+        "position": fields.whole("position", least=0) or 0,
+    }
+
+
+async def _choices(_ctx: Context, _visit: Visit, _method: Loaded | None) -> Values:
+    return {"types": TYPES, "displays": DISPLAYS}
+
+
+_USUAL: dict[str, Any] = {
+    "name": "",
+    "type": "check",
+    "description": "",
+    "active": True,
+    "display_on": "both",
+    "auto_capture": False,
+    "position": "0",
+}
+FORM = SetupForm(
+    noun=PAYMENT_METHOD,
+    word="payment method",
+    base=HERE,
+    home=(HERE, "Payments"),
+    template="payment_method.html",
+    labels={
+        "name": "Name",
+        "type": "Type",
+        "description": "Description",
+        "display_on": "Offered in",
+        "position": "Position",
+    },
+    usual=_USUAL,
+    read=_read,
+    choices=_choices,
+    farewell="It is offered no more. What was paid by it stays so, and can still be given back.",
+)

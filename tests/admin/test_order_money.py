@@ -1,0 +1,113 @@
+"""The money of an order at the dashboard: given back in parts, undone, and never twice."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from tests.admin.bought import HERE, buy, payment_of, states, text_of
+from tests.admin.desk import Desk, waiting
+from tests.admin.goods import done, field, said
+from tests.make import Make
+from tests.platform.machine import Machine
+from tests.till import Buyer, Till, new_till
+
+
+@pytest.fixture
+def make(writer: Machine) -> Make:
+    return Make(writer)
+
+
+@pytest.fixture
+async def till(make: Make) -> Till:
+    return await new_till(make)
+
+
+@pytest.fixture
+def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
+    return Buyer(http, till)
+
+
+async def test_money_is_given_back_in_parts_with_a_reason(desk: Desk, buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer)
+    payment = await payment_of(db, order)
+    assert field((await desk.get(f"{payment}/refund")).text, "amount") == "25.00"
+
+    assert done(await desk.post(f"{payment}/refund", amount="10", reason="<b>Chipped</b>")) == "refunded"
+
+    assert field((await desk.get(f"{payment}/refund")).text, "amount") == "15.00"
+    page = (await desk.get(f"{HERE}/{order['number']}")).text
+    assert "&lt;b&gt;Chipped&lt;/b&gt;" in page
+    assert "Given back $10.00" in text_of(page)
+    voided = await desk.post(f"{payment}/void")
+    assert said(voided) == ["A payment that is completed cannot be voided."]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"amount": "25.01"}, "Amount must be more than nothing, and at most what was taken and not given back."),
+        ({"amount": "0"}, "Amount must be more than nothing, and at most what was taken and not given back."),
+        ({"amount": "1.999"}, "Amount has more digits than USD has (2)."),
+        ({"amount": "-1"}, "Amount must be a number like 19.99."),
+        ({"amount": ""}, "Amount must be given."),
+        ({"reason": ""}, "Reason must be given."),
+        ({"reason": "x" * 256}, "Reason must be one line of at most 255 characters."),
+    ],
+)
+async def test_a_refund_that_cannot_be_is_told_and_kept(
+    desk: Desk, buyer: Buyer, db: Any, fields: dict[str, str], told: str
+) -> None:
+    order, _ = await buy(buyer)
+    wanted = {"amount": "5.00", "reason": "Chipped", **fields}
+
+    answer = await desk.post(f"{await payment_of(db, order)}/refund", **wanted)
+
+    assert (answer.status_code, said(answer)) == (422, [told])
+    assert {name: field(answer.text, name) for name in wanted} == wanted
+    assert await db.fetchval("select count(*) from refunds where order_id = $1", UUID(order.id)) == 0
+
+
+async def test_a_refund_looks_again_when_it_is_its_turn(desk: Desk, buyer: Buyer, db: Any) -> None:
+    """Somebody gave everything back between the first look at the payment and the lock on its order."""
+    order, _ = await buy(buyer)
+    path = f"{await payment_of(db, order)}/refund"
+    async with db.transaction():
+        await db.execute("select 1 from orders where id = $1 for update", UUID(order.id))
+        late = asyncio.create_task(desk.post(path, amount="25.00", reason="Twice"))
+        await waiting(db, 1)
+        await db.execute("update payments set refunded_amount = captured_amount where order_id = $1", UUID(order.id))
+    answer = await late
+
+    assert answer.status_code == 422
+    attempts = await db.fetch("select act from payment_attempts where order_id = $1", UUID(order.id))
+    assert [row["act"] for row in attempts] == ["purchase"]
+
+
+async def test_a_payment_whose_provider_has_not_answered_is_told_and_left(desk: Desk, buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer)
+    payment = await payment_of(db, order)
+    await db.execute(
+        """insert into payment_attempts (id, order_id, payment_id, act, amount, created_at)
+        select gen_random_uuid(), order_id, id, 'refund', 100, now() from payments where order_id = $1""",
+        UUID(order.id),
+    )
+
+    refund = await desk.post(f"{payment}/refund", amount="5", reason="Chipped")
+    void = await desk.post(f"{payment}/void")
+
+    sentence = "The provider has not answered yet; repeat in a moment to learn what came of it."
+    assert [(answer.status_code, said(answer)) for answer in (refund, void)] == [(409, [sentence])] * 2
+    assert field(refund.text, "reason") == "Chipped"
+
+
+async def test_voiding_asks_first_and_undoes_the_payment(desk: Desk, buyer: Buyer, db: Any) -> None:
+    order, _ = await buy(buyer, pays="check")
+    payment = await payment_of(db, order)
+
+    assert f'action="{payment}/void"' in (await desk.get(f"{payment}/void")).text
+    assert done(await desk.post(f"{payment}/void")) == "voided"
+
+    assert (await states(db, order))[3] == "void"
