@@ -31,6 +31,8 @@ from tests.till import Buyer, new_till
 
 FEW = {"order, ready", "zone", "shipping method"}
 
+pytestmark = pytest.mark.torture
+
 
 async def fill(desk: Desk, db: Any, make: Make) -> dict[str, str]:
     """Where there is something of everything to look at."""
@@ -70,7 +72,7 @@ async def fill(desk: Desk, db: Any, make: Make) -> dict[str, str]:
     ("sizes", "names"),
     [
         pytest.param(SIZES[:1], FEW, id="a few on a laptop"),
-        pytest.param(SIZES, None, id="all of them everywhere", marks=pytest.mark.torture),
+        pytest.param(SIZES, None, id="all of them everywhere"),
     ],
 )
 async def test_everybody_can_use_the_pages_of_what_is_bought_and_sent(

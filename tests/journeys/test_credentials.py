@@ -31,7 +31,20 @@ from tests.shoppers import Member, new_email, sign_in
 
 Headers = dict[str, str]
 PLATFORM = "/api/v2/platform"
-PARTS = ("product", "variant", "image", "taxon", "item", "location", "list", "group", "link")
+PARTS = (
+    "product",
+    "variant",
+    "image",
+    "taxon",
+    "item",
+    "location",
+    "list",
+    "group",
+    "link",
+    "record",
+    "shipment",
+    "payment",
+)
 
 
 def bearer(token: str) -> Headers:
