@@ -134,7 +134,7 @@ def _asked(url: str) -> dict[str, str]:
     return {
         "list": f"{PRODUCTS}?{WITH}",
         "by taxon and options": f"{PRODUCTS}?{WITH}&{narrowed}",
-        "search": f"{PRODUCTS}?{WITH}&q=wooden+cha",
+        "search, ten a page": f"{PRODUCTS}?{WITH}&q=wooden+cha&per_page=10",
         "search, a common word": f"{PRODUCTS}?{WITH}&q=care",
         "by price": f"{PRODUCTS}?{WITH}&sort=price",
     }

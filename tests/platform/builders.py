@@ -349,6 +349,24 @@ async def some(machine: Machine, db: Any, collection: Collection, count: int = 5
     return _KNOWN[key][:count]
 
 
+USUAL = {
+    "orders",
+    "users",
+    "addresses",
+    "countries",
+    "products",
+    "variants",
+    "prices",
+    "price_list_entries",
+    "taxons",
+    "stock_items",
+    "shipping_methods",
+    "payments",
+    "audit_events",
+}
+"""One of each kind of collection: written and only read, with amounts, links, extras, verbs of their own. What holds
+for these by declaration holds for the others; `make torture` looks at each.
+"""
 ALL = list(COLLECTIONS.values())
 CREATED = [collection for collection in ALL if collection.noun.create]
 CHANGED = [collection for collection in ALL if collection.noun.update]

@@ -13,6 +13,7 @@ from tests.platform.builders import (
     CHANGED,
     CREATED,
     REMOVED,
+    USUAL,
     builder_of,
     changed_body,
     make,
@@ -25,7 +26,11 @@ from tests.shopper import Answer
 
 
 def each(collections: list[Collection]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("collection", collections, ids=lambda collection: collection.path)
+    chosen = [
+        pytest.param(collection, id=collection.path, marks=() if collection.path in USUAL else pytest.mark.torture)
+        for collection in collections
+    ]
+    return pytest.mark.parametrize("collection", chosen)
 
 
 def told(answer: Answer) -> dict[str, Any]:

@@ -52,7 +52,7 @@ from shop.queries.records import EXACT, plan_rows
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
 _TEXTS = ARRAY(Text())
-RANKED = 500
+RANKED = 1_000
 """Of what a search finds, so many are ranked and counted: a word that half the shop has in common ranks nothing."""
 COMMON = 5
 
