@@ -1,7 +1,7 @@
 """A shop that can be bought from: goods that are sent, ways to send and to pay, and a shopper who buys."""
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import msgspec
@@ -109,3 +109,15 @@ class Buyer(Shopper):
 
 async def on_hand(db: Any, variant_id: str) -> int:
     return int(await db.fetchval("select sum(count_on_hand) from stock_items where variant_id = $1", variant_id))
+
+
+COUNT = """with changed as (
+    update stock_items i set count_on_hand = $2 from stock_items o where o.id = i.id and i.variant_id = $1
+    returning i.id, $2::bigint - o.count_on_hand as moved)
+insert into stock_movements (id, stock_item_id, quantity, reason, actor_kind, created_at)
+select gen_random_uuid(), id, moved, 'recounted', 'nobody', now() from changed where moved <> 0"""
+
+
+async def leave(db: Any, variant_id: str, count: int) -> None:
+    """So many are left of it, past the shop; the ledger knows."""
+    await db.execute(COUNT, UUID(variant_id), count)

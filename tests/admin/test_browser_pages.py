@@ -41,7 +41,7 @@ DEAD_MAIL = """insert into outbox_mails
     (id, kind, recipient, ref_id, not_after, next_at, created_at, dead_at, last_error)
     values ($1, 'login_code', 'charles@analytical.example', $1, now(), now(), now(), now(), '550 No such mailbox')"""
 # One of each kind of page: a form that is refused, a list, a record, a table of fields, pictures, a tree, a question.
-FEW = {"sign in, refused", "product", "order"}
+FEW = {"sign in, refused", "product", "prices, refused", "order", "secret"}
 Wanted = Callable[[str], bool]
 Sizes = tuple[tuple[tuple[int, int], str], ...]
 SIZES: Sizes = ((LAPTOP, "light"), (LAPTOP, "dark"), (PHONE, "light"), (PHONE, "dark"))

@@ -12,7 +12,7 @@ from tests.admin.desk import NOBODY, Desk, age, events
 from tests.admin.goods import done, field, mark, said
 from tests.make import Make
 from tests.platform.machine import Machine
-from tests.till import Buyer, Till, new_till, on_hand
+from tests.till import Buyer, Till, leave, new_till, on_hand
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def test_an_order_that_is_sold_out_meanwhile_is_not_resumed(desk: Desk, bu
     order, variant = await buy(buyer)
     at = f"{HERE}/{order['number']}"
     done(await desk.post(f"{at}/cancel"))
-    await db.execute("update stock_items set count_on_hand = 1 where variant_id = $1", UUID(variant))
+    await leave(db, variant, 1)
 
     answer = await desk.post(f"{at}/resume")
 

@@ -13,7 +13,7 @@ from tests.service import Service
 from tests.shopper import Answer, Shopper
 from tests.shoppers import Member, sign_in
 from tests.storefront.shelf import included, linked
-from tests.till import ADDRESS, Buyer, Till, new_till, on_hand
+from tests.till import ADDRESS, Buyer, Till, leave, new_till, on_hand
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ async def test_fewer_than_wanted_need_consent_and_none_is_refused(
 ) -> None:
     mug, cup = await till.product(on_hand=3), await till.product(on_hand=3)
     await buyer.ready((mug, 3), (cup, 1))
-    await db.execute("update stock_items set count_on_hand = 1 where variant_id = $1", UUID(mug.sold))
+    await leave(db, mug.sold, 1)
 
     asked = await buyer.complete()
     done = await buyer.complete(consent_token=asked.json["consent_token"])
@@ -256,7 +256,7 @@ async def test_fewer_than_wanted_need_consent_and_none_is_refused(
 async def test_of_something_that_is_all_gone_it_is_said(buyer: Buyer, till: Till, db: Any) -> None:
     mug = await till.product(on_hand=3)
     await buyer.ready((mug, 1))
-    await db.execute("update stock_items set count_on_hand = 0 where variant_id = $1", UUID(mug.sold))
+    await leave(db, mug.sold, 0)
 
     refused = await buyer.complete()
 
