@@ -16,7 +16,7 @@ from shop.models.fulfilment import Shipment, ShipmentItem, ShippingRate
 from shop.queries import bulk, fulfilment, quotes, taxes
 from shop.queries import lines as line_queries
 from shop.rules.lines import taxable, with_amounts
-from shop.rules.shipping import Offer, Parcel, Wanted, chosen, offers, pack
+from shop.rules.shipping import Offer, Packed, Parcel, Wanted, chosen, offers, pack
 from shop.rules.totals import Amounts, Rate, Taxable, Totals, tax_on, total_order
 
 _STAMPS = ("created_at", "updated_at")
@@ -73,18 +73,17 @@ async def _parcels(ctx: Context, checkout: Checkout) -> list[Parcel]:
     return parcels
 
 
+_UNREACHED = "No shipping method reaches this address with these goods."
+
+
 def _rows(
     order_id: UUID, parcel: Parcel, found: Sequence[Offer], before: Sequence[UUID], due: Sequence[Rate]
 ) -> tuple[Shipment, list[ShipmentItem], list[ShippingRate]]:
-    shipment_id, selected, now = new_id(), chosen(found, before), datetime.now(UTC)
+    selected, now = chosen(found, before), datetime.now(UTC)
     if selected is None:
-        raise Invalid(
-            {"shipments": ["No shipping method reaches this address with these goods."]},
-            "No shipping method reaches this address with these goods.",
-            code="no_shipping_rate",
-        )
+        raise Invalid({"shipments": [_UNREACHED]}, _UNREACHED, code="no_shipping_rate")
     shipment = Shipment(
-        id=shipment_id,
+        id=new_id(),
         order_id=order_id,
         number=new_shipment_number(),
         stock_location_id=parcel.stock_location_id,
@@ -92,34 +91,36 @@ def _rows(
         created_at=now,
         updated_at=now,
     )
-    items = [
-        ShipmentItem(
-            id=new_id(),
-            order_id=order_id,
-            shipment_id=shipment_id,
-            line_item_id=item.line_item_id,
-            variant_id=item.variant_id,
-            quantity=item.quantity,
-            backordered=item.quantity if item.is_backordered else 0,
-        )
-        for item in parcel.items
-    ]
-    rates = [
-        ShippingRate(
-            id=new_id(),
-            order_id=order_id,
-            shipment_id=shipment_id,
-            shipping_method_id=offer.shipping_method_id,
-            name=offer.name,
-            cost=offer.cost,
-            tax_amount=tax_on(Taxable(shipment_id, offer.name, offer.cost, 1, 0, offer.tax_category_id), due),
-            tax_category_id=offer.tax_category_id,
-            is_selected=offer is selected,
-            created_at=now,
-        )
-        for offer in found
-    ]
-    return shipment, items, rates
+    items = [_item(shipment, item) for item in parcel.items]
+    return shipment, items, [_rate(shipment, offer, due, is_selected=offer is selected) for offer in found]
+
+
+def _item(shipment: Shipment, item: Packed) -> ShipmentItem:
+    return ShipmentItem(
+        id=new_id(),
+        order_id=shipment.order_id,
+        shipment_id=shipment.id,
+        line_item_id=item.line_item_id,
+        variant_id=item.variant_id,
+        quantity=item.quantity,
+        backordered=item.quantity if item.is_backordered else 0,
+    )
+
+
+def _rate(shipment: Shipment, offer: Offer, due: Sequence[Rate], *, is_selected: bool) -> ShippingRate:
+    taxed = Taxable(shipment.id, offer.name, offer.cost, tax_category_id=offer.tax_category_id)
+    return ShippingRate(
+        id=new_id(),
+        order_id=shipment.order_id,
+        shipment_id=shipment.id,
+        shipping_method_id=offer.shipping_method_id,
+        name=offer.name,
+        cost=offer.cost,
+        tax_amount=tax_on(taxed, due),
+        tax_category_id=offer.tax_category_id,
+        is_selected=is_selected,
+        created_at=shipment.created_at,
+    )
 
 
 def sent_as(checkout: Checkout) -> list[Taxable]:
