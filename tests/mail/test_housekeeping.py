@@ -9,9 +9,11 @@ from typing import Any
 import asyncpg
 import pytest
 
+from shop.actions.catalog import show_due
 from shop.actions.context import Context, Shared
 from shop.actions.housekeeping import BATCH, keep_house
 from shop.actions.login import Names, request_code
+from shop.actions.settling import settle_stuck
 from shop.base.email import read_email
 from shop.base.keys import parse_keys
 from shop.base.settings import read_settings
@@ -184,3 +186,17 @@ async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_en
 
     assert removed == {"operators' sessions": 1, "operators' links": 1}
     assert await db.fetchval("select count(*) from operators") == 1
+
+
+async def test_looking_for_what_is_due_and_finding_nothing_is_no_new_version_of_the_catalogue(
+    house: tuple[Shared, Any],
+) -> None:
+    shared, db = house
+    version = "select sum(version) from catalog_versions"
+    before = await db.fetchval(version)
+
+    assert await show_due(shared) == 0
+    await settle_stuck(shared)
+    await keep_house(shared)
+
+    assert await db.fetchval(version) == before

@@ -125,6 +125,7 @@ async def test_a_moment_that_has_come_counts_before_anybody_kept_it(make: Make, 
         assert names(await shelf.get()) == []
 
 
+@pytest.mark.usefixtures("settled")
 async def test_a_sale_that_leaves_some_changes_no_page(make: Make, shelf: Shelf, db: Any) -> None:
     made = await stocked(make, shelf)
     version = "select sum(version) from catalog_versions"

@@ -88,15 +88,16 @@ _TOUCH = statement(
     .returning(products.c.id),
     _first,
 )
-_due = (
+_DUE = statement(
     select(products.c.id)
     .where(products.c.status == "draft", products.c.make_active_at <= _now, products.c.deleted_at.is_(None))
     .limit(literal_column("100"))
-    .with_for_update(skip_locked=True)
+    .with_for_update(skip_locked=True),
+    _first,
 )
 _ACTIVATE = statement(
     update(products)
-    .where(products.c.id.in_(_due))
+    .where(products.c.id == sql_any(bindparam("ids", type_=_IDS)))
     .values(status="active", make_active_at=None, updated_at=_now)
     .returning(products.c.id),
     _first,
@@ -268,7 +269,9 @@ async def touch(db: Session, product_ids: Sequence[UUID]) -> None:
 
 async def activate_due(db: Session) -> list[UUID]:
     """Drafts whose time has come are active from now on; says which."""
-    return await db.all(_ACTIVATE)
+    due = await db.all(_DUE)
+    # Even an update of nothing is a new version of the catalogue.
+    return await db.all(_ACTIVATE, ids=due) if due else []
 
 
 async def hold_taxonomies(db: Session, taxon_ids: Sequence[UUID]) -> None:
