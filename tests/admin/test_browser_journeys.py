@@ -100,6 +100,7 @@ async def test_the_first_operator_joins_by_the_link_and_from_then_on_needs_the_a
         await heading(page, "This link has had its use")
 
 
+@pytest.mark.torture
 async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is_revoked(
     browser: Browser, desk: Desk
 ) -> None:

@@ -38,6 +38,7 @@ async def seen_everywhere(http: httpx.AsyncClient, default: str) -> None:
             pass
 
 
+@pytest.mark.torture
 async def test_a_change_is_seen_by_every_process_within_two_seconds(empty: httpx.AsyncClient, empty_db: Any) -> None:
     desk = await new_desk(empty, empty_db)
     before = fields_of((await desk.get(SHOP)).text)

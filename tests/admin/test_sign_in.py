@@ -95,6 +95,7 @@ async def test_a_refusal_is_audited_without_the_address(http: httpx.AsyncClient,
     assert json.loads(row["detail"])["reason"] == "password"
 
 
+@pytest.mark.torture
 async def test_an_unknown_operator_takes_as_long_as_a_known_one(http: httpx.AsyncClient, db: Any) -> None:
     times: dict[bool, list[float]] = {True: [], False: []}
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
 
 from shop.base.secrets import secret_hash
 from tests.cli.command import Command, external, sentence
@@ -53,6 +54,7 @@ def test_an_operator_who_exists_gets_a_link_and_the_one_before_ends(shop: Comman
     assert ask(url, "select count(*) from operator_links where used_at is null") == 1
 
 
+@pytest.mark.torture
 def test_a_lost_authenticator_is_forgotten_only_when_asked_for(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
     shop("admin", "create", "ada@example.com", **external(url))
@@ -85,6 +87,7 @@ def test_what_is_no_address_is_said_in_one_sentence(shop: Command, own_database:
     assert said == "Give an e-mail address like ada@example.com."
 
 
+@pytest.mark.torture
 def test_a_first_start_prints_a_link_that_ends_with_the_first_operator(
     shop: Command, at_home: tuple[Service, Path]
 ) -> None:

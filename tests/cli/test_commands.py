@@ -29,6 +29,7 @@ def test_an_empty_database_is_migrated_once_and_then_up_to_date(shop: Command, o
     assert first.stderr + second.stderr == ""
 
 
+@pytest.mark.torture
 def test_four_migrations_at_once_all_succeed(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database(template="template0")
 
@@ -111,6 +112,7 @@ def test_routes_are_the_table_of_contents(shop: Command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize(
     "arguments",
     [["routes"], *(pytest.param(words, marks=pytest.mark.torture) for words in (["--help"], ["serve", "--help"]))],
@@ -127,6 +129,7 @@ def test_a_reader_that_goes_away_is_told_nothing(arguments: list[str]) -> None:
     assert (done.stderr, done.returncode) == ("", 1)
 
 
+@pytest.mark.torture
 def test_the_first_line_of_the_routes_can_be_had_alone() -> None:
     done = subprocess.run(
         f"{SHOP} routes | head -1", shell=True, env=clean_environ(), capture_output=True, text=True, check=False

@@ -327,6 +327,7 @@ def test_of_many_first_starts_at_once_all_end_with_one_key_and_leave_nothing_els
     assert [(path.name, mode(path)) for path in tmp_path.iterdir()] == [("secret_keys", "0o600")]
 
 
+@pytest.mark.torture
 def test_a_start_that_failed_leaves_nothing_behind(shop: Command, roomy: Path) -> None:
     data_dir, temp = roomy / "failed", roomy / "tmp"
     temp.mkdir()

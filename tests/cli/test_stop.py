@@ -98,6 +98,7 @@ def ended(service: Service) -> Any:
     return asyncio.to_thread(service.process.wait, 30)
 
 
+@pytest.mark.torture
 async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_end(served: Serve) -> None:
     with served(drain="1") as service:
         async with service.client() as http:
@@ -196,6 +197,7 @@ async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(se
     assert (answer.status_code, answer.json()["data"]["type"], status) == (201, "cart", 0)
 
 
+@pytest.mark.torture
 async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(served: Serve) -> None:
     with served(drain="30") as service:
         async with service.client() as http:
@@ -246,6 +248,7 @@ def test_a_stopped_shop_leaves_nothing_behind(roomy: Path) -> None:
     assert is_free(service)
 
 
+@pytest.mark.torture
 async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy: Path) -> None:
     server = Embedded(roomy)
     connection = await asyncpg.connect(await asyncio.to_thread(server.start))

@@ -4,6 +4,8 @@ import asyncio
 import time
 from typing import Any
 
+import pytest
+
 from shop.base.errors import Unavailable
 from shop.db.connections import Connections
 from shop.db.embedded import Embedded
@@ -13,6 +15,7 @@ from tests.db.pools import ONE, PID, Opened, all_taken, assert_whole, sql, timed
 from tests.db.processes import roomy_dir, until
 
 
+@pytest.mark.torture
 async def test_a_wait_for_a_connection_or_for_a_silent_server_ends_in_time(opened: Opened) -> None:
     # They wait side by side.
     await asyncio.gather(
@@ -109,6 +112,7 @@ async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_o
     await assert_whole(database, 1)
 
 
+@pytest.mark.torture
 async def test_a_waiter_that_is_cancelled_as_its_time_is_up_is_cancelled(opened: Opened) -> None:
     database = await opened(size=1)
 

@@ -226,6 +226,7 @@ def test_two_first_starts_at_once_make_one_cluster(data_dir: Path) -> None:
     assert living(data_dir) == []
 
 
+@pytest.mark.torture
 def test_half_made_clusters_are_replaced(data_dir: Path, user: User) -> None:
     for name in ("postgres", "postgres.making"):
         (data_dir / name / "base").mkdir(parents=True)

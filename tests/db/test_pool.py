@@ -38,6 +38,7 @@ async def a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_o
     assert await database.session().one(PID) == pid
 
 
+@pytest.mark.torture
 async def test_a_held_row_and_a_long_statement_end_in_time(opened: Opened, rival: Any) -> None:
     # They wait side by side.
     await asyncio.gather(

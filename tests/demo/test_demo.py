@@ -188,6 +188,7 @@ async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
     assert await rows.fetchval("select count(*) from loose_files") == 0
 
 
+@pytest.mark.torture
 async def test_put_up_twice_it_is_as_it_was(rows: Any, demo: Service) -> None:
     before = await everything(rows)
 
@@ -199,6 +200,7 @@ async def test_put_up_twice_it_is_as_it_was(rows: Any, demo: Service) -> None:
     assert WHOLESALE.email in "".join(again.lines)
 
 
+@pytest.mark.torture
 async def test_a_shop_that_is_not_empty_is_left_alone(own_database: Any, tmp_path: Path) -> None:
     url = own_database()
     connection = await asyncpg.connect(url)
@@ -258,6 +260,7 @@ async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_dat
     await holder.close()
 
 
+@pytest.mark.torture
 async def test_broken_off_half_way_it_leaves_nothing_and_can_be_put_up_again(
     own_database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,6 +297,7 @@ def _read_all(terminal: int) -> str:
     return said.decode(errors="replace")
 
 
+@pytest.mark.torture
 async def test_of_two_that_put_it_up_at_once_one_does(
     own_database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

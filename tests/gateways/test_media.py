@@ -198,6 +198,7 @@ async def shop(on_s3: ServedShop) -> ServedShop:
     return on_s3
 
 
+@pytest.mark.torture
 async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(shop: ServedShop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
@@ -239,6 +240,7 @@ async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: ServedSho
     assert (bucket.objects, await shop.rows()) == ({}, (0, 0))
 
 
+@pytest.mark.torture
 async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_noted(shop: ServedShop) -> None:
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     holder = await asyncpg.connect(shop.database_url)

@@ -247,6 +247,7 @@ async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(sho
     await db.close()
 
 
+@pytest.mark.torture
 async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_same_code(
     shop: Posted, server: MailServer
 ) -> None:
@@ -282,6 +283,7 @@ def test_no_mail_leaves_for_a_request_that_was_refused(shop: Posted, server: Mai
     assert len(server.received.mails) == before + 1
 
 
+@pytest.mark.torture
 def test_a_worker_alone_delivers_what_others_queued(shop: Posted, server: MailServer) -> None:
     email = someone()
     server.stop()
@@ -348,6 +350,7 @@ def left() -> Iterator[Left]:
         remove_run_dir(directory)
 
 
+@pytest.mark.torture
 def test_with_a_mail_server_no_secret_is_in_any_log_or_in_the_database(left: Left) -> None:
     assert left.email in left.dump
     assert left.log.count('"request_id"') >= 6
@@ -356,6 +359,7 @@ def test_with_a_mail_server_no_secret_is_in_any_log_or_in_the_database(left: Lef
         assert not re.search(rf"\b{secret}\b", left.dump)
 
 
+@pytest.mark.torture
 def test_no_token_is_on_disk_outside_the_key_file(left: Left) -> None:
     """With the embedded database: its files, its log of changes, and whatever else the data directory holds."""
     contents = b"".join(left.files.values())

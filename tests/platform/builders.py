@@ -352,15 +352,11 @@ async def some(machine: Machine, db: Any, collection: Collection, count: int = 5
 USUAL = {
     "orders",
     "users",
-    "addresses",
     "countries",
     "products",
     "variants",
     "prices",
-    "price_list_entries",
     "taxons",
-    "stock_items",
-    "shipping_methods",
     "payments",
     "audit_events",
 }

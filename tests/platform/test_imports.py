@@ -307,6 +307,7 @@ async def test_an_import_leaves_one_row_in_the_audit_that_says_what_was_touched(
     }
 
 
+@pytest.mark.torture
 async def test_two_imports_of_the_same_products_at_once_both_end_and_one_of_them_counts(writer: Machine) -> None:
     slugs = [new_slug() for _ in range(250)]
 
@@ -353,6 +354,7 @@ async def test_a_product_that_appears_while_its_line_is_looked_at_is_changed_and
     assert counts(await importing) == {"lines": 1, "updated": 1}
 
 
+@pytest.mark.torture
 async def test_an_import_waits_for_whoever_holds_a_product_longer_than_a_request_would(
     writer: Machine, db: Any
 ) -> None:

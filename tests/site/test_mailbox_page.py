@@ -8,6 +8,8 @@ from tests.browser import LAPTOP, PHONE, Browser, barriers, scrolls_sideways, vi
 from tests.service import Service
 from tests.shoppers import ask_for_code, mailed_code, new_email
 
+pytestmark = pytest.mark.torture
+
 
 async def test_a_mail_appears_by_itself_with_a_code_to_read(
     browser: Browser, service: Service, http: httpx.AsyncClient
@@ -24,7 +26,7 @@ async def test_a_mail_appears_by_itself_with_a_code_to_read(
 @pytest.mark.parametrize(
     ("size", "is_dark"),
     [
-        pytest.param(LAPTOP, True, id="laptop, dark", marks=pytest.mark.torture),
+        pytest.param(LAPTOP, True, id="laptop, dark"),
         pytest.param(PHONE, False, id="phone, light"),
     ],
 )

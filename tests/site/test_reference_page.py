@@ -228,6 +228,7 @@ async def opened(browser: Browser, service: Service) -> AsyncIterator[Page]:
         yield page
 
 
+@pytest.mark.torture
 async def test_an_example_is_run_from_the_page_and_its_token_used_for_the_next(opened: Page, service: Service) -> None:
     asked: list[str] = []
     opened.on("request", lambda request: asked.append(request.url))

@@ -287,6 +287,7 @@ async def test_a_key_with_another_request_is_refused(http: httpx.AsyncClient) ->
     assert (other.status, other.code) == (422, "idempotency_key_reused")
 
 
+@pytest.mark.torture
 async def test_a_key_at_work_is_a_conflict(http: httpx.AsyncClient, db: Any) -> None:
     key = str(uuid4())
     first = await Shopper(http).post("/cart", headers={"Idempotency-Key": key})

@@ -388,6 +388,7 @@ async def test_without_a_trusted_proxy_nobody_believes_what_is_forwarded(own_dat
     assert service.request_line(answers[0].headers["x-request-id"])["source"] == "127.0.0.1"
 
 
+@pytest.mark.torture
 async def test_a_limit_of_nought_is_off(own_database: Any, tmp_path: Any) -> None:
     off = dict.fromkeys(LIMITS, "0") | {"SHOP_LIMIT_LOOPBACK": "1", "SHOP_LIMIT_TRIES_PER_CODE": "0"}
     service, email = serve(own_database(), tmp_path, **off), new_address()

@@ -16,7 +16,9 @@ from tests.service import KEYS, Service
 from tests.storefront.test_login import ask, new_address
 
 # A gap that is there is seen in any number of pairs; the more at once, the surer.
-PAIRS, MANY_PAIRS = 50, 150
+pytestmark = pytest.mark.torture
+PAIRS = 150
+"""So many are compared at once."""
 MOST_PAIRS = 600
 GAP = 0.002
 # Counted like any others, and never reached.
@@ -64,12 +66,6 @@ async def database(quiet_url: str) -> AsyncIterator[Any]:
     await connection.close()
 
 
-@pytest.fixture(params=[PAIRS, pytest.param(MANY_PAIRS, marks=pytest.mark.torture)], ids=["few", "many"])
-def pairs(request: pytest.FixtureRequest) -> int:
-    """How many are compared at once."""
-    return int(request.param)
-
-
 async def known_addresses(database: Any, count: int) -> list[str]:
     """Addresses of users who have signed in before."""
     emails = [new_address("known") for _ in range(count)]
@@ -106,29 +102,25 @@ async def assert_no_gap(a_round: Callable[[], Awaitable[list[float]]]) -> None:
     raise AssertionError(f"the median gap of {len(found)} pairs is {statistics.median(found) * 1000:.2f} ms")
 
 
-async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(
-    quiet: httpx.AsyncClient, database: Any, pairs: int
-) -> None:
+async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
     async def a_round() -> list[float]:
-        return await gaps(quiet, await known_addresses(database, pairs), 200)
+        return await gaps(quiet, await known_addresses(database, PAIRS), 200)
 
     await assert_no_gap(a_round)
 
 
-async def test_a_wrong_code_takes_as_long_for_an_unknown_address(
-    quiet: httpx.AsyncClient, database: Any, pairs: int
-) -> None:
+async def test_a_wrong_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
     async def a_round() -> list[float]:
-        return await gaps(quiet, await known_addresses(database, pairs), 401, code="000000")
+        return await gaps(quiet, await known_addresses(database, PAIRS), 401, code="000000")
 
     await assert_no_gap(a_round)
 
 
 async def test_a_wrong_code_takes_as_long_whether_or_not_there_is_a_live_one(
-    quiet: httpx.AsyncClient, database: Any, pairs: int
+    quiet: httpx.AsyncClient, database: Any
 ) -> None:
     async def a_round() -> list[float]:
-        known = await known_addresses(database, pairs)
+        known = await known_addresses(database, PAIRS)
         await asyncio.gather(*(ask(quiet, email=email) for email in known))
         return await gaps(quiet, known, 401, code="000000")
 

@@ -10,7 +10,7 @@ from tests.service import Service
 from tests.shopper import Shopper
 from tests.storefront.shelf import Shelf, ids, word
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 async def found(shelf: Shelf, q: str) -> list[str]:

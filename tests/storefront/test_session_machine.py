@@ -210,7 +210,7 @@ def test_a_token_is_accepted_exactly_when_the_model_says_so(service: Service, da
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=15,
+            max_examples=8,
             stateful_step_count=20,
             derandomize=True,
             deadline=None,

@@ -97,6 +97,7 @@ async def test_an_export_of_any_length_is_whole_and_costs_the_shop_no_memory(lar
     assert most - before < 15_000_000
 
 
+@pytest.mark.torture
 async def test_whoever_hangs_up_is_not_read_for_any_more(large: Large) -> None:
     for number in range(20):
         _, writer = await large.begin(f"gone-{number}")
@@ -111,6 +112,7 @@ async def test_whoever_hangs_up_is_not_read_for_any_more(large: Large) -> None:
     assert (await large.machine.get("/products")).status == 200
 
 
+@pytest.mark.torture
 async def test_nobody_who_reads_slowly_holds_a_connection_to_the_database(large: Large) -> None:
     slow = [await large.begin(f"slow-{number}") for number in range(20)]
 
