@@ -18,7 +18,7 @@ run: install ## everything a fresh machine needs, then serve the demo shop on ht
 	@exec $(VENV)/bin/shop serve --demo
 
 test: $(DEV) ## everything a fresh machine needs, then the whole suite
-	@$(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not torture"
+	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not torture"
 
 check: $(DEV) ## format, lint, types, walls, migrations in step with tables, locks in step with pyproject.toml
 	@$(VENV)/bin/ruff format --check --quiet .

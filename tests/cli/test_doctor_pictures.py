@@ -3,11 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.bucket import KEY_ID, SECRET, bucket_server
 from tests.cli.command import Command
 from tests.service import KEYS
 
 
+@pytest.mark.torture
 def test_the_doctor_says_whether_the_store_answers(shop: Command, own_database: Any, tmp_path: Path) -> None:
     environ = {"SHOP_DATA_DIR": str(tmp_path), "SHOP_DATABASE_URL": own_database(), "SHOP_SECRET_KEYS": KEYS}
 

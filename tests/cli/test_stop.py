@@ -349,6 +349,7 @@ def stop_reading(service: Service) -> None:
     service._reader.join(10)
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("form", ["json", pytest.param("console", marks=pytest.mark.torture)])
 async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its_mails(url: str, form: str) -> None:
     db = await asyncpg.connect(url)

@@ -192,6 +192,7 @@ server.stop()
 """
 
 
+@pytest.mark.torture
 def test_a_server_that_died_is_revived_by_the_first_process_of_a_container(made_dir: Path) -> None:
     with holder(made_dir, FIRST_OF_A_CONTAINER) as first:
         revived = told(first)
@@ -290,6 +291,7 @@ def long_dir(data_dir: Path, made_dir: Path) -> Path:
     return path
 
 
+@pytest.mark.torture
 def test_a_data_directory_with_a_long_path_works(data_dir: Path, made_dir: Path) -> None:
     long = long_dir(data_dir, made_dir)
 
@@ -302,6 +304,7 @@ def test_a_data_directory_with_a_long_path_works(data_dir: Path, made_dir: Path)
     assert not socket_dir.exists()
 
 
+@pytest.mark.torture
 def test_a_server_with_a_long_path_is_found_from_another_temporary_directory(data_dir: Path, made_dir: Path) -> None:
     long, temps = long_dir(data_dir, made_dir), [data_dir / "tmp1", data_dir / "tmp2"]
     for temp in temps:

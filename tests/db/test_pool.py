@@ -96,6 +96,7 @@ async def test_a_serialisation_failure_is_retried(opened: Opened, rival: Any) ->
     assert tries == 3
 
 
+@pytest.mark.torture
 async def test_retries_end_after_five_as_unavailable(opened: Opened, rival: Any) -> None:
     database = await opened(size=1)
     session = database.session()

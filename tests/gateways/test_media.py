@@ -225,6 +225,7 @@ async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(shop: ServedShop)
     assert (removed.status, bucket.objects) == (204, {})
 
 
+@pytest.mark.torture
 async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: ServedShop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
@@ -252,6 +253,7 @@ async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_note
     assert (busy.status, len(shop.bucket.objects), await shop.rows()) == (503, 4, (0, 1))
 
 
+@pytest.mark.torture
 async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_later(shop: ServedShop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})

@@ -352,11 +352,9 @@ async def some(machine: Machine, db: Any, collection: Collection, count: int = 5
 USUAL = {
     "orders",
     "users",
-    "countries",
     "products",
     "variants",
     "prices",
-    "taxons",
     "payments",
     "audit_events",
 }

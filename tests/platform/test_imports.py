@@ -250,6 +250,7 @@ async def test_no_more_than_a_thousand_errors_are_listed_and_the_rest_counted(wr
     assert len(wide["errors"][0]["errors"]) == 21
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.torture)])
 async def test_a_hundred_thousand_small_lines_take_seconds(writer: Machine, count: int) -> None:
     slug = new_slug()

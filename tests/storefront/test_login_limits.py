@@ -376,6 +376,7 @@ async def test_neither_address_nor_source_stands_beside_a_count(limited: httpx.A
         assert not any(secret in row or secret.encode().hex() in row for row in rows)
 
 
+@pytest.mark.torture
 async def test_without_a_trusted_proxy_nobody_believes_what_is_forwarded(own_database: Any, tmp_path: Any) -> None:
     service = serve(own_database(), tmp_path, **LIMITS)
     try:

@@ -275,7 +275,7 @@ async def test_the_resolver_says_what_the_model_says(stage: Stage, case: Case, h
     await check_resolver(stage, case, hours, quantity)
 
 
-@settings(max_examples=25, **QUIET)  # type: ignore[arg-type]
+@settings(max_examples=10, **QUIET)  # type: ignore[arg-type]
 @given(cases)
 async def test_lists_and_pages_show_what_the_model_says(stage: Stage, case: Case) -> None:
     await check_pages(stage, case)

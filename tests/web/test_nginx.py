@@ -198,6 +198,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("raw", REFUSED.values(), ids=REFUSED.keys())
 async def test_a_request_that_two_programs_could_read_in_two_ways_is_refused(
     proxy: Proxy, shop: Service, raw: bytes
@@ -294,6 +295,7 @@ async def test_no_token_is_in_a_log_of_the_proxy(proxy: Proxy, shop: Service) ->
     assert not any(secret in line for line in shop.lines)
 
 
+@pytest.mark.torture
 async def test_no_sign_out_and_no_link_is_in_the_error_log_while_the_shop_is_away() -> None:
     token, link = secret_text(USER_ACCESS, new_bytes()), secret_text(OPERATOR_LINK, new_bytes())
     with proxying(f"127.0.0.1:{free_port()}") as proxy:
