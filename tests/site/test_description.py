@@ -31,7 +31,7 @@ SMALLEST = settings(SMALL, max_examples=2)
 ONE = settings(SMALL, max_examples=1)
 schema = schemathesis.openapi.from_dict(describe(DOORS))
 # Every edge of every field is tried in `test_edges.py`.
-schema.config.phases.update(phases=["examples", "fuzzing"])
+schema.config.phases.update(phases=["fuzzing"])
 
 
 @schemathesis.serializer(*LINES)
