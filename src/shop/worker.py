@@ -8,6 +8,7 @@ import structlog
 
 from shop.actions.catalog import show_due
 from shop.actions.context import Shared
+from shop.actions.holding import release_due
 from shop.actions.housekeeping import keep_house
 from shop.actions.outbox import BATCH, Postman, deliver
 from shop.actions.settling import settle_stuck
@@ -42,6 +43,8 @@ async def work(shared: Shared, postman: Postman) -> None:
                 pass
             if settled := await settle_stuck(shared):
                 _log.info("payments were settled", count=settled)
+            if released := await release_due(shared):
+                _log.info("goods that nobody paid for were put back", carts=released)
             if shown := await show_due(shared):
                 _log.info("products' times have come", count=shown)
             if time.monotonic() >= house_at:

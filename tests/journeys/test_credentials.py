@@ -1,6 +1,7 @@
 """Every route times every kind of credential, over HTTP: each is answered as `docs/credentials.md` says."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,6 +14,7 @@ from shop.base.secrets import OPERATOR_LINK, new_secret, secret_hash
 from shop.base.tokens import order_token
 from shop.cli.credentials import KINDS, OK, OPEN, OWN, answer_to
 from shop.cli.routes import every_route
+from shop.gateways.payments import TestCard as Card
 from shop.platform.resources.known import COLLECTIONS
 from shop.rules.operators import csrf_token
 from shop.web.endpoint import Route
@@ -72,6 +74,7 @@ class World:
         self.user: Member
         self.writer: Machine
         self.sales: Sales
+        self.card: Card
         self.line_id = ""
         """Of the cart of whoever asks."""
         self.status_token = ""
@@ -159,6 +162,7 @@ class World:
             "permalink": self._taxon,
             "iso": self._country,
             "code": self._shop,
+            "provider": self._provider,
             # Of the catalogue's pages only who is let in matters here.
             **{f"{part}_id": self._nothing for part in PARTS},
         }
@@ -224,6 +228,9 @@ class World:
     async def _shop(self) -> str:
         return "default"
 
+    async def _provider(self) -> str:
+        return "test_card"
+
     async def _nothing(self) -> str:
         return NOBODY
 
@@ -239,6 +246,8 @@ class World:
             token = csrf_token(parse_keys(KEYS), secret_hash(sent))
             # Another address each time, or the limit of tries would be what is answered.
             return {"data": {"csrf": token, "password": PASSWORD, "email": new_email()}}
+        if route.path.startswith("/payment_notices/"):
+            return {"json": {}}
         if "oauth/" in route.path:
             grant = {"grant_type": "client_credentials", "scope": "read"} if route.path.endswith("/token") else {}
             return {"json": {"token": self.app_token, **self.app.in_body, **grant}}
@@ -294,6 +303,8 @@ class World:
         if route.who == "order token or user" and answer_to(route, kind) in {OK, OWN}:
             path = await self._with_a_cart(route, path, headers, is_theirs=answer_to(route, kind) == OK)
         body = await self.body(route, headers)
+        if route.path.startswith("/payment_notices/"):
+            headers = {**headers, "X-Test-Card-Signature": self.card.sign(b"{}").decode()}
         sent = {**headers, **SAME_ORIGIN} | ({"Content-Type": LINES[0]} if route.reads is LINES else {})
         return await self.http.request(route.method, path, headers=sent, **body)
 
@@ -303,6 +314,7 @@ async def world(service: Service, database_url: str) -> AsyncIterator[World]:
     connection = await asyncpg.connect(database_url)
     async with service.client() as client:
         made = World(client, connection)
+        made.card = Card(Path(service.environ["SHOP_DATA_DIR"]) / "test_card")
         await made.fill()
         yield made
     await connection.close()

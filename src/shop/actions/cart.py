@@ -9,11 +9,12 @@ import msgspec
 from shop.actions import attempts, lines
 from shop.actions.context import Context
 from shop.actions.lines import Cart, Held
+from shop.actions.taking import drop_cart, give_back
 from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated, Unavailable
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
 from shop.models.orders import CartLine, Order
 from shop.queries import lines as line_queries
-from shop.queries import orders, payments, people, prices, quotes
+from shop.queries import orders, people, prices, quotes
 from shop.rules.merging import Line, Merge, Strategy, merge_carts
 
 
@@ -52,9 +53,12 @@ async def abandon_cart(ctx: Context) -> None:
     cart_id = (await get_cart(ctx)).id if ctx.claim.bearer else _claimed_cart(ctx)
     if await orders.delete_open_cart(ctx.db, cart_id):
         return
-    if await payments.is_paying(ctx.db, cart_id) and await orders.find_open_cart(ctx.db, cart_id):
-        raise Invalid({"base": ["is being paid"]}, "The cart is being paid.", code="cart_has_payment")
-    raise NotFound()
+    async with ctx.db.transaction():
+        held = await orders.lock_open_cart(ctx.db, cart_id)
+        if held is None:
+            raise NotFound()
+        if not await drop_cart(ctx, held):
+            raise Invalid({"base": ["is being paid"]}, "The cart is being paid.", code="cart_has_payment")
 
 
 class Joined(msgspec.Struct, frozen=True):
@@ -115,8 +119,9 @@ async def _join(ctx: Context, user_id: UUID, guest_cart_id: UUID, strategy: Stra
     for cart in (survivor, closed):
         if cart:
             await lines.refuse_while_paying(ctx, cart)
+            await give_back(ctx, cart)
     if closed:
-        await orders.delete_open_cart(ctx.db, closed.id)
+        await drop_cart(ctx, closed)
     owned = await orders.give_cart_to(ctx.db, survivor.id, user_id)
     if owned is None:
         raise AssertionError("a cart that is held cannot be gone")

@@ -8,15 +8,19 @@ import msgspec
 
 from shop.actions.account import address_fields
 from shop.actions.context import Context
-from shop.actions.lines import hold_cart
+from shop.actions.lines import Held, hold_cart, keep, pricing_of
 from shop.actions.order_parts import Checkout, change_order, read
 from shop.actions.packing import pack_order, retotal
+from shop.actions.taking import give_back
 from shop.base.email import read_email
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid, new_id
 from shop.models.orders import Order
-from shop.queries import fulfilment, people
+from shop.queries import fulfilment, people, stock
+from shop.queries.quotes import list_quotes
 from shop.rules.checkout import Missing, blocking, following, missing
+from shop.rules.lines import with_held
+from shop.rules.quotes import differences, unavailable
 
 Values = Mapping[str, Any]
 
@@ -100,11 +104,32 @@ async def tell(ctx: Context, checkout: Checkout, wishes: Values) -> Checkout:
 async def _moved(ctx: Context, checkout: Checkout) -> Checkout:
     """Parcels were packed and taxed for another place."""
     if checkout.shipments:
+        await give_back(ctx, checkout.order)
         await fulfilment.unpack(ctx.db, checkout.order.id)
         checkout = msgspec.structs.replace(checkout, shipments=[], items=[], rates=[])
     if checkout.order.item_count:
         checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, state="address"))
     return await retotal(ctx, checkout)
+
+
+async def validate(ctx: Context, *, skips_state: bool) -> tuple[Checkout, list[str]]:
+    """Takes out what cannot be had any more, and says what else stands in the way of paying."""
+    checkout = await hold_checkout(ctx)
+    held = Held(checkout.order, checkout.lines, await pricing_of(ctx, checkout.order))
+    known = await list_quotes(ctx.db, held.pricing, {line.variant_id: line.quantity for line in held.lines})
+    known = with_held(known, await stock.list_held(ctx.db, checkout.order.id))
+    gone = unavailable(held.lines, known)
+    told = [f"{line.name} cannot be had any more and was taken out of the cart." for line in gone]
+    if gone:
+        await give_back(ctx, checkout.order)
+        cart = await keep(ctx, held, [line for line in held.lines if line not in gone], known)
+        checkout = await read(ctx, cart.order)
+    told += [
+        f"{found.name}: {found.now} can be had."
+        for found in differences(checkout.lines, known)
+        if found.code == "stock_lost"
+    ]
+    return checkout, told if skips_state else [*told, *(lack.sentence for lack in requirements(checkout))]
 
 
 LONGEST_INSTRUCTIONS = 2000

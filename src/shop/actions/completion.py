@@ -18,11 +18,12 @@ import msgspec
 from shop.actions import lines as cart_lines
 from shop.actions.checkout import hold_checkout, refused, requirements, walk
 from shop.actions.context import Context
-from shop.actions.lines import Held, pricing_of
+from shop.actions.holding import GONE, shelves_for
+from shop.actions.lines import PACKED, Held, pricing_of
 from shop.actions.order_parts import Checkout, paid
-from shop.actions.packing import pack_order, retotal
+from shop.actions.packing import retotal
 from shop.actions.settling import call_provider, finish, settle
-from shop.actions.taking import take
+from shop.actions.taking import give_back, take
 from shop.base.errors import Invalid, NotFound, PaymentInProgress, TotalChanged
 from shop.base.ids import new_id
 from shop.base.money import currency_digits, wire_decimal
@@ -30,17 +31,14 @@ from shop.gateways.payments import Act, Call
 from shop.models.orders import Order
 from shop.models.payments import Payment, payment_attempts
 from shop.models.quotes import Quote
-from shop.queries import changes, fulfilment, orders, quotes
+from shop.queries import changes, orders, quotes
 from shop.queries import payments as queries
 from shop.queries.payments import Change
 from shop.rules.payments import PAYMENT_MOVES, covered, is_valid
 from shop.rules.quotes import Difference, agreed, differences
 
-_QUOTED = ("delivery", "payment", "confirm")
-"""From here on the shopper was told what everything comes to."""
 _CONSENT = "consent to a changed total"
 _REFUSED = "The payment was refused; choose another way to pay."
-_GONE = "Of something there is none left; take it out of the cart."
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -98,12 +96,14 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> St
     checkout = await hold_checkout(ctx, order_id)
     if any(payment.state == "processing" for payment in checkout.payments):
         raise PaymentInProgress()
-    was_quoted, was = checkout.order.state in _QUOTED, checkout.order.total
+    # What was held while the shopper made up their mind is taken anew: nobody can come between.
+    await give_back(ctx, checkout.order)
+    was_quoted, was = checkout.order.state in PACKED, checkout.order.total
     pieces = {line.variant_id: line.quantity for line in checkout.lines}
     known = await quotes.list_quotes(ctx.db, await pricing_of(ctx, checkout.order), pieces)
     found = differences(checkout.lines, known)
     if none_left := [each for each in found if each.code == "stock_lost" and each.now == 0]:
-        raise Invalid({"line_items": [each.name for each in none_left]}, _GONE, code="out_of_stock")
+        raise Invalid({"line_items": [each.name for each in none_left]}, GONE, code="out_of_stock")
     if found:
         checkout = await _as_it_can_be_had(ctx, checkout, known)
     checkout, why = await walk(ctx, checkout)
@@ -111,7 +111,7 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> St
         raise why
     if lacks := requirements(checkout):
         raise refused(lacks)
-    checkout, wanted = await _shelves_for(ctx, checkout, known)
+    checkout, wanted = await shelves_for(ctx, checkout, known)
     checkout = await retotal(ctx, checkout)
     _check_consent(ctx, checkout.order, found, consent, was if was_quoted else None)
     await take(ctx, checkout.order, wanted, [quote.product_id for quote in known.values()])
@@ -123,32 +123,6 @@ async def _as_it_can_be_had(ctx: Context, checkout: Checkout, known: Mapping[UUI
     held = Held(checkout.order, checkout.lines, await pricing_of(ctx, checkout.order))
     cart = await cart_lines.keep(ctx, held, agreed(checkout.lines, known, datetime.now(UTC)), known)
     return Checkout(cart.order, cart.lines, (), (), checkout.rates, checkout.payments)
-
-
-async def _shelves_for(
-    ctx: Context, checkout: Checkout, known: Mapping[UUID, Quote]
-) -> tuple[Checkout, Mapping[UUID, int]]:
-    """How many of which stock items the parcels take; packed anew where a shelf has emptied since."""
-    for _ in range(2):
-        shelves = await fulfilment.list_shelves(ctx.db, [line.variant_id for line in checkout.lines])
-        at = {(shelf.stock_location_id, shelf.variant_id): shelf for shelf in shelves}
-        places = {shipment.id: shipment.stock_location_id for shipment in checkout.shipments}
-        wanted: dict[UUID, int] = {}
-        fits = True
-        for item in checkout.items:
-            if not known[item.variant_id].is_tracked:
-                continue
-            shelf = at.get((places[item.shipment_id], item.variant_id))
-            there = shelf is not None and (shelf.backorderable or shelf.on_hand >= item.quantity)
-            is_same = shelf is not None and (item.backordered == 0 or shelf.on_hand < item.quantity)
-            if shelf is None or not there or not is_same:
-                fits = False
-                break
-            wanted[shelf.stock_item_id] = wanted.get(shelf.stock_item_id, 0) + item.quantity
-        if fits:
-            return checkout, wanted
-        checkout = await pack_order(ctx, checkout)
-    raise Invalid({"line_items": [_GONE]}, _GONE, code="out_of_stock")
 
 
 def _check_consent(

@@ -7,12 +7,13 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.context import Context
+from shop.actions.taking import give_back
 from shop.base.errors import Invalid, InvalidToken, NotFound, PaymentInProgress, Unauthenticated
 from shop.base.ids import new_id
 from shop.models.orders import CartLine, Order
 from shop.models.quotes import Quote
 from shop.queries import lines as queries
-from shop.queries import orders, payments, prices, quotes, taxes
+from shop.queries import orders, payments, prices, quotes, stock, taxes
 from shop.queries.prices import Pricing
 from shop.rules.lines import (
     MOST_LINES,
@@ -24,9 +25,13 @@ from shop.rules.lines import (
     taxable,
     warnings_of,
     with_amounts,
+    with_held,
 )
 from shop.rules.merging import Merge
 from shop.rules.totals import total_order
+
+PACKED = ("delivery", "payment", "confirm")
+"""From here on the shopper was told what everything comes to, and goods may be held."""
 
 
 class Cart(msgspec.Struct, frozen=True):
@@ -73,6 +78,9 @@ async def refuse_while_paying(ctx: Context, cart: Order) -> None:
 
 async def hold(ctx: Context, order_id: UUID | None = None) -> Held:
     order = await hold_cart(ctx, order_id)
+    if order.state in PACKED:
+        # What was held for the lines as they were counts for them as they will be.
+        await give_back(ctx, order)
     lines = await queries.list_lines(ctx.db, order.id) if order.item_count else []
     return Held(order, lines, await pricing_of(ctx, order))
 
@@ -90,7 +98,10 @@ async def seen(ctx: Context, order: Order) -> Cart:
     lines = await queries.list_lines(ctx.db, order.id)
     if order.completed_at is not None:
         return Cart(order, lines)
-    return Cart(order, lines, warnings_of(lines, await _quotes(ctx, await pricing_of(ctx, order), lines)))
+    known = await _quotes(ctx, await pricing_of(ctx, order), lines)
+    if order.state in PACKED and ctx.shared.settings.hold_seconds:
+        known = with_held(known, await stock.list_held(ctx.db, order.id))
+    return Cart(order, lines, warnings_of(lines, known))
 
 
 async def add_items(ctx: Context, wishes: Sequence[Wish], *, is_one: bool) -> Cart:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from shop.actions.cart import new_cart
 from shop.actions.context import Context
+from shop.actions.taking import drop_cart
 from shop.base.email import read_email
 from shop.base.errors import Invalid, NotFound
 from shop.base.listing import Page, Sort
@@ -49,5 +50,6 @@ async def update_order(ctx: Context, order_id: UUID, values: Mapping[str, Any]) 
 
 
 async def delete_order(ctx: Context, order_id: UUID) -> None:
-    if not await orders.delete_open_cart(ctx.db, order_id):
+    cart = await orders.lock_open_cart(ctx.db, order_id)
+    if cart is None or not await drop_cart(ctx, cart):
         raise Invalid({"base": ["is completed and must stay"]})

@@ -16,7 +16,7 @@ from shop.models.fulfilment import Shipment, ShipmentItem, ShippingRate
 from shop.queries import bulk, fulfilment, quotes, taxes
 from shop.queries import lines as line_queries
 from shop.rules.lines import taxable, with_amounts
-from shop.rules.shipping import Offer, Packed, Parcel, Wanted, chosen, offers, pack
+from shop.rules.shipping import Lacking, Offer, Packed, Parcel, Wanted, chosen, offers, pack
 from shop.rules.totals import Amounts, Rate, Taxable, Totals, tax_on, total_order
 
 _STAMPS = ("created_at", "updated_at")
@@ -50,6 +50,15 @@ def _as_row(struct: Any) -> dict[str, Any]:
 
 
 async def _parcels(ctx: Context, checkout: Checkout) -> list[Parcel]:
+    parcels, lacking = await _packed(ctx, checkout)
+    if lacking:
+        names = {line.id: line.name for line in checkout.lines}
+        told = [f"{names[lack.line_item_id]}: {lack.missing} too many" for lack in lacking]
+        raise Invalid({"line_items": told}, "Fewer can be had than are wanted.", code="out_of_stock")
+    return parcels
+
+
+async def _packed(ctx: Context, checkout: Checkout) -> tuple[list[Parcel], list[Lacking]]:
     pieces = {line.variant_id: line.quantity for line in checkout.lines}
     known = await quotes.list_quotes(ctx.db, await pricing_of(ctx, checkout.order), pieces)
     wanted = [
@@ -62,15 +71,26 @@ async def _parcels(ctx: Context, checkout: Checkout) -> list[Parcel]:
             known[line.variant_id].is_tracked,
         )
         for line in checkout.lines
+        if line.variant_id in known
     ]
     shelves = await fulfilment.list_shelves(ctx.db, pieces)
     places = [place.id for place in await fulfilment.list_places(ctx.db)]
-    parcels, lacking = pack(wanted, shelves, places)
-    if lacking:
-        names = {line.id: line.name for line in checkout.lines}
-        told = [f"{names[lack.line_item_id]}: {lack.missing} too many" for lack in lacking]
-        raise Invalid({"line_items": told}, "Fewer can be had than are wanted.", code="out_of_stock")
-    return parcels
+    return pack(wanted, shelves, places)
+
+
+async def estimate(ctx: Context, checkout: Checkout, country_id: UUID) -> list[ShippingRate]:
+    """What it would cost to send the first parcel to a country; nothing of it is kept."""
+    if not checkout.lines:
+        return []
+    parcels, _ = await _packed(ctx, checkout)
+    if not parcels:
+        return []
+    order = checkout.order
+    methods = await fulfilment.list_methods(ctx.db, country_id, None, order.currency)
+    found = sorted(offers(parcels[0], methods), key=lambda offer: (offer.cost, offer.name))
+    due = await taxes.list_rates(ctx.db, order.ship_address_id)
+    unsent = _shipment(order.id, parcels[0], 0)
+    return [_rate(unsent, offer, due, is_selected=place == 0) for place, offer in enumerate(found)]
 
 
 _UNREACHED = "No shipping method reaches this address with these goods."
@@ -79,20 +99,25 @@ _UNREACHED = "No shipping method reaches this address with these goods."
 def _rows(
     order_id: UUID, parcel: Parcel, found: Sequence[Offer], before: Sequence[UUID], due: Sequence[Rate]
 ) -> tuple[Shipment, list[ShipmentItem], list[ShippingRate]]:
-    selected, now = chosen(found, before), datetime.now(UTC)
+    selected = chosen(found, before)
     if selected is None:
         raise Invalid({"shipments": [_UNREACHED]}, _UNREACHED, code="no_shipping_rate")
-    shipment = Shipment(
+    shipment = _shipment(order_id, parcel, selected.cost)
+    items = [_item(shipment, item) for item in parcel.items]
+    return shipment, items, [_rate(shipment, offer, due, is_selected=offer is selected) for offer in found]
+
+
+def _shipment(order_id: UUID, parcel: Parcel, cost: int) -> Shipment:
+    now = datetime.now(UTC)
+    return Shipment(
         id=new_id(),
         order_id=order_id,
         number=new_shipment_number(),
         stock_location_id=parcel.stock_location_id,
-        cost=selected.cost,
+        cost=cost,
         created_at=now,
         updated_at=now,
     )
-    items = [_item(shipment, item) for item in parcel.items]
-    return shipment, items, [_rate(shipment, offer, due, is_selected=offer is selected) for offer in found]
 
 
 def _item(shipment: Shipment, item: Packed) -> ShipmentItem:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from shop.actions.account import address_fields, name_errors
 from shop.actions.context import Context
+from shop.actions.taking import drop_cart
 from shop.base.email import read_email
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
@@ -34,7 +35,8 @@ async def update_user(ctx: Context, user_id: UUID, values: Values) -> None:
 async def delete_user(ctx: Context, user_id: UUID) -> None:
     if await orders.count_completed(ctx.db, user_id):
         raise Invalid({"base": ["has completed orders and must stay"]})
-    await orders.delete_open_carts(ctx.db, user_id)
+    for cart in await orders.lock_open_carts(ctx.db, user_id):
+        await drop_cart(ctx, cart)
     await changes.delete_record(ctx.db, users, user_id)
 
 

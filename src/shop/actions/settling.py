@@ -1,6 +1,7 @@
 """What becomes of an order when a provider has answered; and of those to whom nobody has answered yet."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -90,6 +91,8 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         raise AssertionError("a payment with an open attempt can be changed by nobody else")
     if attempt.act == "refund":
         await queries.end_refund(ctx.db, str(attempt.id), "completed")
+    if attempt.act == "undo":
+        return order
     checkout = await read(ctx, order)
     return await (finish(ctx, checkout) if is_first and order.completed_at is None else refigure(ctx, checkout))
 
@@ -102,12 +105,13 @@ def _refunded(payment: Payment, attempt: PaymentAttempt) -> Change:
     return Change(frozenset({"completed"}), "completed", refunded=payment.refunded_amount + attempt.amount)
 
 
-_CHANGES = {
+_CHANGES: dict[str, Callable[[Payment, PaymentAttempt], Change]] = {
     "authorise": lambda _payment, _attempt: Change(*PAYMENT_MOVES["authorised"]),
     "purchase": _captured,
     "capture": _captured,
     "void": lambda payment, _attempt: Change(*PAYMENT_MOVES["voided"], refunded=payment.captured_amount),
     "refund": _refunded,
+    "undo": lambda _payment, _attempt: Change(*PAYMENT_MOVES["undone"]),
 }
 
 

@@ -1,6 +1,7 @@
 """What a shopper may see of an order on its way and after it: looked at, and not held."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,17 +10,29 @@ import msgspec
 from shop.actions.cart import get_cart
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout, read
-from shop.actions.packing import totals_of
+from shop.actions.packing import estimate, totals_of
 from shop.base.errors import NotFound
+from shop.base.ids import as_uuid
+from shop.models.fulfilment import ShippingRate
 from shop.models.orders import Order
 from shop.models.payments import PaymentMethod, PaymentSource
 from shop.models.people import PlacedAddress
 from shop.models.stock import StockLocation
-from shop.queries import fulfilment, orders, payments, people, taxes
+from shop.queries import fulfilment, orders, payments, people, stock, taxes
 
 
 async def get_checkout(ctx: Context) -> Checkout:
     return await read(ctx, await get_cart(ctx))
+
+
+async def estimate_rates(ctx: Context, country: str | None) -> list[tuple[str, ShippingRate]]:
+    """What it would cost to send the cart, each with its currency: to a country by its code, else to the shop's own."""
+    order = await get_cart(ctx)
+    code = (country or ctx.shared.shop.default_country).upper()
+    found = await people.find_country(ctx.db, code=code, country_id=as_uuid(country))
+    if found is None:
+        raise NotFound()
+    return [(order.currency, rate) for rate in await estimate(ctx, await read(ctx, order), found.id)]
 
 
 async def list_payment_methods(ctx: Context) -> list[PaymentMethod]:
@@ -38,6 +51,11 @@ async def get_order_status(ctx: Context, number: str) -> Order:
     if found is None:
         raise NotFound()
     return found
+
+
+async def find_held_until(ctx: Context, order: Order) -> datetime | None:
+    """Until when goods lie aside for it."""
+    return await stock.find_held_until(ctx.db, order.id) if ctx.shared.settings.hold_seconds else None
 
 
 async def list_places(ctx: Context) -> Sequence[StockLocation]:

@@ -9,21 +9,23 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.models.orders import Order
-from shop.queries import bulk, listings, stock
+from shop.queries import bulk, listings, orders, payments, stock
 from shop.queries.stock import Held
 
-HOLD_MINUTES = 15
+HOLD_SECONDS = 15 * 60
 _GONE = "Somebody was faster: fewer are left than are wanted."
 
 
-async def take(ctx: Context, order: Order, wanted: Mapping[UUID, int], product_ids: Sequence[UUID]) -> None:
+async def take(
+    ctx: Context, order: Order, wanted: Mapping[UUID, int], product_ids: Sequence[UUID], seconds: int = HOLD_SECONDS
+) -> None:
     """From the stock items, so many of each. What is taken is held in the order's name until it is bought or given
     back.
     """
     if not wanted:
         return
     await _move(ctx, order, {item_id: -quantity for item_id, quantity in wanted.items()}, product_ids, "sold")
-    until = datetime.now(UTC) + timedelta(minutes=HOLD_MINUTES)
+    until = datetime.now(UTC) + timedelta(seconds=seconds)
     rows = [
         {"id": new_id(), "order_id": order.id, "stock_item_id": item_id, "quantity": quantity, "expires_at": until}
         for item_id, quantity in wanted.items()
@@ -36,6 +38,14 @@ async def give_back(ctx: Context, order: Order) -> None:
     held = await stock.end_holds(ctx.db, order.id)
     if held:
         await restock(ctx, order, held)
+
+
+async def drop_cart(ctx: Context, cart: Order) -> bool:
+    """Deletes an open cart that is locked, unless it is being paid; what it held is on the shelves again."""
+    if await payments.is_paying(ctx.db, cart.id):
+        return False
+    await give_back(ctx, cart)
+    return await orders.delete_open_cart(ctx.db, cart.id)
 
 
 async def restock(ctx: Context, order: Order, held: Sequence[Held]) -> None:

@@ -53,6 +53,11 @@ class Malformed(ShopError):
     sentence = "The request cannot be read."
 
 
+class BadSignature(Malformed):
+    code = "bad_signature"
+    sentence = "This was not signed by the provider."
+
+
 class InvalidGrant(Malformed):
     code = "invalid_grant"
     sentence = "The refresh token is unknown, expired, used or not this application's; ask for a new token."

@@ -145,6 +145,7 @@ VARIABLES = (
     Variable("SHOP_SMTP_URL", "smtp_url", _smtp, None, "the mail server"),
     Variable("SHOP_MAIL_FROM", "mail_from", _text, "shop@localhost", "the sender of mails"),
     Variable("SHOP_ORDER_MAIL", "order_mail", _word("on", "off"), "on", "a completed order is confirmed by mail"),
+    Variable("SHOP_HOLD_SECONDS", "hold_seconds", _whole, "0", "goods are held from choosing how to pay; 0: not"),
     Variable("SHOP_MAILBOX", "mailbox", _word("on", "off"), None, "unset: on by itself for a local try-out only"),
     Variable("SHOP_PUBLIC_URL", "public_url", _public_url, None, "unset: links are made from the request"),
     Variable("SHOP_TRUSTED_PROXIES", "trusted_proxies", _networks, "", "whose `X-Forwarded-For` counts"),
@@ -224,6 +225,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     smtp_url: str | None
     mail_from: str
     order_mail: str
+    hold_seconds: int
     mailbox: str | None
     public_url: str | None
     trusted_proxies: tuple[Network, ...]

@@ -3,11 +3,16 @@
     check       needs no source and always approves: the money comes by itself, and somebody says so later
     test_card   does what its source says: approve, decline, hang (nothing was done), late (done, and the answer lost)
 
-What came of a call that was cut off is asked for by its key.
+What came of a call that was cut off is asked for by its key; or the provider tells it by itself, in a notice that it
+signs.
 """
 
 import asyncio
+import contextlib
+import hashlib
+import hmac
 import os
+import secrets
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +20,8 @@ from typing import Literal, Protocol
 from uuid import UUID
 
 import msgspec
+
+from shop.base.errors import BadSignature
 
 Outcome = Literal["approved", "declined", "unknown"]
 Act = Literal["authorise", "purchase", "capture", "void", "refund"]
@@ -43,6 +50,14 @@ class Result(msgspec.Struct, frozen=True):
 UNKNOWN = Result("unknown")
 
 
+class Notice(msgspec.Struct, frozen=True):
+    """What a provider tells by itself: of which call, and what came of it. It may tell it twice, under one `id`."""
+
+    id: str
+    key: UUID
+    result: Result
+
+
 class Provider(Protocol):
     """What the shop asks of whoever takes the money."""
 
@@ -53,6 +68,9 @@ class Provider(Protocol):
 
     async def find(self, key: UUID) -> Result:
         """What came of a call; `unknown` when it never arrived."""
+
+    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> Notice | None:
+        """What is told; none when it is about something else. `BadSignature` when it comes from somebody else."""
 
 
 class Check:
@@ -65,6 +83,9 @@ class Check:
 
     async def find(self, key: UUID) -> Result:
         return Result("approved")
+
+    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> Notice | None:
+        raise BadSignature()
 
 
 class TestCard:
@@ -87,6 +108,27 @@ class TestCard:
 
     async def find(self, key: UUID) -> Result:
         return await asyncio.to_thread(self._found, key)
+
+    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> Notice | None:
+        if not hmac.compare_digest(headers.get(TEST_CARD_SIGNATURE, b""), self.sign(body)):
+            raise BadSignature()
+        try:
+            return msgspec.json.decode(body, type=Notice)
+        except msgspec.ValidationError:
+            return None
+
+    def sign(self, body: bytes) -> bytes:
+        """As the provider does, with the secret that it shares with us."""
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kept = self._directory / "notice_secret"
+        if not kept.exists():
+            making = kept.with_suffix(f".{os.getpid()}")
+            making.touch(mode=0o600)
+            making.write_text(secrets.token_hex(32))
+            with contextlib.suppress(FileExistsError):
+                os.link(making, kept)
+            making.unlink()
+        return hmac.new(kept.read_bytes(), body, hashlib.sha256).hexdigest().encode()
 
     def _done(self, call: Call, script: str) -> Result:
         if script == "decline" and call.act in {"authorise", "purchase"}:
@@ -114,6 +156,7 @@ class TestCard:
 
 
 TYPES = ("check", "test_card")
+TEST_CARD_SIGNATURE = b"x-test-card-signature"
 
 
 @lru_cache(maxsize=8)

@@ -13,7 +13,7 @@ from shop.db.pool import Refused, Session
 from shop.db.statements import Statement, into, seconds, statement
 from shop.models.access import access_tokens, sessions
 from shop.models.fulfilment import shipments
-from shop.models.orders import Order, orders
+from shop.models.orders import Order, orders, stock_holds
 from shop.models.payments import payments
 from shop.models.people import users
 from shop.queries.access import IS_OPEN_SESSION
@@ -89,19 +89,24 @@ _GIVE_TO = statement(
     .returning(orders),
     into(Order),
 )
-# One for which money is on its way, or has come, is nobody's to throw away.
-_is_unpaid = ~exists().where(
-    payments.c.order_id == orders.c.id,
-    or_(payments.c.state == "processing", payments.c.state == "pending", payments.c.state == "completed"),
-).correlate(orders)
+# One for which money is on its way, or has come, is nobody's to throw away; nor, as it is, one that goods are held for.
+_is_free = (
+    ~exists()
+    .where(
+        payments.c.order_id == orders.c.id,
+        or_(payments.c.state == "processing", payments.c.state == "pending", payments.c.state == "completed"),
+    )
+    .correlate(orders),
+    ~exists().where(stock_holds.c.order_id == orders.c.id).correlate(orders),
+)
 _DELETE_OPEN = statement(
-    delete(orders).where(orders.c.id == bindparam("id"), _IS_OPEN, _is_unpaid).returning(orders.c.id),
+    delete(orders).where(orders.c.id == bindparam("id"), _IS_OPEN, *_is_free).returning(orders.c.id),
     lambda record: cast(UUID, record[0]),
 )
 
-_DELETE_OPEN_CARTS = statement(
-    delete(orders).where(orders.c.user_id == bindparam("user_id"), _IS_OPEN, _is_unpaid).returning(orders.c.id),
-    lambda record: cast(UUID, record[0]),
+_LOCK_OPEN_OF = statement(
+    select(orders).where(orders.c.user_id == bindparam("user_id"), _IS_OPEN).order_by(orders.c.id).with_for_update(),
+    into(Order),
 )
 
 
@@ -282,8 +287,8 @@ async def delete_open_cart(db: Session, cart_id: UUID) -> bool:
     return await db.one(_DELETE_OPEN, id=cart_id) is not None
 
 
-async def delete_open_carts(db: Session, user_id: UUID) -> None:
-    await db.all(_DELETE_OPEN_CARTS, user_id=user_id)
+async def lock_open_carts(db: Session, user_id: UUID) -> list[Order]:
+    return await db.all(_LOCK_OPEN_OF, user_id=user_id)
 
 
 async def count_completed(db: Session, user_id: UUID) -> int:

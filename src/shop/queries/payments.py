@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 from sqlalchemy import BigInteger, Text, bindparam, func, or_, select, update
 from sqlalchemy import any_ as sql_any
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
@@ -18,6 +18,7 @@ from shop.models.payments import (
     PaymentSource,
     payment_attempts,
     payment_methods,
+    payment_notices,
     payment_sources,
     payments,
     refunds,
@@ -133,6 +134,19 @@ _END = statement(
     .returning(payment_attempts.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_NOTE = statement(
+    insert(payment_notices)
+    .values(
+        id=bindparam("id", type_=_ID),
+        payment_method_id=bindparam("payment_method_id", type_=_ID),
+        reference=bindparam("reference", type_=Text()),
+        payment_id=bindparam("payment_id", type_=_ID),
+        created_at=func.now(),
+    )
+    .on_conflict_do_nothing()
+    .returning(payment_notices.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 FRONT = ("both", "front_end")
 
 
@@ -206,6 +220,12 @@ async def find_payment(db: Session, payment_id: UUID) -> Payment | None:
 
 async def find_attempt(db: Session, attempt_id: UUID) -> PaymentAttempt | None:
     return await db.one(_ATTEMPT, id=attempt_id)
+
+
+async def note_notice(db: Session, notice_id: UUID, method_id: UUID, reference: str, payment_id: UUID) -> bool:
+    """Whether it was told for the first time."""
+    values = {"payment_method_id": method_id, "reference": reference, "payment_id": payment_id}
+    return await db.one(_NOTE, id=notice_id, **values) is not None
 
 
 async def end_refund(db: Session, attempt_id: str, state: str) -> None:

@@ -1,11 +1,12 @@
 """Which statements move stock: a count changes only together with the movement that says why."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, and_, bindparam, column, delete, func, or_, select, update
+from sqlalchemy import BigInteger, and_, bindparam, column, delete, exists, func, literal_column, or_, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -13,6 +14,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from shop.db.pool import Session
 from shop.db.statements import into, statement
 from shop.models.orders import stock_holds
+from shop.models.payments import payments
 from shop.models.products import variants
 from shop.models.stock import StockItem, StockLocation, stock_items, stock_locations, stock_movements
 
@@ -71,6 +73,32 @@ _END_HOLDS = statement(
     )
     .returning(stock_holds.c.stock_item_id, stock_holds.c.quantity, variants.c.product_id),
     lambda record: Held(*record),
+)
+_EXPIRED = statement(
+    select(stock_holds.c.order_id)
+    .where(
+        stock_holds.c.expires_at < func.now(),
+        ~exists()
+        .where(payments.c.order_id == stock_holds.c.order_id, payments.c.state == "processing")
+        .correlate(stock_holds),
+    )
+    .distinct()
+    .limit(literal_column("100")),
+    lambda record: cast(UUID, record[0]),
+)
+_HELD = statement(
+    select(stock_items.c.variant_id, sql_cast(func.sum(stock_holds.c.quantity), BigInteger))
+    .join(stock_holds, stock_holds.c.stock_item_id == stock_items.c.id)
+    .where(stock_holds.c.order_id == bindparam("order_id", type_=_ID))
+    .group_by(stock_items.c.variant_id),
+    lambda record: cast(tuple[UUID, int], tuple(record)),
+)
+_HELD_UNTIL = statement(
+    select(stock_holds.c.expires_at)
+    .where(stock_holds.c.order_id == bindparam("order_id", type_=_ID))
+    .order_by(stock_holds.c.expires_at)
+    .limit(literal_column("1")),
+    lambda record: cast(datetime, record[0]),
 )
 _SOLD = statement(
     select(
@@ -149,6 +177,20 @@ async def take_many(db: Session, changes: Mapping[UUID, int]) -> dict[UUID, int]
 
 async def end_holds(db: Session, order_id: UUID) -> list[Held]:
     return await db.all(_END_HOLDS, order_id=order_id)
+
+
+async def list_expired(db: Session) -> list[UUID]:
+    """Orders whose time to pay for what is held for them is over, while no provider is being asked."""
+    return await db.all(_EXPIRED)
+
+
+async def list_held(db: Session, order_id: UUID) -> dict[UUID, int]:
+    """How many of each variant lie aside for an order."""
+    return dict(await db.all(_HELD, order_id=order_id))
+
+
+async def find_held_until(db: Session, order_id: UUID) -> datetime | None:
+    return await db.one(_HELD_UNTIL, order_id=order_id)
 
 
 async def list_sold(db: Session, order_number: str) -> list[Held]:

@@ -1,6 +1,7 @@
 """Which statements look for what does not add up. Each finds nothing in a shop that is right."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, Select, Text, and_, case, exists, func, literal, or_, select
@@ -116,7 +117,12 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
     ),
     "holds": _looked(
         select(orders.c.number, literal("holds stock and nobody is paying", Text())).where(
-            exists().where(stock_holds.c.order_id == orders.c.id).correlate(orders),
+            exists()
+            .where(
+                stock_holds.c.order_id == orders.c.id,
+                or_(orders.c.completed_at.is_not(None), stock_holds.c.expires_at < func.now() - timedelta(minutes=5)),
+            )
+            .correlate(orders),
             or_(
                 orders.c.completed_at.is_not(None),
                 ~exists().where(_of_payments, payments.c.state == "processing").correlate(orders),

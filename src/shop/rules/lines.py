@@ -63,6 +63,14 @@ def _warnings(line: LineItem, quote: Quote | None) -> list[Notice]:
     return found
 
 
+def with_held(quotes: Mapping[UUID, Quote], held: Mapping[UUID, int]) -> dict[UUID, Quote]:
+    """What lies aside for a cart can be had by it."""
+    return {
+        variant_id: msgspec.structs.replace(quote, on_hand=quote.on_hand + held.get(variant_id, 0))
+        for variant_id, quote in quotes.items()
+    }
+
+
 def refusal(quote: Quote, quantity: int) -> tuple[str, str, str] | None:
     """Why so many of it cannot be put into a cart: code, field and what is wrong with that."""
     if not quote.is_sold:

@@ -6,6 +6,7 @@ payment     started          checkout, pending, completed, processing -> process
             declined         pending, processing -> failed
             voided           pending, processing, completed, checkout -> void
             invalidated      checkout -> invalid
+            undone           failed -> void
 shipment    ready            pending -> ready
             pend             ready -> pending
             ship             ready, canceled -> shipped
@@ -24,6 +25,7 @@ PAYMENT_MOVES: dict[str, tuple[frozenset[str], str]] = {
     "declined": (frozenset({"pending", "processing"}), "failed"),
     "voided": (frozenset({"pending", "processing", "completed", "checkout"}), "void"),
     "invalidated": (frozenset({"checkout"}), "invalid"),
+    "undone": (frozenset({"failed"}), "void"),
 }
 SHIPMENT_MOVES: dict[str, frozenset[str]] = {
     "ready": frozenset({"pending"}),

@@ -44,12 +44,21 @@ def _differences(line: CartLine, quote: Quote | None) -> list[Difference]:
     return found
 
 
+def unavailable(lines: Sequence[CartLine], known: Mapping[UUID, Quote]) -> list[CartLine]:
+    """Those of which nothing can be had."""
+    return [line for line in lines if not _can_be_had(known.get(line.variant_id))]
+
+
+def _can_be_had(quote: Quote | None) -> bool:
+    return quote is not None and quote.is_sold and quote.price is not None and quote.most != 0
+
+
 def agreed(lines: Sequence[CartLine], known: Mapping[UUID, Quote], now: Any) -> list[CartLine]:
     """The lines as they can be had."""
     found = []
     for line in lines:
         quote = known.get(line.variant_id)
-        if quote is None or not quote.is_sold or quote.price is None or quote.most == 0:
+        if quote is None or not _can_be_had(quote):
             continue
         quantity = line.quantity if quote.most is None else min(line.quantity, quote.most)
         is_same = quantity == line.quantity and quote.price == line.price

@@ -134,6 +134,7 @@ _ASKS = {
     "price-high-to-low, price-low-to-high, best-selling.",
     "explain": "With `prices`, `meta.prices` says which price list decided, and why.",
     "image_transformation[size]": "The size in which pictures are wanted, like 200x200.",
+    "country_iso": "A country by its code of two or three letters; without one, the shop's own.",
 }
 _ABOUT = (
     "Two APIs of one shop: the storefront for shoppers, the platform for the machines of those who run it. "

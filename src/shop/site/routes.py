@@ -1,6 +1,6 @@
 """The table of what everybody sees."""
 
-from shop.site import health, media
+from shop.site import health, media, notices
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON
 
@@ -22,4 +22,16 @@ def site_routes(
         row("/mailbox", mailbox, "Mails of a shop without a mail server, as a page"),
         row("/media/{key*}", media.show, "The files of pictures"),
         row("/mailbox.json", mails, "The same as JSON; `to` picks an address"),
+        Route(
+            "POST",
+            "/payment_notices/{provider}",
+            notices.take,
+            "anyone",
+            "What a provider of payments tells, signed by it",
+            None,
+            204,
+            (400, 404, 413, 415),
+            JSON,
+            reads_claim=False,
+        ),
     )

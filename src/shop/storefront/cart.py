@@ -4,18 +4,21 @@ from collections.abc import Mapping
 from typing import Any, cast
 from uuid import UUID
 
-from shop.actions import cart, lines
+import msgspec
+
+from shop.actions import cart, lines, shown_orders
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
+from shop.base.loaded import Loaded
 from shop.base.tokens import cart_of_order_token
-from shop.jsonapi.document import Extras
+from shop.jsonapi.document import Extras, list_document
 from shop.rules.lines import MOST_LINES, MOST_PIECES, Wish
 from shop.rules.merging import STRATEGIES, Strategy
 from shop.storefront.cart_document import cart_reply
 from shop.storefront.drawing import read_drawing
-from shop.storefront.resources.sales import CART
-from shop.web.reply import NO_CONTENT, Reply
+from shop.storefront.resources.sales import CART, SHIPPING_RATE, OfferedRate
+from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
 
 _METADATA = ("public_metadata", "private_metadata")
@@ -84,6 +87,18 @@ async def change_currency(request: Request, ctx: Context) -> Reply:
     wanted = request.params.get("new_currency")
     cart_now = await lines.change_currency(ctx, wanted.upper() if isinstance(wanted, str) else "")
     return await cart_reply(cart_now, ctx, drawing)
+
+
+async def estimate_shipping_rates(request: Request, ctx: Context) -> Reply:
+    """What it would cost to send the cart to a country; an estimate has no id, for nothing of it is kept."""
+    drawing = read_drawing(request, ctx, SHIPPING_RATE)
+    wanted = request.params.get("country_iso")
+    found = await shown_orders.estimate_rates(ctx, wanted if isinstance(wanted, str) and wanted else None)
+    rates = [
+        Loaded(OfferedRate(**{**msgspec.structs.asdict(rate), "id": None}, currency=currency))
+        for currency, rate in found
+    ]
+    return document_reply(list_document(SHIPPING_RATE, rates, drawing))
 
 
 async def associate(request: Request, ctx: Context) -> Reply:

@@ -10,6 +10,7 @@ from shop.actions import checkout as actions
 from shop.actions import completion, shown_orders
 from shop.actions.checkout import step, walk
 from shop.actions.context import Context
+from shop.actions.holding import hold_goods
 from shop.actions.lines import Cart
 from shop.actions.order_parts import Checkout, change_order, read
 from shop.actions.packing import choose_rate, pack_order
@@ -17,7 +18,7 @@ from shop.actions.paying import PaymentWish, choose_payment
 from shop.base.errors import Invalid, Malformed
 from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
-from shop.jsonapi.document import NO_EXTRAS, Drawing, list_document
+from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, list_document
 from shop.storefront.cart_document import cart_reply, explained, loaded_shipments
 from shop.storefront.drawing import read_drawing
 from shop.storefront.resources.sales import CART, PAYMENT_METHOD, SHIPMENT
@@ -78,8 +79,20 @@ async def create_payment(request: Request, ctx: Context) -> Reply:
         if not once.done:
             checkout, _ = await walk(ctx, checkout, upto="payment")
             checkout = await choose_payment(ctx, checkout, _payment_wish(request.params, {}))
+            checkout = await hold_goods(ctx, checkout)
             once.made(checkout.order.id)
     return await _shown(request, ctx, drawing, checkout, status=201)
+
+
+async def validate_for_payment(request: Request, ctx: Context) -> Reply:
+    """What is in the way is told beside the cart as it is then."""
+    drawing = read_drawing(request, ctx, CART)
+    skips_state = request.params.get("skip_state") in (True, "true", "1", 1)
+    async with ctx.db.transaction():
+        checkout, told = await actions.validate(ctx, skips_state=skips_state)
+    cart = Cart(checkout.order, checkout.lines)
+    extras = Extras({"messages": told}) if told else NO_EXTRAS
+    return await cart_reply(cart, ctx, drawing, extras, status=422 if told else 200, checkout=checkout)
 
 
 async def select_shipping_method(request: Request, ctx: Context) -> Reply:
@@ -133,7 +146,8 @@ async def requirements(_request: Request, ctx: Context) -> Reply:
     """What stands between this cart and its completion."""
     checkout = await shown_orders.get_checkout(ctx)
     lacks = actions.requirements(checkout)
-    return json_reply({"state": checkout.order.state, "is_complete": not lacks, "missing": lacks})
+    until = await shown_orders.find_held_until(ctx, checkout.order)
+    return json_reply({"state": checkout.order.state, "is_complete": not lacks, "missing": lacks, "held_until": until})
 
 
 async def order_status(request: Request, ctx: Context) -> Reply:
@@ -171,7 +185,7 @@ async def _add_payments(ctx: Context, checkout: Checkout, wishes: Values, source
         card = wishes.get("existing_card")
         named = {**wish, "source_id": card} if card is not None else wish
         checkout, _ = await walk(ctx, checkout, upto="payment")
-        checkout = await choose_payment(ctx, checkout, _payment_wish(named, sources))
+        checkout = await hold_goods(ctx, await choose_payment(ctx, checkout, _payment_wish(named, sources)))
     return checkout
 
 

@@ -4,6 +4,7 @@ The structs tell the reference what the handlers read; a handler reads by itself
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -218,6 +219,8 @@ class Requirements(msgspec.Struct):
     state: str
     is_complete: bool
     missing: list[Missing]
+    held_until: datetime | None = None
+    """Goods lie aside until then, where the shop holds them."""
 
 
 class GuestCart(msgspec.Struct):

@@ -141,6 +141,17 @@ ROUTES = (
     _cart("DELETE", "remove_line_item/{id}", cart.remove_line_item, "Take a line out of the cart"),
     _cart("PATCH", "empty", cart.empty, "Take everything out of the cart", Unsaid),
     _cart("PATCH", "change_currency", cart.change_currency, "Quote the cart in another currency", ChangeCurrency),
+    Route(
+        "GET",
+        f"{_CART}/estimate_shipping_rates",
+        cart.estimate_shipping_rates,
+        _HOLDER,
+        "What it would cost to send the cart to a country",
+        "shipping_rate[]",
+        200,
+        (*_READ, 404),
+        asks=("country_iso",),
+    ),
     _checkout("PATCH", "", checkout.update, "Say who buys, where it goes, how it is sent and paid", TellCheckout),
     _checkout("PATCH", "next", checkout.next_step, "One step on", Unsaid),
     _checkout("PATCH", "advance", checkout.advance, "As many steps on as can be taken", Unsaid),
@@ -148,6 +159,13 @@ ROUTES = (
     _checkout("POST", "create_payment", checkout.create_payment, "Say how the order is paid", NewPayment, 201),
     _checkout(
         "PATCH", "select_shipping_method", checkout.select_shipping_method, "Choose how it is sent", ChooseMethod
+    ),
+    _checkout(
+        "POST",
+        "validate_order_for_payment",
+        checkout.validate_for_payment,
+        "Take out what cannot be had any more, and say what is in the way of paying",
+        Unsaid,
     ),
     _looked("shipping_rates", checkout.shipping_rates, "How it can be sent", "shipment[]", 422),
     _looked("payment_methods", checkout.payment_methods, "How it can be paid", "payment_method[]"),

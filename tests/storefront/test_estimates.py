@@ -1,0 +1,90 @@
+"""What it would cost to send a cart, before anybody says where they live; and whether it can still be paid."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.make import Make
+from tests.shopper import Shopper
+from tests.till import Buyer, Till, leave, new_till
+
+
+@pytest.fixture
+async def till(make: Make) -> Till:
+    return await new_till(make)
+
+
+@pytest.fixture
+def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
+    return Buyer(http, till)
+
+
+ESTIMATE = "/cart/estimate_shipping_rates"
+
+
+@pytest.mark.parametrize("country", [None, "US", "us", "USA", "DEU"])
+async def test_a_cart_is_estimated_for_a_country_by_any_of_its_codes(
+    buyer: Buyer, till: Till, db: Any, country: str | None
+) -> None:
+    await buyer.put_in((await till.product(), 2))
+
+    rates = await buyer.get(ESTIMATE, country_iso=country or "")
+
+    told = [
+        (rate["id"], rate["attributes"]["name"], rate["attributes"]["cost"], rate["attributes"]["selected"])
+        for rate in rates.json["data"]
+    ]
+    assert told == [(None, "Post", "5.0", True), (None, "Express", "18.0", False)]
+    assert (await buyer.get("/cart"))["state"] == "cart"
+
+
+async def test_where_nothing_goes_or_nothing_is_there_nothing_is_estimated(buyer: Buyer, till: Till) -> None:
+    await buyer.post("/cart")
+    nothing = await buyer.get(ESTIMATE)
+    await buyer.put_in((await till.product(), 1))
+    unreached, unknown = await buyer.get(ESTIMATE, country_iso="JP"), await buyer.get(ESTIMATE, country_iso="XX")
+
+    assert (nothing.status, nothing.json["data"], unreached.status, unreached.json["data"]) == (200, [], 200, [])
+    assert unknown.status == 404
+
+
+async def test_nobody_estimates_without_a_cart(guest: Shopper) -> None:
+    assert (await guest.get(ESTIMATE)).status == 401
+
+
+VALIDATE = "/checkout/validate_order_for_payment"
+
+
+async def test_what_can_be_paid_is_valid(buyer: Buyer, till: Till) -> None:
+    await buyer.ready((await till.product(), 1))
+
+    answer = await buyer.post(VALIDATE)
+
+    assert (answer.status, answer["item_count"], "meta" in answer.json) == (200, 1, False)
+
+
+async def test_what_is_gone_is_taken_out_and_told_beside_the_cart(buyer: Buyer, till: Till, db: Any) -> None:
+    mug, bowl, jar = [await till.product(on_hand=5, name=name) for name in ("Mug", "Bowl", "Jar")]
+    await buyer.ready((mug, 1), (bowl, 3), (jar, 1))
+    await leave(db, mug.sold, 0)
+    await leave(db, bowl.sold, 2)
+
+    answer = await buyer.post(VALIDATE, skip_state=True)
+    again = await buyer.post(VALIDATE, skip_state=True)
+
+    assert (answer.status, answer["item_count"]) == (422, 4)
+    assert answer.json["meta"]["messages"] == [
+        "Mug cannot be had any more and was taken out of the cart.",
+        "Bowl: 2 can be had.",
+    ]
+    assert again.json["meta"]["messages"] == ["Bowl: 2 can be had."]
+
+
+async def test_what_is_missing_is_told_unless_the_step_does_not_matter(buyer: Buyer, till: Till) -> None:
+    await buyer.put_in((await till.product(), 1))
+
+    asked, skipped = await buyer.post(VALIDATE), await buyer.post(VALIDATE, skip_state=True)
+
+    assert (asked.status, "Give an e-mail address." in asked.json["meta"]["messages"]) == (422, True)
+    assert skipped.status == 200

@@ -1,0 +1,115 @@
+"""Goods that lie aside while somebody pays: nobody else's, for so long and no longer."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from tests.db.processes import until
+from tests.make import Make
+from tests.service import KEYS, Service
+from tests.shopper import Answer
+from tests.shoppers import sign_in
+from tests.till import Buyer, Till, new_till, on_hand
+
+
+@pytest.fixture(scope="module")
+def holding(database_url: str, service: Service) -> Iterator[Service]:
+    """The same shop, told to hold goods for a minute."""
+    held = Service(
+        SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"],
+        SHOP_DATABASE_URL=database_url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_HOLD_SECONDS="60",
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+    )
+    yield held
+    held.stop()
+
+
+@pytest.fixture
+async def there(holding: Service) -> AsyncIterator[httpx.AsyncClient]:
+    async with holding.client() as client:
+        yield client
+
+
+@pytest.fixture
+async def till(make: Make) -> Till:
+    return await new_till(make)
+
+
+@pytest.fixture
+def buyer(there: httpx.AsyncClient, till: Till) -> Buyer:
+    return Buyer(there, till)
+
+
+async def test_who_chooses_how_to_pay_has_the_last_one_and_another_does_not(
+    buyer: Buyer, till: Till, db: Any, there: httpx.AsyncClient
+) -> None:
+    mug = await till.product(on_hand=1)
+    other = Buyer(there, till)
+    await other.put_in((mug, 1))
+    paying = await buyer.ready((mug, 1))
+
+    until_then = (await buyer.get("/checkout/requirements")).json["held_until"]
+    seen = await buyer.get("/cart")
+    assert (until_then is not None, "meta" in seen.json, await on_hand(db, mug.sold)) == (True, False, 0)
+    await other.come_from()
+    await other.pay()
+    refused = await other.complete()
+    assert (refused.status, refused.code) == (422, "out_of_stock")
+    done = await buyer.complete()
+    assert (done["state"], await on_hand(db, mug.sold)) == ("complete", 0)
+    assert await db.fetchval("select count(*) from stock_holds where order_id = $1", UUID(paying.id)) == 0
+
+
+async def test_it_is_put_back_when_its_time_is_over_and_can_still_be_bought(buyer: Buyer, till: Till, db: Any) -> None:
+    mug = await till.product(on_hand=2)
+    cart = await buyer.ready((mug, 2))
+    over = "update stock_holds set expires_at = now() - interval '1 second' where order_id = $1"
+    await db.execute(over, UUID(cart.id))
+
+    async def is_back() -> bool:
+        return await on_hand(db, mug.sold) == 2
+
+    await until(is_back)
+    assert (await buyer.complete())["state"] == "complete"
+    assert await on_hand(db, mug.sold) == 0
+
+
+@pytest.mark.parametrize("act", ["fewer", "more of another", "emptied", "abandoned", "moved", "in euros"])
+async def test_whatever_is_done_with_the_cart_nothing_is_lost(buyer: Buyer, till: Till, db: Any, act: str) -> None:
+    mug, bowl = await till.product(on_hand=3, prices={"EUR": "9.00"}), await till.product(on_hand=3)
+    cart = await buyer.ready((mug, 3))
+    assert await on_hand(db, mug.sold) == 0
+    line = cart.json["data"]["relationships"]["line_items"]["data"][0]["id"]
+
+    acts: dict[str, Callable[[], Awaitable[Answer]]] = {
+        "fewer": lambda: buyer.patch("/cart/set_quantity", line_item_id=line, quantity=2),
+        "more of another": lambda: buyer.put_in((bowl, 1)),
+        "emptied": lambda: buyer.patch("/cart/empty"),
+        "abandoned": lambda: buyer.delete("/cart"),
+        "moved": lambda: buyer.come_from(city="Chicago"),
+        "in euros": lambda: buyer.patch("/cart/change_currency", new_currency="EUR"),
+    }
+    assert (await acts[act]()).status in (200, 204)
+
+    assert await on_hand(db, mug.sold) == 3
+    sums = "select count_on_hand - (select sum(quantity) from stock_movements where stock_item_id = i.id)"
+    assert await db.fetchval(f"{sums} from stock_items i where variant_id = $1", UUID(mug.sold)) == 0
+
+
+async def test_a_cart_that_joins_another_at_sign_in_takes_nothing_with_it(
+    buyer: Buyer, till: Till, db: Any, there: httpx.AsyncClient
+) -> None:
+    mug = await till.product(on_hand=3)
+    await buyer.ready((mug, 3))
+    member = await sign_in(there)
+
+    joined = await member.ask("PATCH", "/cart/associate", json={"guest_order_token": buyer.order_token})
+
+    assert (joined.status, joined["item_count"]) == (200, 3)
+    assert await on_hand(db, mug.sold) == 3
