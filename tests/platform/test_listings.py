@@ -124,8 +124,6 @@ async def build(machine: Machine) -> World:
 Act = Callable[[Machine, World], Awaitable[Answer]]
 ACTS: dict[str, Act] = {
     "an option value is renamed": lambda m, w: change(m, "option_value", w.option_value, presentation=uuid4().hex),
-    "an option type is no filter": lambda m, w: change(m, "option_type", w.option_type, filterable=False),
-    "a property is no filter": lambda m, w: change(m, "property", w.property, filterable=False),
     "a property is another": lambda m, w: change(m, "product_property", w.product_property, value="Silk"),
     "a property is not shown": lambda m, w: change(m, "product_property", w.product_property, show_property=False),
     "a property is taken away": lambda m, w: removed(m, "product_property", w.product_property),

@@ -203,7 +203,7 @@ FITS: dict[str, Fits] = {
     "filter[in_stock]": lambda _, thing, value: value != "true" or any(item.in_stock for item in thing.sold),
     "filter[backorderable]": lambda _, thing, value: value != "true" or any(item.backorderable for item in thing.sold),
     "filter[purchasable]": lambda _, thing, value: (
-        value != "true" or any(item.in_stock or item.backorderable for item in thing.sold)
+        value != "true" or (is_seen(thing, {}) and any(item.in_stock or item.backorderable for item in thing.sold))
     ),
     "filter[show_deleted]": lambda _bazaar, _thing, _value: True,
 }
@@ -256,6 +256,7 @@ _BY: dict[str, Callable[[Params, str], Callable[[Thing], Any]]] = {
         name: _column(name) for name in ("id", "name", "slug", "updated_at", "created_at", "deleted_at", "available_on")
     },
     "number": _column("id"),
+    "seen": lambda _params, _currency: lambda thing: thing.row["available_on"] or thing.row["created_at"],
     "position": _position,
     "price": lambda _params, currency: lambda thing: thing.default.prices[currency],
     "sku": lambda _params, _currency: lambda thing: (thing.skus or [""])[0],

@@ -1,9 +1,13 @@
 """Countries and their states, as an address form needs them."""
 
+from typing import Any
+
 import pytest
 
+from tests.make import Make
 from tests.shopper import Shopper
 from tests.storefront.shelf import ids, included, linked, names
+from tests.till import new_till
 
 ATTRIBUTES = {"iso", "iso3", "iso_name", "name", "states_required", "zipcode_required", "default"}
 
@@ -73,6 +77,36 @@ async def test_an_unknown_country_is_not_there(guest: Shopper, key: str) -> None
 
 
 async def test_the_list_takes_one_filter_and_no_include(guest: Shopper) -> None:
-    assert len(ids(await guest.get("/countries?filter[shippable]=true"))) > 240
     assert (await guest.get("/countries?filter[iso]=DE")).code == "unknown_filter"
     assert (await guest.get("/countries", include="states")).code == "unknown_include"
+    assert (await guest.get("/countries", sort="name")).code == "unknown_sort"
+    assert (await guest.get("/countries?page[after]=")).code == "bad_page"
+    assert (await guest.get("/countries/us?filter[x]=1")).code == "unknown_filter"
+
+
+async def test_where_something_is_sent_to_is_known(guest: Shopper, make: Make, db: Any) -> None:
+    till = await new_till(make)
+    shippable = "/countries?filter[shippable]=true"
+    before = await guest.get(shippable)
+    france, bavaria = [
+        await db.fetchval("select id from countries where iso = 'FR'"),
+        await db.fetchval(
+            "select s.id from states s join countries c on c.id = s.country_id where c.iso = 'DE' limit 1"
+        ),
+    ]
+    zone = await make.new("zones", "zone", name="A state", kind="state", state_ids=[str(bavaria)])
+    sent = {"zone_ids": [zone.id], "shipping_category_ids": [till.category], "amounts": {"USD": "1.00"}}
+    method = await make.new("shipping_methods", "shipping_method", name="Coach", **sent)
+
+    with_state = await guest.get(shippable)
+    await make.change("zones", zone.id, "zone", kind="country", state_ids=[], country_ids=[str(france)])
+    with_france = await guest.get(shippable)
+    await make.remove("shipping_methods", method.id)
+
+    codes = [
+        {record["attributes"]["iso"] for record in answer.json["data"]} for answer in (before, with_state, with_france)
+    ]
+    assert {"US", "DE"} <= codes[0]
+    assert "FR" not in codes[0] | codes[1]
+    assert "FR" in codes[2]
+    assert "FR" not in {each["attributes"]["iso"] for each in (await guest.get(shippable)).json["data"]}

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
+import httpx
 import pytest
 
 from shop.storefront.wishes import FILTERS, SORTS
@@ -16,14 +17,15 @@ from tests.service import KEYS, Service
 from tests.shopper import Answer, Shopper
 from tests.storefront.bazaar import COLOURS, FITS, MATERIALS, SIZES, TAGS, Bazaar, expected, fill, is_seen
 from tests.storefront.shelf import Shelf, ids, word
+from tests.till import Buyer, new_till
 
 SORT_BY = {
     "default": "",
     "manual": "position",
     "name-a-z": "name",
     "name-z-a": "-name",
-    "newest-first": "-available_on",
-    "oldest-first": "available_on",
+    "newest-first": "-seen",
+    "oldest-first": "seen",
     "price-high-to-low": "-price",
     "price-low-to-high": "price",
 }
@@ -134,13 +136,21 @@ async def test_each_sort_by_is_one_of_the_sorts(bazaar: tuple[Bazaar, Shopper], 
     assert found == expected(model, {"sort": SORT_BY[sort_by], **scope} if SORT_BY[sort_by] else scope)
 
 
-async def test_the_best_selling_come_first(bazaar: tuple[Bazaar, Shopper]) -> None:
-    model, guest = bazaar
+async def test_what_is_sold_most_comes_first_from_its_first_sale_on(
+    make: Make, shelf: Shelf, http: httpx.AsyncClient
+) -> None:
+    till = await new_till(make)
+    mug, bowl, jar = [await till.product(taxons=[shelf.root]) for _ in range(3)]
+    before = ids(await shelf.get(sort_by="best-selling"))
+    for made, quantity in ((bowl, 2), (jar, 3)):
+        buyer = Buyer(http, till)
+        await buyer.ready((made, quantity))
+        assert (await buyer.complete())["state"] == "complete"
 
-    found = ids(await listed(guest, {"sort_by": "best-selling"}))
+    after = await shelf.get(sort_by="best-selling")
 
-    # Nothing was sold yet, so the order is that of the ids.
-    assert found == expected(model, {"sort": "id"})
+    assert before != ids(after) == [jar.id, bowl.id, mug.id]
+    assert after.headers["etag"]
 
 
 async def test_a_position_counts_only_within_one_taxon(bazaar: tuple[Bazaar, Shopper]) -> None:

@@ -8,7 +8,7 @@ from shop.base.errors import Conflict, Invalid, NotFound
 from shop.base.ids import as_uuid
 from shop.models.people import Country, State
 from shop.models.setup import Shop, Store
-from shop.queries import people, setup
+from shop.queries import fulfilment, people, setup
 from shop.rules.setup import currency_codes, shop_errors
 
 _EDITABLE = ("name", "currencies", "default_country", "default_locale")
@@ -52,9 +52,20 @@ async def change_shop(ctx: Context, wishes: Wishes) -> None:
     ctx.shared.shop = changed
 
 
-async def list_countries(ctx: Context) -> list[Country]:
+async def list_countries(ctx: Context, *, is_shippable: bool = False) -> list[Country]:
+    """All of them, or those that something can be sent to."""
     await ctx.check_bearer()
-    return await people.list_countries(ctx.db)
+    found = await people.list_countries(ctx.db)
+    if not is_shippable:
+        return found
+    reached = {country_id for country_id, _ in await fulfilment.list_reached(ctx.db)}
+    return [country for country in found if country.id in reached]
+
+
+async def list_reached_states(ctx: Context, country: Country, states: list[State]) -> list[State]:
+    """Where only some of them are reached, those; else all."""
+    reached = {state_id for country_id, state_id in await fulfilment.list_reached(ctx.db) if country_id == country.id}
+    return [state for state in states if state.id in reached] if reached and None not in reached else states
 
 
 async def get_country(ctx: Context, key: str) -> tuple[Country, list[State]]:

@@ -54,6 +54,8 @@ class Wishes(msgspec.Struct, frozen=True):
     conditions: tuple[Condition, ...] = ()
     fits_any: bool = False
     """One of the conditions is enough."""
+    then: tuple[Sort, ...] = ()
+    """By what those are sorted that are alike by the first; only where pages go by number."""
 
 
 class Place(msgspec.Struct, frozen=True):

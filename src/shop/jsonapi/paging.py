@@ -24,6 +24,7 @@ _NOT_OURS = object()
 # What decides which records a list has, in which order, and what is shown of them.
 _KEPT = (
     "currency",
+    "explain",
     "fields",
     "filter",
     "image_transformation",
@@ -41,6 +42,8 @@ _PLACES: dict[Any, Any] = {Money: int, Money | None: int | None}
 
 def read_page(params: Mapping[str, Any]) -> Page:
     """A size out of range falls back to the default and is not cut to the largest, as the family's clients know it."""
+    if isinstance(params.get("page"), dict):
+        raise Malformed("Pages of this list are asked for by page=1.", code="bad_page")
     number = _whole(params.get("page"))
     return Page(number if number and number <= LAST_PAGE else 1, _size(params))
 
@@ -94,16 +97,28 @@ def _has_utc(moment: datetime) -> bool:
         return False
 
 
-def read_sort(params: Mapping[str, Any], allowed: Sequence[str]) -> Sort | None:
-    """The first field of `sort`; a name that is not allowed is an error, because a typo must not pass for an order."""
+MOST_SORTS = 3
+
+
+def read_sorts(params: Mapping[str, Any], allowed: Sequence[str]) -> tuple[Sort, ...]:
+    """`sort=state,-total`; a name that is not allowed is an error, because a typo must not pass for an order."""
     text = params.get("sort")
     if not isinstance(text, str) or not text.strip():
-        return None
-    for part in text.split(","):
-        if part.strip().removeprefix("-") not in allowed:
-            raise Malformed(f"There is no sort {part[:100]!r}; allowed: {', '.join(allowed)}.", code="unknown_sort")
-    first = text.split(",")[0].strip()
-    return Sort(first.removeprefix("-"), first.startswith("-"))
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    for part in parts:
+        if part.removeprefix("-") not in allowed:
+            named = ", ".join(allowed) or "none"
+            raise Malformed(f"There is no sort {part[:100]!r}; allowed: {named}.", code="unknown_sort")
+    names = [part.removeprefix("-") for part in parts]
+    if len(names) > MOST_SORTS or len(set(names)) < len(names):
+        raise Malformed(f"A list is sorted by at most {MOST_SORTS} different fields.", code="unknown_sort")
+    return tuple(Sort(part.removeprefix("-"), part.startswith("-")) for part in parts)
+
+
+def read_sort(params: Mapping[str, Any], allowed: Sequence[str]) -> Sort | None:
+    """Of `sort` the first field."""
+    return next(iter(read_sorts(params, allowed)), None)
 
 
 class Total(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ class SoldProduct(Product, frozen=True, kw_only=True):
 
     @property
     def purchasable(self) -> bool:
-        return self.in_stock or self.backorderable
+        return self.available and (self.in_stock or self.backorderable)
 
 
 class SoldVariant(Variant, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class SoldVariant(Variant, frozen=True, kw_only=True):
 
     @property
     def purchasable(self) -> bool:
-        return self.in_stock or self.backorderable
+        return self.available and (self.in_stock or self.backorderable)
 
 
 class ListedEntry(PriceListEntry, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class ShownProduct(Product, frozen=True, kw_only=True):
 
     @property
     def purchasable(self) -> bool:
-        return self.in_stock or self.backorderable
+        return self.available and (self.in_stock or self.backorderable)
 
 
 class ShownVariant(Variant, frozen=True, kw_only=True):
@@ -84,6 +84,7 @@ class ShownVariant(Variant, frozen=True, kw_only=True):
 
     in_stock: bool
     backorderable: bool
+    available: bool
     options: list[dict[str, str]]
     """Name, value and presentation of each option, in the order of their types."""
     option_value_ids: list[UUID]
@@ -94,7 +95,7 @@ class ShownVariant(Variant, frozen=True, kw_only=True):
 
     @property
     def purchasable(self) -> bool:
-        return self.in_stock or self.backorderable
+        return self.available and (self.in_stock or self.backorderable)
 
     @property
     def options_text(self) -> str:

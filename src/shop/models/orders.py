@@ -124,7 +124,9 @@ orders = table(
     # What lists are sorted and filtered by; the id makes each place in them one of its own.
     index("ix_orders_created_at", "created_at", "id"),
     index("ix_orders_updated_at", "updated_at", "id"),
-    index("ix_orders_completed_at", "completed_at", "id", where="completed_at is not null"),
+    index("ix_orders_completed_at", "completed_at", "id"),
+    index("ix_orders_payment_state", "payment_state", "id", where="payment_state is not null"),
+    index("ix_orders_shipment_state", "shipment_state", "id", where="shipment_state is not null"),
     index("ix_orders_email", "email", where="email is not null"),
     # A user's newest open cart, and their completed orders.
     index("ix_orders_user_id", "user_id", "created_at", where="user_id is not null"),

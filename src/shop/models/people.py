@@ -126,6 +126,8 @@ users = table(
     key("id"),
     unique("email_key"),
     index("ix_users_created_at", "created_at", "id"),
+    index("ix_users_updated_at", "updated_at", "id"),
+    index("ix_users_email", "email"),
     index("ix_users_unverified", "created_at", where="verified_at is null"),
 )
 addresses = table(

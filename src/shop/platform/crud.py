@@ -6,11 +6,11 @@ from uuid import UUID
 
 from shop.actions import oauth, records
 from shop.actions.context import Context
-from shop.base.errors import NotFound
+from shop.base.errors import Malformed, NotFound
 from shop.base.listing import Keyset, Page, Sort, Wishes
 from shop.jsonapi.document import Drawing, document, list_document
 from shop.jsonapi.filtering import Filterable, read_conditions
-from shop.jsonapi.paging import Total, cursor, keyset_extras, page_extras, read_keyset, read_page, read_sort
+from shop.jsonapi.paging import Total, cursor, keyset_extras, page_extras, read_keyset, read_page, read_sorts
 from shop.jsonapi.query import read_document_query
 from shop.jsonapi.resource import Scene
 from shop.platform.collection import Collection, all_filters
@@ -64,10 +64,12 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
         await oauth.admit(ctx, "read")
         params = request.params
         drawing = read_drawing(request, ctx, collection)
-        sort = read_sort(params, sorts) or order
+        sort, *then = read_sorts(params, sorts) or (order,)
         page = read_keyset(params, kinds[sort.name]) or read_page(params)
+        if then and isinstance(page, Keyset):
+            raise Malformed("With page[after] a list is sorted by one field.", code="bad_page")
         conditions, fits_any = read_conditions(params, filters)
-        wishes = Wishes(sort, page, conditions, fits_any)
+        wishes = Wishes(sort, page, conditions, fits_any, tuple(then))
         found = await records.list_page(ctx, collection.noun, wishes, drawing.query.include or {})
         extras = _extras(request, ctx, found, page)
         return document_reply(list_document(collection.resource, found.records, drawing, extras))

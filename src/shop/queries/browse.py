@@ -37,7 +37,7 @@ from shop.models.products import (
     variants,
 )
 from shop.models.taxons import Taxonomy, taxonomies
-from shop.queries.catalog_columns import BACKORDERABLE, IN_STOCK
+from shop.queries.catalog_columns import BACKORDERABLE, IN_STOCK, VARIANT_COLUMNS
 from shop.queries.listings import EVERYWHERE, currency_facet
 
 _ID = PG_UUID(as_uuid=True)
@@ -78,6 +78,7 @@ _variant = select(
     variants,
     IN_STOCK.label("in_stock"),
     BACKORDERABLE.label("backorderable"),
+    VARIANT_COLUMNS["available"].label("available"),
     _options.label("options"),
     _array(
         select(option_values.c.id)

@@ -23,7 +23,7 @@ from shop.models.fulfilment import (
     shipping_methods,
     shipping_rates,
 )
-from shop.models.people import addresses
+from shop.models.people import addresses, states
 from shop.models.stock import StockLocation, stock_items, stock_locations
 from shop.models.zones import zone_members
 from shop.rules.shipping import Method, Shelf
@@ -111,6 +111,23 @@ _METHODS = statement(
     ),
     _method,
 )
+# What any shopper can have sent somewhere: to whole countries, or to states of them.
+_REACHED = statement(
+    select(func.coalesce(zone_members.c.country_id, states.c.country_id), zone_members.c.state_id)
+    .distinct()
+    .select_from(
+        shipping_methods.join(
+            shipping_method_zones, shipping_method_zones.c.shipping_method_id == shipping_methods.c.id
+        )
+        .join(zone_members, zone_members.c.zone_id == shipping_method_zones.c.zone_id)
+        .outerjoin(states, states.c.id == zone_members.c.state_id)
+    )
+    .where(
+        shipping_methods.c.deleted_at.is_(None),
+        shipping_methods.c.display_on == sql_any(bindparam("displays", type_=ARRAY(Text()))),
+    ),
+    lambda record: cast(tuple[UUID, UUID | None], tuple(record)),
+)
 _PLACE_OF = statement(
     select(addresses.c.country_id, addresses.c.state_id).where(addresses.c.id == bindparam("id", type_=_ID)),
     lambda record: cast(tuple[UUID, UUID | None], tuple(record)),
@@ -182,6 +199,11 @@ async def list_methods(
 ) -> list[Method]:
     """The ways to send something there, each with what it costs in a currency."""
     return await db.all(_METHODS, country_id=country_id, state_id=state_id, currency=currency, displays=list(displays))
+
+
+async def list_reached(db: Session) -> list[tuple[UUID, UUID | None]]:
+    """The countries that something can be sent to, each with a state of it where only that is reached."""
+    return await db.all(_REACHED, displays=list(FRONT))
 
 
 async def list_shipments(db: Session, order_id: UUID) -> list[Shipment]:

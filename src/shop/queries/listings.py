@@ -42,7 +42,6 @@ from shop.models.products import (
     product_option_types,
     product_properties,
     products,
-    properties,
     variant_option_values,
     variants,
 )
@@ -97,6 +96,10 @@ def _words(weight: str, *texts: ColumnElement[Any]) -> ColumnElement[Any]:
     return func.setweight(func.to_tsvector(literal_column("'simple'::regconfig"), folded(said)), literal_column(weight))
 
 
+def _if_to_come(moment: Any) -> ColumnElement[Any]:
+    return case((moment > func.now(), moment), else_=null())
+
+
 # How each variant can be had: counted over the locations that are active.
 _supply = (
     select(
@@ -107,6 +110,8 @@ _supply = (
         variants.c.sku,
         or_(~variants.c.track_inventory, func.coalesce(func.sum(stock_items.c.count_on_hand), 0) > 0).label("in_stock"),
         func.coalesce(func.bool_or(stock_items.c.backorderable), False).label("backorderable"),
+        and_(variants.c.discontinue_on.is_not(None), variants.c.discontinue_on <= func.now()).label("has_ended"),
+        _if_to_come(variants.c.discontinue_on).label("ends_at"),
         # Over the groups: whether the product has others than its master.
         func.bool_or(~variants.c.is_master).over(partition_by=variants.c.product_id).label("has_others"),
     )
@@ -123,8 +128,8 @@ _supply = (
     .group_by(variants.c.id)
     .cte("supply")
 )
-_is_sold = or_(~_supply.c.is_master, ~_supply.c.has_others)
-_can_be_had = or_(_supply.c.in_stock, _supply.c.backorderable)
+_is_sold = and_(~_supply.c.has_ended, or_(~_supply.c.is_master, ~_supply.c.has_others))
+_can_be_had = and_(~_supply.c.has_ended, or_(_supply.c.in_stock, _supply.c.backorderable))
 
 
 def _in_order(column: Any, *order: Any, only: ColumnElement[bool] | None = None) -> Any:
@@ -146,6 +151,7 @@ _sold = (
         func.string_agg(_supply.c.sku, literal_column("' '")).aggregate_order_by(*_place).label("skus"),
         func.coalesce(func.bool_or(_supply.c.in_stock).filter(_is_sold), False).label("in_stock"),
         func.coalesce(func.bool_or(_supply.c.backorderable).filter(_is_sold), False).label("backorderable"),
+        func.min(_supply.c.ends_at).label("ends_at"),
     )
     .group_by(_supply.c.product_id)
     .cte("sold")
@@ -188,14 +194,9 @@ _valued = (
 _is_variant_of = and_(variants.c.product_id == products.c.id, variants.c.deleted_at.is_(None))
 _facet_ids = _array(
     union_all(
-        select(option_values.c.id)
-        .distinct()
-        .select_from(_valued)
-        .where(_is_variant_of, option_types.c.filterable)
-        .correlate(products),
+        select(option_values.c.id).distinct().select_from(_valued).where(_is_variant_of).correlate(products),
         select(product_properties.c.facet_id)
-        .join(properties, properties.c.id == product_properties.c.property_id)
-        .where(product_properties.c.product_id == products.c.id, properties.c.filterable)
+        .where(product_properties.c.product_id == products.c.id)
         .correlate(products),
         select(sql_cast(func.md5(prices.c.currency), PG_UUID(as_uuid=True)))
         .where(prices.c.variant_id == _sold.c.default_variant_id)
@@ -230,10 +231,6 @@ _image_ids = _array(
 )
 
 
-def _if_to_come(moment: Any) -> ColumnElement[Any]:
-    return case((moment > func.now(), moment), else_=null())
-
-
 _MADE: dict[str, Any] = {
     "product_id": products.c.id,
     "master_id": _sold.c.master_id,
@@ -261,7 +258,9 @@ _MADE: dict[str, Any] = {
         or_(products.c.available_on.is_(None), products.c.available_on <= func.now()),
         or_(products.c.discontinue_on.is_(None), products.c.discontinue_on > func.now()),
     ),
-    "next_look_at": func.least(_if_to_come(products.c.available_on), _if_to_come(products.c.discontinue_on)),
+    "next_look_at": func.least(
+        _if_to_come(products.c.available_on), _if_to_come(products.c.discontinue_on), _sold.c.ends_at
+    ),
     "available_on": products.c.available_on,
     "discontinue_on": products.c.discontinue_on,
     # The weights are what a filter by name and the ranking go by: the name, what it is called and tagged, where it

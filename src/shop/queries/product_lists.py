@@ -104,7 +104,7 @@ _FILTERS: dict[str, Any] = {
     "option_value_ids": _has_all_options,
     "in_stock": lambda: listings.c.in_stock,
     "backorderable": lambda: listings.c.backorderable,
-    "purchasable": lambda: or_(listings.c.in_stock, listings.c.backorderable),
+    "purchasable": lambda: and_(IS_SEEN, or_(listings.c.in_stock, listings.c.backorderable)),
 }
 _COLUMNS: dict[str, Any] = {
     "id": listings.c.product_id,
@@ -117,7 +117,9 @@ _COLUMNS: dict[str, Any] = {
     "available_on": products.c.available_on,
     "sku": listings.c.sku,
     "sold": listings.c.sold_count,
+    "seen": func.coalesce(products.c.available_on, products.c.created_at),
 }
+_OF_PRODUCTS = {name for name, column in _COLUMNS.items() if getattr(column, "table", products) is products}
 
 
 def _named(name: str) -> Any:
@@ -137,7 +139,7 @@ class _List:
         self.by_price = "price" in self.asked or any(sort.name == "price" for sort in self.sort)
         self.amount: Any = func.coalesce(DECIDED.c.amount, prices.c.amount) if is_personal else prices.c.amount
         self.by_product = bool({"slug", "tags", "show_discontinued"} & self.asked) or any(
-            getattr(_COLUMNS.get(sort.name), "table", None) is products for sort in self.sort
+            sort.name in _OF_PRODUCTS for sort in self.sort
         )
         self._is_placed = "one_taxon" in self.asked and any(sort.name == "position" for sort in self.sort)
 

@@ -3,13 +3,14 @@
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from hashlib import blake2b
+from typing import Any
 
 from shop.actions import browse
 from shop.actions.context import Context
 from shop.actions.pricing import pricing_for
 from shop.base.remembered import Kept
 from shop.queries.prices import Pricing
-from shop.storefront.wishes import read_currency
+from shop.storefront.wishes import BEST_SELLING, read_currency
 from shop.web.reply import JSON_API, Reply
 from shop.web.request import Request
 
@@ -41,15 +42,21 @@ def kept(draw: Draw) -> Callable[[Request, Context], Awaitable[Reply]]:
 
 
 async def _drawn(draw: Draw, request: Request, ctx: Context, pricing: Pricing) -> Kept:
+    if request.params.get("sort_by") == BEST_SELLING:
+        # A sale is no new version of the catalogue, and is seen in this order alone.
+        return _keepable(None, await draw(request, ctx))
     key = request.url(ctx.shared.settings.public_url), ctx.shared.shop.version, frozenset(pricing.list_ids)
     # Read before the rest: what is drawn is of this version or a newer one, never of an older.
     version = await browse.find_version(ctx, pricing)
     found = ctx.shared.answers.find(key, version)
     if found is None:
-        body = await draw(request, ctx)
-        found = Kept(version, body, b'"' + blake2b(body, digest_size=16).hexdigest().encode() + b'"')
+        found = _keepable(version, await draw(request, ctx))
         ctx.shared.answers.keep(key, found)
     return found
+
+
+def _keepable(version: Any, body: bytes) -> Kept:
+    return Kept(version, body, b'"' + blake2b(body, digest_size=16).hexdigest().encode() + b'"')
 
 
 def _matches(sent: bytes | None, tag: bytes) -> bool:

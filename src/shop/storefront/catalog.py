@@ -11,7 +11,7 @@ from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
 from shop.base.money import currency_digits, wire_decimal
 from shop.jsonapi.document import NO_EXTRAS, Extras, document, list_document
-from shop.jsonapi.paging import Total, page_extras, read_page
+from shop.jsonapi.paging import Total, page_extras, read_page, read_sort
 from shop.models.catalog import Facet
 from shop.queries.prices import Pricing, Resolved
 from shop.storefront.drawing import read_catalog_drawing
@@ -33,6 +33,7 @@ async def list_products(request: Request, ctx: Context) -> bytes:
 
 async def show_product(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, PRODUCT)
+    read_filters(request.params, ("currency",))
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
     record, pricing = await browse.get_product(ctx, key, currency, drawing.query.include or {})
     why = await _explained(request, ctx, pricing, [record])
@@ -42,7 +43,8 @@ async def show_product(request: Request, ctx: Context) -> bytes:
 async def list_variants(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, VARIANT)
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
-    options = dict(read_pairs("options", read_filters(request.params, ("options",))))
+    options = dict(read_pairs("options", read_filters(request.params, ("options", "currency"))))
+    read_sort(request.params, ())
     records, pricing = await browse.list_variants(ctx, key, currency, options, drawing.query.include or {})
     page = read_page(request.params)
     shown = records[page.offset : page.offset + page.size]
@@ -61,6 +63,7 @@ async def list_taxons(request: Request, ctx: Context) -> bytes:
 
 async def show_taxon(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, TAXON_WITH_PRODUCTS)
+    read_filters(request.params, ("currency",))
     key, currency = _key(request, "permalink"), read_currency(request.params, ctx.shared.shop)
     record, _ = await browse.get_taxon(ctx, key, currency, drawing.query.include or {})
     return document(TAXON_WITH_PRODUCTS, record, drawing)

@@ -6,7 +6,7 @@ from shop.base.errors import NotFound
 from shop.base.listing import Page
 from shop.base.loaded import Link, Loaded, Named
 from shop.jsonapi.document import document, list_document
-from shop.jsonapi.paging import Total, page_extras, read_page
+from shop.jsonapi.paging import Total, page_extras, read_page, read_sort
 from shop.storefront.drawing import read_catalog_drawing
 from shop.storefront.resources.setup import COUNTRY, COUNTRY_WITH_STATES, STORE, shop_code
 from shop.storefront.wishes import read_filters
@@ -16,8 +16,9 @@ from shop.web.request import Request
 async def list_countries(request: Request, ctx: Context) -> bytes:
     """All of them unless a size is asked for: an address form needs them at once."""
     drawing = read_catalog_drawing(request, ctx, COUNTRY)
-    read_filters(request.params, ("shippable",))
-    rows = await setup.list_countries(ctx)
+    filters = read_filters(request.params, ("shippable",))
+    read_sort(request.params, ())
+    rows = await setup.list_countries(ctx, is_shippable=filters.get("shippable") == "true")
     page = read_page(request.params)
     if "per_page" not in request.params:
         page = Page(page.number, max(len(rows), 1))
@@ -30,14 +31,20 @@ async def list_countries(request: Request, ctx: Context) -> bytes:
 async def show_country(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, COUNTRY_WITH_STATES)
     country, states = await setup.get_country(ctx, request.path_params["iso"])
-    loaded = [Loaded(state) for state in states]
-    links = {"states": loaded, "checkout_zone_applicable_states": loaded}
+    read_filters(request.params, ())
+    loaded = {state.id: Loaded(state) for state in states}
+    reached = await setup.list_reached_states(ctx, country, states)
+    links = {
+        "states": list(loaded.values()),
+        "checkout_zone_applicable_states": [loaded[state.id] for state in reached],
+    }
     return document(COUNTRY_WITH_STATES, Loaded(country, links), drawing)
 
 
 async def show_store(request: Request, ctx: Context) -> bytes:
     """By its code or without one: there is one shop."""
     drawing = read_catalog_drawing(request, ctx, STORE)
+    read_filters(request.params, ())
     store = await setup.get_store(ctx)
     if request.path_params.get("code", "default") not in {shop_code(store.name), "default"}:
         raise NotFound()

@@ -28,16 +28,17 @@ SORTS = (
     "price",
     "sku",
 )
+BEST_SELLING = "best-selling"
 _SORT_BY = {
     "default": (),
     "manual": (Sort("position", False),),
     "name-a-z": (Sort("name", False),),
     "name-z-a": (Sort("name", True),),
-    "newest-first": (Sort("available_on", True),),
-    "oldest-first": (Sort("available_on", False),),
+    "newest-first": (Sort("seen", True),),
+    "oldest-first": (Sort("seen", False),),
     "price-high-to-low": (Sort("price", True),),
     "price-low-to-high": (Sort("price", False),),
-    "best-selling": (Sort("sold", True),),
+    BEST_SELLING: (Sort("sold", True),),
 }
 FILTERS = (
     "ids",
