@@ -1,8 +1,10 @@
-"""The loop that delivers the outbox, opens what is due and keeps house: in every serving process, or `shop worker`."""
+"""The loops that deliver mails, and settle, show and clean what is due: in every serving process, or `shop worker`."""
 
 import asyncio
 import contextlib
 import time
+from collections.abc import Coroutine
+from typing import Any
 
 import structlog
 
@@ -10,13 +12,15 @@ from shop.actions.catalog import show_due
 from shop.actions.context import Shared
 from shop.actions.holding import release_due
 from shop.actions.housekeeping import keep_house
-from shop.actions.outbox import BATCH, Postman, deliver
+from shop.actions.outbox import Postman, deliver
 from shop.actions.settling import settle_stuck
 from shop.base.errors import ShopError
 from shop.base.settings import Settings
 from shop.gateways.mail import Mail, Smtp
 
 LOOK_SECONDS = 1.0
+LANES = 4
+"""So many mails are under way at a time: a server that is silent to one does not hold up the next."""
 HOUSE_SECONDS = 300.0
 _log = structlog.get_logger("shop.worker")
 
@@ -33,29 +37,55 @@ def postman_for(settings: Settings) -> Postman:
 
 
 async def work(shared: Shared, postman: Postman) -> None:
-    """Until cancelled. What fails is tried again at the next look: the loop itself never ends."""
-    house_at = time.monotonic() + LOOK_SECONDS
-    task = asyncio.current_task()
-    # Asked again at each turn: before Python 3.12 `asyncio.wait_for`, by which mails are sent, can lose a cancellation.
-    while task is None or not task.cancelling():
-        try:
-            while await deliver(shared, postman) >= BATCH:
-                pass
-            if settled := await settle_stuck(shared):
-                _log.info("payments were settled", count=settled)
-            if released := await release_due(shared):
-                _log.info("goods that nobody paid for were put back", carts=released)
-            if shown := await show_due(shared):
-                _log.info("products' times have come", count=shown)
-            if time.monotonic() >= house_at:
-                house_at = time.monotonic() + HOUSE_SECONDS
-                removed = await keep_house(shared)
-                if removed:
-                    _log.info("kept house", **removed)
-        except ShopError as away:
-            _log.warning("the worker waits", reason=away.code)
-        except Exception:
-            _log.exception("the worker stumbled")
+    """Until cancelled. What fails is tried again at the next look: no loop ever ends, or waits for another."""
+    async with asyncio.TaskGroup() as group:
+        for _ in range(LANES):
+            group.create_task(_deliver(shared, postman))
+        group.create_task(_keep(shared))
+
+
+async def _deliver(shared: Shared, postman: Postman) -> None:
+    while not _is_cancelled():
+        await _tried(deliver(shared, postman))
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(shared.mail_waits.wait(), LOOK_SECONDS)
         shared.mail_waits.clear()
+
+
+async def _keep(shared: Shared) -> None:
+    house_at = time.monotonic() + LOOK_SECONDS
+    while not _is_cancelled():
+        await _tried(_look(shared))
+        if time.monotonic() >= house_at:
+            house_at = time.monotonic() + HOUSE_SECONDS
+            await _tried(_clean(shared))
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _look(shared: Shared) -> None:
+    if settled := await settle_stuck(shared):
+        _log.info("payments were settled", count=settled)
+    if released := await release_due(shared):
+        _log.info("goods that nobody paid for were put back", carts=released)
+    if shown := await show_due(shared):
+        _log.info("products' times have come", count=shown)
+
+
+async def _clean(shared: Shared) -> None:
+    if removed := await keep_house(shared):
+        _log.info("kept house", **removed)
+
+
+async def _tried(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except ShopError as away:
+        _log.warning("the worker waits", reason=away.code)
+    except Exception:
+        _log.exception("the worker stumbled")
+
+
+def _is_cancelled() -> bool:
+    """Asked at each turn: before Python 3.12 `asyncio.wait_for`, by which mails are sent, can lose a cancellation."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

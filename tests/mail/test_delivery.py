@@ -7,6 +7,7 @@ import signal
 import threading
 import uuid
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,6 +123,7 @@ def test_a_code_arrives_by_mail_and_signs_in(shop: Posted, server: MailServer) -
 
     assert (mail["To"], mail["From"]) == (email, "Shop <shop@example.org>")
     assert mail["Auto-Submitted"] == "auto-generated"
+    assert parsedate_to_datetime(mail["Date"]).tzinfo is not None
     assert mail["Message-ID"].endswith("@example.org>")
     code = code_in(mail)
     html = part(mail, "html")

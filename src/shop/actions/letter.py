@@ -58,6 +58,7 @@ async def _order_confirmation(shared: Shared, db: Session, queued: OutboxMail) -
     }
     mail = Mail(
         mark=str(queued.id),
+        written_at=queued.created_at,
         recipient=queued.recipient,
         subject=f"Your order {order.number} at {shared.shop.name}",
         text=_plain.get_template("order_confirmation.txt").render(words),
@@ -75,6 +76,7 @@ async def _login_code(shared: Shared, db: Session, queued: OutboxMail) -> Letter
     words = {"shop": shared.shop.name, "shown": shown_code(code), "minutes": minutes}
     mail = Mail(
         mark=str(queued.id),
+        written_at=queued.created_at,
         recipient=queued.recipient,
         # The code is not in the subject: a locked screen shows it.
         subject=f"Your code for {shared.shop.name}",

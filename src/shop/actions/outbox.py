@@ -12,7 +12,6 @@ from shop.gateways.mail import Mail, MailDelayed, MailRefused
 from shop.models.journal import OutboxMail
 from shop.queries import outbox
 
-BATCH = 10
 LEASE_SECONDS = 60
 # Seconds to the next try, by the number of tries made; the last one is repeated while the mail is of use, and is short
 # enough for a mail to leave within a minute of the server's return.
@@ -26,16 +25,16 @@ class Postman(Protocol):
     async def send(self, mail: Mail) -> None: ...
 
 
-async def deliver(shared: Shared, postman: Postman) -> int:
-    """Delivers what is due, one after the other and each leased by itself: a slow server must not outlast the lease of
-    a mail that still waits. A crash after sending repeats the same mail, code and mark.
+async def deliver(shared: Shared, postman: Postman) -> None:
+    """Delivers all that is due, one after the other and each leased by itself: a slow server must not outlast the lease
+    of a mail that still waits. A crash after sending repeats the same mail, code and mark.
     """
-    for number in range(BATCH):
+    task = asyncio.current_task()
+    while task is None or not task.cancelling():
         leased = await outbox.lease_mails(shared.database.session(), most=1, lease=LEASE_SECONDS)
         if not leased:
-            return number
+            return
         await _deliver_one(shared, postman, leased[0])
-    return BATCH
 
 
 async def _deliver_one(shared: Shared, postman: Postman, queued: OutboxMail) -> None:

@@ -1,5 +1,6 @@
 """How a mail leaves the house: over SMTP, plain to this machine only, otherwise with TLS where there is a password."""
 
+from datetime import datetime
 from email.message import EmailMessage
 from email.utils import formataddr, parseaddr
 from urllib.parse import unquote, urlsplit
@@ -16,6 +17,7 @@ class Mail(msgspec.Struct, frozen=True):
     """A finished mail. `mark` makes its Message-ID: a repetition is the same mail, not another."""
 
     mark: str
+    written_at: datetime
     recipient: str
     subject: str
     text: str
@@ -79,6 +81,7 @@ def message(mail: Mail, sender: str) -> EmailMessage:
     built["From"] = formataddr((name, address))
     built["To"] = mail.recipient
     built["Subject"] = mail.subject
+    built["Date"] = mail.written_at
     built["Message-ID"] = f"<{mail.mark}@{address.rpartition('@')[2] or 'localhost'}>"
     # So that nobody's holiday notice answers us (RFC 3834).
     built["Auto-Submitted"] = "auto-generated"

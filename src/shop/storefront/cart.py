@@ -105,14 +105,15 @@ async def associate(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     token = request.body_params().get("guest_order_token")  # Never from the address, which stands in logs.
     guest_cart_id = cart_of_order_token(ctx.shared.keys, token) if isinstance(token, str) else None
-    joined = await cart.join_carts(ctx, guest_cart_id, _strategy(request), dry_run=_is_true(request, "dry_run"))
+    dry_run = _is_dry_run(request)
+    joined = await cart.join_carts(ctx, guest_cart_id, _strategy(request), dry_run=dry_run)
     told = {
         "strategy": joined.merge.strategy,
         "survivor": joined.merge.survivor,
         "closed": joined.closed and joined.closed.number,
         "moved": joined.merge.moved,
         "capped": joined.merge.capped,
-        "dry_run": _is_true(request, "dry_run"),
+        "dry_run": dry_run,
         "repeated": joined.is_repetition,
     }
     return await cart_reply(joined.cart, ctx, drawing, Extras({"merge": told}))
@@ -159,5 +160,9 @@ def _strategy(request: Request) -> Strategy:
     return cast(Strategy, wanted)
 
 
-def _is_true(request: Request, name: str) -> bool:
-    return request.params.get(name) in (True, "true", "1")
+def _is_dry_run(request: Request) -> bool:
+    """What cannot be read must not join carts that nobody asked to join."""
+    wish = request.params.get("dry_run", False)
+    if type(wish) is bool or wish in ("true", "false", "1", "0"):
+        return wish in (True, "true", "1")
+    raise Invalid({"dry_run": ["must be true or false"]})
