@@ -416,3 +416,58 @@ async def test_a_stranger_sees_no_order(buyer: Buyer, till: Till, guest: Shopper
     ]
 
     assert [answer.status for answer in answers] == [404] * 3
+
+
+async def test_an_account_shows_what_was_bought_in_as_many_statements_for_many_orders_as_for_one(
+    http: httpx.AsyncClient, till: Till, service: Service
+) -> None:
+    member, mug = await sign_in(http), await till.product()
+    parts = "line_items.variant,shipments.stock_location,payments.source,billing_address,shipping_address,user"
+
+    async def buy() -> None:
+        buyer = Buyer(http, till)
+        await buyer.post("/cart")
+        await member.ask("PATCH", "/cart/associate", json={"guest_order_token": buyer.order_token})
+        await buyer.ready((mug, 1))
+        assert (await buyer.complete()).status == 200
+
+    async def listed() -> tuple[Answer, int]:
+        answer = await member.get(f"/account/orders?include={parts}")
+        return answer, int(service.request_line(answer.request_id)["statements"])
+
+    await buy()
+    one, for_one = await listed()
+    for _ in range(2):
+        await buy()
+    three, for_three = await listed()
+    number = three.json["data"][0]["attributes"]["number"]
+    alone = await member.get(f"/account/orders/{number}?include={parts}")
+
+    assert [len(answer.json["data"]) for answer in (one, three)] == [1, 3]
+    for record in (*three.json["data"], alone.json["data"]):
+        counts = {name: len(linked(record, name)) for name in ("line_items", "shipments", "payments", "variants")}
+        assert counts == {"line_items": 1, "shipments": 1, "payments": 1, "variants": 1}
+        assert record["relationships"]["billing_address"]["data"]
+    kinds = Counter(record["type"] for record in alone.json["included"])
+    assert kinds == {
+        "line_item": 1, "variant": 1, "shipment": 1, "stock_location": 1, "payment": 1, "credit_card": 1, "address": 1,
+        "user": 1,
+    }  # fmt: skip
+    assert for_three == for_one
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/account/orders?filter[state]=x", "unknown_filter"),
+        ("/account/addresses?filter[city]=x", "unknown_filter"),
+        ("/account/addresses?sort=city", "unknown_sort"),
+        ("/account/sessions?filter[a]=b", "unknown_filter"),
+        ("/account/sessions?sort=created_at", "unknown_sort"),
+        ("/account/orders?page[after]=", "bad_page"),
+    ],
+)
+async def test_what_an_account_cannot_be_asked_is_said(http: httpx.AsyncClient, path: str, code: str) -> None:
+    answer = await (await sign_in(http)).get(path)
+
+    assert (answer.status, answer.code) == (400, code)

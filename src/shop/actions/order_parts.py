@@ -63,6 +63,23 @@ async def read(ctx: Context, order: Order) -> Checkout:
     )
 
 
+async def read_all(ctx: Context, orders: Sequence[Order]) -> list[Checkout]:
+    """Several at once, with as many statements as for one."""
+    ids = [order.id for order in orders]
+    if not ids:
+        return []
+    parts: tuple[Sequence[Any], ...] = (
+        await line_queries.list_lines_of(ctx.db, ids),
+        await fulfilment.list_shipments(ctx.db, *ids),
+        await fulfilment.list_items(ctx.db, *ids),
+        await fulfilment.list_shipping_rates(ctx.db, *ids),
+        await payment_queries.list_payments(ctx.db, *ids),
+    )
+    return [
+        Checkout(order, *([part for part in found if part.order_id == order.id] for found in parts)) for order in orders
+    ]
+
+
 async def change_order(ctx: Context, order: Order, **values: Any) -> Order:
     if not values:
         return order

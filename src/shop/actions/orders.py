@@ -1,11 +1,12 @@
 """What is done with orders: shoppers look at what they bought, machines make, change and remove."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from shop.actions.cart import new_cart
 from shop.actions.context import Context
+from shop.actions.order_parts import Checkout, read_all
 from shop.actions.taking import drop_cart
 from shop.base.email import read_email
 from shop.base.errors import Invalid, NotFound
@@ -29,6 +30,11 @@ async def get_completed(ctx: Context, number: str) -> Order:
     if order is None:
         raise NotFound()
     return order
+
+
+async def list_parts(ctx: Context, found: Sequence[Order]) -> list[Checkout]:
+    """What each was made of."""
+    return await read_all(ctx, found)
 
 
 async def create_order(ctx: Context, values: Mapping[str, Any]) -> UUID:

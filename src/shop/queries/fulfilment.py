@@ -31,6 +31,7 @@ from shop.rules.shipping import Method, Shelf
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
 _of_order = bindparam("order_id", type_=_ID)
+_of_orders = sql_any(bindparam("order_ids", type_=_IDS))
 
 _SHELVES = statement(
     select(
@@ -133,16 +134,16 @@ _PLACE_OF = statement(
     lambda record: cast(tuple[UUID, UUID | None], tuple(record)),
 )
 _SHIPMENTS = statement(
-    select(shipments).where(shipments.c.order_id == _of_order).order_by(shipments.c.created_at, shipments.c.id),
+    select(shipments).where(shipments.c.order_id == _of_orders).order_by(shipments.c.created_at, shipments.c.id),
     into(Shipment),
 )
 _ITEMS = statement(
-    select(shipment_items).where(shipment_items.c.order_id == _of_order).order_by(shipment_items.c.id),
+    select(shipment_items).where(shipment_items.c.order_id == _of_orders).order_by(shipment_items.c.id),
     into(ShipmentItem),
 )
 _RATES = statement(
     select(shipping_rates)
-    .where(shipping_rates.c.order_id == _of_order)
+    .where(shipping_rates.c.order_id == _of_orders)
     .order_by(shipping_rates.c.shipment_id, shipping_rates.c.cost, shipping_rates.c.name, shipping_rates.c.id),
     into(ShippingRate),
 )
@@ -206,17 +207,17 @@ async def list_reached(db: Session) -> list[tuple[UUID, UUID | None]]:
     return await db.all(_REACHED, displays=list(FRONT))
 
 
-async def list_shipments(db: Session, order_id: UUID) -> list[Shipment]:
-    return await db.all(_SHIPMENTS, order_id=order_id)
+async def list_shipments(db: Session, *order_ids: UUID) -> list[Shipment]:
+    return await db.all(_SHIPMENTS, order_ids=list(order_ids))
 
 
-async def list_items(db: Session, order_id: UUID) -> list[ShipmentItem]:
-    return await db.all(_ITEMS, order_id=order_id)
+async def list_items(db: Session, *order_ids: UUID) -> list[ShipmentItem]:
+    return await db.all(_ITEMS, order_ids=list(order_ids))
 
 
-async def list_shipping_rates(db: Session, order_id: UUID) -> list[ShippingRate]:
+async def list_shipping_rates(db: Session, *order_ids: UUID) -> list[ShippingRate]:
     """The cheapest of each shipment first."""
-    return await db.all(_RATES, order_id=order_id)
+    return await db.all(_RATES, order_ids=list(order_ids))
 
 
 async def unpack(db: Session, order_id: UUID) -> None:

@@ -16,12 +16,14 @@ from shop.models.fulfilment import shipments
 from shop.models.orders import CartLine, LineItem, Order, line_items, orders
 
 _ID = PG_UUID(as_uuid=True)
-_LINES = statement(
+_lines = (
     select(line_items, orders.c.currency)
     .join(orders, orders.c.id == line_items.c.order_id)
-    .where(line_items.c.order_id == bindparam("order_id", type_=_ID))
-    .order_by(line_items.c.created_at, line_items.c.id),
-    into(CartLine),
+    .order_by(line_items.c.created_at, line_items.c.id)
+)
+_LINES = statement(_lines.where(line_items.c.order_id == bindparam("order_id", type_=_ID)), into(CartLine))
+_LINES_OF = statement(
+    _lines.where(line_items.c.order_id == sql_any(bindparam("order_ids", type_=ARRAY(_ID)))), into(CartLine)
 )
 _STAMPS = ("created_at", "updated_at")
 _names = tuple(name for name in LineItem.__struct_fields__ if name not in _STAMPS)
@@ -86,6 +88,11 @@ _WRITE = statement(
 
 async def list_lines(db: Session, order_id: UUID) -> list[CartLine]:
     return await db.all(_LINES, order_id=order_id)
+
+
+async def list_lines_of(db: Session, order_ids: Sequence[UUID]) -> list[CartLine]:
+    """Of several orders at once."""
+    return await db.all(_LINES_OF, order_ids=list(order_ids))
 
 
 async def write_lines(

@@ -48,7 +48,7 @@ _SOURCES_OF = statement(
 )
 _PAYMENTS = statement(
     select(payments)
-    .where(payments.c.order_id == bindparam("order_id", type_=_ID))
+    .where(payments.c.order_id == sql_any(bindparam("order_ids", type_=ARRAY(_ID))))
     .order_by(payments.c.created_at, payments.c.id),
     into(Payment),
 )
@@ -166,8 +166,8 @@ async def list_sources_of(db: Session, ids: list[UUID]) -> dict[UUID, PaymentSou
     return {source.id: source for source in await db.all(_SOURCES_OF, ids=ids)} if ids else {}
 
 
-async def list_payments(db: Session, order_id: UUID) -> list[Payment]:
-    return await db.all(_PAYMENTS, order_id=order_id)
+async def list_payments(db: Session, *order_ids: UUID) -> list[Payment]:
+    return await db.all(_PAYMENTS, order_ids=list(order_ids))
 
 
 async def find_source(db: Session, source_id: UUID, user_id: UUID) -> PaymentSource | None:

@@ -2,15 +2,16 @@
 
 from shop.actions import account, orders
 from shop.actions.context import Context
-from shop.base.loaded import Loaded, Named
+from shop.base.loaded import Loaded
 from shop.jsonapi.document import Drawing, document
 from shop.jsonapi.paging import read_page, read_sort
-from shop.models.orders import Order
 from shop.models.people import PlacedAddress
+from shop.storefront.cart_document import loaded_orders
 from shop.storefront.drawing import page_reply, read_drawing, seen_from, short_page, user_links
 from shop.storefront.inputs import wrapped
 from shop.storefront.resources.people import ADDRESS, SESSION, USER
-from shop.storefront.resources.sales import ORDER, UNLINKED
+from shop.storefront.resources.sales import ORDER
+from shop.storefront.wishes import read_filters
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
 
@@ -28,6 +29,8 @@ async def update(request: Request, ctx: Context) -> Reply:
 
 async def list_addresses(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, ADDRESS)
+    read_filters(request.params, ("exclude_quick_checkout",))
+    read_sort(request.params, ())
     found = await account.list_addresses(ctx)
     return page_reply(request, ctx, ADDRESS, drawing, short_page(found, read_page(request.params)))
 
@@ -55,20 +58,24 @@ async def destroy_address(request: Request, ctx: Context) -> Reply:
 
 async def list_orders(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, ORDER, is_list=True)
+    read_filters(request.params, ())
     page, sort = read_page(request.params), read_sort(request.params, orders.SORTS)
     found, total = await orders.list_completed(ctx, page, sort)
-    records = [_order(order) for order in found]
+    records = await loaded_orders(await orders.list_parts(ctx, found), ctx, drawing.query.include or {})
     return page_reply(request, ctx, ORDER, drawing, (records, total, page))
 
 
 async def show_order(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, ORDER)
     order = await orders.get_completed(ctx, request.path_params["number"])
-    return document_reply(document(ORDER, _order(order), drawing))
+    (record,) = await loaded_orders(await orders.list_parts(ctx, [order]), ctx, drawing.query.include or {})
+    return document_reply(document(ORDER, record, drawing))
 
 
 async def list_sessions(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, SESSION)
+    read_filters(request.params, ())
+    read_sort(request.params, ())
     found, current = await account.list_sessions(ctx)
     page = short_page(found, read_page(request.params))
     return page_reply(request, ctx, SESSION, seen_from(drawing, ctx, current), page)
@@ -82,10 +89,6 @@ async def destroy_session(request: Request, ctx: Context) -> Reply:
 async def _account(ctx: Context, drawing: Drawing) -> bytes:
     user, addresses = await account.get_account(ctx)
     return document(USER, Loaded(user, user_links(user, list(addresses.values()))), drawing)
-
-
-def _order(order: Order) -> Loaded:
-    return Loaded(order, {**UNLINKED, "user": Loaded(Named(order.user_id)) if order.user_id else None})
 
 
 def _address(address: PlacedAddress, drawing: Drawing) -> Reply:

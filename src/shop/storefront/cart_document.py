@@ -2,7 +2,7 @@
 `meta`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +16,8 @@ from shop.base.loaded import Link, Loaded, Named
 from shop.base.money import currency_digits, wire_decimal
 from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, document
 from shop.models.orders import Order
+from shop.models.payments import PaymentMethod, PaymentSource
+from shop.models.people import PlacedAddress
 from shop.rules.lines import Notice
 from shop.rules.payments import is_valid
 from shop.storefront.drawing import user_links
@@ -41,31 +43,94 @@ async def cart_reply(
     return document_reply(document(CART, await loaded_cart(cart, ctx, drawing, checkout), drawing, extras), status)
 
 
+class Around(msgspec.Struct, frozen=True):
+    """What belongs to several orders, read for all of them at once, and only as far as it was asked for."""
+
+    methods: Mapping[UUID, PaymentMethod] = {}
+    sources: Mapping[UUID, PaymentSource] = {}
+    places: Mapping[UUID, Loaded] = {}
+    addresses: Mapping[UUID, PlacedAddress] = {}
+    variants: Mapping[tuple[str, UUID], Loaded] = {}
+    """By currency and id: a price is of one."""
+    owner: Link = None
+    """Whose they all are, where that may be told."""
+
+
 async def loaded_cart(cart: Cart, ctx: Context, drawing: Drawing, checkout: Checkout | None = None) -> Loaded:
     include = drawing.query.include or {}
-    links = UNLINKED
-    if cart.lines:
-        links = {**links, **await _line_links(cart, ctx, include)}
-    if cart.order.user_id is not None:
-        links = {**links, "user": await _user_link(cart.order, ctx, include)}
-    if cart.order.bill_address_id or cart.order.ship_address_id:
-        links = {**links, **await _address_links(cart.order, ctx, include)}
-    if cart.order.state != "cart":
-        parts = checkout or await read(ctx, cart.order)
+    parts = checkout
+    if parts is None:
+        parts = Checkout(cart.order, cart.lines) if cart.order.state == "cart" else await read(ctx, cart.order)
+    parts = msgspec.structs.replace(parts, order=cart.order, lines=cart.lines)
+    (loaded,) = await loaded_orders([parts], ctx, include)
+    return loaded
+
+
+async def loaded_orders(checkouts: Sequence[Checkout], ctx: Context, include: Tree) -> list[Loaded]:
+    """As many statements for many as for one."""
+    around = await _around(checkouts, ctx, include)
+    return [Loaded(each.order, _links(each, include, around)) for each in checkouts]
+
+
+def _links(checkout: Checkout, include: Tree, around: Around) -> Mapping[str, Link]:
+    order, links = checkout.order, UNLINKED
+    if checkout.lines:
+        links = {**links, **_line_links(checkout, around)}
+    if order.user_id is not None:
+        # The owner stands as a link; who they are is read only when it was asked for.
+        links = {**links, "user": around.owner if "user" in include else Loaded(Named(order.user_id))}
+    if order.bill_address_id or order.ship_address_id:
+        links = {**links, **_address_links(order, around)}
+    if order.state != "cart":
         links = {
             **links,
-            "shipments": await loaded_shipments(parts, ctx, include.get("shipments", {})),
-            "payments": await _loaded_payments(parts, ctx, include.get("payments", {})),
+            "shipments": loaded_shipments(checkout, around),
+            "payments": _loaded_payments(checkout, include.get("payments", {}), around),
         }
-    return Loaded(cart.order, links)
+    return links
 
 
-async def loaded_shipments(checkout: Checkout, ctx: Context, include: Tree) -> list[Loaded]:
+async def _around(checkouts: Sequence[Checkout], ctx: Context, include: Tree) -> Around:
+    counted = [payment for each in checkouts for payment in each.payments if is_valid(paid(payment))]
+    sources = [payment.source_id for payment in counted if payment.source_id]
+    of_payments, of_shipments = include.get("payments", {}), include.get("shipments", {})
+    addresses = [
+        address_id
+        for each in checkouts
+        for name, address_id in _sides(each.order).items()
+        if address_id and name in include
+    ]
+    return Around(
+        await shown_orders.list_methods_of(ctx, list({payment.payment_method_id for payment in counted})),
+        await shown_orders.list_sources_of(ctx, sources) if "source" in of_payments else {},
+        await loaded_places(ctx) if "stock_location" in of_shipments else {},
+        await shown_orders.find_addresses(ctx, list(set(addresses))) if addresses else {},
+        await _variants(checkouts, ctx, include),
+        await _owner(checkouts[0].order, ctx) if checkouts and "user" in include else None,
+    )
+
+
+async def loaded_places(ctx: Context) -> Mapping[UUID, Loaded]:
+    return {place.id: Loaded(place) for place in await shown_orders.list_places(ctx)}
+
+
+async def _variants(checkouts: Sequence[Checkout], ctx: Context, include: Tree) -> Mapping[tuple[str, UUID], Loaded]:
+    of_lines = include.get("line_items", {})
+    wanted = [tree for tree in (include.get("variants"), of_lines.get("variant")) if tree is not None]
+    found: dict[tuple[str, UUID], Loaded] = {}
+    if not wanted:
+        return found
+    # The orders of one caller have one owner, so their prices differ by currency alone.
+    for order in {each.order.currency: each.order for each in checkouts if each.lines}.values():
+        ids = {line.variant_id for each in checkouts if each.order.currency == order.currency for line in each.lines}
+        loaded = await browse.load_variants(ctx, list(ids), browse.merged(wanted), await pricing_of(ctx, order))
+        found |= {(order.currency, variant_id): variant for variant_id, variant in loaded.items()}
+    return found
+
+
+def loaded_shipments(checkout: Checkout, around: Around) -> list[Loaded]:
     """Each with its rates and its lines; the place it comes from is read only when it was asked for."""
     currency = checkout.order.currency
-    places = {}
-    if "stock_location" in include:
-        places = {place.id: Loaded(place) for place in await shown_orders.list_places(ctx)}
     lines = {line.id: Loaded(line, {"variant": Loaded(Named(line.variant_id))}) for line in checkout.lines}
     found = []
     for shipment in checkout.shipments:
@@ -79,25 +144,22 @@ async def loaded_shipments(checkout: Checkout, ctx: Context, include: Tree) -> l
         links: dict[str, Link] = {
             "shipping_rates": rates,
             "selected_shipping_rate": next((rate for rate in rates if rate.row.is_selected), None),
-            "stock_location": places.get(place, Loaded(Named(place))),
+            "stock_location": around.places.get(place, Loaded(Named(place))),
             "line_items": [lines[line_id] for line_id in dict.fromkeys(items) if line_id in lines],
         }
         found.append(Loaded(SentShipment(**msgspec.structs.asdict(shipment), currency=currency), links))
     return found
 
 
-async def _loaded_payments(checkout: Checkout, ctx: Context, include: Tree) -> list[Loaded]:
+def _loaded_payments(checkout: Checkout, include: Tree, around: Around) -> list[Loaded]:
     """Those that count."""
     counted = [payment for payment in checkout.payments if is_valid(paid(payment))]
-    methods = await shown_orders.list_methods_of(ctx, [payment.payment_method_id for payment in counted])
-    source_ids = [payment.source_id for payment in counted if payment.source_id]
-    sources = await shown_orders.list_sources_of(ctx, source_ids) if "source" in include else {}
     found = []
     for payment in counted:
-        method = methods[payment.payment_method_id]
+        method = around.methods[payment.payment_method_id]
         source: Link = None
         if payment.source_id:
-            source = Loaded(sources.get(payment.source_id) or Named(payment.source_id))
+            source = Loaded(around.sources.get(payment.source_id) or Named(payment.source_id))
         row = ShownPayment(
             **msgspec.structs.asdict(payment), currency=checkout.order.currency, payment_method_name=method.name
         )
@@ -106,14 +168,14 @@ async def _loaded_payments(checkout: Checkout, ctx: Context, include: Tree) -> l
     return found
 
 
-async def _address_links(order: Order, ctx: Context, include: Tree) -> Mapping[str, Link]:
-    sides = {"billing_address": order.bill_address_id, "shipping_address": order.ship_address_id}
-    known: Mapping[UUID, Any] = {}
-    if include.keys() & sides.keys():
-        known = await shown_orders.find_addresses(ctx, [address_id for address_id in set(sides.values()) if address_id])
+def _sides(order: Order) -> Mapping[str, UUID | None]:
+    return {"billing_address": order.bill_address_id, "shipping_address": order.ship_address_id}
+
+
+def _address_links(order: Order, around: Around) -> Mapping[str, Link]:
     return {
-        name: Loaded(known.get(address_id) or Named(address_id)) if address_id else None
-        for name, address_id in sides.items()
+        name: Loaded(around.addresses.get(address_id) or Named(address_id)) if address_id else None
+        for name, address_id in _sides(order).items()
     }
 
 
@@ -136,26 +198,21 @@ async def explained(request: Request, ctx: Context, checkout: Checkout) -> Extra
 _AMOUNTS = ("amount", "price", "of")
 
 
-async def _line_links(cart: Cart, ctx: Context, include: Tree) -> Mapping[str, Link]:
-    ids = list(dict.fromkeys(line.variant_id for line in cart.lines))
-    of_lines = include.get("line_items", {})
-    wanted = [tree for tree in (include.get("variants"), of_lines.get("variant")) if tree is not None]
-    variants: Mapping[UUID, Loaded] = {variant_id: Loaded(Named(variant_id)) for variant_id in ids}
-    if wanted:
-        found = await browse.load_variants(ctx, ids, browse.merged(wanted), await pricing_of(ctx, cart.order))
-        variants = {**variants, **found}
+def _line_links(checkout: Checkout, around: Around) -> Mapping[str, Link]:
+    ids = list(dict.fromkeys(line.variant_id for line in checkout.lines))
+    currency = checkout.order.currency
+    variants = {
+        variant_id: around.variants.get((currency, variant_id)) or Loaded(Named(variant_id)) for variant_id in ids
+    }
     return {
-        "line_items": [Loaded(line, {"variant": variants[line.variant_id]}) for line in cart.lines],
+        "line_items": [Loaded(line, {"variant": variants[line.variant_id]}) for line in checkout.lines],
         "variants": [variants[variant_id] for variant_id in ids],
     }
 
 
-async def _user_link(order: Order, ctx: Context, include: Tree) -> Link:
-    """The owner stands as a link; who they are is read only when it was asked for."""
+async def _owner(order: Order, ctx: Context) -> Link:
     if order.user_id is None:
         return None
-    if "user" not in include:
-        return Loaded(Named(order.user_id))
     if ctx.claim.bearer is None or (await ctx.signed_in()).user.id != order.user_id:
         return None  # The token opens the cart, and not who its owner is and where they live.
     user, addresses = await account.get_user(ctx, order.user_id)

@@ -19,7 +19,7 @@ from shop.base.errors import Invalid, Malformed
 from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
 from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, list_document
-from shop.storefront.cart_document import cart_reply, explained, loaded_shipments
+from shop.storefront.cart_document import Around, cart_reply, explained, loaded_places, loaded_shipments
 from shop.storefront.drawing import read_drawing
 from shop.storefront.resources.sales import CART, PAYMENT_METHOD, SHIPMENT
 from shop.web.reply import Reply, document_reply, json_reply
@@ -125,7 +125,7 @@ async def shipping_rates(request: Request, ctx: Context) -> Reply:
             checkout = await pack_order(ctx, checkout)
             order = await change_order(ctx, checkout.order, state="delivery")
             checkout = msgspec.structs.replace(checkout, order=order)
-    shipments = await loaded_shipments(checkout, ctx, drawing.query.include or {})
+    shipments = loaded_shipments(checkout, Around(places=await loaded_places(ctx)))
     return document_reply(list_document(SHIPMENT, shipments, drawing, NO_EXTRAS))
 
 
