@@ -200,3 +200,25 @@ async def test_looking_for_what_is_due_and_finding_nothing_is_no_new_version_of_
     await keep_house(shared)
 
     assert await db.fetchval(version) == before
+
+
+async def test_addresses_of_carts_that_are_gone_go_and_those_of_users_and_orders_stay(
+    house: tuple[Shared, Any],
+) -> None:
+    shared, db = house
+    old, user, country = await ago(db, 31), uuid.uuid4(), await db.fetchval("select id from countries where iso = 'US'")
+    await db.execute(USER, user, "a@example.com", old, old)
+    rows = {name: uuid.uuid4() for name in ("nobody's", "a user's", "an order's", "fresh")}
+    insert = """insert into addresses
+        (id, user_id, firstname, lastname, address1, city, country_id, created_at, updated_at)
+        values ($1, $2, 'Ada', 'L', 'Street', $3, $4, $5, $5)"""
+    for name, address_id in rows.items():
+        at = await ago(db, 0.5) if name == "fresh" else old
+        await db.execute(insert, address_id, user if name == "a user's" else None, name, country, at)
+    await db.execute(CART, uuid.uuid4(), "bought", old, old, None)
+    await db.execute("update orders set ship_address_id = $1", rows["an order's"])
+
+    removed = await keep_house(shared)
+
+    assert removed == {"addresses that are nobody's": 1}
+    assert {row[0] for row in await db.fetch("select city from addresses")} == set(rows) - {"nobody's"}

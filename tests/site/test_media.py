@@ -29,7 +29,7 @@ async def test_a_file_may_be_kept_for_good_and_can_do_nothing(http: httpx.AsyncC
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/webp")
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
-    assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
+    assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'; frame-ancestors 'none'"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.content.startswith(b"RIFF")
 

@@ -353,3 +353,27 @@ async def test_an_order_token_alone_does_not_tell_who_the_owner_is(member: Membe
 
     assert seen.json["included"] == []
     assert member.email not in seen.response.text
+
+
+async def test_a_key_counts_even_where_there_is_a_cart_already(member: Member) -> None:
+    key = {"Idempotency-Key": "the same"}
+    first = await member.ask("POST", "/cart?currency=EUR", headers=key)
+    again = await member.ask("POST", "/cart?currency=EUR", headers=key)
+    other = await member.ask("POST", "/cart?currency=USD", headers=key)
+
+    assert [answer.status for answer in (first, again, other)] == [201, 201, 422]
+    assert (again.id, other.code) == (first.id, "idempotency_key_reused")
+
+
+async def test_what_became_of_two_carts_is_told_once(member: Member, guest: Shopper) -> None:
+    await member.post("/cart")
+    await guest.post("/cart")
+    key = {"Idempotency-Key": "join"}
+    body = {"guest_order_token": guest.order_token, "strategy": "keep_user"}
+
+    first = await member.ask("PATCH", "/cart/associate", headers=key, json=body)
+    again = await member.ask("PATCH", "/cart/associate", headers=key, json=body)
+
+    assert (first.json["meta"]["merge"]["survivor"], first.json["meta"]["merge"]["repeated"]) == ("user", False)
+    assert again.json["meta"]["merge"] == {"strategy": "keep_user", "dry_run": False, "repeated": True}
+    assert again.id == first.id

@@ -184,7 +184,10 @@ class SessionMachine(RuleBasedStateMachine):
         answer = self.http.request(method, address, json=body)
 
         assert (answer.status_code, answer.content) == (200, b"{}")
-        family.is_ended |= kind == "access" or not family.is_spent(tokens.index(token), self.now)
+        # An access token that has expired, or a refresh token that is spent, ends nothing.
+        is_refresh = kind == "refresh"
+        is_over = family.is_spent(tokens.index(token), self.now) if is_refresh else self.now >= family.access[token]
+        family.is_ended |= not is_over
 
     @rule(span=st.sampled_from(SPANS))
     def time_passes(self, span: int) -> None:

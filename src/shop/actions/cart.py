@@ -21,16 +21,17 @@ from shop.rules.merging import Line, Merge, Strategy, merge_carts
 async def open_cart(ctx: Context, currency: str | None) -> Order:
     """The cart the caller already has, or a new one; a new one made with a bearer is that user's."""
     cart, user_id = await _find_cart(ctx)
-    if cart:
+    if cart and ctx.once_key is None:
         return cart
-    # Counted before a transaction holds a connection: a second one for the count would starve the pool.
-    await attempts.count_cart(ctx)
+    if cart is None:
+        # Counted before a transaction holds a connection: a second one for the count would starve the pool.
+        await attempts.count_cart(ctx)
     if ctx.once_key is None and user_id is None:
         return await new_cart(ctx, currency, None)
     async with ctx.transaction() as once:
         if once.done:
             return await _get_cart(ctx, once.done)
-        if user_id:
+        if user_id and cart is None:
             # Of many calls at once by one user the first makes the cart, and the others find it.
             await people.lock_known_user(ctx.db, user_id)
             cart, _ = await _find_cart(ctx)

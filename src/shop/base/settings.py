@@ -7,6 +7,7 @@ import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
+from email.utils import formataddr, parseaddr
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,13 @@ def _seconds(text: str) -> float:
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", text, re.ASCII):
         raise ValueError("give a number of seconds")
     return float(text)
+
+
+def _grace(text: str) -> int:
+    seconds = _whole(text)
+    if seconds > 60:
+        raise ValueError("give at most 60 seconds; a copy of a token is told from a lost answer by it")
+    return seconds
 
 
 def _limits(text: str) -> Limits:
@@ -137,13 +145,21 @@ def _text(text: str) -> str:
     return text.strip()
 
 
+def _sender(text: str) -> str:
+    """`shop@example.org` or `Shop <shop@example.org>`."""
+    name, address = parseaddr(_text(text))
+    if formataddr((name, address)).count("@") != 1 or not all(address.partition("@")[::2]) or " " in address:
+        raise ValueError("give an address, like shop@example.org or Shop <shop@example.org>")
+    return text.strip()
+
+
 VARIABLES = (
     Variable("SHOP_DATA_DIR", "data_dir", Path, "./var", "everything the service keeps on disk"),
     Variable("SHOP_DATABASE_URL", "database_url", _database, None, "unset: embedded PostgreSQL in the data directory"),
     Variable("SHOP_DATABASE_POOL", "database_pool", _at_least_one, "8", "connections per worker"),
     Variable("SHOP_SECRET_KEYS", "secret_keys", _keys, None, "`id:hex,id:hex`; the first signs, all verify"),
     Variable("SHOP_SMTP_URL", "smtp_url", _smtp, None, "the mail server"),
-    Variable("SHOP_MAIL_FROM", "mail_from", _text, "shop@localhost", "the sender of mails"),
+    Variable("SHOP_MAIL_FROM", "mail_from", _sender, "shop@localhost", "the sender of mails"),
     Variable("SHOP_ORDER_MAIL", "order_mail", _word("on", "off"), "on", "a completed order is confirmed by mail"),
     Variable("SHOP_HOLD_SECONDS", "hold_seconds", _whole, "0", "goods are held from choosing how to pay; 0: not"),
     Variable("SHOP_MAILBOX", "mailbox", _word("on", "off"), None, "unset: on by itself for a local try-out only"),
@@ -173,7 +189,7 @@ VARIABLES = (
         "SHOP_REFRESH_MAX_TTL", "refresh_max_ttl", _at_least_one, "7776000", "a session ends after this, used or not"
     ),
     Variable(
-        "SHOP_REFRESH_GRACE", "refresh_grace", _whole, "30", "a rotated refresh token gives the same pair this long"
+        "SHOP_REFRESH_GRACE", "refresh_grace", _grace, "30", "a rotated refresh token gives the same pair this long"
     ),
     Variable(
         "SHOP_CART_IDLE_TTL", "cart_idle_ttl", _at_least_one, "2592000", "an untouched guest cart is purged after this"

@@ -11,6 +11,7 @@ from shop.app import read_keys
 from shop.base.errors import CannotStart, Unavailable
 from shop.base.settings import Settings
 from shop.cli.prepare import database, ensure_mail, ensure_migrated, make_data_dir, settings_here
+from shop.gateways.mail import MailDelayed, MailRefused, Smtp
 from shop.gateways.media import open_media
 from shop.migrations.upgrade import current_revision
 
@@ -51,7 +52,11 @@ def check_proxy(settings: Settings) -> str:
 def check_mail(settings: Settings) -> str:
     ensure_mail(settings, "127.0.0.1")
     if settings.smtp_url:
-        return "goes over the configured mail server; `shop worker` and the log say when it is away"
+        try:
+            asyncio.run(Smtp(settings.smtp_url, settings.mail_from).check())
+        except (MailDelayed, MailRefused) as reason:
+            raise CannotStart(f"{reason}; look at SHOP_SMTP_URL. Mails wait until it takes them.") from None
+        return "the mail server knows us and takes mails"
     return "stays in the mailbox at /mailbox, where everybody's codes can be read"
 
 
@@ -79,7 +84,10 @@ CHECKS: dict[str, Check] = {
 
 @click.command(epilog="Example: SHOP_DATA_DIR=/srv/shop shop doctor")
 def doctor() -> None:
-    """Check configuration, database, proxy and keys, and say what to do. Exits non-zero when something is wrong."""
+    """Check configuration, database, keys, mail, pictures and proxy, and say what to do.
+
+    Exits non-zero when something is wrong.
+    """
     settings = settings_here()
     click.echo("  ok    configuration: every SHOP_ variable is known and readable")
     failures = 0

@@ -64,7 +64,7 @@ def ensure_migrated(url: str, *, may_upgrade: bool) -> None:
 def ensure_keys(settings: Settings) -> None:
     """Makes keys once for the embedded database; with a database of its own an installation must bring its keys."""
     file = settings.data_dir / KEY_FILE
-    if settings.secret_keys is None and settings.database_url and not file.exists():
+    if settings.secret_keys is None and settings.database_url:
         raise CannotStart(
             "With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too, the same on every machine; "
             "make one with: python3 -c \"import secrets; print('k1:' + secrets.token_hex(32))\""

@@ -45,6 +45,13 @@ class Smtp:
         self._sender = sender
 
     async def send(self, mail: Mail) -> None:
+        await self._call(message(mail, self._sender))
+
+    async def check(self) -> None:
+        """Goes as far as a mail would, and sends none."""
+        await self._call(None)
+
+    async def _call(self, sent: EmailMessage | None) -> None:
         client = aiosmtplib.SMTP(
             hostname=self._host, port=self._port, use_tls=self._use_tls, start_tls=None, timeout=SECONDS
         )
@@ -53,7 +60,7 @@ class Smtp:
             if self._username:
                 self._check_private(client)
                 await client.login(self._username, self._password or "")
-            await client.send_message(message(mail, self._sender))
+            await (client.send_message(sent) if sent else client.noop())
         except aiosmtplib.SMTPDataError as error:
             # 5xx is for good, 4xx for now; what the server said may repeat what we sent, so only its number is kept.
             kind = MailRefused if error.code >= 500 else MailDelayed

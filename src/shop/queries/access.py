@@ -166,7 +166,9 @@ _END_USERS_SESSIONS = statement(
     lambda record: cast(UUID, record[0]),
 )
 _SESSION_OF = statement(
-    select(access_tokens.c.session_id).where(access_tokens.c.hash == bindparam("hash")),
+    select(access_tokens.c.session_id).where(
+        access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > _now
+    ),
     lambda record: cast(UUID, record[0]),
 )
 _LIST_SESSIONS = statement(

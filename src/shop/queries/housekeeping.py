@@ -23,7 +23,7 @@ from shop.models.access import access_tokens, login_requests, sessions
 from shop.models.journal import audit_events, idempotency_keys, outbox_mails, rate_counts
 from shop.models.operators import operator_links, operator_sessions
 from shop.models.orders import orders
-from shop.models.people import users
+from shop.models.people import addresses, users
 
 _BROOM = 7_426_732
 _SECOND = literal_column("interval '1 second'", Interval)
@@ -63,6 +63,16 @@ PURGES: dict[str, Statement[Any]] = {
             orders.c.completed_at.is_(None),
             orders.c.user_id.is_(None),
             orders.c.updated_at < _now - seconds("cart_idle"),
+        ),
+    ),
+    # Typed into a cart that is gone, or replaced by another.
+    "addresses that are nobody's": _purge(
+        addresses,
+        and_(
+            addresses.c.user_id.is_(None),
+            addresses.c.created_at < _now - timedelta(days=1),
+            ~exists().where(orders.c.bill_address_id == addresses.c.id),
+            ~exists().where(orders.c.ship_address_id == addresses.c.id),
         ),
     ),
     "idempotency keys": _purge(idempotency_keys, idempotency_keys.c.expires_at < _now),

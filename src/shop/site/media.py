@@ -12,7 +12,7 @@ from shop.web.request import Request
 # Nothing else is a key: what does not look like one of ours never reaches the store.
 _KEY = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/([1-9][0-9]{0,3}\.webp)", re.ASCII)
 # Whatever a file might be taken for, it can do nothing.
-_POLICY = b"sandbox; default-src 'none'"
+_POLICY = b"sandbox; default-src 'none'; frame-ancestors 'none'"
 
 
 async def show(request: Request, ctx: Context) -> Reply:

@@ -107,15 +107,19 @@ async def associate(request: Request, ctx: Context) -> Reply:
     guest_cart_id = cart_of_order_token(ctx.shared.keys, token) if isinstance(token, str) else None
     dry_run = _is_dry_run(request)
     joined = await cart.join_carts(ctx, guest_cart_id, _strategy(request), dry_run=dry_run)
-    told = {
+    told: dict[str, Any] = {
         "strategy": joined.merge.strategy,
-        "survivor": joined.merge.survivor,
-        "closed": joined.closed and joined.closed.number,
-        "moved": joined.merge.moved,
-        "capped": joined.merge.capped,
         "dry_run": dry_run,
         "repeated": joined.is_repetition,
     }
+    if not joined.is_repetition:
+        # What became of the two was told when it was done.
+        told |= {
+            "survivor": joined.merge.survivor,
+            "closed": joined.closed and joined.closed.number,
+            "moved": joined.merge.moved,
+            "capped": joined.merge.capped,
+        }
     return await cart_reply(joined.cart, ctx, drawing, Extras({"merge": told}))
 
 

@@ -1,0 +1,19 @@
+"""What `shop doctor` says of the mail server."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.cli.command import Command, external
+from tests.mailserver import MailServer
+
+
+def test_the_doctor_says_whether_the_mail_server_takes_mails(shop: Command, own_database: Any, tmp_path: Path) -> None:
+    environ = external(own_database(), SHOP_DATA_DIR=str(tmp_path))
+    server = MailServer().start()
+    there = shop("doctor", **environ, SHOP_SMTP_URL=f"smtp://127.0.0.1:{server.port}")
+    server.stop()
+    away = shop("doctor", **environ, SHOP_SMTP_URL=f"smtp://127.0.0.1:{server.port}")
+
+    assert "ok    mail: the mail server knows us and takes mails" in there.stdout
+    assert (away.returncode, "the mail server cannot be reached" in away.stdout) == (1, True)
+    assert "SHOP_SMTP_URL" in away.stdout
