@@ -32,8 +32,21 @@ async def count_mail(ctx: Context, email: Email) -> bool:
     return not await _count(ctx, _limits("mails", "", settings.limit_mails))
 
 
+def cart_limits(ctx: Context) -> list[Limit]:
+    return _source_limits(ctx, "carts by source", ctx.shared.settings.limit_carts_per_source)
+
+
 async def count_cart(ctx: Context) -> None:
-    await _count_source(ctx, "carts by source", ctx.shared.settings.limit_carts_per_source)
+    _refuse(await _count(ctx, cart_limits(ctx)))
+
+
+async def refuse_cart(ctx: Context, limits: Sequence[Limit]) -> None:
+    """For a cart that was counted where it would have been made, and was one too many."""
+    counts = await journal.read_counts(ctx.db, [(limit.key, limit.seconds) for limit in limits])
+    over = exceeded(limits, counts)
+    async with ctx.db.transaction():
+        await _audit_first(ctx, over)
+    raise TooMany(retry_after(over))
 
 
 async def count_sign_in(ctx: Context, operator: str) -> None:

@@ -23,11 +23,11 @@ async def open_cart(ctx: Context, currency: str | None) -> Order:
     cart, user_id = await _find_cart(ctx)
     if cart and ctx.once_key is None:
         return cart
+    if ctx.once_key is None and user_id is None:
+        return await _new_guests_cart(ctx, currency)
     if cart is None:
         # Counted before a transaction holds a connection: a second one for the count would starve the pool.
         await attempts.count_cart(ctx)
-    if ctx.once_key is None and user_id is None:
-        return await new_cart(ctx, currency, None)
     async with ctx.transaction() as once:
         if once.done:
             return await _get_cart(ctx, once.done)
@@ -162,9 +162,29 @@ async def _get_cart(ctx: Context, cart_id: UUID) -> Order:
     return cart
 
 
+async def _new_guests_cart(ctx: Context, currency: str | None) -> Order:
+    """Counted and made by one statement."""
+    limits = attempts.cart_limits(ctx)
+    if not limits:
+        return await new_cart(ctx, currency, None)
+    for digits in ORDER_NUMBER_DIGITS:
+        cart, is_within = await orders.insert_counted_cart(
+            ctx.db, limits, cart_id=new_id(), number=new_order_number(digits), currency=_sold_in(ctx, currency)
+        )
+        if not is_within:
+            await attempts.refuse_cart(ctx, limits)
+        if cart:
+            return cart
+    raise Unavailable()
+
+
+def _sold_in(ctx: Context, currency: str | None) -> str:
+    currencies = ctx.shared.shop.currencies
+    return currency if currency in currencies else currencies[0]
+
+
 async def new_cart(ctx: Context, currency: str | None, user_id: UUID | None) -> Order:
-    shop = ctx.shared.shop
-    chosen = currency if currency in shop.currencies else shop.currencies[0]
+    chosen = _sold_in(ctx, currency)
     for digits in ORDER_NUMBER_DIGITS:
         number = new_order_number(digits)
         cart = await orders.insert_cart(ctx.db, cart_id=new_id(), number=number, currency=chosen, user_id=user_id)

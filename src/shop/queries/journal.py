@@ -5,7 +5,19 @@ from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import ARRAY, BigInteger, LargeBinary, bindparam, case, delete, func, literal_column, select, update
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    LargeBinary,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
@@ -54,7 +66,7 @@ _ends_in = case(
     else_=sql_cast(func.extract("epoch", rate_counts.c.window_start), BigInteger) + rate_counts.c.seconds - _epoch,
 )
 _shown = (rate_counts.c.key, rate_counts.c.seconds, rate_counts.c.count, _ends_in.label("ends_in"))
-_COUNT = statement(
+_counting = (
     insert(rate_counts)
     .from_select(
         ["key", "seconds", "window_start", "count"],
@@ -63,9 +75,25 @@ _COUNT = statement(
     .on_conflict_do_update(
         index_elements=["key", "seconds", "window_start"], set_={"count": rate_counts.c.count + literal_column("1")}
     )
-    .returning(*_shown),
-    into(Count),
+    .returning(*_shown)
 )
+_COUNT = statement(_counting, into(Count))
+_counted = _counting.cte("counted")
+_allowed = (
+    func.unnest(
+        bindparam("keys", type_=ARRAY(LargeBinary)),
+        bindparam("windows", type_=ARRAY(BigInteger)),
+        bindparam("allowed", type_=ARRAY(BigInteger)),
+    )
+    .table_valued("key", "seconds", "most", name="allowed")
+    .render_derived()
+)
+IS_WITHIN_LIMITS = ~exists().where(
+    _counted.c.key == sql_cast(_allowed.c.key, LargeBinary),
+    _counted.c.seconds == sql_cast(_allowed.c.seconds, BigInteger),
+    _counted.c.count > sql_cast(_allowed.c.most, BigInteger),
+)
+"""Counts in the statement that it is a condition of, which then does its work or not: `keys`, `windows`, `allowed`."""
 _READ_COUNTS = statement(
     select(*_shown).join(
         _asked,

@@ -1,5 +1,6 @@
 """Which statements read and change orders."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -17,6 +18,8 @@ from shop.models.orders import Order, orders, stock_holds
 from shop.models.payments import payments
 from shop.models.people import users
 from shop.queries.access import IS_OPEN_SESSION
+from shop.queries.journal import IS_WITHIN_LIMITS
+from shop.rules.limits import Limit
 
 _IS_OPEN = orders.c.completed_at.is_(None)
 
@@ -37,6 +40,19 @@ def _made_at(record: Any) -> datetime:
 _INSERT = statement(_insert.returning(orders.c.created_at), _made_at)
 _INSERT_UNLESS_TAKEN = statement(
     _insert.on_conflict_do_nothing(index_elements=["number"]).returning(orders.c.created_at), _made_at
+)
+_given = {
+    "id": bindparam("id", type_=orders.c.id.type),
+    "number": bindparam("number", type_=orders.c.number.type),
+    "currency": bindparam("currency", type_=orders.c.currency.type),
+    "created_at": func.now(),
+    "updated_at": func.now(),
+}
+_INSERT_COUNTED = statement(
+    insert(orders)
+    .from_select(list(_given), select(*_given.values()).where(IS_WITHIN_LIMITS))
+    .returning(orders.c.created_at),
+    _made_at,
 )
 _FIND_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN), into(Order))
 _this_first = (orders.c.id == bindparam("cart_id", type_=orders.c.id.type)).desc().nulls_last()
@@ -253,12 +269,37 @@ async def insert_cart(
         # Asking whether a number is taken costs every insert; a failed one would end a transaction, and is rare.
         created_at = await db.one(_INSERT_UNLESS_TAKEN if db.is_in_transaction else _INSERT, **values)
     except Refused as refused:
-        if refused.constraint != "uq_orders_number":
-            raise
-        created_at = None
+        _check_is_taken(refused)
+        return None
     if created_at is None:
         return None
     return Order(created_at=created_at, updated_at=created_at, **values)
+
+
+async def insert_counted_cart(
+    db: Session, limits: Sequence[Limit], *, cart_id: UUID, number: str, currency: str
+) -> tuple[Order | None, bool]:
+    """A guest's cart, counted in the same statement; and whether it was within the limits."""
+    values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency}
+    windows = {
+        "keys": [limit.key for limit in limits],
+        "windows": [limit.seconds for limit in limits],
+        "allowed": [limit.count for limit in limits],
+    }
+    try:
+        created_at = await db.one(_INSERT_COUNTED, **values, **windows)
+    except Refused as refused:
+        _check_is_taken(refused)
+        return None, True
+    if created_at is None:
+        return None, False
+    return Order(created_at=created_at, updated_at=created_at, **values), True
+
+
+def _check_is_taken(refused: Refused) -> None:
+    """Another number is tried then; anything else is a defect."""
+    if refused.constraint != "uq_orders_number":
+        raise refused
 
 
 async def find_bearers_cart(db: Session, token_hash: bytes, cart_id: UUID | None) -> BearersCart | None:

@@ -1,0 +1,55 @@
+"""How many carts a source may open: counted in the statement that makes them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.service import KEYS, Service
+from tests.shopper import Shopper
+
+
+@pytest.fixture(scope="module")
+def counting(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The same shop, where callers from this machine are counted too."""
+    service = Service(
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATABASE_URL=database_url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_LOG_LEVEL="debug",
+        SHOP_LIMIT_LOOPBACK="1",
+        SHOP_LIMIT_CARTS_PER_SOURCE="5/3600, 6/86400",
+        SHOP_TRUSTED_PROXIES="127.0.0.1/32",
+        SHOP_DRAIN_SECONDS="0",
+    )
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+async def there(counting: Service) -> AsyncIterator[httpx.AsyncClient]:
+    async with counting.client() as client:
+        yield client
+
+
+async def test_beyond_its_limit_a_source_opens_no_cart_and_others_do(
+    there: httpx.AsyncClient, counting: Service, db: Any
+) -> None:
+    before = await db.fetchval("select count(*) from orders")
+    ours = {"X-Forwarded-For": "203.0.113.7"}
+
+    answers = await asyncio.gather(*(Shopper(there).post("/cart", headers=ours) for _ in range(9)))
+    other = await Shopper(there).post("/cart", headers={"X-Forwarded-For": "198.51.100.7"})
+
+    assert sorted(answer.status for answer in answers) == [201] * 5 + [429] * 4
+    refused = next(answer for answer in answers if answer.status == 429)
+    assert 0 < int(refused.headers["retry-after"]) <= 86400
+    assert await db.fetchval("select count(*) from orders") == before + 6
+    events = "select count(*) from audit_events where action = 'limit' and detail->>'limit' = 'carts by source'"
+    assert await db.fetchval(events) == 2
+    made = next(answer for answer in answers if answer.status == 201)
+    for answer in (made, other):
+        assert counting.request_line(answer.request_id)["statements"] == 1
