@@ -1,63 +1,124 @@
 """The ledger of stock: after any sequence of operations every count is the sum of its movements."""
 
 import asyncio
-import random
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from shop.queries.stock import list_wrong_counts
+from tests.make import MadeProduct, Make
+from tests.platform.bulk import bring
 from tests.platform.catalogue import change, master_of, new, send
 from tests.platform.machine import Machine, back_office, new_machine
 from tests.shopper import Answer
+from tests.till import Buyer, Till, new_till
 
 SUMS = """select count_on_hand, coalesce((select sum(quantity) from stock_movements m where m.stock_item_id = i.id), 0)
     from stock_items i"""
 
 
-def an_act(chance: random.Random, machine: Machine, items: list[str], variants: list[str]) -> Awaitable[Answer]:
-    item_id, variant_id = chance.choice(items), chance.choice(variants)
-    match chance.choice(["move", "move", "recount", "switch", "place", "close"]):
-        case "move":
-            reason = chance.choice(["received", "sold", "moved"])
-            return send(machine, "stock_movement", stock_item_id=item_id, quantity=chance.randint(-9, 9), reason=reason)
-        case "recount":
-            return change(machine, "stock_item", item_id, count_on_hand=chance.randint(-4, 12))
-        case "switch":
-            fields: dict[str, Any] = {"count_on_hand": chance.randint(-4, 12)} if chance.random() < 0.5 else {}
-            return change(machine, "stock_item", item_id, backorderable=chance.random() < 0.5, **fields)
-        case "place":
-            return send(machine, "stock_movement", variant_id=variant_id, quantity=chance.randint(-2, 9))
-        case _:
-            return change(machine, "variant", variant_id, track_inventory=chance.random() < 0.5)
+class Store:
+    """Two goods at two places, and everybody who may change how many there are."""
+
+    def __init__(self, machine: Machine, till: Till) -> None:
+        self.machine, self.till = machine, till
+        self.goods: list[MadeProduct] = []
+        self.items: list[str] = []
+        self.places: list[str] = []
+        self.bought: list[str] = []
+
+    async def fill(self) -> None:
+        self.places = [str((await new(self.machine, "stock_location"))["name"]) for _ in range(2)]
+        self.goods = [await self.till.product(on_hand=3) for _ in range(2)]
+        held = [good.sold for good in self.goods]
+        found = await self.machine.get(f"/stock_items?filter[variant_id_in]={','.join(held)}")
+        self.items = [item["id"] for item in found.json["data"]]
+
+    async def do(self, act: tuple[str, int, int, bool]) -> Answer | None:
+        kind, which, number, flag = act
+        good, item_id = self.goods[which % 2], self.items[which % len(self.items)]
+        if kind == "import":
+            line = {"slug": good.slug, "stock": {self.places[flag]: {"count_on_hand": number}}}
+            await bring(self.machine, "products", line)
+            return None
+        if kind == "buy":
+            return await self._buy(good, max(number, 1), "approve" if flag else "decline")
+        if kind == "cancel" and self.bought:
+            return await self.machine.patch(f"/orders/{self.bought.pop(which % len(self.bought))}/cancel", {})
+        switched = {"backorderable": flag, **({"count_on_hand": number} if number > 6 else {})}
+        moved = {"stock_item_id": item_id, "quantity": number, "reason": ("received", "moved")[flag]}
+        plain: dict[str, Callable[[], Awaitable[Answer]]] = {
+            "move": lambda: send(self.machine, "stock_movement", **moved),
+            "recount": lambda: change(self.machine, "stock_item", item_id, count_on_hand=number),
+            "switch": lambda: change(self.machine, "stock_item", item_id, **switched),
+            "place": lambda: send(self.machine, "stock_movement", variant_id=good.sold, quantity=number),
+            "track": lambda: change(self.machine, "variant", good.sold, track_inventory=flag),
+        }
+        return await plain[kind]() if kind in plain else None
+
+    async def _buy(self, good: MadeProduct, quantity: int, source: str) -> Answer | None:
+        buyer = Buyer(self.machine.http, self.till)
+        await buyer.post("/cart")
+        added = await buyer.post("/cart/add_item", variant_id=good.sold, quantity=quantity)
+        if added.status != 200:
+            return added
+        await buyer.come_from()
+        await buyer.pay(source)
+        done = await buyer.complete()
+        assert done.status in {200, 409, 422}, done
+        if done.status == 200:
+            self.bought.append(str(done["number"]))
+        return None
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.torture) for seed in (1, 2, 3))])
-async def test_every_count_is_the_sum_of_its_movements(
-    http: httpx.AsyncClient, db: Any, database_url: str, seed: int
-) -> None:
-    chance, machine = random.Random(seed), await new_machine(http, db)
-    variants = [await master_of(machine, (await new(machine, "product")).id) for _ in range(2)]
-    place = await new(machine, "stock_location")
-    made = [
-        await new(
-            machine, "stock_item", variant_id=variant_id, stock_location_id=place.id, count_on_hand=chance.randint(0, 5)
-        )
-        for variant_id in variants
-    ]
-    items = [item.id for item in made]
+acts = st.tuples(
+    st.sampled_from(["move", "recount", "switch", "place", "track", "import", "buy", "buy", "cancel"]),
+    st.integers(0, 3),
+    st.integers(-9, 12),
+    st.booleans(),
+)
+FEW = settings(
+    max_examples=4, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+MANY = settings(FEW, max_examples=80, derandomize=False)
 
-    for _ in range(8):
-        acts = [an_act(chance, machine, items, variants) for _ in range(chance.choice([1, 4]))]
-        answers = await asyncio.gather(*acts)
-        assert {answer.status for answer in answers} <= {200, 201, 422}, answers
 
+async def after_all(http: httpx.AsyncClient, db: Any, database_url: str, rounds: list[list[Any]]) -> None:
+    """Each round at once, the rounds one after another."""
+    machine = await new_machine(http, db)
+    store = Store(machine, await new_till(Make(machine)))
+    await store.fill()
+    for together in rounds:
+        answers = await asyncio.gather(*map(store.do, together))
+        assert {answer.status for answer in answers if answer} <= {200, 201, 422}, answers
     rows = await db.fetch(SUMS)
     assert [row for row in rows if row[0] != row[1]] == []
     async with back_office(database_url) as ctx:
         assert await list_wrong_counts(ctx.db) == []
+
+
+rounds = st.lists(st.lists(acts, min_size=1, max_size=4), min_size=1, max_size=5)
+
+
+@FEW
+@given(rounds)
+async def test_every_count_is_the_sum_of_its_movements(
+    http: httpx.AsyncClient, db: Any, database_url: str, rounds: list[list[Any]]
+) -> None:
+    await after_all(http, db, database_url, rounds)
+
+
+@pytest.mark.torture
+@MANY
+@given(rounds)
+async def test_every_count_is_the_sum_of_its_movements_at_length(
+    http: httpx.AsyncClient, db: Any, database_url: str, rounds: list[list[Any]]
+) -> None:
+    await after_all(http, db, database_url, rounds)
 
 
 async def test_a_count_that_was_changed_past_the_ledger_is_found(

@@ -286,3 +286,57 @@ async def test_pages_by_place_are_the_sorted_list_whatever_the_rows(
     await db.execute("delete from orders where id = any($1)", ids)
     assert up == [row[0] for row in listed]
     assert down == up[::-1]
+
+
+async def test_a_list_is_sorted_by_several_fields_and_by_place_by_one(writer: Machine, db: Any) -> None:
+    rows = [("b", 1), ("a", 2), ("b", 3), ("a", 4), (None, 5)]
+    ids = [uuid4() for _ in rows]
+    await db.executemany(
+        "insert into orders (id, number, currency, special_instructions, item_total, total, created_at, updated_at)"
+        " values ($1, $2, 'USD', $3, $4, $4, now(), now())",
+        [(key, f"S{key.hex}", note, amount) for key, (note, amount) in zip(ids, rows, strict=True)],
+    )
+    wish = f"/orders?filter[id_in]={','.join(map(str, ids))}"
+
+    down = await writer.get(f"{wish}&sort=special_instructions,-total")
+    up = await writer.get(f"{wish}&sort=-special_instructions,total")
+    by_place = await writer.get(f"{wish}&sort=state,-total&page[after]=")
+    wrong = [
+        await writer.get(f"{wish}&sort={sort}") for sort in ("state,nope", "total,-total", "state,total,id,number")
+    ]
+
+    def totals(answer: Answer) -> list[str]:
+        return [record["attributes"]["total"] for record in answer.json["data"]]
+
+    assert totals(down) == ["0.04", "0.02", "0.03", "0.01", "0.05"]
+    assert totals(up) == ["0.05", "0.01", "0.03", "0.02", "0.04"]
+    assert (by_place.status, by_place.code) == (400, "bad_page")
+    assert [(answer.status, answer.code) for answer in wrong] == [(400, "unknown_sort")] * 3
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ("filter[total_gt]=1.5", ["3 EUR", "200 JPY"]),
+        ("filter[total_eq]=3", ["3 EUR"]),
+        ("filter[total_lteq]=1.234", ["1.234 KWD", "1 USD"]),
+        ("filter[total_in]=1,200", ["200 JPY", "1 USD"]),
+        ("filter[total_not_in]=1,200", ["1.234 KWD", "3 EUR"]),
+        ("filter[total_not_eq]=3.00", ["1.234 KWD", "200 JPY", "1 USD"]),
+    ],
+)
+async def test_amounts_are_compared_as_they_are_written(
+    writer: Machine, db: Any, filters: str, expected: list[str]
+) -> None:
+    rows = {"1 USD": ("USD", 100), "3 EUR": ("EUR", 300), "200 JPY": ("JPY", 200), "1.234 KWD": ("KWD", 1234)}
+    ids = {name: uuid4() for name in rows}
+    await db.executemany(
+        "insert into orders (id, number, currency, item_total, total, created_at, updated_at)"
+        " values ($1, $2, $3, $4, $4, now(), now())",
+        [(ids[name], f"A{ids[name].hex}", *row) for name, row in rows.items()],
+    )
+
+    found = await writer.get(f"/orders?filter[id_in]={','.join(map(str, ids.values()))}&{filters}")
+
+    names = {str(key): name for name, key in ids.items()}
+    assert sorted(names[record["id"]] for record in found.json["data"]) == sorted(expected)
