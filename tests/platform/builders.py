@@ -205,6 +205,15 @@ def _sold(path: str) -> Find:
     return find
 
 
+def _line(number: int) -> Body:
+    return {"quantity": number % 3 + 1, "public_metadata": {"note": "same" if number % 2 else f"note {number}"}}
+
+
+async def _an_order_and_a_good(machine: Machine) -> Body:
+    order = await machine.post("/orders", {"order": {}})
+    return {"order_id": order.id, "variant_id": (await Make(machine).product(price="10.00", on_hand=9)).sold}
+
+
 def _zone(number: int) -> Body:
     return {**_named(number), "description": "far" if number % 2 else f"far {number}"}
 
@@ -289,7 +298,7 @@ BUILDERS = {
     "shipping_category": Builder(_named, {"description": "bulky"}),
     "shipping_method": Builder(_shipping_method, {"admin_name": "The slow one", "calculator": "per_item"}),
     "payment_method": Builder(_payment_method, {"description": "By post", "auto_capture": False}),
-    "line_item": Builder(find=_sold("line_items")),
+    "line_item": Builder(_line, {"public_metadata": {"engraved": True}}, needs=_an_order_and_a_good),
     "shipment": Builder(find=_sold("shipments")),
     "shipping_rate": Builder(find=_sold("shipping_rates")),
     "payment": Builder(find=_sold("payments")),

@@ -110,22 +110,26 @@ async def add_items(ctx: Context, wishes: Sequence[Wish], *, is_one: bool) -> Ca
         held = await hold(ctx)
         if once.done:
             return await seen(ctx, held.order)
-        wanted = {line.variant_id: line.quantity for line in held.lines}
-        for wish in wishes:
-            wanted[wish.variant_id] = wanted.get(wish.variant_id, 0) + wish.quantity
-        known = await quotes.list_quotes(ctx.db, held.pricing, wanted)
-        _check_wishes(wishes, wanted, known, is_one=is_one)
-        now = datetime.now(UTC)
-        lines = {line.variant_id: line for line in held.lines}
-        for wish in wishes:
-            line = lines.get(wish.variant_id) or _new_line(held.order, known[wish.variant_id], now)
-            line = quoted(line, known[wish.variant_id], wanted[wish.variant_id], now)
-            lines[wish.variant_id] = _said(line, wish)
-        if len(lines) > MOST_LINES:
-            raise Invalid({"base": [f"a cart holds at most {MOST_LINES} lines"]})
-        cart = await keep(ctx, held, list(lines.values()), known)
+        cart = await put_in(ctx, held, wishes, is_one=is_one)
         once.made(held.order.id)
         return cart
+
+
+async def put_in(ctx: Context, held: Held, wishes: Sequence[Wish], *, is_one: bool) -> Cart:
+    wanted = {line.variant_id: line.quantity for line in held.lines}
+    for wish in wishes:
+        wanted[wish.variant_id] = wanted.get(wish.variant_id, 0) + wish.quantity
+    known = await quotes.list_quotes(ctx.db, held.pricing, wanted)
+    _check_wishes(wishes, wanted, known, is_one=is_one)
+    now = datetime.now(UTC)
+    lines = {line.variant_id: line for line in held.lines}
+    for wish in wishes:
+        line = lines.get(wish.variant_id) or _new_line(held.order, known[wish.variant_id], now)
+        line = quoted(line, known[wish.variant_id], wanted[wish.variant_id], now)
+        lines[wish.variant_id] = _said(line, wish)
+    if len(lines) > MOST_LINES:
+        raise Invalid({"base": [f"a cart holds at most {MOST_LINES} lines"]})
+    return await keep(ctx, held, list(lines.values()), known)
 
 
 async def set_quantity(ctx: Context, line_item_id: UUID | None, quantity: int) -> Cart:
@@ -133,24 +137,31 @@ async def set_quantity(ctx: Context, line_item_id: UUID | None, quantity: int) -
         held = await hold(ctx)
         if once.done:
             return await seen(ctx, held.order)
-        line = _get_line(held, line_item_id)
-        wanted = {each.variant_id: each.quantity for each in held.lines} | {line.variant_id: quantity}
-        known = await quotes.list_quotes(ctx.db, held.pricing, wanted)
-        why = refusal(known[line.variant_id], quantity)
-        if why:
-            raise Invalid({why[1]: [why[2]]}, code=why[0])
-        changed = quoted(line, known[line.variant_id], quantity, datetime.now(UTC))
-        cart = await keep(ctx, held, [changed if each is line else each for each in held.lines], known)
+        cart = await change_quantity(ctx, held, line_item_id, quantity)
         once.made(held.order.id)
         return cart
 
 
+async def change_quantity(ctx: Context, held: Held, line_item_id: UUID | None, quantity: int) -> Cart:
+    line = _get_line(held, line_item_id)
+    wanted = {each.variant_id: each.quantity for each in held.lines} | {line.variant_id: quantity}
+    known = await quotes.list_quotes(ctx.db, held.pricing, wanted)
+    why = refusal(known[line.variant_id], quantity)
+    if why:
+        raise Invalid({why[1]: [why[2]]}, code=why[0])
+    changed = quoted(line, known[line.variant_id], quantity, datetime.now(UTC))
+    return await keep(ctx, held, [changed if each is line else each for each in held.lines], known)
+
+
 async def remove_line(ctx: Context, line_item_id: UUID | None) -> Cart:
     async with ctx.db.transaction():
-        held = await hold(ctx)
-        line = _get_line(held, line_item_id)
-        left = [each for each in held.lines if each is not line]
-        return await keep(ctx, held, left, await _quotes(ctx, held.pricing, left))
+        return await take_out(ctx, await hold(ctx), line_item_id)
+
+
+async def take_out(ctx: Context, held: Held, line_item_id: UUID | None) -> Cart:
+    line = _get_line(held, line_item_id)
+    left = [each for each in held.lines if each is not line]
+    return await keep(ctx, held, left, await _quotes(ctx, held.pricing, left))
 
 
 async def empty(ctx: Context, order_id: UUID | None = None) -> Cart:

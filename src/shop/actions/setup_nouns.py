@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shop.actions import sending
+from shop.actions import order_lines, sending
 from shop.actions.records import Noun, plain
 from shop.models.fulfilment import Shipment, ShippingMethod, ShippingRate, shipments, shipping_methods, shipping_rates
 from shop.models.orders import CartLine, line_items
@@ -99,6 +99,10 @@ LINE_ITEM = Noun(
         extras={"currency": currency_of(line_items)},
         amounts=frozenset({"price", "compare_at_price", *_SUMS}),
     ),
+    order_lines.create_line,
+    order_lines.update_line,
+    order_lines.delete_line,
+    order_lines.hold_order,
 )
 SHIPMENT = Noun(
     "shipment",

@@ -3,7 +3,7 @@
 from shop.actions import setup_nouns as nouns
 from shop.jsonapi.resource import computed, many, money, one, resource
 from shop.models.orders import CartLine
-from shop.platform.collection import Collection
+from shop.platform.collection import Collection, kinds
 
 _STAMPS = ("created_at", "updated_at")
 _METADATA = ("public_metadata", "private_metadata")
@@ -34,6 +34,9 @@ LINE_ITEMS = Collection(
     path="line_items",
     resource=LINE_ITEM,
     noun=nouns.LINE_ITEM,
+    writable=kinds(CartLine, "order_id", "variant_id", "quantity", *_METADATA),
+    required=("order_id", "variant_id"),
+    once=("order_id", "variant_id"),
     filters=("order_id", "variant_id", "tax_category_id", "quantity", "price", *_SUMS),
 )
 SHIPMENT = resource(

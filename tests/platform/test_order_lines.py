@@ -1,0 +1,79 @@
+"""Lines of orders that machines write: the order's figures follow, and what is completed stays."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.make import Make
+from tests.platform.machine import Machine
+from tests.shopper import Answer
+from tests.till import Buyer, new_till
+
+
+async def put(writer: Machine, order_id: str, variant_id: str, **fields: Any) -> Answer:
+    return await writer.post("/line_items", {"line_item": {"order_id": order_id, "variant_id": variant_id, **fields}})
+
+
+async def figures(writer: Machine, order_id: str) -> tuple[Any, ...]:
+    order = await writer.get(f"/orders/{order_id}")
+    return order["item_count"], order["item_total"], order["total"]
+
+
+async def test_an_orders_figures_follow_its_lines(writer: Machine) -> None:
+    order = await writer.post("/orders", {"order": {"currency": "USD"}})
+    mug = await Make(writer).product(price="10.00", on_hand=5)
+
+    made = await put(writer, order.id, mug.sold, quantity=2)
+    more = await put(writer, order.id, mug.sold)
+    assert (made.status, more.id, more["quantity"], more["total"]) == (201, made.id, 3, "30.0")
+    assert await figures(writer, order.id) == (3, "30.0", "30.0")
+
+    changed = await writer.patch(f"/line_items/{made.id}", {"line_item": {"quantity": 1, "private_metadata": {"a": 1}}})
+    assert (changed["quantity"], changed["private_metadata"]) == (1, {"a": 1})
+    assert await figures(writer, order.id) == (1, "10.0", "10.0")
+
+    assert (await writer.delete(f"/line_items/{made.id}")).status == 204
+    assert await figures(writer, order.id) == (0, "0.0", "0.0")
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "names"),
+    [
+        ({"quantity": 0}, 422, ["quantity"]),
+        ({"quantity": -1}, 422, ["quantity"]),
+        ({"quantity": 99}, 422, ["quantity"]),
+        ({"quantity": "many"}, 422, ["quantity"]),
+        ({"variant_id": "00000000-0000-4000-8000-000000000000"}, 422, ["variant_id"]),
+        ({"order_id": "00000000-0000-4000-8000-000000000000"}, 422, ["order_id"]),
+    ],
+)
+async def test_what_cannot_be_a_line_is_told_and_nothing_changes(
+    writer: Machine, fields: dict[str, Any], status: int, names: list[str]
+) -> None:
+    order = await writer.post("/orders", {"order": {}})
+    mug = await Make(writer).product(on_hand=5)
+    body = {"order_id": order.id, "variant_id": mug.sold, **fields}
+
+    answer = await writer.post("/line_items", {"line_item": body})
+
+    assert (answer.status, list(answer.json["errors"])) == (status, names)
+    assert (await figures(writer, order.id))[0] == 0
+
+
+async def test_the_lines_of_a_completed_order_stay(writer: Machine) -> None:
+    till = await new_till(Make(writer))
+    mug, buyer = await till.product(on_hand=5), Buyer(writer.http, till)
+    await buyer.ready((mug, 1))
+    done = await buyer.complete()
+    (line,) = done.json["data"]["relationships"]["line_items"]["data"]
+
+    answers = [
+        await put(writer, done.id, mug.sold),
+        await writer.patch(f"/line_items/{line['id']}", {"line_item": {"quantity": 2}}),
+        await writer.delete(f"/line_items/{line['id']}"),
+    ]
+
+    assert [(answer.status, list(answer.json["errors"])) for answer in answers] == [(422, ["order_id"])] * 3
+    assert (await writer.get(f"/line_items/{line['id']}"))["quantity"] == 1
+    assert (await writer.patch(f"/line_items/{uuid4()}", {"line_item": {"quantity": 2}})).status == 404
