@@ -19,6 +19,8 @@ class Sales:
         self.http, self.writer = http, writer
         self._till: Till | None = None
         self._mug: MadeProduct | None = None
+        self.wish: dict[str, str] = {}
+        """What is asked of the shipment that was made last."""
 
     async def till(self) -> Till:
         if self._till is None:
@@ -42,7 +44,7 @@ class Sales:
 
     async def buyer(self) -> tuple[Buyer, str]:
         buyer = Buyer(self.http, await self.till())
-        cart = await buyer.ready((await self.mug(), 1))
+        cart = await buyer.ready((await self.mug(), 2))
         return buyer, cart.id
 
     async def order(self, verb: str) -> str:
@@ -55,12 +57,27 @@ class Sales:
         return order_id
 
     async def shipment(self, verb: str) -> str:
-        shown = await self.writer.get(f"/orders/{await self.order('approve')}")
+        is_open = verb in {"add_item", "remove_item"}
+        shown = await self.writer.get(f"/orders/{await self.order('next' if is_open else 'approve')}")
         shipment_id = str(shown.json["data"]["relationships"]["shipments"]["data"][0]["id"])
+        if is_open or verb.startswith("transfer"):
+            await self._note_wish(shipment_id, verb)
         before = {"ready": "pend", "resume": "cancel"}.get(verb)
         if before:
             await self.writer.patch(f"/shipments/{shipment_id}/{before}", {})
         return shipment_id
+
+    async def _note_wish(self, shipment_id: str, verb: str) -> None:
+        shown = await self.writer.get(f"/shipments/{shipment_id}")
+        place = shown.json["data"]["relationships"]["stock_location"]["data"]["id"]
+        self.wish = {"variant_id": (await self.mug()).sold, "stock_location_id": place}
+        if verb == "transfer_to_shipment":
+            make = Make(self.writer)
+            other = (await make.new("stock_locations", "stock_location", name=shown["number"])).id
+            await make.new("stock_items", "stock_item", **{**self.wish, "stock_location_id": other}, count_on_hand=1)
+            wish = {**self.wish, "stock_location_id": other, "quantity": 1}
+            moved = await self.writer.patch(f"/shipments/{shipment_id}/transfer_to_location", {"shipment": wish})
+            self.wish["target_shipment_number"] = str(moved["number"])
 
     async def payment(self, verb: str) -> str:
         buyer, order_id = await self.buyer()

@@ -261,7 +261,7 @@ class World:
             payment_id = await self.sales.payment("void")
             return {"json": {"refund": {"payment_id": payment_id, "amount": "1.0", "reason": "late"}}}
         if "{id}/" in route.path and route.path.startswith(PLATFORM):
-            return {"json": {}}
+            return {"json": self.sales.wish if "item" in route.path or "transfer" in route.path else {}}
         if route.path.startswith(PLATFORM):
             (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
             name = collection.resource.type

@@ -214,6 +214,16 @@ async def _an_order_and_a_good(machine: Machine) -> Body:
     return {"order_id": order.id, "variant_id": (await Make(machine).product(price="10.00", on_hand=9)).sold}
 
 
+async def _what_is_sent(machine: Machine) -> Body:
+    till = await new_till(Make(machine))
+    buyer, mug = Buyer(machine.http, till), await till.product(on_hand=9)
+    cart = await buyer.put_in((await till.product(on_hand=9), 1))
+    await buyer.come_from()
+    item = (await machine.get(f"/stock_items?filter[variant_id_eq]={mug.sold}")).json["data"][0]
+    place = item["relationships"]["stock_location"]["data"]["id"]
+    return {"order_id": cart.id, "variant_id": mug.sold, "stock_location_id": place}
+
+
 def _zone(number: int) -> Body:
     return {**_named(number), "description": "far" if number % 2 else f"far {number}"}
 
@@ -299,7 +309,7 @@ BUILDERS = {
     "shipping_method": Builder(_shipping_method, {"admin_name": "The slow one", "calculator": "per_item"}),
     "payment_method": Builder(_payment_method, {"description": "By post", "auto_capture": False}),
     "line_item": Builder(_line, {"public_metadata": {"engraved": True}}, needs=_an_order_and_a_good),
-    "shipment": Builder(find=_sold("shipments")),
+    "shipment": Builder(lambda _: {}, {"tracking": "1Z 999"}, needs=_what_is_sent),
     "shipping_rate": Builder(find=_sold("shipping_rates")),
     "payment": Builder(find=_sold("payments")),
     "refund": Builder(find=_sold("refunds")),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shop.actions import order_lines, sending
+from shop.actions import order_lines, parcels, sending
 from shop.actions.records import Noun, plain
 from shop.models.fulfilment import Shipment, ShippingMethod, ShippingRate, shipments, shipping_methods, shipping_rates
 from shop.models.orders import CartLine, line_items
@@ -112,6 +112,9 @@ SHIPMENT = Noun(
         extras={"currency": currency_of(shipments)},
         amounts=frozenset({"cost", *_SUMS}),
     ),
+    parcels.create_shipment,
+    parcels.update_shipment,
+    hold=parcels.hold_order,
 )
 SHIPPING_RATE = Noun(
     "shipping_rate",

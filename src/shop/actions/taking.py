@@ -9,7 +9,8 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.models.orders import Order
-from shop.queries import bulk, listings, orders, payments, stock
+from shop.models.products import variants
+from shop.queries import bulk, changes, listings, orders, payments, stock
 from shop.queries.stock import Held
 
 HOLD_SECONDS = 15 * 60
@@ -55,13 +56,27 @@ async def restock(ctx: Context, order: Order, held: Sequence[Held]) -> None:
     await _move(ctx, order, back, [each.product_id for each in held], "returned")
 
 
+async def exchange(
+    ctx: Context, order: Order, variant_id: UUID, quantity: int, from_place: UUID, to_place: UUID
+) -> None:
+    """What an order took from one place it takes from another."""
+    back, there = [await stock.find_item(ctx.db, variant_id, place) for place in (from_place, to_place)]
+    if not await changes.find_value(ctx.db, variants, variant_id, "track_inventory"):
+        return
+    if back is None or there is None:
+        raise Invalid({"stock_location_id": ["has none of it"]}, _GONE, code="out_of_stock")
+    product_id = await changes.find_value(ctx.db, variants, variant_id, "product_id")
+    await _move(ctx, order, {back.id: quantity}, [product_id], "returned")
+    await _move(ctx, order, {there.id: -quantity}, [product_id], "sold")
+
+
 async def _move(
-    ctx: Context, order: Order, changes: Mapping[UUID, int], product_ids: Sequence[UUID], reason: str
+    ctx: Context, order: Order, moves: Mapping[UUID, int], product_ids: Sequence[UUID], reason: str
 ) -> None:
     # In the order in which everybody locks: products first, then what lies on the shelves.
     await listings.lock_products(ctx.db, product_ids)
-    moved = await stock.take_many(ctx.db, changes)
-    if len(moved) != len(changes):
+    moved = await stock.take_many(ctx.db, moves)
+    if len(moved) != len(moves):
         raise Invalid({"line_items": [_GONE]}, _GONE, code="out_of_stock")
     rows = [
         {
@@ -73,9 +88,9 @@ async def _move(
             "actor_kind": ctx.actor.kind,
             "actor_id": ctx.actor.id,
         }
-        for item_id, quantity in changes.items()
+        for item_id, quantity in moves.items()
     ]
     await bulk.insert_rows(ctx.db, "stock_movements", rows)
     # Only what is sold out, or there again, is shown otherwise than before.
-    if any((count > 0) != (count - changes[item_id] > 0) for item_id, count in moved.items()):
+    if any((count > 0) != (count - moves[item_id] > 0) for item_id, count in moved.items()):
         await refresh(ctx, product_ids)

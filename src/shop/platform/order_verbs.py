@@ -1,6 +1,6 @@
 """What machines do with orders, shipments and payments beyond the five addresses of each."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 from uuid import UUID
@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from shop.actions import checkout, completion, lines, oauth, order_desk
+from shop.actions import checkout, completion, lines, oauth, order_desk, parcels
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
@@ -18,8 +18,9 @@ from shop.platform.crud import document_of, found_id, read_drawing
 from shop.platform.resources.sales import ORDERS
 from shop.platform.resources.sold import PAYMENTS, REFUNDS, SHIPMENTS
 from shop.platform.values import read_kind
+from shop.rules.lines import MOST_PIECES
 from shop.web.endpoint import Handler, Route
-from shop.web.reply import Reply
+from shop.web.reply import NO_CONTENT, Reply
 from shop.web.request import Request
 
 Verb = Callable[[Context, UUID, Request], Awaitable[Any]]
@@ -37,6 +38,10 @@ _CODES = {
         "payment_missing",
         "payment_refused",
         "out_of_stock",
+        "order_not_found",
+        "variant_not_found",
+        "shipment_not_found",
+        "stock_location_not_found",
     ),
 }
 
@@ -49,6 +54,25 @@ class Sent(msgspec.Struct):
     """The number of the parcel, if there is one."""
 
     tracking: Annotated[str, Meta(max_length=255)] | UnsetType = UNSET
+
+
+class Pieces(msgspec.Struct):
+    """So many of a variant."""
+
+    variant_id: UUID
+    quantity: Annotated[int, Meta(ge=1, le=MOST_PIECES)] | UnsetType = UNSET
+
+
+class PiecesForPlace(Pieces, kw_only=True):
+    """And the place from which they are to be sent."""
+
+    stock_location_id: UUID
+
+
+class PiecesForShipment(Pieces, kw_only=True):
+    """And the shipment of the same order with which they are to be sent."""
+
+    target_shipment_number: str
 
 
 class NewRefund(msgspec.Struct):
@@ -83,6 +107,68 @@ def _moving(event: str) -> Verb:
         await order_desk.move_shipment(ctx, shipment_id, event, tracking=tracking)
 
     return move
+
+
+def _wish(request: Request) -> Mapping[str, Any]:
+    wrapped = request.params.get("shipment")
+    return wrapped if isinstance(wrapped, dict) else request.params
+
+
+def _variant(given: Mapping[str, Any]) -> UUID:
+    found = as_uuid(given.get("variant_id"))
+    if found is None:
+        raise Invalid({"variant_id": ["must be the id of a variant"]}, code="variant_not_found")
+    return found
+
+
+def _pieces(given: Mapping[str, Any], default: int | None) -> int | None:
+    value = given.get("quantity", default)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        value = int(value)
+    if value is not None and (type(value) is not int or not 0 < value <= MOST_PIECES):
+        raise Invalid({"quantity": [f"must be a whole number from 1 to {MOST_PIECES}"]})
+    return value
+
+
+async def _add_item(ctx: Context, shipment_id: UUID, given: Mapping[str, Any]) -> UUID | None:
+    return await parcels.add_item(ctx, shipment_id, _variant(given), _pieces(given, 1) or 1)
+
+
+async def _remove_item(ctx: Context, shipment_id: UUID, given: Mapping[str, Any]) -> UUID | None:
+    return await parcels.remove_item(ctx, shipment_id, _variant(given), _pieces(given, None))
+
+
+async def _to_location(ctx: Context, shipment_id: UUID, given: Mapping[str, Any]) -> UUID | None:
+    place_id, pieces = as_uuid(given.get("stock_location_id")), _pieces(given, 1) or 1
+    return await parcels.transfer(ctx, shipment_id, _variant(given), pieces, place_id=place_id, number=None)
+
+
+async def _to_shipment(ctx: Context, shipment_id: UUID, given: Mapping[str, Any]) -> UUID | None:
+    number, pieces = str(given.get("target_shipment_number")), _pieces(given, 1) or 1
+    return await parcels.transfer(ctx, shipment_id, _variant(given), pieces, place_id=None, number=number)
+
+
+def _packing(act: Callable[[Context, UUID, Mapping[str, Any]], Awaitable[UUID | None]], status: int) -> Handler:
+    """Shows the shipment that has the pieces then, which may be another; nothing when it is gone."""
+
+    async def answer(request: Request, ctx: Context) -> Reply:
+        await oauth.admit(ctx, "write")
+        drawing = read_drawing(request, ctx, SHIPMENTS)
+        shipment_id = await found_id(ctx, SHIPMENTS, request.path_params["id"])
+        async with ctx.db.transaction():
+            found = await act(ctx, shipment_id, _wish(request))
+        if found is None:
+            return NO_CONTENT
+        reply = await document_of(ctx, SHIPMENTS, drawing, "id", found)
+        return Reply(status, reply.body, reply.headers)
+
+    return answer
+
+
+def _packs(name: str, act: Any, summary: str, takes: Any, status: int = 200) -> Route:
+    address = f"/api/v2/platform/shipments/{{id}}/{name}"
+    handler, who = _packing(act, status), "application: write"
+    return Route("PATCH", address, handler, who, summary, "shipment", status, _ERRORS, takes=takes, codes=_CODES)
 
 
 def _handler(collection: Collection, verb: Verb) -> Handler:
@@ -137,6 +223,10 @@ ROUTES = (
     _route(SHIPMENTS, "ship", _moving("ship"), "Say that a shipment was sent", Sent),
     _route(SHIPMENTS, "cancel", _moving("cancel"), "Cancel a shipment"),
     _route(SHIPMENTS, "resume", _moving("resume"), "Resume a canceled shipment"),
+    _packs("add_item", _add_item, "Put pieces into a shipment of an open order", Pieces),
+    _packs("remove_item", _remove_item, "Take pieces out of a shipment of an open order", Pieces),
+    _packs("transfer_to_location", _to_location, "Send pieces from another place", PiecesForPlace, 201),
+    _packs("transfer_to_shipment", _to_shipment, "Send pieces with another shipment", PiecesForShipment, 201),
     _route(
         PAYMENTS, "capture", lambda ctx, payment_id, _: order_desk.capture(ctx, payment_id), "Take what was authorised"
     ),

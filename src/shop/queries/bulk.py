@@ -94,7 +94,8 @@ def _insert(table: Table, names: tuple[str, ...], *, passes_over: bool = False) 
 @lru_cache(maxsize=256)
 def _update(table: Table, names: tuple[str, ...]) -> Statement[UUID]:
     given = _given(table, names)
-    values = {name: given.c[name] for name in names if name != "id"} | {"updated_at": func.now()}
+    values = {name: given.c[name] for name in names if name != "id"}
+    values |= {"updated_at": func.now()} if "updated_at" in table.c else {}
     return shaped_statement(update(table).where(table.c.id == given.c.id).values(values).returning(table.c.id), _first)
 
 

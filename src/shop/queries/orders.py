@@ -155,6 +155,7 @@ _FIND_COMPLETED_ORDER = statement(
     select(orders).where(orders.c.id == bindparam("id"), orders.c.completed_at.is_not(None)), into(Order)
 )
 _FIND = statement(select(orders).where(orders.c.id == bindparam("id")), into(Order))
+_FIND_BY_NUMBER = statement(select(orders).where(orders.c.number == bindparam("number")), into(Order))
 _LOCK = statement(select(orders).where(orders.c.id == bindparam("id")).with_for_update(), into(Order))
 _FIND_STATUS = statement(
     select(orders).where(
@@ -247,6 +248,10 @@ async def find_just_completed(db: Session, token_hash: bytes) -> Order | None:
 
 async def find_order(db: Session, order_id: UUID) -> Order | None:
     return await db.one(_FIND, id=order_id)
+
+
+async def find_by_number(db: Session, number: str) -> Order | None:
+    return await db.one(_FIND_BY_NUMBER, number=number)
 
 
 async def lock_order(db: Session, order_id: UUID) -> Order | None:

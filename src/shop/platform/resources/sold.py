@@ -1,5 +1,7 @@
 """What the platform shows of the parts of an order: lines, shipments with their rates, payments, refunds."""
 
+from uuid import UUID
+
 from shop.actions import setup_nouns as nouns
 from shop.jsonapi.resource import computed, many, money, one, resource
 from shop.models.orders import CartLine
@@ -64,6 +66,15 @@ SHIPMENTS = Collection(
     path="shipments",
     resource=SHIPMENT,
     noun=nouns.SHIPMENT,
+    writable={
+        **kinds(nouns.OrdersShipment, "stock_location_id", "tracking", *_METADATA),
+        "order_id": str,
+        "variant_id": UUID,
+        "quantity": int,
+        "selected_shipping_rate_id": UUID,
+    },
+    required=("order_id", "stock_location_id", "variant_id"),
+    once=("order_id", "stock_location_id", "variant_id", "quantity"),
     filters=("number", "state", "order_id", "stock_location_id", "shipped_at", "tracking"),
     sorts=("number", "shipped_at", "state"),
     find_by=("id", "number"),
