@@ -154,10 +154,16 @@ async def test_one_filter_is_enough_where_it_is_asked_for(writer: Machine, db: A
     wanted = {"filter[email_eq]": first["attributes"]["email"], "filter[id_eq]": second["id"]}
 
     either = await writer.get("/users", {**wanted, "filter[m]": "or"})
-    both = await writer.get("/users", wanted)
+    both = [await writer.get("/users", {**wanted, **more}) for more in ({}, {"filter[m]": "and"}, {"filter[m]": ""})]
 
     assert {item["id"] for item in either.json["data"]} == {first["id"], second["id"]}
-    assert both.json["data"] == []
+    assert [answer.json["data"] for answer in both] == [[], [], []]
+
+
+async def test_how_filters_combine_is_or_or_and_and_nothing_else(writer: Machine) -> None:
+    answer = await writer.get("/users", {"filter[m]": "xor", "filter[email_eq]": "a@b.example"})
+
+    assert (answer.status, answer.code) == (400, "bad_filter")
 
 
 async def test_a_filter_reaches_over_a_relation(writer: Machine, db: Any) -> None:
