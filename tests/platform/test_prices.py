@@ -56,7 +56,7 @@ async def test_every_amount_that_is_wrong_is_named(writer: Machine) -> None:
     assert_refused(await send(writer, "product", price="1.234", compare_at_price="-1"), "price", "compare_at_price")
 
 
-@pytest.mark.parametrize("currency", ["XXXX", "usd", "", "ABC", "US$", "\uff35\uff33\uff24", 7])
+@pytest.mark.parametrize("currency", ["XXXX", "XXX", "XAU", "usd", "", "ABC", "US$", "\uff35\uff33\uff24", 7])
 async def test_an_unknown_currency_is_refused(writer: Machine, currency: Any) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
 
