@@ -85,6 +85,16 @@ async def test_an_amount_is_shown_as_it_was_sent(
     price = await new(writer, "price", variant_id=variant_id, currency=currency, amount=amount)
 
     assert (price["amount"], price["display_amount"]) == shows
+    assert (price["display_price"], price["display_compare_at_price"]) == (shows[1], None)
+
+
+async def test_a_price_says_what_it_is_compared_with_by_both_names(writer: Machine) -> None:
+    variant_id = await master_of(writer, (await new(writer, "product")).id)
+
+    fields = {"currency": "EUR", "amount": "5", "compare_at_amount": "7.5"}
+    price = await new(writer, "price", variant_id=variant_id, **fields)
+
+    assert price["display_compare_at_price"] == price["display_compare_at_amount"] == "€7.50"
 
 
 async def test_a_variant_has_one_price_in_a_currency(writer: Machine) -> None:
