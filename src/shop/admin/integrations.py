@@ -86,7 +86,10 @@ async def revoke(request: Request, ctx: Context, _visit: Visit) -> Reply:
 
 def _told_once(ctx: Context, visit: Visit, application: Application, secret: str, what: str) -> Reply:
     """The answer itself holds the secret: there is no address at which it could be read a second time."""
-    token = {"scope": f"admin {application.access_level}", "lives": ctx.shared.settings.platform_token_ttl}
+    token: dict[str, Any] = {
+        "scope": f"admin {application.access_level}",
+        "lives": ctx.shared.settings.platform_token_ttl,
+    }
     return page("application_secret.html", visit, application=application, secret=secret, what=what, **token)
 
 
