@@ -48,6 +48,8 @@ class Filterable(msgspec.Struct, frozen=True):
 
     path: Path
     kind: Any
+    others: tuple[Path, ...] = ()
+    """Where else it stands: a name may be of several relations, and one that fits is enough."""
 
 
 def read_conditions(params: Mapping[str, Any], allowed: Mapping[str, Filterable]) -> tuple[tuple[Condition, ...], bool]:
@@ -113,7 +115,7 @@ def _check_kinds(name: str, predicate: str, kinds: set[Any]) -> None:
 
 
 def _paths(fields: Sequence[Filterable]) -> tuple[Path, ...]:
-    return tuple(field.path for field in fields)
+    return tuple(path for field in fields for path in (field.path, *field.others))
 
 
 def _is_yes(name: str, value: Any) -> bool:
