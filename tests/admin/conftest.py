@@ -31,7 +31,7 @@ def empty_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def empty_service(empty_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A shop of two processes behind a trusted proxy, with small limits."""
+    """A shop of two processes behind a trusted proxy, with small limits and tokens of ninety minutes."""
     service = Service(
         "--workers",
         "2",
@@ -41,6 +41,7 @@ def empty_service(empty_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
         SHOP_MAILBOX="on",
         SHOP_DRAIN_SECONDS="0",
         SHOP_TRUSTED_PROXIES="127.0.0.1/32",
+        SHOP_PLATFORM_TOKEN_TTL="5400",
         SHOP_LIMIT_SIGN_INS="3/86400, 1000/604800",
     )
     service.wait_for(lambda line: '"worker ready"' in line, count=2)

@@ -13,7 +13,7 @@ import pytest
 
 from shop.base.ids import new_id
 from shop.base.secrets import secret_hash
-from tests.admin.desk import Desk, events, waiting
+from tests.admin.desk import Desk, events, new_desk, waiting
 from tests.service import Service
 
 HERE = "/admin/integrations/api"
@@ -49,6 +49,13 @@ async def test_making_one_asks_to_be_sure_then_shows_id_and_secret(desk: Desk, d
     assert kept == secret_hash(shown(made, "client-secret"))
     assert (made.status_code, made.headers["cache-control"]) == (200, "no-store")
     assert await events(db, actor=desk.id, subject=application_id) == [("application_created", "done")]
+
+
+async def test_the_page_says_how_long_a_token_lives_here(desk: Desk, empty: httpx.AsyncClient, empty_db: Any) -> None:
+    pages = [await make(at, new_id()) for at in (desk, await new_desk(empty, empty_db))]
+
+    said = [re.search(r"Get a token; it lives ([^<]*)<", page.text) for page in pages]
+    assert [match and match[1] for match in said] == ["2 hours", "90 minutes"]
 
 
 async def test_the_shown_commands_work_as_pasted(desk: Desk) -> None:

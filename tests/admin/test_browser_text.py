@@ -12,9 +12,11 @@ from playwright.async_api import Page, expect
 from shop.admin.overview import MOST_MAILS
 from shop.base.ids import new_id
 from tests.admin.desk import Desk, new_desk
-from tests.admin.goods import new_product
+from tests.admin.goods import done, new_product, picture, upload
 from tests.admin.window import API, ask_for_application, window
 from tests.browser import Browser, scrolls_sideways
+from tests.platform.bulk import bring, counts
+from tests.platform.machine import new_machine
 
 PAYLOADS = (
     "<script>alert(1)</script>",
@@ -48,6 +50,7 @@ SHOP_NAME = "</title><svg/onload=alert(1)>\"'><script>alert(1)</script>{{7*7}}&l
 FOREIGN = """() => [...document.querySelectorAll("script, style, link, iframe, base, img, form, math, animate, b > b")]
     .filter(element => !element.nonce && element.rel !== "icon" && !element.matches(".brand img"))
     .filter(element => !element.getAttribute("action")?.startsWith("/admin"))
+    .filter(element => !element.matches("img[src^='/media/']"))
     .map(element => element.outerHTML)"""
 
 
@@ -167,6 +170,72 @@ async def test_names_of_strangers_are_text_on_every_page(
         await ask_for_application(page, NAMES[5], "Read")
         await expect(page.locator(".facts")).to_contain_text(NAMES[5])
         assert await page.evaluate(FOREIGN) == []
+
+    assert dialogs == []
+
+
+async def stock_up(desk: Desk, db: Any, order_id: Any) -> tuple[str, dict[str, str]]:
+    """Every payload wherever the catalogue keeps words: the address of one product that has all of them, in an order
+    too, and those of others by their names.
+    """
+    machine, mark = await new_machine(desk.http, db), uuid4().hex
+    every = [{"sku": text, "barcode": text, "options": {f"Kind {mark}": text}, "stock": {mark: 1}} for text in NAMES]
+    whole = {
+        "slug": mark,
+        "name": NAMES[0],
+        "properties": {f"Fact {number} {mark}": text for number, text in enumerate(NAMES)},
+        "variants": [{**variant, "prices": {"USD": "5"}} for variant in every],
+    }
+    said = ("name", "description", "meta_title", "meta_description", "meta_keywords")
+    others = [
+        {"slug": f"{mark}-{number}", "tags": [text], **dict.fromkeys(said, text)} for number, text in enumerate(NAMES)
+    ]
+    assert (await machine.post("/stock_locations", {"stock_location": {"name": mark}})).status == 201
+    told = await bring(machine, "products", whole, *others)
+    assert counts(told) == {"lines": len(NAMES) + 1, "created": len(NAMES) + 1}, told
+    found = dict(await db.fetch("select slug, '/admin/products/' || id from products where slug like $1 || '%'", mark))
+    for text in NAMES:
+        done(await upload(desk, f"{found[mark]}/images", picture(size=(8, 8)), new_alt=text))
+    await db.execute(
+        "insert into line_items (id, order_id, variant_id, quantity, price, quoted_at, name, sku, slug, options_text,"
+        " created_at, updated_at) select gen_random_uuid(), $1, v.id, 1, 500, now(), sku, sku, slug, sku, now(), now()"
+        " from variants v join products p on p.id = product_id where slug = $2 and not is_master",
+        order_id,
+        mark,
+    )
+    return found[mark], {text: found[f"{mark}-{number}"] for number, text in enumerate(NAMES)}
+
+
+@pytest.mark.torture
+async def test_words_of_the_catalogue_are_text_on_every_page(
+    browser: Browser, empty: httpx.AsyncClient, empty_db: Any
+) -> None:
+    desk, order_id = await new_desk(empty, empty_db), uuid4()
+    await empty_db.execute(
+        "insert into orders (id, number, currency, item_count, created_at, updated_at)"
+        " values ($1, $2, 'USD', $3, now(), now())",
+        order_id,
+        f"R{order_id}",
+        len(NAMES),
+    )
+    whole, others = await stock_up(desk, empty_db, order_id)
+    items = "select id from stock_items where variant_id = (select id from variants where sku = $1)"
+
+    async with window(browser, desk) as page:
+        dialogs: list[str] = []
+        page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+        for path in ("/admin/products", f"{whole}/variants", f"{whole}/prices", f"/admin/orders/R{order_id}"):
+            await see(page, path, *NAMES)
+        await see(page, f"{whole}/places")
+        assert set(NAMES) <= set(await page.eval_on_selector_all("input", "all => all.map(one => one.value)"))
+        await see(page, f"{whole}/images")
+        assert await page.eval_on_selector_all(".pictures img", "all => all.map(one => one.alt)") == list(NAMES)
+        for text in NAMES[::3]:
+            for part in ("", "/variants", "/images", "/places", "/delete"):
+                await see(page, others[text] + part, text)
+            await see(page, f"/admin/products?q={quote(text)}")
+            await see(page, f"/admin/stock?q={quote(text)}")
+            await see(page, f"/admin/stock/{await empty_db.fetchval(items, text)}", text)
 
     assert dialogs == []
 

@@ -81,6 +81,7 @@ async def test_whoever_typed_over_an_older_version_is_told(desk: Desk, db: Any) 
         ("name", "x" * 101, "must be one line"),
         ("currencies", "", "must be 1 to 30 codes"),
         ("currencies", "USD, XYZ", "XYZ is none"),
+        ("currencies", "USD, XTS", "XTS is none"),
         ("currencies", "USD, <b>", "&lt;B&gt; is none"),
         ("default_country", "XX", "must be the code of a country"),
         ("default_country", "USA", "must be the code of a country"),

@@ -139,13 +139,18 @@ def test_only_the_currencies_that_iso_4217_names_have_other_than_two_digits() ->
     assert others == dict.fromkeys(none, 0) | dict.fromkeys(three, 3) | {"CLF": 4, "UYW": 4}
 
 
-@pytest.mark.parametrize("code", ["USD", "EUR", "JPY", "KWD", "CLF"])
+@pytest.mark.parametrize("code", ["USD", "EUR", "JPY", "KWD", "CLF", "XAF", "XCD", "XCG", "XOF", "XPF"])
 def test_a_code_of_iso_4217_is_a_currency(code: str) -> None:
     assert is_currency(code)
 
 
 @pytest.mark.parametrize("code", ["", "US", "USDX", "ZZZ", "840", "$", "U\x00D", "\uff35\uff33\uff24"])
 def test_anything_else_is_not_a_currency(code: str) -> None:
+    assert not is_currency(code)
+
+
+@pytest.mark.parametrize("code", ["XXX", "XTS", "XAU", "XAG", "XPT", "XPD", "XDR", "XAD", "XBA", "XSU", "XUA"])
+def test_a_metal_a_fund_or_a_test_is_not_a_currency(code: str) -> None:
     assert not is_currency(code)
 
 

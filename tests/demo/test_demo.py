@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pty
+import re
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.service import KEYS, SHOP, Service, clean_environ
 from tests.shoppers import ask_for_code, mailed_code, trade
 from tests.test_docs import paste
 
+DONE = re.compile(rf"The demo shop {NAME} was put up in ([0-9.]+) s\.")
 GOODS = [good for _, good in all_goods()]
 TABLES = ("products", "variants", "prices", "images", "stock_items", "stock_movements", "listings", "users", "taxons")
 
@@ -232,6 +234,25 @@ def begin(environ: dict[str, str], terminal: int) -> "subprocess.Popen[bytes]":
     return process
 
 
+async def test_a_bar_says_how_far_it_is_and_it_is_put_up_in_seconds(own_database: Any, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    environ = clean_environ(**environ_of(own_database(), tmp_path), TERM="xterm", COLUMNS="100")
+    process = begin(environ, theirs)
+
+    said = await asyncio.to_thread(_read_until, ours, DONE)
+    process.terminate()
+    await asyncio.to_thread(_read_all, ours)
+    process.wait(20)
+
+    took = DONE.search(said)
+    assert took, said
+    assert float(took[1]) < 15
+    shares = [int(share) for share in re.findall(rf"Putting up {NAME}[^%]*?([0-9]+)%", said)]
+    assert len(set(shares)) > 2
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < shares[-1] <= 100
+
+
 @pytest.mark.torture
 async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_database: Any, tmp_path: Path) -> None:
     url = own_database()
@@ -284,6 +305,13 @@ async def test_broken_off_half_way_it_leaves_nothing_and_can_be_put_up_again(
     assert (left, named, loose) == ([0, 0], "Shop", 6)
     assert await connection.fetchval("select count(*) from products") == 6
     await connection.close()
+
+
+def _read_until(terminal: int, word: re.Pattern[str]) -> str:
+    said = ""
+    while not word.search(said):
+        said += os.read(terminal, 65536).decode(errors="replace")
+    return said
 
 
 def _read_all(terminal: int) -> str:

@@ -89,6 +89,10 @@ def test_a_filter_is_read_as_field_predicate_and_value(name: str, value: Any, ex
         ("email_eq", {"a": "b"}, "bad_filter"),
         ("email_in", {"a": "b"}, "bad_filter"),
         ("email_null", ["1"], "bad_filter"),
+        ("m", "xor", "bad_filter"),
+        ("m", "OR", "bad_filter"),
+        ("m", ["or"], "bad_filter"),
+        ("m", {"or": "or"}, "bad_filter"),
     ],
 )
 def test_a_filter_that_does_not_fit_is_malformed(name: str, value: Any, code: str) -> None:

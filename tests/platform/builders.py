@@ -266,7 +266,9 @@ BUILDERS = {
         {"display_price": "$11.00"},
         needs=_a_product,
     ),
-    "price": Builder(_price, {"amount": "8.5"}, {"display_amount": "€8.50"}, needs=_a_variant),
+    "price": Builder(
+        _price, {"amount": "8.5"}, {"display_amount": "€8.50", "display_price": "€8.50"}, needs=_a_variant
+    ),
     "option_type": Builder(_presented, {"presentation": "Another", "filterable": False}),
     "option_value": Builder(_presented, {"presentation": "Another"}, needs=_an_option_type),
     "property": Builder(
@@ -286,7 +288,7 @@ BUILDERS = {
     "stock_location": Builder(_named, {"city": "Berlin", "backorderable_default": True}),
     "stock_item": Builder(
         lambda number: {"count_on_hand": number % 4},
-        {"count_on_hand": 9},
+        {"backorderable": True},
         {"is_available": True},
         needs=_a_place_for_it,
     ),

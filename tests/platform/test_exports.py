@@ -46,6 +46,7 @@ VARIANT = {
     "prices": PRICES,
     "position": st.integers(0, 3),
 }
+COSTS = st.sampled_from([{"cost_price": "7.25", "cost_currency": "EUR"}, {"cost_price": None}, {}])
 STOCK = st.dictionaries(
     st.integers(0, 1),
     st.integers(0, 10**9)
@@ -65,7 +66,7 @@ PRODUCT = st.fixed_dictionaries(
         "public_metadata": METADATA,
         "properties": st.dictionaries(NAMES, TEXTS, max_size=3),
         "option_types": st.lists(NAMES, max_size=3),
-        "master": st.fixed_dictionaries({}, optional=VARIANT),
+        "master": st.builds(dict.__or__, st.fixed_dictionaries({}, optional=VARIANT), COSTS),
         "variants": st.lists(
             st.fixed_dictionaries({"options": st.dictionaries(NAMES, NAMES)}, optional=VARIANT), max_size=3
         ),
@@ -120,6 +121,7 @@ async def test_whatever_is_brought_in_goes_out_and_comes_back_unchanged(
 async def test_what_was_made_through_other_doors_comes_back_unchanged_too(writer: Machine, db: Any) -> None:
     """Of everything something that an import itself would not make."""
     category = await writer.post("/tax_categories", {"tax_category": {"name": f"category {uuid4().hex}"}})
+    shipping = await writer.post("/shipping_categories", {"shipping_category": {"name": f"bulky {uuid4().hex}"}})
     product = await writer.post(
         "/products",
         {
@@ -129,6 +131,7 @@ async def test_what_was_made_through_other_doors_comes_back_unchanged_too(writer
                 "meta_title": "",
                 "tags": [],
                 "tax_category_id": category.id,
+                "shipping_category_id": shipping.id,
                 "public_metadata": {"big": 1e20, "deep": {"a": [{"b": [[]]}]}},
                 "price": "10.10",
                 "compare_at_price": "0",
@@ -142,6 +145,9 @@ async def test_what_was_made_through_other_doors_comes_back_unchanged_too(writer
         "/option_values", {"option_value": {"option_type_id": kind.id, "name": "a, b", "presentation": "A"}}
     )
     await writer.patch(f"/variants/{bare[0].id}", {"variant": {"option_value_ids": [value.id]}})
+    costs = ({"cost_price": "1.234", "cost_currency": "KWD"}, {"cost_currency": "JPY"})
+    for variant, cost in zip(bare, costs, strict=True):
+        assert (await writer.patch(f"/variants/{variant.id}", {"variant": cost})).status == 200
     # The product no longer offers what its variant has.
     await writer.patch(f"/products/{product.id}", {"product": {"option_type_ids": []}})
     for where in ({}, {"active": False}, {"backorderable_default": True}):

@@ -70,6 +70,43 @@ async def test_a_new_product_is_made_with_all_that_its_line_says(writer: Machine
     assert (product["sku"], product["in_stock"]) == (sku, True)
 
 
+async def test_a_line_says_how_a_product_is_sent_and_what_each_variant_costs_the_shop(writer: Machine) -> None:
+    slug, name = new_slug(), f"Bulky {uuid4().hex}"
+    category = await writer.post("/shipping_categories", {"shipping_category": {"name": name}})
+    cost = {"cost_price": "7.5", "cost_currency": "EUR"}
+    line = mug(slug, shipping_category=name, master={"sku": slug, **cost})
+    line["variants"][0] |= {"cost_price": "800.0", "cost_currency": "JPY"}
+
+    told = [await bring(writer, "products", line) for _ in range(2)]
+    cleared = await bring(writer, "products", {"slug": slug, "shipping_category": None, "master": {"cost_price": None}})
+
+    assert [counts(each) for each in told] == [{"lines": 1, "created": 1}, {"lines": 1, "unchanged": 1}]
+    assert counts(cleared) == {"lines": 1, "updated": 1}
+    shown = await given(writer, slug)
+    assert shown
+    assert (shown["shipping_category"], shown["master"]["cost_price"]) == (None, None)
+    assert [variant["cost_price"] for variant in shown["variants"]] == ["800.0", None]
+    await bring(writer, "products", line)
+    product = await writer.get(f"/products/{slug}", {"include": "primary_variant"})
+    assert product.json["data"]["relationships"]["shipping_category"]["data"]["id"] == category.id
+    (master,) = product.json["included"]
+    assert {field: master["attributes"][field] for field in cost} == cost
+
+
+async def test_bad_lines_are_told_in_their_order(writer: Machine) -> None:
+    lines = [
+        in_lines([{"slug": new_slug()}]),
+        b"nonsense\n",
+        in_lines([mug(new_slug())]),
+        in_lines([{"slug": new_slug()}]),
+        b"more\n",
+    ]
+
+    told = (await send(writer, "products", b"".join(lines))).json
+
+    assert [error["line"] for error in told["errors"]] == [1, 2, 4, 5]
+
+
 async def test_the_same_again_changes_nothing_and_moves_no_time(writer: Machine, db: Any) -> None:
     line = mug(new_slug(), master={"prices": {"USD": "1"}, "stock": {await new_location(writer): 3}})
     await bring(writer, "products", line)
@@ -157,6 +194,11 @@ BAD = [
     (b'{"slug": "a", "name": "a", "taxons": ["no/such"]}', "taxons"),
     (b'{"slug": "a", "name": "a", "taxons": "all"}', "taxons"),
     (b'{"slug": "a", "name": "a", "tax_category": "none"}', "tax_category"),
+    (b'{"slug": "a", "name": "a", "shipping_category": "none"}', "shipping_category"),
+    (b'{"slug": "a", "name": "a", "master": {"cost_price": "5"}}', "master.cost_currency"),
+    (b'{"slug": "a", "name": "a", "master": {"cost_currency": "EUR"}}', "master.cost_currency"),
+    (b'{"slug": "a", "name": "a", "master": {"cost_price": "5", "cost_currency": "XTS"}}', "master.cost_currency"),
+    (b'{"slug": "a", "name": "a", "master": {"cost_price": "1.5", "cost_currency": "JPY"}}', "master.cost_price"),
     (b'{"slug": "a", "name": "a", "tags": [7]}', "tags"),
     (b'{"slug": "a", "name": "a", "properties": []}', "properties"),
     (b'{"slug": "a", "name": "a", "properties": {"a": 7}}', "properties.a"),

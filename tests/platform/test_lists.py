@@ -17,7 +17,9 @@ from shop.jsonapi.resource import Money
 from shop.platform.collection import Collection, all_filters
 from shop.platform.resources.known import COLLECTIONS
 from tests.platform.builders import ALL, sample, some
+from tests.platform.catalogue import master_of, new
 from tests.platform.machine import Machine
+from tests.platform.test_addresses import new_address
 from tests.platform.test_resources import each
 from tests.shopper import Answer
 
@@ -154,10 +156,16 @@ async def test_one_filter_is_enough_where_it_is_asked_for(writer: Machine, db: A
     wanted = {"filter[email_eq]": first["attributes"]["email"], "filter[id_eq]": second["id"]}
 
     either = await writer.get("/users", {**wanted, "filter[m]": "or"})
-    both = await writer.get("/users", wanted)
+    both = [await writer.get("/users", {**wanted, **more}) for more in ({}, {"filter[m]": "and"}, {"filter[m]": ""})]
 
     assert {item["id"] for item in either.json["data"]} == {first["id"], second["id"]}
-    assert both.json["data"] == []
+    assert [answer.json["data"] for answer in both] == [[], [], []]
+
+
+async def test_how_filters_combine_is_or_or_and_and_nothing_else(writer: Machine) -> None:
+    answer = await writer.get("/users", {"filter[m]": "xor", "filter[email_eq]": "a@b.example"})
+
+    assert (answer.status, answer.code) == (400, "bad_filter")
 
 
 async def test_a_filter_reaches_over_a_relation(writer: Machine, db: Any) -> None:
@@ -171,6 +179,70 @@ async def test_a_filter_reaches_over_a_relation(writer: Machine, db: Any) -> Non
 
     assert [item["id"] for item in ours.json["data"]] == [address_id]
     assert [item["id"] for item in theirs.json["data"]] == [user_id]
+
+
+async def test_a_filter_reaches_over_two_relations_and_into_either_of_two(writer: Machine) -> None:
+    name, sku = uuid4().hex, uuid4().hex
+    products = [await new(writer, "product", name=f"Mug {name}"), await new(writer, "product", sku=sku)]
+    place = (await new(writer, "stock_location")).id
+    masters = [await master_of(writer, product.id) for product in products]
+    items = [(await new(writer, "stock_item", variant_id=master, stock_location_id=place)).id for master in masters]
+
+    field = "filter[variant_product_name_or_variant_sku_cont]"
+    found = [await writer.get("/stock_items", {field: text}) for text in (name, sku, f"{name}{sku}")]
+
+    assert [ids_of(answer) for answer in found] == [[items[0]], [items[1]], []]
+
+
+async def test_products_are_found_by_their_master_in_the_familys_word(writer: Machine) -> None:
+    sku = uuid4().hex
+    product = await new(writer, "product", sku=sku)
+    await new(writer, "variant", product_id=product.id, sku=f"{sku}-2")
+
+    found = [await writer.get("/products", {"filter[master_sku_eq]": text}) for text in (sku, f"{sku}-2")]
+
+    assert [ids_of(answer) for answer in found] == [[product.id], []]
+
+
+async def test_orders_are_found_by_either_of_their_addresses(writer: Machine, db: Any) -> None:
+    names = [uuid4().hex for _ in range(3)]
+    addresses = [(await new_address(writer, firstname=name)).id for name in names]
+    ids = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
+    told = "update orders set bill_address_id = $2, ship_address_id = $3 where id = $1"
+    await db.execute(told, ids[0], addresses[0], addresses[1])
+    await db.execute(told, ids[1], addresses[1], addresses[2])
+
+    found = [await writer.get("/orders", {"filter[addresses_firstname_eq]": name, "sort": "id"}) for name in names]
+
+    assert [ids_of(answer) for answer in found] == [[ids[0]], ids, [ids[1]]]
+
+
+async def test_orders_are_found_by_the_risk_in_them(writer: Machine, db: Any) -> None:
+    orders = COLLECTIONS["order"]
+    ids = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
+    await db.execute("update orders set considered_risky = true where id = $1", ids[0])
+
+    found = [await items_of(writer, orders, ids, considered_risky_true=word) for word in ("1", "0")]
+
+    assert [[item["id"] for item in items] for items in found] == [[ids[0]], [ids[1]]]
+    assert found[0][0]["attributes"]["considered_risky"] is True
+
+
+async def test_variants_are_found_by_their_sizes(writer: Machine) -> None:
+    variants = COLLECTIONS["variant"]
+    sizes = {"weight": "1.5", "height": "2.5", "width": "3.5", "depth": "4.5"}
+    product_id = (await new(writer, "product")).id
+    ids = [(await new(writer, "variant", product_id=product_id, **fields)).id for fields in (sizes, {})]
+
+    found = [await items_of(writer, variants, ids, **{f"{name}_gteq": size}) for name, size in sizes.items()]
+
+    assert [[item["id"] for item in items] for items in found] == [[ids[0]]] * 4
+
+
+async def test_what_is_removed_is_not_offered_to_be_filtered_by(writer: Machine) -> None:
+    answer = await writer.get("/products", {"filter[deleted_at_not_null]": "1"})
+
+    assert (answer.status, answer.code) == (400, "unknown_filter")
 
 
 async def test_amounts_are_compared_in_the_currencys_own_units(writer: Machine, db: Any) -> None:

@@ -205,3 +205,17 @@ async def test_the_usual_shipping_category_stays(writer: Machine) -> None:
     refused = await writer.delete("/shipping_categories/00000000-0000-7000-8000-000000000001")
 
     assert refused.status == 422
+
+
+async def test_an_order_says_when_its_confirmation_has_left(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+) -> None:
+    order = await buy(http, till, mug)
+    open_order = await writer.post("/orders", {"order": {}})
+
+    async with asyncio.timeout(20):
+        while await db.fetchval("select sent_at from outbox_mails where ref_id = $1", order.id) is None:
+            pass
+
+    assert (await writer.get(f"/orders/{order.id}"))["confirmation_delivered"] is True
+    assert open_order["confirmation_delivered"] is False

@@ -26,6 +26,7 @@ async def test_a_list_keeps_its_currency(writer: Machine) -> None:
 
     assert (answer["currency"], answer["priority"]) == ("EUR", 3)
     assert_refused(await send(writer, "price_list", currency="XXXX"), "currency")
+    assert_refused(await send(writer, "price_list", currency="XTS"), "currency")
     assert_refused(await send(writer, "price_list"), "currency")
 
 

@@ -56,7 +56,7 @@ async def test_every_amount_that_is_wrong_is_named(writer: Machine) -> None:
     assert_refused(await send(writer, "product", price="1.234", compare_at_price="-1"), "price", "compare_at_price")
 
 
-@pytest.mark.parametrize("currency", ["XXXX", "usd", "", "ABC", "US$", "\uff35\uff33\uff24", 7])
+@pytest.mark.parametrize("currency", ["XXXX", "XXX", "XAU", "usd", "", "ABC", "US$", "\uff35\uff33\uff24", 7])
 async def test_an_unknown_currency_is_refused(writer: Machine, currency: Any) -> None:
     variant_id = await master_of(writer, (await new(writer, "product")).id)
 
@@ -85,6 +85,16 @@ async def test_an_amount_is_shown_as_it_was_sent(
     price = await new(writer, "price", variant_id=variant_id, currency=currency, amount=amount)
 
     assert (price["amount"], price["display_amount"]) == shows
+    assert (price["display_price"], price["display_compare_at_price"]) == (shows[1], None)
+
+
+async def test_a_price_says_what_it_is_compared_with_by_both_names(writer: Machine) -> None:
+    variant_id = await master_of(writer, (await new(writer, "product")).id)
+
+    fields = {"currency": "EUR", "amount": "5", "compare_at_amount": "7.5"}
+    price = await new(writer, "price", variant_id=variant_id, **fields)
+
+    assert price["display_compare_at_price"] == price["display_compare_at_amount"] == "€7.50"
 
 
 async def test_a_variant_has_one_price_in_a_currency(writer: Machine) -> None:

@@ -251,6 +251,7 @@ async def test_the_server_says_exactly_what_works(http: httpx.AsyncClient, db: A
     assert told["token_endpoint_auth_methods_supported"] == ["client_secret_basic", "client_secret_post"]
     assert told["grant_types_supported"] == ["client_credentials", "refresh_token"]
     assert told["response_types_supported"] == []
+    assert told["scopes_supported"] == ["admin", "read", "write", "admin:read", "admin:write"]
     for scope in told["scopes_supported"]:
         body = {"grant_type": told["grant_types_supported"][0], "scope": scope}
         pair = (await http.post(told["token_endpoint"], data=body, headers=app.in_header)).json()

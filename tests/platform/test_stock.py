@@ -7,7 +7,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.platform.catalogue import change, changed, links, master_of, new, send, shown, stocked
+from tests.platform.catalogue import change, changed, links, master_of, new, removed, send, shown, stocked
 from tests.platform.hostile import assert_refused
 from tests.platform.machine import Machine
 
@@ -174,3 +174,57 @@ async def test_one_place_is_the_default(writer: Machine, db: Any) -> None:
 
     assert [row["id"] for row in taken] == [place.id]
     assert [row["id"] for row in await db.fetch(default)] == [first]
+
+
+async def test_an_item_that_never_moved_can_be_removed(writer: Machine) -> None:
+    product = await new(writer, "product")
+    place = (await new(writer, "stock_location", backorderable_default=True)).id
+    master_id = await master_of(writer, product.id)
+    item = await new(writer, "stock_item", variant_id=master_id, stock_location_id=place)
+    before = await shown(writer, "product", product.id)
+
+    assert (await removed(writer, "stock_item", item.id)).status == 204
+
+    after = await shown(writer, "product", product.id)
+    assert (await shown(writer, "stock_item", item.id)).status == 404
+    assert (before["backorderable"], after["backorderable"]) == (True, False)
+
+
+async def test_an_item_with_a_history_stays_and_is_told_what_to_do(writer: Machine) -> None:
+    item_id = await stocked(writer, 5)
+    await changed(writer, "stock_item", item_id, count_on_hand=0)
+
+    refused = await removed(writer, "stock_item", item_id)
+
+    assert_refused(refused, "base")
+    assert "set count_on_hand to 0" in refused.json["errors"]["base"][0]
+    assert len(await movements(writer, item_id)) == 2
+
+
+async def test_a_place_where_nothing_moved_can_be_removed_with_its_empty_items(writer: Machine) -> None:
+    place = (await new(writer, "stock_location")).id
+    item_id = await stocked(writer, 0, stock_location_id=place)
+
+    assert (await removed(writer, "stock_location", place)).status == 204
+
+    assert (await shown(writer, "stock_location", place)).status == 404
+    assert (await shown(writer, "stock_item", item_id)).status == 404
+
+
+async def test_a_place_with_a_history_stays_and_is_told_what_to_do(writer: Machine) -> None:
+    place = (await new(writer, "stock_location")).id
+    empty_id = await stocked(writer, 0, stock_location_id=place)
+    await stocked(writer, 1, stock_location_id=place)
+
+    refused = await removed(writer, "stock_location", place)
+
+    assert_refused(refused, "base")
+    assert "set active to false" in refused.json["errors"]["base"][0]
+    assert (await shown(writer, "stock_item", empty_id)).status == 200
+
+
+async def test_the_default_place_cannot_be_removed(writer: Machine) -> None:
+    refused = await removed(writer, "stock_location", "00000000-0000-7000-8000-000000000001")
+
+    assert_refused(refused, "base")
+    assert "make another location the default first" in refused.json["errors"]["base"][0]

@@ -194,3 +194,18 @@ async def test_a_permalink_has_an_end(writer: Machine) -> None:
         here = await taxon_under(writer, here, name="x" * 100)
 
     assert_refused(await send(writer, "taxon", parent_id=here, name="x" * 100), "base")
+
+
+async def test_a_taxon_names_its_products_alone_and_in_a_list_only_where_they_are_included(writer: Machine) -> None:
+    taxonomy_id, root_id = await new_tree(writer)
+    product = await new(writer, "product", taxon_ids=[root_id])
+    wish = {"filter[taxonomy_id_eq]": taxonomy_id}
+
+    alone = await shown(writer, "taxon", root_id)
+    listed = (await writer.get("/taxons", wish)).json["data"][0]
+    included = (await writer.get("/taxons", {**wish, "include": "products"})).json
+
+    assert links(alone, "products") == [product.id]
+    assert set(listed["relationships"]) == {"parent", "taxonomy", "children"}
+    assert [item["id"] for item in included["data"][0]["relationships"]["products"]["data"]] == [product.id]
+    assert [item["id"] for item in included["included"]] == [product.id]

@@ -1,5 +1,6 @@
 """Floods at the token endpoint: a source that fails too often is told to wait, and nobody else notices."""
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from shop.base.secrets import CLIENT_SECRET, new_secret
 from tests.cluster import Cluster
-from tests.platform.machine import App, Machine, ask_for_token, new_app
+from tests.platform.machine import App, Machine, ask_for_token, new_app, refresh
 from tests.service import KEYS, Service
 from tests.shopper import Answer
 
@@ -80,12 +81,17 @@ async def test_the_first_failure_over_the_limit_is_told_to_wait_and_a_good_secre
     assert await Machine(limited, good.json).may_write()
 
 
-async def test_a_flood_leaves_one_event_of_each_kind(limited: httpx.AsyncClient, journal: Any) -> None:
+async def test_a_flood_leaves_the_failure_and_the_limit_that_it_passed_once_each(
+    limited: httpx.AsyncClient, journal: Any
+) -> None:
     app = await new_app(journal)
 
     await fail(limited, app, "198.18.0.2", 20)
 
     assert await events(journal, "198.18.0.2") == [("client_authentication", "refused"), ("limit", "refused")]
+    detail = "select detail from audit_events where source = '198.18.0.2' and action = 'limit'"
+    told = json.loads(await journal.fetchval(detail))
+    assert (told["limit"], told["allowed"], told["count"]) == ("client failures by source", "5/86400", 6)
 
 
 async def test_one_sources_flood_is_no_other_sources_matter(limited: httpx.AsyncClient, journal: Any) -> None:
@@ -116,5 +122,23 @@ async def test_an_application_over_its_tokens_is_told_to_wait_and_no_other(
     assert [answer.status for answer in answers] == [200, 200, 200, 429, 429]
     assert int(answers[3].headers["retry-after"]) > 0
     assert (await ask_for_token(limited, other, "admin")).status == 200
+    refused = await refresh(limited, app, answers[0].json["refresh_token"])
+    assert (refused.status, refused.json["error"]) == (429, "temporarily_unavailable")
     counted = "select count(*) from audit_events where action = 'limit' and actor_id = $1"
     assert await journal.fetchval(counted, app.id) == 1
+
+
+async def test_a_refresh_counts_as_a_token_and_one_that_is_told_to_wait_uses_nothing_up(
+    limited: httpx.AsyncClient, journal: Any
+) -> None:
+    app = await new_app(journal)
+    pair = (await ask_for_token(limited, app, "admin")).json
+
+    answers = []
+    for _ in range(3):
+        answers.append(await refresh(limited, app, pair["refresh_token"]))
+        pair = answers[-1].json if answers[-1].status == 200 else pair
+
+    assert [answer.status for answer in answers] == [200, 200, 429]
+    await journal.execute("delete from rate_counts")
+    assert (await refresh(limited, app, pair["refresh_token"])).status == 200

@@ -171,6 +171,8 @@ async def test_what_a_variant_costs_the_shop_is_in_a_currency_of_its_own(writer:
     assert (variant["cost_price"], variant["cost_currency"]) == ("300.0", "JPY")
     assert (dollars["cost_price"], dollars["cost_currency"]) == ("300.0", "USD")
     assert_refused(alone, "cost_price")
+    assert_refused(await change(writer, "variant", variant.id, cost_currency=None), "cost_price")
+    assert_refused(await send(writer, "variant", product_id=product.id, cost_currency="XXQ"), "cost_currency")
     assert_refused(digits, "cost_price")
 
 

@@ -51,7 +51,8 @@ def variant(number: int, **more: Any) -> WholeVariant:
 
 def product(*variants: WholeVariant, **more: Any) -> WholeProduct:
     row = Product(id=identity(1), name="Mug", slug="mug", **STAMPS, **more.pop("row", {}))
-    there: dict[str, Any] = {"tax_category": None, "option_types": {}, "properties": {}, "taxons": {}}
+    there: dict[str, Any] = {"tax_category": None, "shipping_category": None}
+    there |= {"option_types": {}, "properties": {}, "taxons": {}}
     return WholeProduct(row=row, master=variant(2, row={"is_master": True}), variants=variants, **{**there, **more})
 
 

@@ -187,6 +187,33 @@ async def test_a_product_without_a_price_in_the_currency_is_listed_nowhere_and_s
     ]
 
 
+async def test_a_product_that_is_no_more_than_a_name_is_a_draft_that_no_shopper_meets(
+    make: Make, guest: Shopper
+) -> None:
+    name = word()
+
+    made = await make.new("products", "product", name=name)
+
+    assert (made["status"], made["price"]) == ("draft", None)
+    for asked in (f"filter[name]={name}", f"filter[ids]={made.id}", f"q={name}"):
+        assert ids(await guest.get(f"/products?{asked}")) == []
+    for path in (f"/products/{made.id}", f"/products/{made['slug']}", f"/products/{made.id}/variants"):
+        assert (await guest.get(path)).status == 404
+    await guest.post("/cart")
+    refused = await guest.post("/cart/add_item", variant_id=linked(made.json["data"], "primary_variant"))
+    assert (refused.status, refused.code) == (422, "not_purchasable")
+
+
+async def test_an_active_product_without_a_price_is_in_no_list_and_in_no_cart(make: Make, guest: Shopper) -> None:
+    made = await make.product(word(), price=None, on_hand=1)
+    await guest.post("/cart")
+
+    refused = await guest.post("/cart/add_item", variant_id=made.sold)
+
+    assert ids(await guest.get(f"/products?filter[ids]={made.id}")) == []
+    assert (refused.status, refused.code) == (422, "no_price_in_currency")
+
+
 @pytest.mark.parametrize(
     ("asked", "currency", "price", "display"),
     [

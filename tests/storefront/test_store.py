@@ -28,6 +28,8 @@ ATTRIBUTES = {
     "contact_phone",
     "logo",
     "mailer_logo",
+    "favicon_path",
+    "default_country_id",
 }
 
 
@@ -48,7 +50,7 @@ async def test_the_store_names_its_country_and_includes_it(guest: Shopper) -> No
     named, full = await guest.get("/store"), await guest.get("/store", include="default_country")
 
     country = linked(named.json["data"], "default_country")
-    assert list(included(full, "country")) == [country]
+    assert list(included(full, "country")) == [country] == [named["default_country_id"]]
     assert included(full, "country")[country]["attributes"]["iso"] == "US"
     assert (await guest.get("/countries/default")).id == country
 

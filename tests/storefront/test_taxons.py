@@ -205,12 +205,18 @@ async def test_a_taxon_alone_names_the_products_in_it_and_below_by_their_places(
     assert linked((await guest.get(f"/taxons/{tree.a}", currency="EUR")).json["data"], "products") == []
 
 
-async def test_whether_any_product_stands_in_it_is_told(make: Make, guest: Shopper, tree: Tree) -> None:
-    made = await make.product(taxons=[tree.a])
+async def test_whether_any_product_is_to_be_seen_in_it_or_below_is_told(make: Make, guest: Shopper, tree: Tree) -> None:
+    async def told() -> list[str]:
+        listed = await asked(guest, taxonomy_id=tree.taxonomy_id)
+        return [item["id"] for item in listed.json["data"] if item["attributes"]["has_products"]]
 
-    assert [(await guest.get(f"/taxons/{taxon}"))["has_products"] for taxon in (tree.a, tree.b)] == [True, False]
+    made = await make.product(taxons=[tree.b1])
+    await make.product(taxons=[tree.a], status="draft")
+
+    assert await told() == [tree.root, tree.b, tree.b1]
+    assert (await guest.get(f"/taxons/{tree.root}"))["has_products"] is True
     await make.change("products", made.id, "product", taxon_ids=[])
-    assert (await guest.get(f"/taxons/{tree.a}"))["has_products"] is False
+    assert await told() == []
 
 
 async def test_relations_are_included_to_any_depth_that_is_allowed(guest: Shopper, tree: Tree) -> None:

@@ -110,6 +110,7 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
 
     A secret cannot be guessed, so whoever shows the right one is let in however often others failed beside them. A
     flood of wrong ones must cost little: once over its limit, a source is remembered here until its window ends.
+    Its first failure in a window is an event, for one wrong secret is worth knowing of; to pass the limit is another.
     """
     name = "client failures by source"
     enforced = _source_limits(ctx, name, ctx.shared.settings.limit_client_failures)

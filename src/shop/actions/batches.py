@@ -4,6 +4,7 @@ A batch is one short transaction, so that nobody who works in the dashboard wait
 something of it, the batch is done again line by line, and the line that is refused fails alone.
 """
 
+from bisect import insort
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -58,13 +59,14 @@ class Imported(msgspec.Struct):
 
     def fail(self, line: Line[Any], errors: Errors) -> None:
         self.failed += 1
-        if len(self.errors) >= MOST_ERRORS:
-            self.errors_left_out += 1
-            return
         named = dict(list(errors.items())[:MOST_FIELDS])
         if len(errors) > MOST_FIELDS:
             named["base"] = [f"{len(errors) - MOST_FIELDS} more fields are not acceptable"]
-        self.errors.append(LineError(line.number, line.key, named))
+        # Lines that nobody can read fail before those of the batch that they stand in.
+        insort(self.errors, LineError(line.number, line.key, named), key=lambda error: error.line)
+        if len(self.errors) > MOST_ERRORS:
+            self.errors.pop()
+            self.errors_left_out += 1
 
 
 Outcomes = list[str | Errors]

@@ -253,8 +253,10 @@ async def _set_price(ctx: Context, variant_id: UUID, values: Values) -> None:
 def _cost(ctx: Context, values: Values, present: Variant | None) -> dict[str, Any]:
     """What a variant costs the shop, in a currency of its own: an amount is nothing without it."""
     if "cost_price" not in values:
-        if values.get("cost_currency") and present and present.cost_price is not None:
+        if "cost_currency" in values and present and present.cost_price is not None:
             raise Invalid({"cost_price": ["must be given with cost_currency"]})
+        if values.get("cost_currency"):
+            check_currency(ctx, values["cost_currency"], "cost_currency")
         return {}
     currency = values.get("cost_currency") or (present and present.cost_currency) or ctx.shared.shop.currencies[0]
     check_currency(ctx, currency, "cost_currency")

@@ -85,7 +85,12 @@ async def _with_missing(ctx: Context, lines: Sequence[ProductLine], names: Names
     await bulk.insert_missing(ctx.db, "option_values", pairs)
     found = await imports.find_names(ctx.db, wanted)
     return msgspec.structs.replace(
-        found, skus=names.skus, taxons=names.taxons, locations=names.locations, tax_categories=names.tax_categories
+        found,
+        skus=names.skus,
+        taxons=names.taxons,
+        locations=names.locations,
+        tax_categories=names.tax_categories,
+        shipping_categories=names.shipping_categories,
     )
 
 

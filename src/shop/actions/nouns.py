@@ -130,10 +130,16 @@ STOCK_LOCATION = Noun(
     Records(table=stock_locations, row=StockLocation),
     stock.create_location,
     stock.update_location,
+    stock.delete_location,
 )
 _item_records = Records(table=stock_items, row=StockItem)
 STOCK_ITEM = Noun(
-    "stock_item", _item_records, stock.create_item, stock.update_item, hold=holding_products(_item_records)
+    "stock_item",
+    _item_records,
+    stock.create_item,
+    stock.update_item,
+    stock.delete_item,
+    holding_products(_item_records),
 )
 STOCK_MOVEMENT = Noun("stock_movement", Records(table=stock_movements, row=StockMovement), stock.create_movement)
 _list_records = Records(table=price_lists, row=PriceList)

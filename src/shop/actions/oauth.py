@@ -72,6 +72,7 @@ async def grant(ctx: Context, application: Application, scope: str | None) -> Gr
 
 async def refresh(ctx: Context, application: Application, token: str, scope: str | None) -> Granted:
     """The next pair, for the same scope or a narrower one. A refusal uses nothing up."""
+    await attempts.count_token(ctx, application.client_id)
     refreshed = await tokens.refresh(ctx, tokens.PLATFORM, application.client_id, token, scope)
     if refreshed.pair is None:
         await attempts.note_bad_refresh(ctx, {"reason": refreshed.reason})

@@ -1,6 +1,6 @@
 """What is done with records of any declared resource: listed, shown, made, changed, removed; each change audited."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -12,7 +12,7 @@ from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
-from shop.base.listing import Keyset, Page, Wishes
+from shop.base.listing import Page, Wishes
 from shop.base.loaded import Link, Loaded, Named
 from shop.base.money import major_units, plain_decimal
 from shop.db.pool import Refused
@@ -69,21 +69,19 @@ def plain(table_records: Records) -> dict[str, Any]:
     return {"create": create, "update": update, "delete": delete}
 
 
-async def list_page(ctx: Context, noun: Noun, wishes: Wishes, include: Tree) -> Listed:
+async def list_page(
+    ctx: Context, noun: Noun, wishes: Wishes, include: Tree, relations: Collection[str] | None = None
+) -> Listed:
+    """With all their relations, or with those that are named."""
     rows = await records.list_records(ctx.db, noun.records, wishes)
+    loaded = await _load(ctx, noun.records, rows[: wishes.page.size], include, relations)
     if isinstance(wishes.page, Page):
-        total, is_estimate = await records.count_records(ctx.db, noun.records, wishes)
-        return Listed(await _load(ctx, noun.records, rows, include), total, is_estimate)
-    return await _keyset_page(ctx, noun, wishes, rows, include)
-
-
-async def _keyset_page(ctx: Context, noun: Noun, wishes: Wishes, rows: list[Any], include: Tree) -> Listed:
-    page = wishes.page
-    shown = rows[: page.size]
+        return Listed(loaded, *await records.count_records(ctx.db, noun.records, wishes))
     next_place = None
-    if isinstance(page, Keyset) and len(rows) > page.size:
-        next_place = (getattr(shown[-1], wishes.sort.name), shown[-1].id)
-    return Listed(await _load(ctx, noun.records, shown, include), next_place=next_place)
+    if len(rows) > wishes.page.size:
+        last = loaded[-1].row
+        next_place = (getattr(last, wishes.sort.name), last.id)
+    return Listed(loaded, next_place=next_place)
 
 
 async def get(ctx: Context, noun: Noun, by: str, value: Any, include: Tree) -> Loaded:
@@ -210,10 +208,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
-async def _load(ctx: Context, of: Records, rows: Sequence[Any], include: Tree) -> list[Loaded]:
+async def _load(
+    ctx: Context, of: Records, rows: Sequence[Any], include: Tree, relations: Collection[str] | None = None
+) -> list[Loaded]:
     """Rows with their relations: links alone, or the related records too where they are asked for."""
     links: list[dict[str, Link]] = [dict(of.nothing) for _ in rows]
     for name, kin in of.kin.items():
+        if relations is not None and name not in relations:
+            continue
         found = await (_load_many if kin.is_many else _load_one)(ctx, kin, rows, include.get(name))
         for place, row in enumerate(rows):
             links[place][name] = found.get(

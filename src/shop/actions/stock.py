@@ -8,11 +8,14 @@ from shop.actions.catalog import refresh
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
+from shop.db.pool import Refused
 from shop.models.stock import REASONS, StockItem, stock_items, stock_locations
 from shop.queries import changes, listings, products, stock
 
 Values = Mapping[str, Any]
 LARGEST = 10**9
+_HAS_MOVED = "has a history of movements, which is kept; set count_on_hand to 0 and backorderable to false instead"
+_IS_USED = "has a history of stock or shipments, which is kept; set active to false instead, and nothing is sold there"
 
 
 async def move_stock(
@@ -118,6 +121,16 @@ async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
     await refresh(ctx, await products.list_owners(ctx.db, stock_items, item_id))
 
 
+async def delete_item(ctx: Context, item_id: UUID) -> None:
+    """Only what never moved: movements say for good what became of each piece."""
+    owners = await products.list_owners(ctx.db, stock_items, item_id)
+    try:
+        await changes.delete_record(ctx.db, stock_items, item_id)
+    except Refused:
+        raise Invalid({"base": [_HAS_MOVED]}) from None
+    await refresh(ctx, owners)
+
+
 async def create_location(ctx: Context, values: Values) -> UUID:
     location_id = new_id()
     if values.get("default"):
@@ -133,3 +146,18 @@ async def update_location(ctx: Context, location_id: UUID, values: Values) -> No
     await changes.update_record(ctx.db, stock_locations, location_id, values)
     if "active" in values:
         await refresh(ctx, await products.list_owners(ctx.db, stock_locations, location_id))
+
+
+async def delete_location(ctx: Context, location_id: UUID) -> None:
+    """With what is kept for it and never moved."""
+    location = await stock.find_location(ctx.db, location_id)
+    if location and location.default:
+        raise Invalid({"base": ["is the default; make another location the default first"]})
+    owners = await products.list_owners(ctx.db, stock_locations, location_id)
+    await listings.lock_products(ctx.db, owners)
+    try:
+        await stock.delete_items(ctx.db, location_id)
+        await changes.delete_record(ctx.db, stock_locations, location_id)
+    except Refused:
+        raise Invalid({"base": [_IS_USED]}) from None
+    await refresh(ctx, owners)

@@ -52,7 +52,7 @@ async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
     )
     if made is None:
         return redirect(f"{HERE}/{wanted}?done=made")
-    return _told_once(visit, made.application, made.secret, "made")
+    return _told_once(ctx, visit, made.application, made.secret, "made")
 
 
 async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
@@ -72,7 +72,7 @@ async def rotate(request: Request, ctx: Context, visit: Visit) -> Reply:
     secret = replaces and await applications.rotate_secret(ctx, wanted, int(overlap), replaces=replaces)
     if not secret:
         return redirect(f"{HERE}/{wanted}?done=rotated")
-    return _told_once(visit, application, secret, "rotated")
+    return _told_once(ctx, visit, application, secret, "rotated")
 
 
 async def show_revoke(request: Request, ctx: Context, visit: Visit) -> Reply:
@@ -84,10 +84,13 @@ async def revoke(request: Request, ctx: Context, _visit: Visit) -> Reply:
     return redirect(f"{HERE}/{_id(request)}?done=revoked")
 
 
-def _told_once(visit: Visit, application: Application, secret: str, what: str) -> Reply:
+def _told_once(ctx: Context, visit: Visit, application: Application, secret: str, what: str) -> Reply:
     """The answer itself holds the secret: there is no address at which it could be read a second time."""
-    scope = f"admin {application.access_level}"
-    return page("application_secret.html", visit, application=application, secret=secret, scope=scope, what=what)
+    token: dict[str, Any] = {
+        "scope": f"admin {application.access_level}",
+        "lives": ctx.shared.settings.platform_token_ttl,
+    }
+    return page("application_secret.html", visit, application=application, secret=secret, what=what, **token)
 
 
 def _id(request: Request) -> UUID:

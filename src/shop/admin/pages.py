@@ -33,6 +33,7 @@ _TITLES = {
     429: "Too many tries",
     503: "Back in a moment",
 }
+_UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 
 
 class Visit(msgspec.Struct, frozen=True):
@@ -51,6 +52,13 @@ def moment(value: datetime) -> str:
     """`15 Nov 2026, 06:52 UTC`"""
     at = value.astimezone(UTC)
     return f"{at.day} {at:%b %Y, %H:%M} UTC"
+
+
+def duration(seconds: int) -> str:
+    """`2 hours`, `90 minutes`, `1 day`: in the largest unit that it is a whole number of."""
+    size, unit = next((size, unit) for unit, size in _UNITS.items() if seconds % size == 0)
+    count = seconds // size
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
 def money(amount: int, currency: str, locale: str) -> str:
@@ -85,7 +93,8 @@ _templates = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {"moment": moment, "money": money, "percent": percent, "picture": picture, "told": told}
+_templates.filters |= {"duration": duration, "moment": moment, "money": money, "percent": percent}
+_templates.filters |= {"picture": picture, "told": told}
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
 

@@ -14,6 +14,8 @@ MINOR_UNITS = {
     3: "BHD IQD JOD KWD LYD OMR TND",
     4: "CLF UYW",
 }
+# Codes that begin with X are of no country: metals, funds and tests, and these, which people pay with.
+_SHARED = frozenset({"XAF", "XCD", "XCG", "XOF", "XPF"})
 _DIGITS = {code: digits for digits, codes in MINOR_UNITS.items() for code in codes.split()}
 
 
@@ -24,7 +26,7 @@ def currency_digits(currency: str) -> int:
 @lru_cache(maxsize=1024)
 def is_currency(code: str) -> bool:
     found = pycountry.currencies.get(alpha_3=code)
-    return found is not None and found.alpha_3 == code
+    return found is not None and found.alpha_3 == code and (code[0] != "X" or code in _SHARED)
 
 
 def wire_decimal(minor: int, digits: int) -> str:

@@ -3,7 +3,7 @@
 filter[<field>_<predicate>]         a field of the record
 filter[<relation>_<field>_<predicate>]   a field of a related one
 filter[<one>_or_<other>_<predicate>]     either
-filter[m]=or                        one filter is enough
+filter[m]=or                        one filter is enough; `and`, or nothing: all must fit
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,6 +37,7 @@ _OPPOSITE = {
     "blank": "present",
 }
 _FLAGS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+_COMBINING = {"or": True, "and": False, "": False}
 _IGNORED = frozenset({"m", "show_deleted"})
 MOST_VALUES = 500
 MOST_CONDITIONS = 20
@@ -47,6 +48,8 @@ class Filterable(msgspec.Struct, frozen=True):
 
     path: Path
     kind: Any
+    others: tuple[Path, ...] = ()
+    """Where else it stands: a name may be of several relations, and one that fits is enough."""
 
 
 def read_conditions(params: Mapping[str, Any], allowed: Mapping[str, Filterable]) -> tuple[tuple[Condition, ...], bool]:
@@ -61,7 +64,13 @@ def read_conditions(params: Mapping[str, Any], allowed: Mapping[str, Filterable]
     if len(filters) > MOST_CONDITIONS:
         raise Malformed(f"At most {MOST_CONDITIONS} filters can be sent at once.", code="unknown_filter")
     read = [_condition(name, value, allowed) for name, value in filters.items() if name not in _IGNORED]
-    return tuple(condition for condition in read if condition), filters.get("m") == "or"
+    return tuple(condition for condition in read if condition), _fits_any(filters.get("m", ""))
+
+
+def _fits_any(word: Any) -> bool:
+    if not isinstance(word, str) or word not in _COMBINING:
+        raise Malformed("The filter 'm' takes `or` or `and`.", code="bad_filter")
+    return _COMBINING[word]
 
 
 def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Condition | None:
@@ -106,7 +115,7 @@ def _check_kinds(name: str, predicate: str, kinds: set[Any]) -> None:
 
 
 def _paths(fields: Sequence[Filterable]) -> tuple[Path, ...]:
-    return tuple(field.path for field in fields)
+    return tuple(path for field in fields for path in (field.path, *field.others))
 
 
 def _is_yes(name: str, value: Any) -> bool:

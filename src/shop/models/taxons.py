@@ -59,7 +59,7 @@ class Classification(Row, frozen=True, kw_only=True):
 
 
 class ShownTaxon(Taxon, frozen=True, kw_only=True):
-    """A taxon with the ids of those right below it, and whether any product stands in it."""
+    """A taxon with the ids of those right below it, and whether any product is to be seen in it or below."""
 
     child_ids: list[UUID]
     has_products: bool

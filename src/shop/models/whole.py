@@ -26,6 +26,7 @@ class WholeProduct(msgspec.Struct, frozen=True, kw_only=True):
 
     row: Product
     tax_category: str | None
+    shipping_category: str | None
     option_types: Mapping[str, ProductOptionType]
     properties: Mapping[str, ProductProperty]
     taxons: Mapping[str, UUID]

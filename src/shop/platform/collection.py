@@ -7,6 +7,7 @@ import msgspec
 
 from shop.actions.records import Noun
 from shop.base.kinds import split_kind
+from shop.base.listing import Path
 from shop.jsonapi.filtering import Filterable
 from shop.jsonapi.resource import Money, Resource
 
@@ -27,12 +28,22 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """Of what may be set, what a record is made with and keeps."""
     filters: Sequence[str] = ()
     """Columns to filter by beside the id and the times."""
+    via: Mapping[str, Sequence[Path]] = {}
+    """Names to filter by beside those of the relations: another name of one, one for several, one of a relation's."""
     sorts: Sequence[str] = ()
     order: str = "-id"
     """The order of a list for which none is asked; newest first, for ids grow with time."""
     find_by: Sequence[str] = ("id",)
+    alone: Sequence[str] = ()
+    """Relations that a record shows alone, and in a list only where they are included: each may be long."""
     is_lenient: bool = False
     """An update without its object changes nothing and is no error, as the family has it for orders."""
+
+    @property
+    def listed(self) -> Resource:
+        """As a list shows it that includes nothing."""
+        relations = {name: relation for name, relation in self.resource.relations.items() if name not in self.alone}
+        return msgspec.structs.replace(self.resource, relations=relations)
 
     @property
     def columns(self) -> Mapping[str, Any]:
@@ -68,11 +79,19 @@ def kinds(row: Any, *names: str) -> dict[str, Any]:
 def all_filters(collection: Collection, collections: Mapping[str, Collection]) -> dict[str, Filterable]:
     """A collection's own fields, and those of its relations by `relation_field`."""
     found = collection.own_filters
-    for name in collection.noun.records.kin:
-        related = collections[collection.resource.relations[name].type]
-        for field, theirs in related.own_filters.items():
-            found.setdefault(f"{name}_{field}", Filterable((name, *theirs.path), theirs.kind))
+    relations = {name: ((name,),) for name in collection.noun.records.kin}
+    for name, (path, *others) in {**relations, **collection.via}.items():
+        for field, theirs in _at(path, collection, collections).own_filters.items():
+            also = tuple((*other, *theirs.path) for other in others)
+            found.setdefault(f"{name}_{field}", Filterable((*path, *theirs.path), theirs.kind, also))
     return found
+
+
+def _at(path: Path, collection: Collection, collections: Mapping[str, Collection]) -> Collection:
+    """Where a way over relations leads."""
+    for name in path:
+        collection = collections[collection.resource.relations[name].type]
+    return collection
 
 
 def _is_sortable(kind: Any) -> bool:

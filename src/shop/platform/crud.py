@@ -59,6 +59,7 @@ _MAY_READ, _MAY_WRITE = "application: read", "application: write"
 def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
     # Worked out once: a declaration reads its annotations each time it is asked.
     sorts, kinds, order = collection.all_sorts, collection.columns, _order(collection)
+    brief, full = collection.listed, collection.resource
 
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "read")
@@ -70,9 +71,11 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
             raise Malformed("With page[after] a list is sorted by one field.", code="bad_page")
         conditions, fits_any = read_conditions(params, filters)
         wishes = Wishes(sort, page, conditions, fits_any, tuple(then))
-        found = await records.list_page(ctx, collection.noun, wishes, drawing.query.include or {})
+        include = drawing.query.include or {}
+        shown = full if any(name in include for name in collection.alone) else brief
+        found = await records.list_page(ctx, collection.noun, wishes, include, shown.relations)
         extras = _extras(request, ctx, found, page)
-        return document_reply(list_document(collection.resource, found.records, drawing, extras))
+        return document_reply(list_document(shown, found.records, drawing, extras))
 
     return answer
 

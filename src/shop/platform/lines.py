@@ -25,6 +25,7 @@ _VARIANT = kinds(Variant, *VARIANT_FIELDS)
 _PRODUCT_OTHERS = (
     "slug",
     "tax_category",
+    "shipping_category",
     "taxons",
     "option_types",
     "properties",
@@ -32,7 +33,7 @@ _PRODUCT_OTHERS = (
     "variants",
     "variants_complete",
 )
-_VARIANT_OTHERS = ("id", "sku", "tax_category", "options", "prices", "stock")
+_VARIANT_OTHERS = ("id", "sku", "cost_price", "cost_currency", "tax_category", "options", "prices", "stock")
 _PRICE = {
     "sku": str | None,
     "variant_id": UUID | None,
@@ -128,6 +129,7 @@ def _product(form: _Form) -> ProductLine | None:
         slug=slug,
         fields=form.fields(_PRODUCT),
         tax_category=form.take("tax_category", str | None),
+        shipping_category=form.take("shipping_category", str | None),
         taxons=form.names("taxons"),
         option_types=form.names("option_types"),
         properties=UNSET if facts is None else form.texts("properties", facts),
@@ -160,12 +162,26 @@ def _variant(form: _Form, at: str) -> VariantLine:
         at=at,
         id=form.take("id", UUID, None),
         sku=form.take("sku", str, None),
-        fields=form.fields(_VARIANT),
+        fields={**form.fields(_VARIANT), **_cost(form)},
         tax_category=form.take("tax_category", str | None),
         options=UNSET if options is None else form.texts("options", options),
         prices=UNSET if prices is None else _prices(form, prices),
         stock={} if stock is None else _stock(form, stock),
     )
+
+
+def _cost(form: _Form) -> dict[str, Any]:
+    """What it costs the shop: an amount is nothing without its currency, so one is not said without the other."""
+    said = form.given.keys() & {"cost_price", "cost_currency"}
+    currency = form.take("cost_currency", str | None, None)
+    if currency is not None and not is_currency(currency):
+        form.wrong("cost_currency", "must be the code of a currency, like USD or EUR")
+        return {}
+    if said == {"cost_currency"} or (currency is None and form.given.get("cost_price") is not None):
+        form.errors.setdefault(f"{form.at}cost_currency", ["must be given with cost_price, and cost_price with it"])
+        return {}
+    found = {"cost_price": _units(form, "cost_price", currency or ""), "cost_currency": currency}
+    return {name: found[name] for name in said}
 
 
 def _prices(form: _Form, given: Mapping[str, Any]) -> dict[str, tuple[int, int | None]]:

@@ -11,7 +11,7 @@ from shop.actions.context import Context
 from shop.actions.oauth import Client
 from shop.base.errors import Malformed, UnsupportedGrant
 from shop.platform.inputs import ServerMetadata, TokenState
-from shop.rules.permissions import SCOPES
+from shop.rules.permissions import SPELLINGS
 from shop.web.credentials import check_repeated
 from shop.web.reply import Nothing, Reply, json_reply
 from shop.web.request import Request
@@ -60,7 +60,7 @@ async def metadata(request: Request, ctx: Context) -> Reply:
             token_endpoint_auth_methods_supported=_BY_SECRET,
             grant_types_supported=_GRANTS,
             response_types_supported=[],
-            scopes_supported=list(SCOPES),
+            scopes_supported=list(SPELLINGS),
             revocation_endpoint=f"{issuer}/shop_oauth/revoke",
             revocation_endpoint_auth_methods_supported=["none"],
             introspection_endpoint=f"{issuer}/shop_oauth/introspect",

@@ -14,7 +14,7 @@ from shop.db.statements import Statement, into, statement
 from shop.models.prices import Price, PriceList, PriceListEntry, price_list_entries, price_lists, prices
 from shop.models.products import option_types, option_values, product_slugs, products, properties, variants
 from shop.models.stock import StockLocation, stock_locations
-from shop.models.taxes import tax_categories
+from shop.models.taxes import shipping_categories, tax_categories
 from shop.models.taxons import taxons
 from shop.rules.import_lines import Names, Wanted
 from shop.rules.price_imports import Owned, Priced
@@ -35,6 +35,7 @@ def _by_name(table: Table, name: str = "name") -> Statement[tuple[str, UUID]]:
 
 
 _TAX_CATEGORIES = _by_name(tax_categories)
+_SHIPPING_CATEGORIES = _by_name(shipping_categories)
 _TAXONS = _by_name(taxons, "permalink")
 _OPTION_TYPES = _by_name(option_types)
 _PROPERTIES = _by_name(properties)
@@ -89,6 +90,7 @@ async def find_names(db: Session, wanted: Wanted) -> Names:
     types, values = list(wanted.option_types), list(wanted.option_values)
     return Names(
         tax_categories=await _found(db, _TAX_CATEGORIES, wanted.tax_categories),
+        shipping_categories=await _found(db, _SHIPPING_CATEGORIES, wanted.shipping_categories),
         taxons=await _found(db, _TAXONS, wanted.taxons),
         locations={place.name: place for place in await _all(db, _LOCATIONS, wanted.locations)},
         option_types=await _found(db, _OPTION_TYPES, types),

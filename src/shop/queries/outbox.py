@@ -10,6 +10,7 @@ from shop.db.pool import Session
 from shop.db.statements import into, seconds, statement
 from shop.models.journal import OutboxMail
 from shop.models.journal import outbox_mails as mails
+from shop.models.orders import orders
 
 _now = func.now()
 _IS_WAITING = mails.c.sent_at.is_(None) & mails.c.dead_at.is_(None)
@@ -43,13 +44,22 @@ _LEASE = statement(
     .returning(mails),
     into(OutboxMail),
 )
-_SENT = statement(
+_sent = (
     update(mails)
     .where(mails.c.id == bindparam("mail_id"))
     .values(sent_at=_now, locked_until=None)
-    .returning(mails.c.id),
-    lambda record: cast(UUID, record[0]),
+    .returning(mails.c.id, mails.c.kind, mails.c.ref_id)
+    .cte("sent")
 )
+# Noted with the order, for a mail is not kept as long as the order is.
+_confirmed = (
+    update(orders)
+    .where(orders.c.id == _sent.c.ref_id, _sent.c.kind == "order_confirmation")
+    .values(confirmation_delivered=True)
+    .returning(orders.c.id)
+    .cte("confirmed")
+)
+_SENT = statement(select(_sent.c.id).add_cte(_confirmed), lambda record: cast(UUID, record[0]))
 _RETRY = statement(
     update(mails)
     .where(mails.c.id == bindparam("mail_id"))

@@ -148,6 +148,12 @@ _NO_DEFAULT = statement(
     .returning(stock_locations.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_DELETE_ITEMS = statement(
+    delete(stock_items)
+    .where(stock_items.c.stock_location_id == bindparam("location_id", type_=_ID))
+    .returning(stock_items.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 _WRONG = statement(
     select(stock_items.c.id, stock_items.c.count_on_hand, func.coalesce(func.sum(stock_movements.c.quantity), 0))
     .outerjoin(stock_movements, stock_movements.c.stock_item_id == stock_items.c.id)
@@ -212,6 +218,11 @@ async def find_default_location(db: Session) -> StockLocation | None:
 
 async def unset_default(db: Session, but: UUID | None) -> None:
     await db.all(_NO_DEFAULT, but=but)
+
+
+async def delete_items(db: Session, location_id: UUID) -> None:
+    """All that a location has; refused where one was ever moved or is held."""
+    await db.all(_DELETE_ITEMS, location_id=location_id)
 
 
 async def list_wrong_counts(db: Session) -> list[tuple[UUID, int, int]]:

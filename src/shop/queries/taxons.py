@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from shop.base.listing import Page
 from shop.db.pool import Session
 from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.models.listings import listing_facets
 from shop.models.taxons import ShownTaxon, Taxon, Taxonomy, classifications, taxonomies, taxons
 from shop.rules.taxons import Place
 
@@ -71,7 +72,11 @@ _shown = select(
         .scalar_subquery(),
         type_=ARRAY(_ID),
     ).label("child_ids"),
-    exists().where(classifications.c.taxon_id == taxons.c.id).correlate(taxons).label("has_products"),
+    # Counted for a taxon with all below it, as its list of products is.
+    exists()
+    .where(listing_facets.c.scope_id == taxons.c.id, listing_facets.c.product_count > 0)
+    .correlate(taxons)
+    .label("has_products"),
 )
 _SHOWN_OF = statement(_shown.where(taxons.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))), into(ShownTaxon))
 _SHOWN_BY_PERMALINK = statement(

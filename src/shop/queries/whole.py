@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Text, bindparam, select
+from sqlalchemy import BigInteger, Table, Text, bindparam, select
 from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import Statement, into, statement
 from shop.models.prices import Price, prices
 from shop.models.products import (
     Product,
@@ -27,7 +27,7 @@ from shop.models.products import (
     variants,
 )
 from shop.models.stock import StockItem, stock_items, stock_locations
-from shop.models.taxes import tax_categories
+from shop.models.taxes import shipping_categories, tax_categories
 from shop.models.taxons import classifications, taxons
 from shop.models.whole import WholeProduct, WholeVariant
 
@@ -105,10 +105,17 @@ _TAXONS = statement(
     .order_by(taxons.c.permalink),
     lambda record: cast(tuple[UUID, str, UUID], tuple(record)),
 )
-_TAX_CATEGORIES = statement(
-    select(tax_categories.c.id, tax_categories.c.name).where(tax_categories.c.id == _these),
-    lambda record: cast(tuple[UUID, str], tuple(record)),
-)
+
+
+def _names_of(table: Table) -> Statement[tuple[UUID, str]]:
+    return statement(
+        select(table.c.id, table.c.name).where(table.c.id == _these),
+        lambda record: cast(tuple[UUID, str], tuple(record)),
+    )
+
+
+_TAX_CATEGORIES = _names_of(tax_categories)
+_SHIPPING_CATEGORIES = _names_of(shipping_categories)
 
 
 async def lock_products(db: Session, slugs: Iterable[str]) -> list[WholeProduct]:
@@ -127,6 +134,8 @@ async def _complete(db: Session, rows: Sequence[Product]) -> list[WholeProduct]:
     theirs = await db.all(_VARIANTS, ids=ids)
     tax_ids = {row.tax_category_id for row in rows} | {row.tax_category_id for row in theirs}
     taxed = dict(await db.all(_TAX_CATEGORIES, ids=[tax_id for tax_id in tax_ids if tax_id]))
+    sent_ids = {row.shipping_category_id for row in rows if row.shipping_category_id}
+    sent = dict(await db.all(_SHIPPING_CATEGORIES, ids=list(sent_ids)))
     sold = await _whole_variants(db, theirs, taxed)
     types = _by(await db.all(_OPTION_TYPES, ids=ids), "product_id")
     facts = _by(await db.all(_PROPERTIES, ids=ids), "product_id")
@@ -137,6 +146,7 @@ async def _complete(db: Session, rows: Sequence[Product]) -> list[WholeProduct]:
         WholeProduct(
             row=row,
             tax_category=taxed.get(row.tax_category_id) if row.tax_category_id else None,
+            shipping_category=sent.get(row.shipping_category_id) if row.shipping_category_id else None,
             option_types=types.get(row.id, {}),
             properties=facts.get(row.id, {}),
             taxons=places.get(row.id, {}),

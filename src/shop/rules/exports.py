@@ -43,6 +43,7 @@ def product_line(product: WholeProduct) -> dict[str, Any]:
         "slug": product.row.slug,
         **_fields(product.row, PRODUCT_FIELDS),
         "tax_category": product.tax_category,
+        "shipping_category": product.shipping_category,
         "taxons": list(product.taxons),
         "option_types": list(product.option_types),
         "properties": {name: fact.value for name, fact in product.properties.items()},
@@ -58,6 +59,8 @@ def product_line(product: WholeProduct) -> dict[str, Any]:
 def _variant(variant: WholeVariant) -> dict[str, Any]:
     return {
         **_fields(variant.row, VARIANT_FIELDS),
+        "cost_price": _amount(variant.row.cost_price, variant.row.cost_currency or ""),
+        "cost_currency": variant.row.cost_currency,
         "tax_category": variant.tax_category,
         "options": {kind: value for kind, (_, value) in variant.options.items()},
         "prices": {

@@ -35,6 +35,9 @@ def _unknown(line: ProductLine, names: Names) -> Errors:
     for at, name in taxed.items():
         if isinstance(name, str) and name not in names.tax_categories:
             errors[f"{at}tax_category"] = [f"is no tax category: {_shown([name])}"]
+    sent = line.shipping_category
+    if isinstance(sent, str) and sent not in names.shipping_categories:
+        errors["shipping_category"] = [f"is no shipping category: {_shown([sent])}"]
     for variant in line.all_variants:
         places = [name for name in variant.stock if name not in names.locations]
         if places:

@@ -42,6 +42,7 @@ class ProductLine(msgspec.Struct, frozen=True, kw_only=True):
     slug: str
     fields: Mapping[str, Any] = {}
     tax_category: str | UnsetType | None = UNSET
+    shipping_category: str | UnsetType | None = UNSET
     taxons: Sequence[str] | UnsetType = UNSET
     option_types: Sequence[str] | UnsetType = UNSET
     properties: Mapping[str, str] | UnsetType = UNSET
@@ -58,6 +59,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """The names that some lines use."""
 
     tax_categories: set[str]
+    shipping_categories: set[str]
     taxons: set[str]
     locations: set[str]
     option_types: set[str]
@@ -70,6 +72,7 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
     """What the names in some lines stand for; a name that stands for nothing is missing."""
 
     tax_categories: Mapping[str, UUID] = {}
+    shipping_categories: Mapping[str, UUID] = {}
     taxons: Mapping[str, UUID] = {}
     locations: Mapping[str, StockLocation] = {}
     option_types: Mapping[str, UUID] = {}
@@ -155,6 +158,7 @@ def wanted_names(lines: Iterable[ProductLine]) -> Wanted:
         wanted.properties.update(line.properties or ())
         wanted.option_types.update(line.option_types or ())
         wanted.tax_categories.update([line.tax_category] if line.tax_category else [])
+        wanted.shipping_categories.update([line.shipping_category] if line.shipping_category else [])
         for variant in line.all_variants:
             wanted.tax_categories.update([variant.tax_category] if variant.tax_category else [])
             wanted.locations.update(variant.stock)

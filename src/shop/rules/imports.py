@@ -39,6 +39,8 @@ def changes_of(line: ProductLine, present: WholeProduct | None, names: Names, ne
     changes = Changes()
     product_id = present.row.id if present else new_id()
     fields = _with_tax(line, names)
+    if line.shipping_category is not UNSET:
+        fields["shipping_category_id"] = _named(line.shipping_category, names.shipping_categories)
     if present is None:
         changes.insert("products", id=product_id, slug=line.slug, **fields)
     else:
@@ -63,8 +65,11 @@ def changes_of(line: ProductLine, present: WholeProduct | None, names: Names, ne
 def _with_tax(line: ProductLine | VariantLine, names: Names) -> dict[str, Any]:
     if line.tax_category is UNSET:
         return dict(line.fields)
-    found = names.tax_categories[line.tax_category] if line.tax_category is not None else None
-    return {**line.fields, "tax_category_id": found}
+    return {**line.fields, "tax_category_id": _named(line.tax_category, names.tax_categories)}
+
+
+def _named(name: str | None, ids: Mapping[str, UUID]) -> UUID | None:
+    return None if name is None else ids[name]
 
 
 def _different(fields: Mapping[str, Any], row: Any) -> dict[str, Any]:

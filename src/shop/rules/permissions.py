@@ -15,7 +15,7 @@ Act = Literal["read", "write"]
 LONGEST_SCOPE = 100
 LEVELS = ("read", "write")
 SCOPES = ("admin", "read", "write")
-_SPELLINGS = {**{word: (word,) for word in SCOPES}, "admin:read": ("admin", "read"), "admin:write": ("admin", "write")}
+SPELLINGS = {**{word: (word,) for word in SCOPES}, "admin:read": ("admin", "read"), "admin:write": ("admin", "write")}
 _GRANTABLE = {"read": frozenset({"admin", "read"}), "write": frozenset(SCOPES)}
 
 
@@ -23,9 +23,9 @@ def scope_words(scope: str) -> frozenset[str]:
     """The words of a scope; no words when one of them is not a scope of ours."""
     parts = scope.split(" ")
     # A scope is kept as it was asked for, and must not be as long as somebody likes.
-    if len(scope) > LONGEST_SCOPE or not all(part in _SPELLINGS for part in parts):
+    if len(scope) > LONGEST_SCOPE or not all(part in SPELLINGS for part in parts):
         return frozenset()
-    return frozenset(word for part in parts for word in _SPELLINGS[part])
+    return frozenset(word for part in parts for word in SPELLINGS[part])
 
 
 def is_grantable(scope: str, level: str) -> bool:

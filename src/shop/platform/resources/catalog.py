@@ -105,7 +105,8 @@ PRODUCTS = Collection(
     | kinds(models.Variant, "sku", "barcode", *_SIZES, "track_inventory")
     | {"option_type_ids": list[UUID], "taxon_ids": list[UUID]},
     required=("name",),
-    filters=("name", "description", "slug", "status", "available_on", "discontinue_on", "deleted_at"),
+    filters=("name", "description", "slug", "status", "available_on", "discontinue_on"),
+    via={"master": [("primary_variant",)]},
     sorts=("name", "slug", "available_on", "make_active_at", "price", "sku"),
     find_by=("id", "slug"),
 )
@@ -168,7 +169,7 @@ VARIANTS = Collection(
     | {"cost_price": Decimal | None, "option_value_ids": list[UUID]},
     required=("product_id",),
     once=("product_id",),
-    filters=("sku", "barcode", "weight", "is_master", "discontinue_on", "track_inventory", "product_id"),
+    filters=("sku", "barcode", *_SIZES, "is_master", "discontinue_on", "track_inventory", "product_id"),
     sorts=("sku", "position"),
 )
 

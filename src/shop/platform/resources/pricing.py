@@ -1,9 +1,11 @@
 """What the platform shows of prices: what anybody pays, lists for some customers, and who these are."""
 
+from collections.abc import Callable
 from decimal import Decimal
 
 from shop.actions import nouns
-from shop.jsonapi.resource import many, money, one, resource
+from shop.base.money import money_text
+from shop.jsonapi.resource import Scene, computed, many, money, one, resource
 from shop.models.catalog import ListedEntry
 from shop.models.people import CustomerGroup, CustomerGroupMember
 from shop.models.prices import (
@@ -18,10 +20,28 @@ from shop.platform.resources.catalog import decimal_text
 
 _STAMPS = ("created_at", "updated_at")
 
+
+def _text_of(name: str) -> Callable[[Price, Scene], str | None]:
+    """An amount as its own `display_` says it, for the family's other name of that."""
+
+    def read(price: Price, scene: Scene) -> str | None:
+        minor: int | None = getattr(price, name)
+        return None if minor is None else money_text(price.currency, scene.locale)(minor)
+
+    return read
+
+
 PRICE = resource(
     "price",
     Price,
-    attributes=["currency", money("amount"), money("compare_at_amount"), *_STAMPS],
+    attributes=[
+        "currency",
+        money("amount"),
+        money("compare_at_amount"),
+        computed("display_price", _text_of("amount")),
+        computed("display_compare_at_price", _text_of("compare_at_amount"), str | None),
+        *_STAMPS,
+    ],
     relations=[one("variant", "variant")],
 )
 PRICES = Collection(

@@ -58,6 +58,7 @@ STOCK_ITEMS = Collection(
     required=("variant_id", "stock_location_id"),
     once=("variant_id", "stock_location_id"),
     filters=("count_on_hand", "backorderable", "stock_location_id", "variant_id"),
+    via={"variant_product": [("variant", "product")]},
 )
 STOCK_MOVEMENT = resource(
     "stock_movement",

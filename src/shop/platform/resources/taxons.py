@@ -74,6 +74,7 @@ TAXONS = Collection(
     once=("taxonomy_id",),
     filters=("name", "permalink", "depth", "taxonomy_id", "parent_id"),
     sorts=("lft", "name", "permalink"),
+    alone=("products",),
 )
 CLASSIFICATION = resource(
     "classification",

@@ -55,7 +55,8 @@ STORE = resource(
         "default_locale",
         computed("supported_locales", lambda shop, _scene: shop.default_locale),
         *map(_nothing, ("facebook", "twitter", "instagram", "customer_support_email", "address", "contact_phone")),
-        *map(_nothing, ("logo", "mailer_logo")),
+        *map(_nothing, ("logo", "mailer_logo", "favicon_path")),
+        "default_country_id",
     ],
     relations=[one("default_country", "country")],
 )
