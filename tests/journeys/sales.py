@@ -70,11 +70,17 @@ class Sales:
     async def _note_wish(self, shipment_id: str, verb: str) -> None:
         shown = await self.writer.get(f"/shipments/{shipment_id}")
         place = shown.json["data"]["relationships"]["stock_location"]["data"]["id"]
-        self.wish = {"variant_id": (await self.mug()).sold, "stock_location_id": place}
+        self.wish = {"variant_id": (await self.mug()).sold, "stock_location_id": place, "quantity": "1"}
         if verb == "transfer_to_shipment":
             make = Make(self.writer)
             other = (await make.new("stock_locations", "stock_location", name=shown["number"])).id
-            await make.new("stock_items", "stock_item", **{**self.wish, "stock_location_id": other}, count_on_hand=1)
+            await make.new(
+                "stock_items",
+                "stock_item",
+                variant_id=self.wish["variant_id"],
+                stock_location_id=other,
+                count_on_hand=5,
+            )
             wish = {**self.wish, "stock_location_id": other, "quantity": 1}
             moved = await self.writer.patch(f"/shipments/{shipment_id}/transfer_to_location", {"shipment": wish})
             self.wish["target_shipment_number"] = str(moved["number"])

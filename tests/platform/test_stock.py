@@ -150,7 +150,7 @@ async def test_what_lies_at_a_closed_place_is_not_in_stock(writer: Machine) -> N
         await changed(writer, "stock_location", place.id, active=active)
         product, variant = await shown(writer, "product", product.id), await shown(writer, "variant", master_id)
         assert (product["in_stock"], product["backorderable"]) == (variant["in_stock"], variant["backorderable"])
-        seen.append((product["in_stock"], product["purchasable"], variant["total_on_hand"]))
+        seen.append((product["in_stock"], product["backorderable"], variant["total_on_hand"]))
 
     assert item["backorderable"] is True
     assert seen == [(True, True, 5), (False, False, 0), (True, True, 5)]
