@@ -75,7 +75,7 @@ def test_the_readmes_chain_buys_something(demo: Service) -> None:
         "Post",
         "Courier",
     }
-    assert missing == {"state": "payment", "is_complete": True, "missing": []}
+    assert missing == {"state": "payment", "is_complete": True, "missing": [], "held_until": None}
     bought = status["data"]["attributes"]
     assert (bought["state"], bought["payment_state"], bought["shipment_state"]) == ("complete", "paid", "ready")
 

@@ -177,7 +177,7 @@ async def test_what_a_variant_costs_the_shop_is_in_a_currency_of_its_own(writer:
 
 
 async def test_how_many_there_are_is_a_number(writer: Machine) -> None:
-    product = await new(writer, "product")
+    product = await new(writer, "product", status="active")
     master_id, place = await master_of(writer, product.id), await new(writer, "stock_location")
     await new(writer, "stock_item", variant_id=master_id, stock_location_id=place.id, count_on_hand=5)
 

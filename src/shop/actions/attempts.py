@@ -40,9 +40,8 @@ async def count_cart(ctx: Context) -> None:
     _refuse(await _count(ctx, cart_limits(ctx)))
 
 
-async def refuse_cart(ctx: Context, limits: Sequence[Limit]) -> None:
+async def refuse_cart(ctx: Context, limits: Sequence[Limit], counts: Sequence[Count]) -> None:
     """For a cart that was counted where it would have been made, and was one too many."""
-    counts = await journal.read_counts(ctx.db, [(limit.key, limit.seconds) for limit in limits])
     over = exceeded(limits, counts)
     async with ctx.db.transaction():
         await _audit_first(ctx, over)

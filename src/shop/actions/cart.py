@@ -168,13 +168,13 @@ async def _new_guests_cart(ctx: Context, currency: str | None) -> Order:
     if not limits:
         return await new_cart(ctx, currency, None)
     for digits in ORDER_NUMBER_DIGITS:
-        cart, is_within = await orders.insert_counted_cart(
+        cart, counts = await orders.insert_counted_cart(
             ctx.db, limits, cart_id=new_id(), number=new_order_number(digits), currency=_sold_in(ctx, currency)
         )
-        if not is_within:
-            await attempts.refuse_cart(ctx, limits)
         if cart:
             return cart
+        if counts:
+            await attempts.refuse_cart(ctx, limits, counts)
     raise Unavailable()
 
 

@@ -88,12 +88,19 @@ _allowed = (
     .table_valued("key", "seconds", "most", name="allowed")
     .render_derived()
 )
+COUNTED = _counted
 IS_WITHIN_LIMITS = ~exists().where(
     _counted.c.key == sql_cast(_allowed.c.key, LargeBinary),
     _counted.c.seconds == sql_cast(_allowed.c.seconds, BigInteger),
     _counted.c.count > sql_cast(_allowed.c.most, BigInteger),
 )
 """Counts in the statement that it is a condition of, which then does its work or not: `keys`, `windows`, `allowed`."""
+
+
+def read_count(record: Any) -> Count:
+    return Count(record["key"], record["seconds"], record["count"], record["ends_in"])
+
+
 _READ_COUNTS = statement(
     select(*_shown).join(
         _asked,

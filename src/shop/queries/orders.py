@@ -18,8 +18,8 @@ from shop.models.orders import Order, orders, stock_holds
 from shop.models.payments import payments
 from shop.models.people import users
 from shop.queries.access import IS_OPEN_SESSION
-from shop.queries.journal import IS_WITHIN_LIMITS
-from shop.rules.limits import Limit
+from shop.queries.journal import COUNTED, IS_WITHIN_LIMITS, read_count
+from shop.rules.limits import Count, Limit
 
 _IS_OPEN = orders.c.completed_at.is_(None)
 
@@ -48,11 +48,15 @@ _given = {
     "created_at": func.now(),
     "updated_at": func.now(),
 }
-_INSERT_COUNTED = statement(
+_made = (
     insert(orders)
     .from_select(list(_given), select(*_given.values()).where(IS_WITHIN_LIMITS))
-    .returning(orders.c.created_at),
-    _made_at,
+    .returning(orders.c.created_at)
+    .cte("made")
+)
+_INSERT_COUNTED = statement(
+    select(COUNTED, select(_made.c.created_at).scalar_subquery().label("made_at")),
+    lambda record: (read_count(record), cast(datetime | None, record["made_at"])),
 )
 _FIND_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN), into(Order))
 _this_first = (orders.c.id == bindparam("cart_id", type_=orders.c.id.type)).desc().nulls_last()
@@ -283,8 +287,10 @@ async def insert_cart(
 
 async def insert_counted_cart(
     db: Session, limits: Sequence[Limit], *, cart_id: UUID, number: str, currency: str
-) -> tuple[Order | None, bool]:
-    """A guest's cart, counted in the same statement; and whether it was within the limits."""
+) -> tuple[Order | None, Sequence[Count]]:
+    """A guest's cart, counted in the same statement, with the counts; none when they passed a limit, and none without
+    counts when the number is taken.
+    """
     values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency}
     windows = {
         "keys": [limit.key for limit in limits],
@@ -292,13 +298,12 @@ async def insert_counted_cart(
         "allowed": [limit.count for limit in limits],
     }
     try:
-        created_at = await db.one(_INSERT_COUNTED, **values, **windows)
+        found = await db.all(_INSERT_COUNTED, **values, **windows)
     except Refused as refused:
         _check_is_taken(refused)
-        return None, True
-    if created_at is None:
-        return None, False
-    return Order(created_at=created_at, updated_at=created_at, **values), True
+        return None, ()
+    counts, made_at = [count for count, _ in found], found[0][1]
+    return Order(created_at=made_at, updated_at=made_at, **values) if made_at else None, counts
 
 
 def _check_is_taken(refused: Refused) -> None:
