@@ -231,6 +231,24 @@ async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: Posted, server:
     await db.close()
 
 
+async def test_a_code_whose_time_is_over_is_dropped(shop: Posted, server: MailServer) -> None:
+    """Nobody used it and no other was asked for; only the time has passed."""
+    email, db = someone(), await shop.connect()
+    server.stop()
+    shop.ask_in_vain(email)
+    await db.execute("update outbox_mails set not_after = now(), next_at = now() where recipient = $1", email)
+    before = len(shop.service.lines)
+    server.start()
+
+    shop.ask(someone())
+
+    shop.service.wait_for(lambda line: '"mail given up"' in line, 10, since=before)
+    reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
+    assert [row[0] for row in await db.fetch(reasons, email)] == ["no longer of use"]
+    assert server.received.to(email) == []
+    await db.close()
+
+
 async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(shop: Posted, server: MailServer) -> None:
     refused, taken, before = someone(), someone(), len(shop.service.lines)
     server.received.answer = "554 no such mailbox"
