@@ -244,6 +244,10 @@ async def test_while_the_mail_server_is_away_the_api_answers_as_fast_as_before(
 
     away = await medians(shop)
 
+    # Nobody waits for these mails, and the next test's would come after them.
+    db = await shop.connect()
+    await db.execute("update outbox_mails set dead_at = now() where sent_at is null and dead_at is null")
+    await db.close()
     server.start()
     assert all(away[path] < 2 * before[path] + 0.02 for path in before), (before, away)
 
@@ -277,6 +281,7 @@ async def test_a_live_code_leaves_within_a_minute_of_the_servers_return_however_
     # A look at what is due takes a second more.
     assert max(pauses) <= 59, pauses
     (mail,) = server.received.wait(untouched, seconds=60)
+    server.received.wait(tried)
     assert shop.trade(untouched, code_in(mail)).status_code == 200
     await db.close()
 
@@ -356,15 +361,16 @@ async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: Posted, server:
 
 async def test_a_code_whose_time_is_over_is_dropped(shop: Posted, server: MailServer) -> None:
     """Nobody used it and no other was asked for; only the time has passed."""
-    email, db = someone(), await shop.connect()
+    email, other, db = someone(), someone(), await shop.connect()
     server.stop()
     shop.ask_in_vain(email)
     await db.execute("update outbox_mails set not_after = now(), next_at = now() where recipient = $1", email)
     before = len(shop.service.lines)
     server.start()
 
-    shop.ask(someone())
+    shop.ask(other)
 
+    server.received.wait(other)
     shop.service.wait_for(lambda line: '"mail given up"' in line, 10, since=before)
     reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
     assert [row[0] for row in await db.fetch(reasons, email)] == ["no longer of use"]
