@@ -1,15 +1,18 @@
 """What every test may ask for: a served shop, shoppers, the database behind it, builders."""
 
+import asyncio
 import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests import secrets_seen
 from tests.browser import Browser, chromium
 from tests.cluster import Cluster, make_run_dir, remove_run_dir
 from tests.connections import as_new
@@ -49,6 +52,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_leaked() -> Iterator[None]:
+    """Set up before all else, so that at its end every shop has ended, and its log and what it kept were searched."""
+    yield
+    assert not secrets_seen.leaks, "\n".join(["secrets stand where none may", *secrets_seen.leaks[:20]])
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     cluster = Cluster(Path(os.environ[_RUN_DIR]))
@@ -69,6 +79,9 @@ def database_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
     with cluster.database(name) as url:
         cluster.execute_in(name, "update shops set name = 'Tested', currencies = '{USD,EUR,GBP,JPY}'")
         yield url
+        # A thread of its own: the loop of the tests may still run.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(secrets_seen.search_database(url))).result()
 
 
 @pytest.fixture
@@ -88,8 +101,9 @@ def own_database(cluster: Cluster, worker_name: str) -> Iterator[Callable[..., s
 @pytest.fixture(scope="session")
 def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A shop with four currencies and nothing to sell, served by one worker process."""
+    data_dir = tmp_path_factory.mktemp("data")
     service = Service(
-        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATA_DIR=str(data_dir),
         SHOP_DATABASE_URL=database_url,
         SHOP_SECRET_KEYS=KEYS,
         SHOP_MAILBOX="on",
@@ -100,6 +114,7 @@ def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     )
     yield service
     service.stop()
+    secrets_seen.search_files(data_dir)
 
 
 @pytest.fixture(scope="session")

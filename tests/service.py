@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from tests.secrets_seen import NotingAsyncClient, NotingClient, search_log
 from tests.warm import Forked
 
 SHOP = Path(sys.executable).parent / "shop"
@@ -114,15 +115,17 @@ class Service:
                 return
 
     def client(self, *, timeout: float = 20, transport: Kept | None = None) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout, transport=transport)
+        return NotingAsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout, transport=transport)
 
     def get(self, path: str) -> httpx.Response:
         """Over a connection of its own."""
-        return httpx.get(self.url + path, verify=NO_CERTIFICATES, timeout=20)
+        with NotingClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=20) as http:
+            return http.get(path)
 
     def post(self, path: str, json: Any = None) -> httpx.Response:
         """Over a connection of its own."""
-        return httpx.post(self.url + path, json=json, verify=NO_CERTIFICATES, timeout=20)
+        with NotingClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=20) as http:
+            return http.post(path, json=json)
 
     def request_line(self, request_id: str) -> dict[str, Any]:
         """What the log says of one request."""
@@ -152,6 +155,7 @@ class Service:
         # An orphan may still hold the pipe; closing it under the reader would wait for ever.
         if self.process.stderr and not self._reader.is_alive():
             self.process.stderr.close()
+        search_log(self.environ.get("SHOP_DATABASE_URL", "a shop").rpartition("/")[2], self.lines)
 
 
 class CleanService(Service):

@@ -33,6 +33,20 @@ OWNERS = {
 NO_IO = {
     "base": {"asyncio", "socket", "subprocess"},
     "rules": {"asyncio", "os", "time", "random", "secrets", "datetime"},
+    "jsonapi": {"asyncio", "os", "time", "random", "secrets", "socket", "subprocess", "pathlib"},
+}
+NOT_COUNTED = {"take_idempotency_key", "find_idempotency_key", "finish_idempotency_key", "insert_audit"}
+"""What of the journal's look-ups anybody may use; all others spend a limit or read one."""
+SECRET_WORDS = {"secret", "token", "digest", "hash", "mac", "signature", "csrf", "ticket", "consent"}
+SECRET_IN_RULES = {"code", "typed"}
+"""Elsewhere also the code of an error, and what an operator typed."""
+COMPARED_AS_THEY_ARE = {
+    # Two readings of one row, and neither comes from a caller: whether it was changed meanwhile.
+    ("shop.actions.operator_login", "held.password_hash != operator.password_hash"),
+    # The row's id: whether it still is the newest.
+    ("shop.actions.applications", "await applications.find_newest_secret(ctx.db, application_id) != replaces"),
+    # Its first part alone, which names the key and stands in the clear.
+    ("shop.base.tokens", "token[:-_TAIL - 1] == _PREFIX + keys.current"),
 }
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "misc", "core", "manager"}
 MODULES = sorted(path for path in HOUSE.rglob("*.py") if "versions" not in path.parts)
@@ -154,7 +168,75 @@ def test_every_folder_is_a_room_of_the_plan() -> None:
     assert rooms <= set(LEVEL)
 
 
-def test_secrets_are_compared_with_compare_digest_and_patterns_are_ascii() -> None:
+def used_of(path: Path) -> set[str]:
+    """Every name taken from a module by its full name, imported by itself or reached through the module."""
+    aliases = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    reached = [ast.unparse(node) for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)]
+    parts = [name.partition(".") for name in reached]
+    return {*aliases.values(), *reached, *(f"{aliases.get(first, first)}.{rest}" for first, _, rest in parts)}
+
+
+def is_counting(name: str) -> bool:
+    room, _, last = name.rpartition(".")
+    return (room == "shop.queries.journal" and last not in NOT_COUNTED) or name == "shop.queries.login.take_try"
+
+
+def test_limits_are_spent_and_read_only_by_attempts() -> None:
+    counting = {name_of(path) for path in MODULES if any(is_counting(name) for name in used_of(path))}
+    keeping = {name_of(path) for path in MODULES if "shop.models.journal.rate_counts" in used_of(path)}
+
+    # A guest's cart is counted by the statement that makes it; what the counts mean is still for `attempts` to say.
+    assert counting == {"shop.actions.attempts", "shop.queries.orders"}
+    assert keeping == {"shop.queries.journal", "shop.queries.housekeeping"}
+
+
+def last_name(node: ast.expr) -> str:
+    """What a value is called, whatever is taken of it or whoever makes it."""
+    match node:
+        case ast.Name():
+            return node.id
+        case ast.Attribute():
+            return node.attr
+        case ast.Subscript() | ast.Await() | ast.Starred():
+            return last_name(node.value)
+        case ast.Call():
+            # `token.encode()` is the token, `new_secret(kind)` a secret.
+            inner = [last_name(node.func.value)] if isinstance(node.func, ast.Attribute) else []
+            return "_".join([*inner, last_name(node.func)])
+    return ""
+
+
+def is_secret(node: ast.expr, room: str) -> bool:
+    secret = SECRET_WORDS | (SECRET_IN_RULES if room == "rules" else set())
+    words = last_name(node).lower().split("_")
+    return any(word in secret or word.removesuffix("s") in secret for word in words)
+
+
+def comparisons_of(path: Path) -> Iterator[ast.Compare]:
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Compare) and any(isinstance(way, ast.Eq | ast.NotEq) for way in node.ops):
+            yield node
+
+
+def test_secrets_are_compared_with_compare_digest() -> None:
+    """Not in look-ups: there the database compares digests, and of a digest time may tell."""
+    found = {
+        (name_of(path), ast.unparse(node))
+        for path in MODULES
+        if room_of(path) != "queries"
+        for node in comparisons_of(path)
+        if any(is_secret(side, room_of(path)) for side in (node.left, *node.comparators))
+    }
+
+    assert found == COMPARED_AS_THEY_ARE
+
+
+def test_patterns_are_ascii() -> None:
     for path in MODULES:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             assert not re.search(r"re\.(match|search|compile)\([^)]*\\d", line), (

@@ -14,6 +14,7 @@ from shop.base.keys import parse_keys
 from shop.base.passwords import hash_password
 from shop.base.sealed import seal
 from shop.base.secrets import OPERATOR_LINK, OPERATOR_SESSION, new_secret, secret_hash
+from tests.secrets_seen import note
 from tests.service import KEYS
 
 PASSWORD = "seventeen green bottles"
@@ -86,13 +87,13 @@ async def new_operator(db: Any, *, totp: bool = False, password_hash: str | None
 
 
 async def new_session(db: Any, operator_id: UUID) -> str:
-    secret = new_secret(OPERATOR_SESSION)
+    secret = note(new_secret(OPERATOR_SESSION))
     await db.execute(_SESSION, uuid4(), secret_hash(secret), operator_id)
     return secret
 
 
 async def new_link(db: Any, operator_id: UUID | None) -> str:
-    token = new_secret(OPERATOR_LINK)
+    token = note(new_secret(OPERATOR_LINK))
     await db.execute(_LINK, secret_hash(token), operator_id)
     return f"/admin/join/{token}"
 

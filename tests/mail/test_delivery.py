@@ -4,24 +4,30 @@ import asyncio
 import os
 import re
 import signal
+import statistics
 import threading
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import asyncpg
 import httpx
 import pytest
 
 from shop.db.embedded import Embedded
-from tests.cluster import Cluster, make_run_dir, remove_run_dir
+from tests.cluster import Cluster, make_run_dir, remove_run_dir, with_database
+from tests.db.processes import until
 from tests.mailserver import MailServer
 from tests.service import KEYS, Service, clean_environ
 from tests.warm import Forked
 
 AUTH = "/api/v2/storefront/auth"
+CART = "/api/v2/storefront/cart"
 
 
 def part(mail: Any, kind: str) -> str:
@@ -216,6 +222,128 @@ async def test_while_the_mail_server_is_away_the_api_answers_and_mails_follow_wh
     await db.close()
 
 
+async def medians(shop: Posted, count: int = 60) -> dict[str, float]:
+    """Seconds until a code is asked for and a cart is made, over one connection and with addresses of nobody."""
+    taken: dict[str, list[float]] = {AUTH: [], CART: []}
+    async with shop.service.client() as http:
+        for _ in range(count):
+            for path, body in ((AUTH, {"user": {"email": someone()}}), (CART, {})):
+                begun = time.perf_counter()
+                answer = await http.post(path, json=body)
+                taken[path].append(time.perf_counter() - begun)
+                assert answer.status_code in {200, 201}, answer.text
+    return {path: statistics.median(each) for path, each in taken.items()}
+
+
+@pytest.mark.torture
+async def test_while_the_mail_server_is_away_the_api_answers_as_fast_as_before(
+    shop: Posted, server: MailServer
+) -> None:
+    await medians(shop, 10)
+    before = await medians(shop)
+    server.stop()
+    shop.ask_in_vain(someone())
+
+    away = await medians(shop)
+
+    # Nobody waits for these mails, and the next test's would come after them.
+    db = await shop.connect()
+    await db.execute("update outbox_mails set dead_at = now() where sent_at is null and dead_at is null")
+    await db.close()
+    server.start()
+    assert all(away[path] < 2 * before[path] + 0.02 for path in before), (before, away)
+
+
+@pytest.mark.torture
+async def test_a_live_code_leaves_within_a_minute_of_the_servers_return_however_long_it_was_away(
+    shop: Posted, server: MailServer
+) -> None:
+    tried, untouched, db = someone(), someone(), await shop.connect()
+    server.stop()
+    shop.ask_in_vain(untouched)
+    shop.ask_in_vain(tried)
+    state = (
+        "select attempts, dead_at, extract(epoch from next_at - now()) as pause from outbox_mails where recipient = $1"
+    )
+    pauses = []
+    for number in range(1, 9):
+
+        async def is_tried(number: int = number) -> bool:
+            row = await db.fetchrow(state, tried)
+            return bool(row["attempts"] == number and row["pause"] > 0)
+
+        await until(is_tried)
+        row = await db.fetchrow(state, tried)
+        assert row["dead_at"] is None
+        pauses.append(float(row["pause"]))
+        await db.execute("update outbox_mails set next_at = now() where recipient = $1", tried)
+
+    server.start()
+
+    # A look at what is due takes a second more.
+    assert max(pauses) <= 59, pauses
+    (mail,) = server.received.wait(untouched, seconds=60)
+    server.received.wait(tried)
+    assert shop.trade(untouched, code_in(mail)).status_code == 200
+    await db.close()
+
+
+@asynccontextmanager
+async def taken_away(url: str) -> AsyncIterator[None]:
+    """Nobody is connected to this database, and nobody can be."""
+    name = urlsplit(url).path.removeprefix("/")
+    outside = await asyncpg.connect(with_database(url, "postgres"))
+    await outside.execute(f"alter database {name} with allow_connections false")
+    await outside.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+    try:
+        yield
+    finally:
+        await outside.execute(f"alter database {name} with allow_connections true")
+        await outside.close()
+
+
+async def test_while_the_database_is_away_no_code_is_mailed_or_taken_and_the_service_lives(
+    shop: Posted, server: MailServer
+) -> None:
+    owner, stranger, later = someone(), someone(), someone()
+    shop.ask(owner)
+    code = code_in(server.received.wait(owner)[0])
+
+    async with taken_away(shop.environ["SHOP_DATABASE_URL"]):
+        closed = [shop.ask(stranger), shop.trade(owner, code)]
+        alive = shop.service.get("/livez")
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in closed] == [(503, "temporarily_unavailable")] * 2
+    assert {answer.headers["retry-after"] for answer in closed} == {"5"}
+    assert alive.status_code == 200
+    assert shop.trade(owner, code).status_code == 200
+    assert shop.ask(later).status_code == 200
+    server.received.wait(later)
+    assert server.received.to(stranger) == []
+
+
+@pytest.mark.torture
+async def test_while_nothing_can_be_counted_no_code_is_mailed_or_taken_and_the_shop_is_open(
+    shop: Posted, server: MailServer
+) -> None:
+    owner, stranger, later, db = someone(), someone(), someone(), await shop.connect()
+    shop.ask(owner)
+    code = code_in(server.received.wait(owner)[0])
+
+    async with db.transaction():
+        await db.execute("lock table rate_counts in access exclusive mode")
+        closed = [await asyncio.to_thread(shop.ask, stranger), await asyncio.to_thread(shop.trade, owner, code)]
+        open_still = await asyncio.to_thread(shop.service.get, "/api/v2/storefront/products")
+
+    assert [answer.status_code for answer in closed] == [503, 503]
+    assert open_still.status_code == 200
+    shop.ask(later)
+    server.received.wait(later)
+    assert server.received.to(stranger) == []
+    assert shop.trade(owner, code).status_code == 200
+    await db.close()
+
+
 async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: Posted, server: MailServer) -> None:
     email = someone()
     server.stop()
@@ -230,6 +358,25 @@ async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: Posted, server:
     assert shop.trade(email, code_in(mail)).status_code == 200
     reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
     assert [row[0] for row in await db.fetch(reasons, email)] == ["no longer of use"]
+    await db.close()
+
+
+async def test_a_code_whose_time_is_over_is_dropped(shop: Posted, server: MailServer) -> None:
+    """Nobody used it and no other was asked for; only the time has passed."""
+    email, other, db = someone(), someone(), await shop.connect()
+    server.stop()
+    shop.ask_in_vain(email)
+    await db.execute("update outbox_mails set not_after = now(), next_at = now() where recipient = $1", email)
+    before = len(shop.service.lines)
+    server.start()
+
+    shop.ask(other)
+
+    server.received.wait(other)
+    shop.service.wait_for(lambda line: '"mail given up"' in line, 10, since=before)
+    reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
+    assert [row[0] for row in await db.fetch(reasons, email)] == ["no longer of use"]
+    assert server.received.to(email) == []
     await db.close()
 
 
@@ -330,7 +477,7 @@ class Left:
             again = {"user": {"email": self.email, "refresh_token": pair["refresh_token"]}}
             fresh = (await http.post(AUTH, json=again)).json()
             bearer = {"Authorization": f"Bearer {fresh['access_token']}"}
-            carts = [await http.post("/api/v2/storefront/cart", headers=headers) for headers in (bearer, {})]
+            carts = [await http.post(CART, headers=headers) for headers in (bearer, {})]
             await http.delete(f"{AUTH}/{fresh['access_token']}")
         tokens = [each[name] for each in (pair, fresh) for name in ("access_token", "refresh_token")]
         return code, tokens + [cart.json()["data"]["attributes"]["token"] for cart in carts]

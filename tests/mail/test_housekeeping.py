@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 import pytest
@@ -70,6 +70,94 @@ async def test_unverified_users_go_after_a_week(house: tuple[Shared, Any]) -> No
     await keep_house(shared)
 
     assert {row[0] for row in await db.fetch("select email from users")} == {"young", "real"}
+
+
+async def test_unverified_users_who_are_disabled_or_have_orders_stay(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    old, buyer = await ago(db, 8), uuid.uuid4()
+    for name, user in (("stale", uuid.uuid4()), ("disabled", uuid.uuid4()), ("buyer", buyer)):
+        await db.execute(USER, user, name, None, old)
+    await db.execute("update users set disabled_at = now() where email = 'disabled'")
+    await db.execute(CART, uuid.uuid4(), "R1", old, old, buyer)
+
+    removed = await keep_house(shared)
+
+    assert removed == {"unverified users": 1}
+    assert {row[0] for row in await db.fetch("select email from users")} == {"disabled", "buyer"}
+
+
+class Aging(NamedTuple):
+    """How a row of one kind is made that ages from $1, and how many days after that it goes."""
+
+    table: str
+    since: str
+    days: float
+    insert: str
+
+
+AGING = {
+    "login requests": Aging(
+        "login_requests",
+        "expires_at",
+        1,
+        """insert into login_requests (id, email_key, email, key_id, nonce, is_long, attempts, created_at, expires_at)
+        values (gen_random_uuid(), gen_random_uuid()::text, 'a@b.example', 't1', '', false, 0, $1, $1)""",
+    ),
+    "access tokens": Aging(
+        "access_tokens",
+        "expires_at",
+        1,
+        """insert into access_tokens (hash, session_id, refresh_hash, created_at, expires_at)
+        select uuid_send(gen_random_uuid()), id, '', $1, $1 from sessions""",
+    ),
+    "mails": Aging(
+        "outbox_mails",
+        "created_at",
+        30,
+        """insert into outbox_mails (id, kind, recipient, ref_id, not_after, attempts, next_at, created_at)
+        values (gen_random_uuid(), 'login_code', 'a@b.example', gen_random_uuid(), $1, 0, $1, $1)""",
+    ),
+    "idempotency keys": Aging(
+        "idempotency_keys",
+        "expires_at",
+        0,
+        """insert into idempotency_keys (scope, key, fingerprint, created_at, expires_at)
+        values ('', uuid_send(gen_random_uuid()), '', $1, $1)""",
+    ),
+    "counts": Aging(
+        "rate_counts",
+        "window_start",
+        1.5,
+        "insert into rate_counts values (uuid_send(gen_random_uuid()), 43200, $1, 1)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", AGING)
+async def test_what_has_had_its_time_goes_and_what_has_not_stays(house: tuple[Shared, Any], kind: str) -> None:
+    (shared, db), aging = house, AGING[kind]
+    user, fresh = uuid.uuid4(), await ago(db, 0)
+    await db.execute(USER, user, "a@example.com", fresh, fresh)
+    await db.execute(
+        "insert into sessions values ($1, $2, '', null, $3, $3, $3, $4)", uuid.uuid4(), user, fresh, await ago(db, -90)
+    )
+    over, still = await ago(db, aging.days + 0.1), await ago(db, aging.days - 0.1)
+    for since in (over, still):
+        await db.execute(aging.insert, since)
+
+    removed = await keep_house(shared)
+
+    assert removed == {kind: 1}
+    assert [row[0] for row in await db.fetch(f"select {aging.since} from {aging.table}")] == [still]
+
+
+async def test_a_count_since_the_last_success_is_kept_however_old_it_is(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    await db.execute("insert into rate_counts values ('a', 0, 'epoch', 7)")
+
+    await keep_house(shared)
+
+    assert await db.fetchval("select count from rate_counts") == 7
 
 
 async def test_a_session_goes_with_all_its_tokens_at_its_absolute_end_and_not_before(house: tuple[Shared, Any]) -> None:

@@ -17,6 +17,7 @@ from shop.base.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_h
 from shop.base.settings import read_settings
 from shop.db.pool import open_database
 from shop.queries.setup import find_shop
+from tests.secrets_seen import note
 from tests.service import KEYS
 from tests.shopper import Answer
 
@@ -46,7 +47,7 @@ def basic(client_id: str, secret: str) -> dict[str, str]:
 
 async def new_app(db: Any, level: str = "write") -> App:
     """Made as the dashboard makes it: only a digest of the secret is kept."""
-    app = App(new_id(), new_client_id(), new_secret(CLIENT_SECRET))
+    app = App(new_id(), new_client_id(), note(new_secret(CLIENT_SECRET)))
     await db.execute(
         "insert into applications (id, client_id, name, access_level, created_at, updated_at)"
         " values ($1, $2, $3, $4, now(), now())",

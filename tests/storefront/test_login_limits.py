@@ -1,4 +1,4 @@
-"""Budgets of mails and failures: by address, by source, in all; and that the owner of an address is never shut out."""
+"""Budgets of mails, failures and carts: by address, by source, in all; the owner of an address is never shut out."""
 
 import asyncio
 import itertools
@@ -24,7 +24,9 @@ LIMITS = {
     "SHOP_LIMIT_FAILURES_PER_SOURCE": "4/86400",
     "SHOP_LIMIT_FAILURES_PER_ADDRESS": "6/86400, 4",
     "SHOP_LIMIT_FAILURES": "12/86400, 1000/604800",
+    "SHOP_LIMIT_CARTS_PER_SOURCE": "3/86400",
 }
+CART = "/api/v2/storefront/cart"
 _numbers = itertools.count()
 
 
@@ -239,6 +241,37 @@ async def test_bad_refreshes_are_failures_of_their_source(limited: httpx.AsyncCl
 
     assert [answer.json()["code"] for answer in refreshed] == ["invalid_refresh_token"] * 4
     assert [answer.status_code for answer in more] == [429, 429]
+
+
+async def test_a_source_that_fails_too_often_is_not_heard_with_a_good_refresh_token(limited: httpx.AsyncClient) -> None:
+    source, email = new_source(), new_address()
+    code = await new_code(limited, email, new_source())
+    pair = (await ask(limited, new_source(), email=email, code=code)).json()
+    for _ in range(5):
+        await ask(limited, source, email=new_address(), code="123456")
+
+    refused = await ask(limited, source, email=email, refresh_token=pair["refresh_token"])
+    elsewhere = await ask(limited, new_source(), email=email, refresh_token=pair["refresh_token"])
+
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
+    assert 1 <= int(refused.headers["retry-after"]) <= 86400
+    assert elsewhere.status_code == 200
+
+
+async def test_beyond_its_budget_of_carts_a_source_is_refused_and_no_other_is(
+    limited: httpx.AsyncClient, journal: Any
+) -> None:
+    carts = [await limited.post(CART) for _ in range(5)]
+    other = await limited.post(CART, headers=new_source())
+    token = {"X-Shop-Order-Token": carts[0].json()["data"]["attributes"]["token"]}
+    kept = [await limited.post(CART, headers=token), await limited.get(CART, headers=token)]
+
+    assert [cart.status_code for cart in carts] == [201] * 3 + [429] * 2
+    assert carts[-1].json()["code"] == "too_many_requests"
+    assert 1 <= int(carts[-1].headers["retry-after"]) <= 86400
+    assert other.status_code == 201
+    assert {answer.json()["data"]["id"] for answer in kept} == {carts[0].json()["data"]["id"]}
+    assert await audited(journal, carts) == ["carts by source"]
 
 
 async def test_after_the_failures_of_an_address_its_mails_carry_a_long_code(limited: httpx.AsyncClient) -> None:

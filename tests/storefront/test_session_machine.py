@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.secrets_seen import NotingClient
 from tests.service import NO_CERTIFICATES, Service
 from tests.shopper import PREFIX
 from tests.shoppers import AUTH, new_email
@@ -83,7 +84,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     def __init__(self, url: str, database_url: str) -> None:
         super().__init__()
-        self.http = httpx.Client(base_url=url, verify=NO_CERTIFICATES, timeout=20)
+        self.http = NotingClient(base_url=url, verify=NO_CERTIFICATES, timeout=20)
         self.loop = asyncio.new_event_loop()
         self.db = self.loop.run_until_complete(asyncpg.connect(database_url))
         self.email = new_email()

@@ -1,0 +1,115 @@
+"""Every secret that the suite is given or sends, and whether one stands where none may: in a log, a database, a file.
+What is given is noted by the clients as it passes; what is left behind is searched once, at its end.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+
+CORE = 26
+"""So many characters of a secret tell it from all other text, also where its beginning or end was cut off."""
+leaks: list[str] = []
+"""Where a secret was found, and in what; the run fails if this is not empty at its end."""
+_cores: set[str] = set()
+_codes: set[str] = set()
+_WEEK = "604800"
+"""In seconds: the audit names it, and a code may be the same by chance."""
+_SECRET = re.compile(
+    rb"shp(?:at|rt|pt|pr|cs|os|ol)_([0-9A-Za-z]{26})[0-9A-Za-z]{23}"
+    # Of an order token only what is derived: the cart's id before it is no secret.
+    rb"|shpot_[0-9a-z]{1,8}_[0-9a-f]{32}([0-9a-f]{26})[0-9a-f]{46}"
+    # The last characters of a client's name and secret, as a header carries both.
+    rb"|Basic [0-9A-Za-z+/]{40,}?([0-9A-Za-z+/]{26})=*(?![0-9A-Za-z+/=])"
+)
+_CODE = re.compile(rb'"code":"([0-9]{6}|[0-9A-Z]{26})"')
+_RUN = re.compile(rf"[0-9A-Za-z+/]{{{CORE},}}")
+_GROUPS = re.compile(r"(?:[0-9A-Za-z]{5}[ -]){5}[0-9A-Za-z]")
+# By itself, and neither a fraction of a second nor a process.
+_DIGITS = re.compile(r'(?<![.\w])(?<!"pid":)\d{6}(?!\w)', re.ASCII)
+# Where nothing but a code has six digits: amounts and quantities are in other tables.
+_WITHOUT_NUMBERS = {"login_requests", "outbox_mails", "audit_events", "sessions", "users"}
+
+
+def note(text: str) -> str:
+    """The same text; the secrets in it are known from now on."""
+    _note(text.encode())
+    return text
+
+
+def is_noted(secret: str) -> bool:
+    return bool(_found(secret, has_numbers=False))
+
+
+def _note(content: bytes) -> None:
+    _cores.update(core.decode() for groups in _SECRET.findall(content) for core in groups if core)
+
+
+def _note_exchange(request: httpx.Request, response: httpx.Response) -> None:
+    sent = b"\n".join([request.url.raw_path, *(value for _, value in request.headers.raw)])
+    # A body that is made while it is sent is not kept.
+    body = request.content if hasattr(request, "_content") else b""
+    for content in (sent, body, response.content, b"\n".join(value for _, value in response.headers.raw)):
+        _note(content)
+    if request.url.path == "/mailbox.json":
+        for code in _CODE.findall(response.content):
+            (_codes if len(code) == 6 else _cores).add(code.decode())
+
+
+class NotingClient(httpx.Client):
+    """Knows every secret that passes."""
+
+    def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
+        response = super().send(request, stream=stream, **options)
+        if not stream:
+            _note_exchange(request, response)
+        return response
+
+
+class NotingAsyncClient(httpx.AsyncClient):
+    """The same."""
+
+    async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
+        response = await super().send(request, stream=stream, **options)
+        if not stream:
+            _note_exchange(request, response)
+        return response
+
+
+def search_log(name: str, lines: Iterable[str]) -> None:
+    """The first operator's link is told at the start, to whoever starts a shop; all else is looked through."""
+    _search(f"the log of {name}", (line for line in lines if "First operator" not in line), has_numbers=False)
+
+
+async def search_database(url: str) -> None:
+    db = await asyncpg.connect(url)
+    try:
+        tables = [row[0] for row in await db.fetch("select tablename from pg_tables where schemaname = 'public'")]
+        # Bytes are looked at as they are and as the text that they may be.
+        for form in ("hex", "escape"):
+            await db.execute(f"set bytea_output = {form}")
+            for table in tables:
+                rows = (row[0] for row in await db.fetch(f'select t::text from "{table}" t'))
+                _search(f"the table {table}", rows, has_numbers=table not in _WITHOUT_NUMBERS)
+    finally:
+        await db.close()
+
+
+def search_files(directory: Path) -> None:
+    for path in directory.rglob("*"):
+        if path.is_file():
+            _search(f"the file {path.name}", [path.read_text("latin-1")], has_numbers=True)
+
+
+def _search(where: str, texts: Iterable[str], *, has_numbers: bool) -> None:
+    for text in texts:
+        leaks.extend(f"{found} in {where}: {text[:500]}" for found in _found(text, has_numbers=has_numbers))
+
+
+def _found(text: str, *, has_numbers: bool) -> set[str]:
+    runs = [*_RUN.findall(text), *(re.sub("[ -]", "", group).upper() for group in _GROUPS.findall(text))]
+    found = {run[at : at + CORE] for run in runs for at in range(len(run) - CORE + 1)} & _cores if runs else set()
+    return found if has_numbers else found | (_codes & set(_DIGITS.findall(text)) - {_WEEK})
