@@ -1,13 +1,21 @@
 """To whom the mail server's password is told: over TLS to anyone, without it only to this machine."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
 from shop.gateways.mail import Mail, MailDelayed, Smtp
 from tests.mailserver import MailServer
 
-MAIL = Mail(mark="one", recipient="ada@example.com", subject="Hello", text="Hello", html="<p>Hello</p>")
+MAIL = Mail(
+    mark="one",
+    written_at=datetime.now(UTC),
+    recipient="ada@example.com",
+    subject="Hello",
+    text="Hello",
+    html="<p>Hello</p>",
+)
 # The test's own server speaks of itself there: it lets anybody sign in without TLS.
 pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 
