@@ -155,7 +155,7 @@ class Service:
         # An orphan may still hold the pipe; closing it under the reader would wait for ever.
         if self.process.stderr and not self._reader.is_alive():
             self.process.stderr.close()
-        search_log(self.environ.get("SHOP_DATABASE_URL", "a shop").rpartition("/")[2], self.lines)
+        search_log(urlsplit(self.environ.get("SHOP_DATABASE_URL", "")).path or "a shop", self.lines)
 
 
 class CleanService(Service):
