@@ -234,6 +234,7 @@ def begin(environ: dict[str, str], terminal: int) -> "subprocess.Popen[bytes]":
     return process
 
 
+@pytest.mark.torture
 async def test_a_bar_says_how_far_it_is_and_it_is_put_up_in_seconds(own_database: Any, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     environ = clean_environ(**environ_of(own_database(), tmp_path), TERM="xterm", COLUMNS="100")
