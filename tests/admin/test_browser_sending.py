@@ -61,6 +61,7 @@ async def fill(desk: Desk, db: Any, make: Make) -> dict[str, str]:
         "shipping method": f"{METHODS}/{method}",
         "shipping category": f"{CATEGORIES}/{DEFAULT_CATEGORY}",
         "payments": PAYMENTS,
+        "checks": "/admin/settings/checks",
         "payment method": f"{PAYMENTS}/{check}",
         "new payment method": f"{PAYMENTS}/new",
     }

@@ -1,18 +1,24 @@
 """`shop stress` against a served shop: every promise holds."""
 
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.cli.command import Command
 from tests.platform.machine import new_app
 from tests.service import Service
 
 
-async def test_every_promise_holds(shop: Command, service: Service, db: Any) -> None:
+@pytest.mark.torture
+async def test_every_promise_holds(shop: Command, service: Service, db: Any, tmp_path: Path) -> None:
     app = await new_app(db)
     credentials = ("--client-id", app.client_id, "--client-secret", app.secret)
 
-    held = shop("stress", "--url", service.url, *credentials)
+    held = shop("stress", "--url", service.url, *credentials, SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"])
+    lonely = shop("stress", "--url", service.url, *credentials, SHOP_DATA_DIR=str(tmp_path))
     elsewhere = shop("stress", "--url", "http://shop.example:80", *credentials)
 
-    assert (held.returncode, held.stdout.count("held"), "BROKEN" in held.stdout) == (0, 7, False), held
+    assert (held.returncode, held.stdout.count("held"), "BROKEN" in held.stdout) == (0, 10, False), held
+    assert (lonely.returncode, "SHOP_DATA_DIR must be that of the shop" in lonely.stdout) == (0, True)
     assert (elsewhere.returncode, "on this machine" in elsewhere.stderr) == (1, True)

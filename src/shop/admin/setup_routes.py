@@ -1,6 +1,6 @@
 """The dashboard's table of what a shop is set up with: zones, taxes, ways to send and to pay."""
 
-from shop.admin import payment_methods, shipping, taxes, zones
+from shop.admin import checks, payment_methods, shipping, taxes, zones
 from shop.admin.rows import Rows
 from shop.admin.setup_form import SetupForm
 from shop.web.endpoint import Route
@@ -21,6 +21,8 @@ def setup_routes(rows: Rows) -> tuple[Route, ...]:
         *_form(rows, shipping.METHOD_FORM),
         rows.page(payment_methods.HERE, payment_methods.listing, "Payment methods"),
         *_form(rows, payment_methods.FORM),
+        rows.page(checks.HERE, checks.show, "Whether everything adds up"),
+        rows.act(checks.HERE, checks.look, "Look whether everything adds up"),
     )
 
 

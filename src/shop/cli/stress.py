@@ -2,17 +2,21 @@
 
 import json
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import click
 
 from shop.base.errors import CannotStart
+from shop.cli.prepare import settings_here
+from shop.gateways.payments import TEST_CARD_SIGNATURE, TestCard
 
 UNITS, BUYERS, REPEATS = 10, 40, 20
 _ADDRESS = {
@@ -25,6 +29,10 @@ _ADDRESS = {
     "country_iso": "US",
     "phone": "555-0100",
 }
+
+
+class NotTried(Exception):
+    """What a trial needs is not here; says what."""
 
 
 class Caller:
@@ -78,7 +86,7 @@ class Till(Caller):
         self.new("stock_movements", "stock_movement", variant_id=variant, quantity=count, reason="received")
         return variant
 
-    def buyer(self, variant: str) -> Caller:
+    def buyer(self, variant: str, *, source: str = "approve") -> Caller:
         """With everything done but the last step."""
         # As a stranger: at this door a machine's token is no credential.
         made = Caller(self.url).made("/api/v2/storefront/cart?currency=USD", {})
@@ -86,7 +94,7 @@ class Till(Caller):
         buyer.made("/api/v2/storefront/cart/add_item", {"variant_id": variant})
         told = {"email": "stress@example.org", "bill_address_attributes": _ADDRESS, "use_billing": True}
         buyer.ask("PATCH", "/api/v2/storefront/checkout", {"order": told})
-        paid = {"payment_method_id": self.card, "source_attributes": {"gateway_payment_profile_id": "approve"}}
+        paid = {"payment_method_id": self.card, "source_attributes": {"gateway_payment_profile_id": source}}
         buyer.made("/api/v2/storefront/checkout/create_payment", paid)
         return buyer
 
@@ -148,7 +156,74 @@ def doubled_refunds(till: Till) -> Mapping[str, bool]:
     return {f"{REPEATS} refunds of all that was paid: one": statuses[201] == 1 and amount == "15.0"}
 
 
-TRIALS: Sequence[Callable[[Till], Mapping[str, bool]]] = (last_units, doubled_completes, doubled_refunds)
+def doubled_refreshes(till: Till) -> Mapping[str, bool]:
+    """One refresh token, traded many times at once: one pair."""
+    user = {"email": f"stress-{uuid4().hex[:12]}@example.org"}
+    stranger, auth = Caller(till.url), "/api/v2/storefront/auth"
+    stranger.made(auth, {"user": user})
+    status, mails = stranger.ask("GET", f"/mailbox.json?to={user['email']}")
+    if status != 200:
+        raise NotTried("refreshes: the shop has no mailbox to read a code in")
+    pair = stranger.made(auth, {"user": {**user, "code": mails[0]["code"]}})
+
+    def refresh(_number: int) -> tuple[int, Any]:
+        return stranger.ask("POST", auth, {"user": {**user, "refresh_token": pair["refresh_token"]}})
+
+    with ThreadPoolExecutor(max_workers=REPEATS) as threads:
+        answers = list(threads.map(refresh, range(REPEATS)))
+    pairs = {(answer["access_token"], answer["refresh_token"]) for status, answer in answers if status == 200}
+    everybody = all(status == 200 for status, _ in answers)
+    return {f"{REPEATS} refreshes of one token: one pair": everybody and len(pairs) == 1}
+
+
+def doubled_notices(till: Till) -> Mapping[str, bool]:
+    """A payment whose answer was lost, and of which its provider then tells many times: one order."""
+    variant = till.goods(REPEATS)
+    buyer = till.buyer(variant, source="late")
+    number = buyer.ask("GET", "/api/v2/storefront/cart")[1]["data"]["attributes"]["number"]
+    directory = settings_here().data_dir / "test_card"
+    with ThreadPoolExecutor(max_workers=REPEATS + 1) as threads:
+        waiting = threads.submit(_complete, buyer)
+        key = _key_of(directory, number)
+        if key is None:
+            raise NotTried("notices: SHOP_DATA_DIR must be that of the shop")
+        provider = Caller(till.url)
+
+        def tell(place: int) -> int:
+            # Some are the same notice again, some another of the same payment.
+            notice = {"id": f"{key}-{place % 3}", "key": key, "result": {"outcome": "approved", "reference": "stress"}}
+            signature = TestCard(directory).sign(json.dumps(notice).encode()).decode()
+            teller = Caller(provider.url, **{TEST_CARD_SIGNATURE.decode(): signature})
+            return teller.ask("POST", "/payment_notices/test_card", notice)[0]
+
+        statuses = set(threads.map(tell, range(REPEATS)))
+        status, order = buyer.ask("GET", f"/api/v2/storefront/order_status/{number}")
+        waiting.result()
+    paid = status == 200 and order["data"]["attributes"]["payment_state"] == "paid"
+    return {
+        f"{REPEATS} notices of one payment: one order, and it is paid": statuses == {204} and paid,
+        "and one unit was taken": till.on_hand(variant) == REPEATS - 1,
+    }
+
+
+def _key_of(directory: Path, number: str) -> str | None:
+    """Under which key the provider was asked to take the money for an order; as soon as it was."""
+    for _ in range(100):
+        for kept in directory.glob("*.json") if directory.is_dir() else ():
+            call = json.loads(kept.read_bytes())["call"]
+            if call["order_number"] == number:
+                return str(call["key"])
+        time.sleep(0.05)
+    return None
+
+
+TRIALS: Sequence[Callable[[Till], Mapping[str, bool]]] = (
+    last_units,
+    doubled_completes,
+    doubled_refunds,
+    doubled_refreshes,
+    doubled_notices,
+)
 
 
 @click.command(epilog="Example: shop stress --client-id ID")
@@ -162,7 +237,12 @@ def stress(url: str, client_id: str, client_secret: str) -> None:
     till = Till(url, client_id, client_secret)
     broken = 0
     for trial in TRIALS:
-        for promise, held in trial(till).items():
+        try:
+            promises = trial(till)
+        except NotTried as why:
+            click.echo(f"  --      {why}")
+            continue
+        for promise, held in promises.items():
             click.echo(f"  {'held  ' if held else 'BROKEN'}  {promise}")
             broken += not held
     if broken:
