@@ -6,6 +6,7 @@ from uuid import UUID
 
 from shop.actions.cart import new_cart
 from shop.actions.context import Context
+from shop.actions.nested_orders import NESTED, tell_parts
 from shop.actions.order_parts import Checkout, read_all
 from shop.actions.taking import drop_cart
 from shop.base.email import read_email
@@ -52,7 +53,11 @@ async def create_order(ctx: Context, values: Mapping[str, Any]) -> UUID:
 async def update_order(ctx: Context, order_id: UUID, values: Mapping[str, Any]) -> None:
     if values.get("email") is not None and read_email(values["email"]) is None:
         raise Invalid({"email": ["must be one e-mail address"]})
-    await changes.update_record(ctx.db, table, order_id, values)
+    own = {name: value for name, value in values.items() if name not in NESTED}
+    if own:
+        await changes.update_record(ctx.db, table, order_id, own)
+    if len(own) < len(values):
+        await tell_parts(ctx, order_id, values)
 
 
 async def delete_order(ctx: Context, order_id: UUID) -> None:

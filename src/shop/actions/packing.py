@@ -11,7 +11,7 @@ from shop.actions.context import Context
 from shop.actions.lines import pricing_of
 from shop.actions.order_parts import Checkout, change_order
 from shop.base.errors import Invalid
-from shop.base.ids import new_id, new_shipment_number
+from shop.base.ids import as_uuid, new_id, new_shipment_number
 from shop.models.fulfilment import Shipment, ShipmentItem, ShippingRate
 from shop.queries import bulk, fulfilment, quotes, taxes
 from shop.queries import lines as line_queries
@@ -211,3 +211,17 @@ async def choose_rate(ctx: Context, checkout: Checkout, shipment_id: UUID, rate:
     await bulk.update_rows(ctx.db, "shipments", [{"id": shipment_id, "cost": rate.cost}])
     order = await change_order(ctx, checkout.order, state="delivery")
     return await retotal(ctx, msgspec.structs.replace(checkout, order=order, rates=rates, shipments=shipments))
+
+
+async def select_rates(ctx: Context, checkout: Checkout, wishes: Any) -> Checkout:
+    for wish in wishes if isinstance(wishes, list) else []:
+        given = wish if isinstance(wish, dict) else {}
+        shipment_id, rate_id = as_uuid(given.get("id")), as_uuid(given.get("selected_shipping_rate_id"))
+        rate = next((each for each in checkout.rates if each.id == rate_id and each.shipment_id == shipment_id), None)
+        if shipment_id is None or rate is None:
+            raise Invalid(
+                {"shipments_attributes": ["names a shipment or a rate that is not this order's"]},
+                code="shipment_not_found",
+            )
+        checkout = await choose_rate(ctx, checkout, shipment_id, rate)
+    return checkout

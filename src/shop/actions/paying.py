@@ -9,7 +9,7 @@ import msgspec
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout
 from shop.base.errors import Invalid
-from shop.base.ids import new_id, new_payment_number
+from shop.base.ids import as_uuid, new_id, new_payment_number
 from shop.base.texts import is_line
 from shop.models.payments import PaymentMethod, payment_sources, payments
 from shop.queries import changes
@@ -25,6 +25,17 @@ class PaymentWish(msgspec.Struct, frozen=True):
     payment_method_id: UUID | None
     source_id: UUID | None = None
     source: Values | None = None
+
+
+def payment_wish(given: Values, sources: Values) -> PaymentWish:
+    method = given.get("payment_method_id")
+    source = given.get("source_attributes") or (sources.get(method) if isinstance(method, str) else None)
+    if source is not None and not isinstance(source, dict):
+        raise Invalid({"source_attributes": ["must be an object"]})
+    source_id = as_uuid(given.get("source_id"))
+    if given.get("source_id") is not None and source_id is None:
+        source_id = UUID(int=0)  # What cannot be an id is nobody's.
+    return PaymentWish(as_uuid(method), source_id, source)
 
 
 async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) -> Checkout:

@@ -33,6 +33,7 @@ _WORDS = {
     Decimal: "must be a decimal number like 19.99",
     list[str]: f"must be a list of at most {MOST_ITEMS} texts of at most {LONGEST_ITEM} characters",
     list[UUID]: f"must be a list of at most {MOST_ITEMS} ids",
+    list[dict[str, Any]]: f"must be a list of at most {MOST_ITEMS} objects",
 }
 
 
@@ -151,6 +152,11 @@ def _ids(value: Any) -> list[UUID] | None:
     return [found for found in ids if found] if _items(value) is not None and None not in ids else None
 
 
+def _mappings(value: Any) -> list[dict[str, Any]] | None:
+    fits = isinstance(value, list) and len(value) <= MOST_ITEMS and all(_mapping(item) is not None for item in value)
+    return value if fits else None
+
+
 _READERS: dict[Any, Any] = {
     str: _text,
     int: _whole,
@@ -161,4 +167,5 @@ _READERS: dict[Any, Any] = {
     Decimal: _decimal,
     list[str]: _texts,
     list[UUID]: _ids,
+    list[dict[str, Any]]: _mappings,
 }

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
@@ -13,8 +12,8 @@ from shop.actions.context import Context
 from shop.actions.holding import hold_goods
 from shop.actions.lines import Cart
 from shop.actions.order_parts import Checkout, change_order, read
-from shop.actions.packing import choose_rate, pack_order
-from shop.actions.paying import PaymentWish, choose_payment
+from shop.actions.packing import choose_rate, pack_order, select_rates
+from shop.actions.paying import choose_payment, payment_wish
 from shop.base.errors import Invalid, Malformed
 from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
@@ -41,7 +40,7 @@ async def update(request: Request, ctx: Context) -> Reply:
         checkout = await actions.hold_checkout(ctx)
         if not once.done:
             checkout = await actions.tell(ctx, checkout, wishes)
-            checkout = await _select_rates(ctx, checkout, wishes.get("shipments_attributes"))
+            checkout = await select_rates(ctx, checkout, wishes.get("shipments_attributes"))
             checkout = await _add_payments(ctx, checkout, wishes, sources if isinstance(sources, dict) else {})
             once.made(checkout.order.id)
     return await _shown(request, ctx, drawing, checkout)
@@ -78,7 +77,7 @@ async def create_payment(request: Request, ctx: Context) -> Reply:
         checkout = await actions.hold_checkout(ctx)
         if not once.done:
             checkout, _ = await walk(ctx, checkout, upto="payment")
-            checkout = await choose_payment(ctx, checkout, _payment_wish(request.params, {}))
+            checkout = await choose_payment(ctx, checkout, payment_wish(request.params, {}))
             checkout = await hold_goods(ctx, checkout)
             once.made(checkout.order.id)
     return await _shown(request, ctx, drawing, checkout, status=201)
@@ -163,20 +162,6 @@ async def _shown(request: Request, ctx: Context, drawing: Drawing, checkout: Che
     return await cart_reply(cart, ctx, drawing, extras, status=status, checkout=checkout)
 
 
-async def _select_rates(ctx: Context, checkout: Checkout, wishes: Any) -> Checkout:
-    for wish in wishes if isinstance(wishes, list) else []:
-        given = wish if isinstance(wish, dict) else {}
-        shipment_id, rate_id = as_uuid(given.get("id")), as_uuid(given.get("selected_shipping_rate_id"))
-        rate = next((each for each in checkout.rates if each.id == rate_id and each.shipment_id == shipment_id), None)
-        if shipment_id is None or rate is None:
-            raise Invalid(
-                {"shipments_attributes": ["names a shipment or a rate that is not this order's"]},
-                code="shipment_not_found",
-            )
-        checkout = await choose_rate(ctx, checkout, shipment_id, rate)
-    return checkout
-
-
 async def _add_payments(ctx: Context, checkout: Checkout, wishes: Values, sources: Values) -> Checkout:
     given = wishes.get("payments_attributes")
     for wish in given if isinstance(given, list) else []:
@@ -185,16 +170,5 @@ async def _add_payments(ctx: Context, checkout: Checkout, wishes: Values, source
         card = wishes.get("existing_card")
         named = {**wish, "source_id": card} if card is not None else wish
         checkout, _ = await walk(ctx, checkout, upto="payment")
-        checkout = await hold_goods(ctx, await choose_payment(ctx, checkout, _payment_wish(named, sources)))
+        checkout = await hold_goods(ctx, await choose_payment(ctx, checkout, payment_wish(named, sources)))
     return checkout
-
-
-def _payment_wish(given: Values, sources: Values) -> PaymentWish:
-    method = given.get("payment_method_id")
-    source = given.get("source_attributes") or (sources.get(method) if isinstance(method, str) else None)
-    if source is not None and not isinstance(source, dict):
-        raise Invalid({"source_attributes": ["must be an object"]})
-    source_id = as_uuid(given.get("source_id"))
-    if given.get("source_id") is not None and source_id is None:
-        source_id = UUID(int=0)  # What cannot be an id is nobody's.
-    return PaymentWish(as_uuid(method), source_id, source)

@@ -96,7 +96,14 @@ ORDERS = Collection(
     resource=ORDER,
     noun=Noun("order", _RECORDS, actions.create_order, actions.update_order, actions.delete_order),
     writable=kinds(Order, "email", "special_instructions", "internal_note", "public_metadata", "private_metadata")
-    | {"currency": str},
+    | {
+        "currency": str,
+        "bill_address_attributes": dict[str, Any],
+        "ship_address_attributes": dict[str, Any],
+        "line_items_attributes": list[dict[str, Any]],
+        "shipments_attributes": list[dict[str, Any]],
+        "payments_attributes": list[dict[str, Any]],
+    },
     filters=(
         "number",
         "email",

@@ -1,0 +1,91 @@
+"""An order with its parts in one call: all of it or nothing."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.make import Make
+from tests.platform.machine import Machine
+from tests.till import ADDRESS, Buyer, Till, new_till
+
+
+@pytest.fixture
+async def till(writer: Machine) -> Till:
+    return await new_till(Make(writer))
+
+
+async def test_an_order_is_made_with_all_its_parts_and_completed(writer: Machine, till: Till, db: Any) -> None:
+    mug = await till.product("10.00", on_hand=5)
+    body = {
+        "email": "ada@example.org",
+        "currency": "USD",
+        "line_items_attributes": [{"variant_id": mug.sold, "quantity": 2}],
+        "bill_address_attributes": ADDRESS,
+        "ship_address_attributes": ADDRESS,
+        "payments_attributes": [{"payment_method_id": till.check}],
+    }
+
+    made = await writer.post("/orders", {"order": body})
+    assert (made.status, made["item_count"], made["item_total"], made["state"]) == (201, 2, "20.0", "payment")
+    rates = (await writer.get(f"/shipping_rates?filter[order_id_eq]={made.id}")).json["data"]
+    express = next(rate for rate in rates if rate["attributes"]["name"] == "Express")
+    shipment = express["relationships"]["shipment"]["data"]["id"]
+    chosen = {"shipments_attributes": [{"id": shipment, "selected_shipping_rate_id": express["id"]}]}
+    assert (await writer.patch(f"/orders/{made.id}", {"order": chosen}))["total"] == "38.0"
+    done = await writer.patch(f"/orders/{made.id}/complete", {})
+
+    assert (done.status, done["state"], done["total"]) == (200, "complete", "38.0"), done
+    late = await writer.patch(f"/orders/{made.id}", {"order": {"line_items_attributes": [{"variant_id": mug.sold}]}})
+    assert (late.status, late.json["errors"]) == (422, {"base": ["is completed, and its parts stay"]})
+
+
+async def test_lines_are_changed_and_taken_out_by_their_ids(writer: Machine, till: Till) -> None:
+    mug, bowl = await till.product(on_hand=5), await till.product(on_hand=5)
+    lines = [{"variant_id": mug.sold, "quantity": 2}, {"variant_id": bowl.sold}]
+    made = await writer.post("/orders", {"order": {"line_items_attributes": lines}})
+    first, second = [each["id"] for each in made.json["data"]["relationships"]["line_items"]["data"]]
+
+    wish = [{"id": first, "quantity": 5}, {"id": second, "_destroy": True}]
+    changed = await writer.patch(f"/orders/{made.id}", {"order": {"line_items_attributes": wish}})
+
+    assert (changed.status, changed["item_count"], changed["item_total"]) == (200, 5, "50.0")
+
+
+@pytest.mark.parametrize(
+    ("parts", "field"),
+    [
+        ({"line_items_attributes": [{"variant_id": str(uuid4())}]}, "line_items_attributes.0.variant_id"),
+        ({"line_items_attributes": [{"id": str(uuid4()), "quantity": 1}]}, "line_items_attributes.0.id"),
+        ({"line_items_attributes": [{"quantity": 0}]}, "line_items_attributes.0.quantity"),
+        ({"line_items_attributes": "two mugs"}, "line_items_attributes"),
+        ({"line_items_attributes": [7]}, "line_items_attributes"),
+        ({"bill_address_attributes": {"firstname": "Ada"}}, None),
+        ({"payments_attributes": [{"payment_method_id": str(uuid4())}]}, "payment_method_id"),
+        ({"shipments_attributes": [{"id": str(uuid4())}]}, "shipments_attributes"),
+    ],
+    ids=["variant", "line", "none", "text", "number", "address", "method", "shipment"],
+)
+async def test_what_cannot_be_is_named_and_nothing_of_it_is_kept(
+    writer: Machine, parts: dict[str, Any], field: str | None
+) -> None:
+    order = await writer.post("/orders", {"order": {}})
+
+    refused = await writer.patch(f"/orders/{order.id}", {"order": {"internal_note": "new", **parts}})
+
+    assert refused.status == 422, refused
+    assert field is None or field in refused.json["errors"]
+    assert (await writer.get(f"/orders/{order.id}"))["internal_note"] is None
+
+
+async def test_lines_of_a_cart_are_nobodys_of_another(writer: Machine, till: Till) -> None:
+    buyer = Buyer(writer.http, till)
+    cart = await buyer.put_in((await till.product(), 1))
+    (line,) = cart.json["data"]["relationships"]["line_items"]["data"]
+    order = await writer.post("/orders", {"order": {}})
+
+    wish = {"line_items_attributes": [{"id": line["id"], "_destroy": True}]}
+    refused = await writer.patch(f"/orders/{order.id}", {"order": wish})
+
+    assert (refused.status, list(refused.json["errors"])) == (422, ["line_items_attributes.0.id"])
+    assert (await buyer.get("/cart"))["item_count"] == 1
