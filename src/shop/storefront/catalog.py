@@ -9,7 +9,7 @@ from shop.actions.context import Context
 from shop.base.errors import Malformed
 from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
-from shop.base.money import currency_digits, wire_decimal
+from shop.base.money import currency_digits, plain_decimal, wire_decimal
 from shop.jsonapi.document import NO_EXTRAS, Extras, document, list_document
 from shop.jsonapi.paging import Total, page_extras, read_page, read_sort
 from shop.models.catalog import Facet
@@ -156,7 +156,7 @@ def _why(price: Resolved, pricing: Pricing) -> dict[str, Any]:
         "name": price.price_list_name,
         "priority": price.priority,
         "min_quantity": price.min_quantity,
-        "percent_off": price.percent_off,
+        "percent_off": None if price.percent_off is None else plain_decimal(price.percent_off),
     }
     return {
         "variant_id": price.variant_id,
