@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from sqlalchemy import literal_column
+
 from shop.db.pool import Database
 from shop.db.statements import Statement
 
@@ -14,7 +16,9 @@ Opened = Callable[..., Awaitable[Database]]
 
 def sql(text: str, *, writes: bool = False) -> Statement[Any]:
     """A statement that stands in no list of the program's own."""
-    return Statement(text, (), {}, writes, lambda record: record[0])
+    made: Statement[Any] = Statement(literal_column(text), lambda record: record[0])
+    made.sql, made.parameters, made.constants, made.writes = text, (), {}, writes
+    return made
 
 
 ONE = sql("select 1")

@@ -1,4 +1,6 @@
-"""How a SQLAlchemy statement becomes text that asyncpg runs: compiled once, with named parameters kept in order."""
+"""How a SQLAlchemy statement becomes text that asyncpg runs: compiled once, when it is first wanted, with named
+parameters kept in order.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
@@ -17,18 +19,32 @@ _DIALECT = PGDialect_asyncpg()  # type: ignore[no-untyped-call]
 
 
 class Statement(Generic[R]):
-    """A compiled statement: `read` makes the typed result of one record."""
+    """A statement: `read` makes the typed result of one record. To compile the hundreds that there are would take a
+    fifth of every start.
+    """
 
-    __slots__ = ("constants", "names", "parameters", "read", "sql", "writes")
+    __slots__ = ("_clause", "_prefix", "constants", "parameters", "read", "sql", "writes")
+    sql: str
+    parameters: tuple[str, ...]
+    constants: Mapping[str, Any]
+    writes: bool
 
-    def __init__(
-        self, sql: str, parameters: tuple[str, ...], constants: Mapping[str, Any], writes: bool, read: Any
-    ) -> None:
-        self.sql = sql
-        self.parameters = parameters
-        self.constants = constants
-        self.writes = writes
+    def __init__(self, clause: ClauseElement, read: Any, prefix: str = "") -> None:
+        self._clause = clause
+        self._prefix = prefix
         self.read: Callable[[Any], R] = read
+
+    def __getattr__(self, name: str) -> Any:
+        """Asked only for what is not there yet."""
+        if name not in {"sql", "parameters", "constants", "writes"}:
+            raise AttributeError(name)
+        clause = self._clause
+        compiled = cast(SQLCompiler, clause.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True}))
+        self.parameters = tuple(compiled.positiontup or ())
+        self.constants = {each: compiled.params[each] for each in self.parameters if not compiled.binds[each].required}
+        self.writes = not self._prefix and any(isinstance(part, UpdateBase) for part in iterate(clause))
+        self.sql = self._prefix + str(compiled)
+        return getattr(self, name)
 
     def arguments(self, values: Mapping[str, Any]) -> list[Any]:
         """The values in the order of the statement's placeholders."""
@@ -43,7 +59,7 @@ STATEMENTS: list[Statement[Any]] = []
 
 
 def statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
-    """Compiles `clause` once; its bind parameters become keyword arguments of the call that runs it."""
+    """The bind parameters of `clause` become keyword arguments of the call that runs it."""
     made = shaped_statement(clause, read)
     STATEMENTS.append(made)
     return made
@@ -51,11 +67,12 @@ def statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
 
 def shaped_statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
     """The same for a statement whose shape a request decides; whoever makes it keeps it."""
-    compiled = cast(SQLCompiler, clause.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True}))
-    names = tuple(compiled.positiontup or ())
-    constants = {name: compiled.params[name] for name in names if not compiled.binds[name].required}
-    writes = any(isinstance(part, UpdateBase) for part in iterate(clause))
-    return Statement[R](str(compiled), names, constants, writes, read)
+    return Statement[R](clause, read)
+
+
+def planned(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
+    """What the database would do for it, instead of doing it."""
+    return Statement[R](clause, read, "EXPLAIN (FORMAT JSON) ")
 
 
 def into(row: type[R]) -> Callable[[Any], R]:

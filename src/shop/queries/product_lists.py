@@ -31,7 +31,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from shop.base.browsing import ProductWishes, search_query, shape_of
 from shop.base.listing import Sort
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.db.statements import Statement, into, planned, shaped_statement, statement
 from shop.models.catalog import Facets, ShownProduct
 from shop.models.listings import listings
 from shop.models.prices import prices
@@ -234,8 +234,7 @@ def _count(shape: tuple[Any, ...], *, is_personal: bool) -> Statement[int]:
 
 @lru_cache(maxsize=512)
 def _estimate(shape: tuple[Any, ...], *, is_personal: bool) -> Statement[int]:
-    made = shaped_statement(_List(shape, is_personal=is_personal).chosen(listings.c.product_id), plan_rows)
-    return Statement(f"EXPLAIN (FORMAT JSON) {made.sql}", made.parameters, made.constants, False, made.read)
+    return planned(_List(shape, is_personal=is_personal).chosen(listings.c.product_id), plan_rows)
 
 
 def _values(wishes: ProductWishes, pricing: Pricing) -> dict[str, Any]:

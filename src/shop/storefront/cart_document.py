@@ -57,6 +57,9 @@ class Around(msgspec.Struct, frozen=True):
 
 
 async def loaded_cart(cart: Cart, ctx: Context, drawing: Drawing, checkout: Checkout | None = None) -> Loaded:
+    order = cart.order
+    if order.state == "cart" and not (cart.lines or order.user_id or order.bill_address_id or order.ship_address_id):
+        return Loaded(order, UNLINKED)
     include = drawing.query.include or {}
     parts = checkout
     if parts is None:
