@@ -1,11 +1,13 @@
 """The API reference as a page: everything of the description, with examples to paste and to run."""
 
+import asyncio
 import html
 import json
 import re
 import secrets
 import shlex
 from collections.abc import Iterable, Sequence
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -159,13 +161,18 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 def page(doors: Sequence[Door]) -> Handler:
-    drawn = _render(describe(doors))
+    """Drawn for whoever asks first, beside the other requests."""
+
+    @cache
+    def drawn() -> str:
+        return _render(describe(doors))
 
     async def answer(request: Request, ctx: Context) -> Reply:
+        text = await asyncio.to_thread(drawn)
         base = request.origin(ctx.shared.settings.public_url).rstrip("/")
         nonce = secrets.token_urlsafe(16)
         shown = html.escape(base)
-        return html_reply(drawn.replace(_NONCE, nonce).replace(_BASE, shown), nonce)
+        return html_reply(text.replace(_NONCE, nonce).replace(_BASE, shown), nonce)
 
     return answer
 

@@ -1,6 +1,8 @@
 """The description of the APIs, made from the routes and the declared wire types."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -232,10 +234,14 @@ def _misread(route: Route, resources: Resources) -> Iterable[str]:
 
 
 def description(doors: Iterable[Door]) -> Handler:
-    body = msgspec.json.encode(describe(doors))
-    reply = Reply(200, body, ((b"content-type", JSON), (b"cache-control", b"no-cache")))
+    """Worked out for whoever asks first: no start waits for it, nor any other request."""
+
+    @cache
+    def reply() -> Reply:
+        body = msgspec.json.encode(describe(doors))
+        return Reply(200, body, ((b"content-type", JSON), (b"cache-control", b"no-cache")))
 
     async def answer(_request: Request, _ctx: Context) -> Reply:
-        return reply
+        return await asyncio.to_thread(reply)
 
     return answer
