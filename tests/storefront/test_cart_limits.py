@@ -46,7 +46,10 @@ async def test_beyond_its_limit_a_source_opens_no_cart_and_others_do(
 
     assert sorted(answer.status for answer in answers) == [201] * 5 + [429] * 4
     refused = next(answer for answer in answers if answer.status == 429)
-    assert 0 < int(refused.headers["retry-after"]) <= 86400
+    seconds = int(refused.headers["retry-after"])
+    assert 0 < seconds <= 86400
+    assert refused.headers["ratelimit-policy"].startswith('"carts by source";q=5;w=3600')
+    assert f'"carts by source";r=0;t={seconds}' in refused.headers["ratelimit"]
     assert await db.fetchval("select count(*) from orders") == before + 6
     events = "select count(*) from audit_events where action = 'limit' and detail->>'limit' = 'carts by source'"
     assert await db.fetchval(events) == 2

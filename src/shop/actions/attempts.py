@@ -45,7 +45,7 @@ async def refuse_cart(ctx: Context, limits: Sequence[Limit], counts: Sequence[Co
     over = exceeded(limits, counts)
     async with ctx.db.transaction():
         await _audit_first(ctx, over)
-    raise TooMany(retry_after(over))
+    _refuse(over)
 
 
 async def count_sign_in(ctx: Context, operator: str) -> None:
@@ -188,8 +188,10 @@ async def _audit_first(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> Non
 
 
 def _refuse(over: Sequence[tuple[Limit, Count]]) -> None:
+    """What is counted by source is its own doing, and told; what is counted by address or operator is not."""
     if over:
-        raise TooMany(retry_after(over))
+        own = [(limit.name, limit.count, limit.seconds) for limit, _ in over if limit.name.endswith("by source")]
+        raise TooMany(retry_after(over), passed=own)
 
 
 def _source_limits(ctx: Context, name: str, allowed: Limits) -> list[Limit]:

@@ -225,8 +225,12 @@ class TooMany(ShopError):
     code = "too_many_requests"
     sentence = "Too many requests; wait and repeat."
 
-    def __init__(self, retry_after: int, sentence: str | None = None) -> None:
+    def __init__(
+        self, retry_after: int, sentence: str | None = None, passed: Sequence[tuple[str, int, int]] = ()
+    ) -> None:
         self.retry_after = retry_after
+        self.passed = passed
+        """The limits that the caller may know of: name, how many in how many seconds."""
         super().__init__(sentence)
 
 

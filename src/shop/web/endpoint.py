@@ -240,7 +240,7 @@ class Endpoint:
         return [
             *vary,
             (b"access-control-allow-origin", origin),
-            (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
+            (b"access-control-expose-headers", b"X-Request-Id, Retry-After, RateLimit, RateLimit-Policy"),
         ]
 
 

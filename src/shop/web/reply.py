@@ -132,6 +132,14 @@ def _error_headers(error: ShopError) -> Sequence[Header]:
             return [(b"www-authenticate", _challenge(error).encode())]
         case MethodNotAllowed(allowed=allowed):
             return [(b"allow", allowed.encode())]
+        case TooMany(retry_after=seconds, passed=passed) if passed:
+            policies = ", ".join(f'"{name}";q={count};w={window}' for name, count, window in passed)
+            left = ", ".join(f'"{name}";r=0;t={seconds}' for name, _, _ in passed)
+            return [
+                (b"retry-after", str(seconds).encode()),
+                (b"ratelimit-policy", policies.encode()),
+                (b"ratelimit", left.encode()),
+            ]
         case TooMany(retry_after=seconds) | Unavailable(retry_after=seconds):
             return [(b"retry-after", str(seconds).encode())]
     return []
