@@ -45,7 +45,9 @@ def is_noted(secret: str) -> bool:
 
 
 def _note(content: bytes) -> None:
-    _cores.update(core.decode() for groups in _SECRET.findall(content) for core in groups if core)
+    """What repeats a few letters is made up by a test, and may stand anywhere."""
+    found = (core.decode() for groups in _SECRET.findall(content) for core in groups if core)
+    _cores.update(core for core in found if len(set(core)) > 4)
 
 
 def _note_exchange(request: httpx.Request, response: httpx.Response) -> None:
