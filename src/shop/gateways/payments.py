@@ -8,11 +8,11 @@ signs.
 """
 
 import asyncio
-import contextlib
 import hashlib
 import hmac
 import os
 import secrets
+import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -122,12 +122,7 @@ class TestCard:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         kept = self._directory / "notice_secret"
         if not kept.exists():
-            making = kept.with_suffix(f".{os.getpid()}")
-            making.touch(mode=0o600)
-            making.write_text(secrets.token_hex(32))
-            with contextlib.suppress(FileExistsError):
-                os.link(making, kept)
-            making.unlink()
+            self._keep(kept, secrets.token_hex(32).encode())
         return hmac.new(kept.read_bytes(), body, hashlib.sha256).hexdigest().encode()
 
     def _done(self, call: Call, script: str) -> Result:
@@ -137,15 +132,22 @@ class TestCard:
             result = Result("approved", call.reference or f"test-{call.key.hex[-12:]}")
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         kept = self._directory / f"{call.key}.json"
-        making = kept.with_suffix(f".{os.getpid()}")
-        making.write_bytes(msgspec.json.encode({"call": call, "result": result}))
-        try:
-            os.link(making, kept)
-        except FileExistsError:
+        if not self._keep(kept, msgspec.json.encode({"call": call, "result": result})):
             return self._found(call.key)
-        finally:
-            making.unlink()
         return result
+
+    def _keep(self, place: Path, content: bytes) -> bool:
+        """Whole or not at all, readable by nobody else, and once: whether nobody was faster."""
+        descriptor, making = tempfile.mkstemp(dir=self._directory)
+        try:
+            with os.fdopen(descriptor, "wb") as out:
+                out.write(content)
+            os.link(making, place)
+        except FileExistsError:
+            return False
+        finally:
+            Path(making).unlink()
+        return True
 
     def _found(self, key: UUID) -> Result:
         try:
