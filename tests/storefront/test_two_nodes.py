@@ -1,0 +1,40 @@
+"""Two processes of one shop: what one of them gives or takes away counts at the other at once."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.service import KEYS, Service
+from tests.shopper import PREFIX
+from tests.shoppers import AUTH, sign_in
+
+
+@pytest.fixture(scope="module")
+def other(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    node = Service(
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("other")),
+        SHOP_DATABASE_URL=database_url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+    )
+    yield node
+    node.stop()
+
+
+async def test_a_session_that_ended_at_one_is_over_at_the_other(http: httpx.AsyncClient, other: Service) -> None:
+    member = await sign_in(http)
+    bearer = {"Authorization": f"Bearer {member.access_token}"}
+    async with other.client() as there:
+        before = await there.get(f"{PREFIX}/account", headers=bearer)
+        refresh = {"user": {"email": member.email, "refresh_token": member.refresh_token}}
+        pairs = [(await node.post(AUTH, json=refresh)).json() for node in (http, there)]
+
+        await http.delete(f"{AUTH}/{member.access_token}")
+
+        after = await there.get(f"{PREFIX}/account", headers=bearer)
+        again = await there.post(AUTH, json=refresh)
+
+    assert (before.status_code, after.status_code, again.status_code) == (200, 401, 401)
+    assert pairs[0] == pairs[1]
