@@ -27,7 +27,7 @@ from shop.platform.routes import ROUTES as PLATFORM_ROUTES
 from shop.queries import setup
 from shop.site import docs, health, mailbox, reference
 from shop.site.routes import site_routes
-from shop.storefront.resources.known import RESOURCES as STOREFRONT_RESOURCES
+from shop.storefront.resources.known import DESCRIBED as STOREFRONT_RESOURCES
 from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
 from shop.web.endpoint import Frame, Route
 from shop.web.log import configure_logging, flush_log

@@ -18,7 +18,8 @@ from shop.site.reference import CREDENTIALS, describe
 from shop.storefront.resources.sales import CART
 from shop.storefront.wishes import FILTERS
 from shop.web.request import LINES
-from tests.platform.machine import new_machine
+from tests.make import Make
+from tests.platform.machine import Machine, new_machine
 from tests.service import Service
 from tests.shoppers import AUTH, new_email
 
@@ -56,6 +57,24 @@ async def test_the_description_is_valid_and_names_every_route_and_attribute(http
         "attributes"
     ]
     assert set(attributes["properties"]) == set(CART.kinds())
+
+
+@pytest.mark.parametrize("path", ["countries/us", "countries/us?include=states", "taxons/{taxon}"])
+async def test_what_shows_more_of_itself_alone_is_described_so(
+    http: httpx.AsyncClient, writer: Machine, path: str
+) -> None:
+    make = Make(writer)
+    taxon = (await make.taxonomy())[1]
+    await make.product(taxons=[taxon])
+    kind = {"countries": "countries/{iso}", "taxons": "taxons/{permalink}"}[path.partition("/")[0]]
+    shown = DESCRIPTION["paths"][f"/api/v2/storefront/{kind}"]["get"]["responses"]["200"]
+    ((_, content),) = shown["content"].items()
+    schema = {**content["schema"], "components": DESCRIPTION["components"]}
+
+    answer = await http.get(f"/api/v2/storefront/{path.replace('{taxon}', taxon)}")
+
+    assert answer.status_code == 200
+    jsonschema_rs.Draft202012Validator(schema).validate(answer.json())
 
 
 def untold(route: Any) -> list[str]:

@@ -8,6 +8,7 @@ from shop.storefront.resources.catalog import (
     PRODUCT,
     PRODUCT_PROPERTY,
     TAXON,
+    TAXON_WITH_PRODUCTS,
     TAXONOMY,
     VARIANT,
 )
@@ -23,7 +24,7 @@ from shop.storefront.resources.sales import (
     SHIPPING_RATE,
     STOCK_LOCATION,
 )
-from shop.storefront.resources.setup import COUNTRY, STATE, STORE
+from shop.storefront.resources.setup import COUNTRY, COUNTRY_WITH_STATES, STATE, STORE
 
 _ALL = (
     CART,
@@ -51,3 +52,5 @@ _ALL = (
     STORE,
 )
 RESOURCES: Resources = {resource.type: resource for resource in _ALL}
+DESCRIBED: Resources = {**RESOURCES, "taxon_alone": TAXON_WITH_PRODUCTS, "country_alone": COUNTRY_WITH_STATES}
+"""With those that show more of themselves where they are shown alone."""
