@@ -66,6 +66,10 @@ async def _noted(ctx: Context, provider_type: str, notice: Notice) -> Call | Non
 async def _undo(
     ctx: Context, order: Order, payment: Payment, attempt: PaymentAttempt, reference: str | None
 ) -> Call | None:
+    if any(
+        each.act == "undo" and each.payment_id == payment.id for each in await queries.list_attempts(ctx.db, order.id)
+    ):
+        return None  # Another notice of it was heard first.
     key: UUID = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": "undo", "amount": attempt.amount}
     await changes.insert_record(ctx.db, payment_attempts, key, fields)
