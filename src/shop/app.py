@@ -143,11 +143,12 @@ class Application:
         self._opened: tuple[Route, ...] = ()
         self._close: Callable[[], Any] | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and self._router:
-            await self._router(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._live(receive, send)
+            return self._router(scope, receive, send)
+        if scope["type"] == "lifespan":
+            return self._live(receive, send)
+        raise AssertionError("only requests come here, and none before the start")
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()

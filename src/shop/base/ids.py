@@ -45,7 +45,7 @@ def new_id() -> UUID:
 
 def new_order_number(digits: int) -> str:
     # 64 bits modulo at most 10^15: no number is likelier than another by more than a ten-thousandth.
-    return f"R{_entropy.integer(8) % 10**digits:0{digits}}"
+    return "R" + str(_entropy.integer(8) % 10**digits).zfill(digits)
 
 
 def new_shipment_number() -> str:

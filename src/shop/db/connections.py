@@ -25,7 +25,9 @@ class Connections:
         self._server_settings = server_settings
         self._idle: list[Any] = []
         self._count = 0
-        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._waiting: deque[tuple[float, asyncio.Future[Any]]] = deque()
+        """Each with the moment when it has waited long enough."""
+        self._alarm: asyncio.TimerHandle | None = None
 
     async def acquire(self) -> Any:
         while self._idle:
@@ -43,7 +45,7 @@ class Connections:
         """Whoever got no clean end of a statement must `terminate()` first: a closed connection is not handed on."""
         closed = connection.is_closed()
         while self._waiting:
-            waiter = self._waiting.popleft()
+            _, waiter = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None if closed else connection)
                 return
@@ -75,7 +77,7 @@ class Connections:
 
     def _lose_place(self) -> None:
         while self._waiting:
-            waiter = self._waiting.popleft()
+            _, waiter = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
                 return
@@ -84,17 +86,26 @@ class Connections:
     async def _wait(self) -> Any:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Any] = loop.create_future()
-        self._waiting.append(waiter)
-        # A timer and not asyncio.timeout: under load many requests wait here, and it does less.
-        alarm = loop.call_later(WAIT_SECONDS, _expire, waiter)
+        self._waiting.append((loop.time() + WAIT_SECONDS, waiter))
+        # One timer for all, set to whoever has waited longest: under load many wait here, and few for long.
+        if self._alarm is None:
+            self._alarm = loop.call_later(WAIT_SECONDS, self._expire)
         try:
             return await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._give_back(waiter.result())
             raise
-        finally:
-            alarm.cancel()
+
+    def _expire(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._alarm = None
+        while self._waiting and self._waiting[0][0] <= loop.time():
+            _, waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_exception(Unavailable())
+        if self._waiting:
+            self._alarm = loop.call_at(self._waiting[0][0], self._expire)
 
     def _give_back(self, connection: Any) -> None:
         if connection is None:
@@ -105,8 +116,3 @@ class Connections:
 
 def _to_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _expire(waiter: "asyncio.Future[Any]") -> None:
-    if not waiter.done():
-        waiter.set_exception(Unavailable())

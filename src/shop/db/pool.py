@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import asyncpg
 
@@ -12,6 +12,7 @@ from shop.base.errors import Unavailable
 from shop.db.connections import Connections
 from shop.db.statements import Statement
 
+P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -149,11 +150,11 @@ class Session:
             raise
         await _translating(savepoint.commit)
 
-    async def retrying(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def retrying(self, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Runs `work`, and again while it loses against other transactions, unless a part of it is already kept."""
         for retries_left in range(RETRIES, -1, -1):
             try:
-                return await work()
+                return await work(*args, **kwargs)
             except Lost as lost:
                 if self.committed or not retries_left:
                     raise Unavailable() from lost

@@ -142,8 +142,11 @@ def _amount_texts(currency: str, locale: str) -> _AmountTexts:
     return _AmountTexts(currency, locale)
 
 
+@lru_cache(maxsize=1024)
 def wire_time(moment: datetime | None) -> str | None:
-    """`2022-11-08T19:34:36.444Z`: UTC, milliseconds. The database gives UTC, so the offset need not be asked for."""
+    """`2022-11-08T19:34:36.444Z`: UTC, milliseconds. The database gives UTC, so the offset need not be asked for;
+    kept, because what is new was changed at the moment it was made.
+    """
     return None if moment is None else moment.isoformat("T", "milliseconds")[:-6] + "Z"
 
 

@@ -193,7 +193,7 @@ class Endpoint:
             await request.read_body(route.body_limit, route.reads)
             if route.method in _ONCE_METHODS and route.reads_claim:
                 context.once_key = read_once_key(request, route.method, route.path)
-        return await context.db.retrying(lambda: route.handler(request, context))
+        return await context.db.retrying(route.handler, request, context)
 
     async def _send(self, reply: Reply, request: Request, send: Send) -> int:
         """The status that is logged: the one sent, unless the answer broke off behind it."""

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
@@ -134,7 +133,7 @@ class Request:
         """What the application bounds by itself, whatever stands in front of it."""
         if len(self.scope.get("raw_path") or self.scope["path"]) > MAX_PATH or len(self.query_string) > MAX_QUERY:
             raise UriTooLong()
-        if sum(map(len, chain.from_iterable(self.scope["headers"]))) > MAX_HEADERS:
+        if sum([len(name) + len(value) for name, value in self.scope["headers"]]) > MAX_HEADERS:
             raise HeadersTooLarge()
 
     async def read_body(self, limit: int, media: Sequence[str] = PARAMETERS) -> None:

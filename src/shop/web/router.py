@@ -1,6 +1,6 @@
 """Which endpoint answers an address, at a cost that does not grow with the routes: a look-up, or a step a segment."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -56,7 +56,7 @@ class Router:
         }
         self._add_page_fallbacks(routes)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         path, method = scope["path"], scope["method"]
         methods = self._literal.get(path)
         params: dict[str, str] = {}
@@ -67,7 +67,7 @@ class Router:
             endpoint = _chosen(matched, method)
             if endpoint is None:
                 endpoint, params = self._fallback({**matched, **(methods or {})}, scope)
-        await endpoint(scope, receive, send, params)
+        return endpoint(scope, receive, send, params)
 
     def _fallback(self, methods: Mapping[str, Endpoint], scope: Scope) -> tuple[Endpoint, dict[str, str]]:
         path: str = scope["path"]
