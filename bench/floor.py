@@ -51,7 +51,8 @@ RELATIONSHIPS: dict[str, Any] = {
     name: {"data": [] if relation.is_many else None} for name, relation in CART.relations.items()
 }
 TOKEN = "shpot_k1_" + "0" * 104
-ZERO = dict.fromkeys((*AMOUNTS, "tax_total"), "0.0") | {f"display_{name}": "$0.00" for name in (*AMOUNTS, "tax_total")}
+COMPUTED = ("tax_total", "total_minus_store_credits")
+ZERO = dict.fromkeys((*AMOUNTS, *COMPUTED), "0.0") | {f"display_{name}": "$0.00" for name in (*AMOUNTS, *COMPUTED)}
 INSERT = (
     "insert into orders (id, number, currency, created_at, updated_at) values ($1, $2, 'USD', now(), now()) "
     "returning created_at"
@@ -155,6 +156,9 @@ class Floor:
             attributes["display_" + name] = text(row[name])
         tax = row["included_tax_total"] + row["additional_tax_total"]
         attributes["tax_total"], attributes["display_tax_total"] = wire_decimal(tax, 2), text(tax)
+        left = row["total"] - row["store_credit_total"]
+        attributes["total_minus_store_credits"] = wire_decimal(left, 2)
+        attributes["display_total_minus_store_credits"] = text(left)
         return document(cart_id, attributes)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from shop.queries.verify import _CHECKS, NAMES
 from tests.cli.command import Command
+from tests.deals import TENTH, new_deal
 from tests.make import Make
 from tests.platform.machine import new_machine
 from tests.service import KEYS, Service
@@ -49,9 +50,19 @@ async def buy(http: httpx.AsyncClient, db: Any) -> UUID:
     till = await new_till(Make(machine))
     mug = await till.product(on_hand=9)
     orders = []
-    for _ in range(2):
+    deal = await new_deal(till.make, TENTH, is_automatic=False, usage_limit=5)
+    batch = {"promotion_id": deal.id, "name": "Letters", "codes_count": 2}
+    await till.make.new("coupon_batches", "coupon_batch", **batch)
+    user = (await machine.post("/users", {"user": {"email": "ada@example.org"}})).id
+    await till.make.new("store_credits", "store_credit", user_id=user, amount="9", currency="USD", memo="Sorry")
+    for (code,) in await db.fetch("select code from coupon_codes"):
         buyer = Buyer(http, till)
-        await buyer.ready((mug, 2))
+        opened = await buyer.put_in((mug, 2))
+        await db.execute("update orders set user_id = $1 where id = $2", user, opened.id)
+        assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
+        await buyer.come_from()
+        assert (await buyer.post("/checkout/add_store_credit", amount="3.00")).status == 200
+        await buyer.pay()
         done = await buyer.complete()
         assert done.status == 200, done
         orders.append(done)
@@ -77,6 +88,12 @@ WRONG = {
     "pieces of orders": "update orders set item_count = item_count + 1 where id = $1",
     "lines of shipments": "delete from shipment_items where order_id = $1",
     "adjustment_total of orders": "update line_items set adjustment_total = 1 where order_id = $1",
+    "uses of promotions": "update promotions set uses = 2 where $1::uuid is not null",
+    "promotions of orders": "delete from promotion_uses where order_id = $1",
+    "coupon codes": "delete from promotion_uses where order_id = $1",
+    "adjustments of orders": "update adjustments set amount = amount - 1 where order_id = $1",
+    "store credit": "delete from store_credit_events where order_id = $1",
+    "payments with store credit": "delete from store_credit_events where order_id = $1",
     "holds": "insert into stock_holds (id, order_id, stock_item_id, quantity, expires_at) "
     "select gen_random_uuid(), $1, id, 1, now() from stock_items limit 1",
 }

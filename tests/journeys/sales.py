@@ -5,8 +5,12 @@ from typing import Any
 
 import httpx
 
+from shop.platform.resources.known import COLLECTIONS
+from tests.deals import TENTH, new_code, new_deal
 from tests.make import MadeProduct, Make
+from tests.platform.builders import sample
 from tests.platform.machine import Machine
+from tests.shoppers import new_email
 from tests.till import ADDRESS, Buyer, Till, new_till
 
 Ask = Callable[[str, str, dict[str, Any] | None], Awaitable[httpx.Response]]
@@ -15,8 +19,9 @@ Ask = Callable[[str, str, dict[str, Any] | None], Awaitable[httpx.Response]]
 class Sales:
     """A till, and what was or is about to be bought there."""
 
-    def __init__(self, http: httpx.AsyncClient, writer: Machine) -> None:
-        self.http, self.writer = http, writer
+    def __init__(self, http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
+        self.http, self.writer, self.db = http, writer, db
+        self._code = ""
         self._till: Till | None = None
         self._mug: MadeProduct | None = None
         self.wish: dict[str, str] = {}
@@ -47,6 +52,35 @@ class Sales:
         cart = await buyer.ready((await self.mug(), 2))
         return buyer, cart.id
 
+    async def code(self) -> str:
+        """One that is good for everything."""
+        if not self._code:
+            self._code = new_code()
+            await new_deal(Make(self.writer), TENTH, code=self._code)
+        return self._code
+
+    async def owe(self, db: Any, line_id: str) -> None:
+        """The owner of a cart, who is made where there is none, has credit."""
+        order_id = await db.fetchval("select order_id from line_items where id = $1", line_id)
+        if await db.fetchval("select user_id from orders where id = $1", order_id) is None:
+            made = await self.writer.post("/users", {"user": {"email": new_email()}})
+            await db.execute("update orders set user_id = $2 where id = $1", order_id, made.id)
+        user_id = str(await db.fetchval("select user_id from orders where id = $1", order_id))
+        credit = {"user_id": user_id, "amount": "5.00", "currency": "USD", "memo": "Sorry"}
+        made = await self.writer.post("/store_credits", {"store_credit": credit})
+        assert made.status == 201, made
+
+    async def said(self, path: str) -> dict[str, Any]:
+        """What a verb of the platform is sent."""
+        return {
+            "apply_coupon_code": {"coupon_code": await self.code()},
+            "withdraw": {"reason": "A mistake"},
+        }.get(path.rpartition("/")[2], {})
+
+    async def credit(self, _verb: str) -> str:
+        (made,) = await sample(self.writer, None, COLLECTIONS["store_credit"], 1)
+        return made
+
     async def order(self, verb: str) -> str:
         """An order to which this can be done."""
         buyer, order_id = await self.buyer()
@@ -54,6 +88,9 @@ class Sales:
             await buyer.complete()
         if verb == "resume":
             await self.writer.patch(f"/orders/{order_id}/cancel", {})
+        if verb == "use_store_credit":
+            shown = await buyer.get("/cart", include="line_items")
+            await self.owe(self.db, shown.json["data"]["relationships"]["line_items"]["data"][0]["id"])
         return order_id
 
     async def shipment(self, verb: str) -> str:
@@ -98,7 +135,12 @@ class Sales:
         )
 
     async def record(self, path: str, verb: str) -> str:
-        makers = {"orders": self.order, "shipments": self.shipment, "payments": self.payment}
+        makers = {
+            "orders": self.order,
+            "shipments": self.shipment,
+            "payments": self.payment,
+            "store_credits": self.credit,
+        }
         return await makers[path](verb)
 
     async def bodies(self) -> dict[str, dict[str, Any]]:
@@ -108,6 +150,9 @@ class Sales:
             "/cart/add_item": {"variant_id": mug.sold},
             "/cart/add_items": {"items": [{"variant_id": mug.sold}]},
             "/cart/empty": {},
+            "/cart/apply_coupon_code": {"coupon_code": await self.code()},
+            "/checkout/add_store_credit": {},
+            "/checkout/remove_store_credit": {},
             "/cart/change_currency": {"new_currency": "JPY"},
             "/checkout": {"order": {"email": "grace@example.org"}},
             "/checkout/next": {},

@@ -11,6 +11,7 @@ import msgspec
 
 from shop.platform.collection import Collection
 from shop.platform.resources.known import COLLECTIONS
+from tests.deals import TENTH, new_deal
 from tests.make import Make
 from tests.pictures import png
 from tests.platform.machine import Machine, new_app
@@ -177,6 +178,31 @@ async def _audit_events(machine: Machine, _db: Any, count: int) -> Sequence[str]
     return await _first(machine, "audit_events", count)
 
 
+def _promotion(number: int) -> Body:
+    must = {**_named(number), "code": uuid4().hex}
+    return must if number % 3 == 2 else {**must, "description": "all" if number % 2 else f"all {number}"}
+
+
+def _credit(number: int) -> Body:
+    return {"currency": "EUR", "amount": "4.5" if number % 2 else f"{number + 1}.0", "memo": f"late {number}"}
+
+
+async def _a_promotion(machine: Machine) -> Body:
+    return {"promotion_id": await _made(machine, "promotion")}
+
+
+async def _coupon_codes(machine: Machine, _db: Any, count: int) -> Sequence[str]:
+    for number in range(count):
+        await make(machine, COLLECTIONS["coupon_batch"], number)
+    return await _first(machine, "coupon_codes", count)
+
+
+async def _credit_events(machine: Machine, _db: Any, count: int) -> Sequence[str]:
+    for number in range(count):
+        await make(machine, COLLECTIONS["store_credit"], number)
+    return await _first(machine, "store_credit_events", count)
+
+
 async def _bought(machine: Machine) -> None:
     """Some orders that were bought and a part of each given back: made once for all that look at their parts."""
     key = str(machine.http.base_url)
@@ -187,6 +213,9 @@ async def _bought(machine: Machine) -> None:
     for number in range(6):
         buyer = Buyer(machine.http, till)
         cart = await buyer.ready((await till.product(f"{number % 3 + 1}.50"), number % 2 + 1))
+        code = uuid4().hex
+        await new_deal(Make(machine), TENTH, code=code, name="same" if number % 2 else f"deal {number}")
+        await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
         done = await buyer.complete()
         assert done.status == 200, done
         (payment,) = cart.json["data"]["relationships"]["payments"]["data"]
@@ -315,6 +344,27 @@ BUILDERS = {
     "shipping_rate": Builder(find=_sold("shipping_rates")),
     "payment": Builder(find=_sold("payments")),
     "refund": Builder(find=_sold("refunds")),
+    "adjustment": Builder(find=_sold("adjustments")),
+    "order_promotion": Builder(find=_sold("order_promotions")),
+    "promotion_category": Builder(_named, {"code": "summer"}),
+    "promotion": Builder(_promotion, {"description": "some", "usage_limit": 5, "match_policy": "any"}),
+    "promotion_rule": Builder(
+        lambda number: {"type": "item_total", "preferences": {"amounts": {"USD": f"{number % 3 + 1}.0"}}},
+        {"preferences": {"amounts": {"USD": "99.0"}}},
+        needs=_a_promotion,
+    ),
+    "promotion_action": Builder(
+        lambda number: {"type": "percent_off_items", "preferences": {"percent": f"{number % 3 + 1}"}},
+        {"preferences": {"percent": "25"}, "position": 3},
+        needs=_a_promotion,
+    ),
+    "coupon_batch": Builder(
+        lambda number: {**_named(number), "prefix": "a" if number % 2 else f"a{number}", "codes_count": 1},
+        needs=_a_promotion,
+    ),
+    "coupon_code": Builder(find=_coupon_codes),
+    "store_credit": Builder(_credit, {"memo": "another reason", "private_metadata": {"n": 1}}, needs=_a_user),
+    "store_credit_event": Builder(find=_credit_events),
     "country": Builder(find=_countries),
     "state": Builder(find=_states),
     "application": Builder(find=_applications),

@@ -26,7 +26,7 @@ def half_up(value: Fraction) -> int:
     return floor(value + Fraction(1, 2))
 
 
-def model(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate]) -> dict[str, Any]:
+def model(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate], off_the_whole: int = 0) -> dict[str, Any]:
     """Each sum written out."""
     found: dict[str, Any] = dict.fromkeys(COLUMNS, 0)
     for taxable in [*lines, *shipments]:
@@ -45,6 +45,9 @@ def model(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate]) -> 
         if taxable in lines:
             found["item_count"] += taxable.quantity
             found["pre_tax_item_amount"] += before
+    found["promo_total"] -= off_the_whole
+    found["order_promo_total"] = -off_the_whole
+    found["adjustment_total"] -= off_the_whole
     found["total"] = found["item_total"] + found["ship_total"] + found["adjustment_total"]
     return found
 
@@ -82,7 +85,13 @@ def test_totals_are_the_models(lines: list[Taxable], shipments: list[Taxable], r
 
 @given(taxables(100), taxables(200), some_rates)
 def test_the_steps_lead_to_the_total(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate]) -> None:
-    found = total_order(lines, shipments, rates, is_explained=True)
+    parts = [
+        {"on": on, "id": str(each.id), "of": each.price * each.quantity, "amount": each.promo_total}
+        for on, taxables in (("line", lines), ("shipment", shipments))
+        for each in taxables
+    ]
+    promoted = {"1": {"name": "A sale", "code": None, "amount": 0, "parts": parts}}
+    found = total_order(lines, shipments, rates, promoted=promoted)
 
     kinds = {"line", "shipment", "promotion", "added_tax"}
     assert sum(step["amount"] for step in found.steps if step["step"] in kinds) == found.total

@@ -23,6 +23,7 @@ AMOUNTS = {
     "promo_total",
     "pre_tax_item_amount",
     "pre_tax_total",
+    "total_minus_store_credits",
 }
 NULLS = {"completed_at", "email", "special_instructions", "shipment_state", "payment_state"}
 TO_MANY = {"line_items", "variants", "promotions", "payments", "shipments"}

@@ -90,6 +90,8 @@ async def tell(ctx: Context, checkout: Checkout, wishes: Values) -> Checkout:
     """What is said of the order itself: e-mail address, instructions, addresses. Everything that is wrong is told, and
     nothing of it is kept then.
     """
+    if checkout.order.state == "cart" and checkout.order.item_count:
+        checkout = await _begin(ctx, checkout)
     fields, errors = _texts(wishes)
     addresses = await _addresses(ctx, checkout.order, wishes, errors)
     if errors:

@@ -16,14 +16,15 @@ from uuid import UUID
 import msgspec
 
 from shop.actions import lines as cart_lines
+from shop.actions import store_credit
 from shop.actions.checkout import hold_checkout, refused, requirements, walk
 from shop.actions.context import Context
 from shop.actions.holding import GONE, shelves_for
 from shop.actions.lines import PACKED, Held, pricing_of
-from shop.actions.order_parts import Checkout, paid
-from shop.actions.packing import retotal
+from shop.actions.order_parts import Checkout, is_credit, paid, read
 from shop.actions.settling import call_provider, finish, settle
 from shop.actions.taking import give_back, take
+from shop.actions.using import retotal_with_uses
 from shop.base.errors import Invalid, NotFound, PaymentInProgress, TotalChanged
 from shop.base.ids import new_id
 from shop.base.money import currency_digits, wire_decimal
@@ -98,7 +99,7 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> St
         raise PaymentInProgress()
     # What was held while the shopper made up their mind is taken anew: nobody can come between.
     await give_back(ctx, checkout.order)
-    was_quoted, was = checkout.order.state in PACKED, checkout.order.total
+    was_quoted, before = checkout.order.state in PACKED, checkout.order
     pieces = {line.variant_id: line.quantity for line in checkout.lines}
     known = await quotes.list_quotes(ctx.db, await pricing_of(ctx, checkout.order), pieces)
     found = differences(checkout.lines, known)
@@ -112,8 +113,16 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> St
     if lacks := requirements(checkout):
         raise refused(lacks)
     checkout, wanted = await shelves_for(ctx, checkout, known)
-    checkout = await retotal(ctx, checkout)
-    _check_consent(ctx, checkout.order, found, consent, was if was_quoted else None)
+    checkout = await retotal_with_uses(ctx, checkout)
+    checkout, counted_on, credit = await store_credit.fit(ctx, checkout)
+    if lacks := requirements(checkout):
+        raise refused(lacks)
+    told = [*_told(checkout.order, found), *_lost(before, checkout.order)]
+    if credit < counted_on:
+        told.append({"code": "store_credit_changed", **_amounts(checkout.order, counted_on, credit)})
+    if was_quoted and before.total != checkout.order.total:
+        told.append({"code": "total_changed", **_amounts(checkout.order, before.total, checkout.order.total)})
+    _check_consent(ctx, checkout.order, told, consent)
     await take(ctx, checkout.order, wanted, [quote.product_id for quote in known.values()])
     return await _pay(ctx, checkout)
 
@@ -125,22 +134,39 @@ async def _as_it_can_be_had(ctx: Context, checkout: Checkout, known: Mapping[UUI
     return Checkout(cart.order, cart.lines, (), (), checkout.rates, checkout.payments)
 
 
-def _check_consent(
-    ctx: Context, order: Order, found: Sequence[Difference], consent: str | None, was: int | None
-) -> None:
+def _told(order: Order, found: Sequence[Difference]) -> list[Mapping[str, Any]]:
+    """What became of each line since it was quoted."""
+    return [
+        {
+            "code": each.code,
+            "line_item_id": each.line_item_id,
+            **(_amounts(order, each.was, each.now) if each.is_amount else {"was": each.was, "now": each.now}),
+        }
+        for each in found
+    ]
+
+
+def _lost(before: Order, now: Order) -> list[Mapping[str, Any]]:
+    """The promotions that take less off than the shopper was told."""
+    amounts = {each: now.promoted.get(each, {}).get("amount", 0) for each in before.promoted}
+    return [
+        {
+            "code": "promotion_lost",
+            "promotion_id": each,
+            "name": entry["name"],
+            **_amounts(now, entry["amount"], amounts[each]),
+        }
+        for each, entry in before.promoted.items()
+        if amounts[each] > entry["amount"]
+    ]
+
+
+def _amounts(order: Order, was: int, now: int) -> Mapping[str, str]:
     digits = currency_digits(order.currency)
+    return {"was": wire_decimal(was, digits), "now": wire_decimal(now, digits)}
 
-    def shown(difference: Difference) -> Mapping[str, Any]:
-        told: dict[str, Any] = {"code": difference.code, "line_item_id": difference.line_item_id}
-        values = {"was": difference.was, "now": difference.now}
-        if difference.is_amount:
-            return told | {name: wire_decimal(value, digits) for name, value in values.items()}
-        return told | values
 
-    told: list[Mapping[str, Any]] = [shown(difference) for difference in found]
-    if was is not None and was != order.total:
-        amounts = {"was": wire_decimal(was, digits), "now": wire_decimal(order.total, digits)}
-        told.append({"code": "total_changed", **amounts})
+def _check_consent(ctx: Context, order: Order, told: Sequence[Mapping[str, Any]], consent: str | None) -> None:
     if not told:
         return
     keys = ctx.shared.keys
@@ -152,25 +178,26 @@ def _check_consent(
 
 async def _pay(ctx: Context, checkout: Checkout) -> Started:
     order = checkout.order
-    counted = [payment for payment in checkout.payments if is_valid(paid(payment))]
+    counted = [payment for payment in checkout.payments if is_valid(paid(payment)) and not is_credit(payment)]
     open_ones = [payment for payment in counted if payment.state == "checkout"]
-    if order.total <= covered([paid(payment) for payment in counted if payment.state != "checkout"]) or not open_ones:
+    due = order.total - await store_credit.spend(ctx, checkout)
+    if due <= covered([paid(payment) for payment in counted if payment.state != "checkout"]) or not open_ones:
         await queries.invalidate_open(ctx.db, order.id)
-        return Started(await finish(ctx, checkout))
+        return Started(await finish(ctx, await read(ctx, order)))
     payment = open_ones[-1]
     method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
     provider = ctx.shared.providers[method.type]
     act: Act = "purchase" if method.auto_capture else "authorise"
-    call = await _begin_attempt(ctx, order, payment, act)
+    call = await _begin_attempt(ctx, order, payment, act, due)
     if provider.needs_source:
         return Started(order, call, method.type)
     return Started(await settle(ctx, order.id, call.key, await provider.do(call)))
 
 
-async def _begin_attempt(ctx: Context, order: Order, payment: Payment, act: Act) -> Call:
+async def _begin_attempt(ctx: Context, order: Order, payment: Payment, act: Act, amount: int) -> Call:
     """Noted before it is made: whoever finds it later can ask what came of it."""
     befores, state = PAYMENT_MOVES["started"]
-    if not await queries.change_payment(ctx.db, payment.id, Change(befores, state, amount=order.total)):
+    if not await queries.change_payment(ctx.db, payment.id, Change(befores, state, amount=amount)):
         raise PaymentInProgress()
     source = (
         (await queries.list_sources_of(ctx.db, [payment.source_id])).get(payment.source_id)
@@ -178,8 +205,8 @@ async def _begin_attempt(ctx: Context, order: Order, payment: Payment, act: Act)
         else None
     )
     key = new_id()
-    fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": order.total}
+    fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
     await changes.insert_record(ctx.db, payment_attempts, key, fields)
     return Call(
-        key, act, order.total, order.currency, order.number, source.reference if source else None, payment.response_code
+        key, act, amount, order.currency, order.number, source.reference if source else None, payment.response_code
     )

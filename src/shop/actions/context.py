@@ -1,7 +1,7 @@
 """What every action is given: who asks, the database, the keys, the shop, and the key under which work is done once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from math import ceil
 from time import monotonic
@@ -22,6 +22,7 @@ from shop.queries import access, applications, journal
 from shop.queries.access import Bearer
 from shop.queries.applications import Caller
 from shop.queries.prices import Pricing
+from shop.queries.promotions import Offered
 from shop.rules.permissions import Act, may
 
 
@@ -44,6 +45,13 @@ class Floods:
         return ceil(end - monotonic()) if end and end > monotonic() else None
 
 
+class KeptDeals(msgspec.Struct, frozen=True):
+    """The automatic promotions as they were read at some version of them."""
+
+    version: int = -1
+    found: Sequence[Offered] = ()
+
+
 class Shared(msgspec.Struct):
     """What one process has for all its requests. The shop's row is replaced when an operator changes it."""
 
@@ -55,6 +63,7 @@ class Shared(msgspec.Struct):
     """Set when a mail was queued, so that this process's worker need not wait for its next look."""
     floods: Floods = msgspec.field(default_factory=Floods)
     answers: Answers = msgspec.field(default_factory=Answers)
+    deals: KeptDeals = KeptDeals()
 
     @property
     def media(self) -> MediaStore:

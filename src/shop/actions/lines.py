@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.context import Context
+from shop.actions.promoting import discounted
 from shop.actions.taking import give_back
 from shop.base.errors import Invalid, InvalidToken, NotFound, PaymentInProgress, Unauthenticated
 from shop.base.ids import new_id
@@ -15,6 +16,8 @@ from shop.models.quotes import Quote
 from shop.queries import lines as queries
 from shop.queries import orders, payments, prices, quotes, stock, taxes
 from shop.queries.prices import Pricing
+from shop.queries.promotions import take_off
+from shop.queries.store_credit import drop_payments
 from shop.rules.lines import (
     MOST_LINES,
     MOST_PIECES,
@@ -81,6 +84,9 @@ async def hold(ctx: Context, order_id: UUID | None = None) -> Held:
     if order.state in PACKED:
         # What was held for the lines as they were counts for them as they will be.
         await give_back(ctx, order)
+    if order.store_credit_total:
+        # It was set aside for another sum.
+        await drop_payments(ctx.db, order.id)
     lines = await queries.list_lines(ctx.db, order.id) if order.item_count else []
     return Held(order, lines, await pricing_of(ctx, order))
 
@@ -169,6 +175,7 @@ async def empty(ctx: Context, order_id: UUID | None = None) -> Cart:
         held = await hold(ctx, order_id)
         if not once.done:
             once.made(held.order.id)
+            await take_off(ctx.db, held.order.id)
         return await keep(ctx, held, [], {}) if held.lines else Cart(held.order)
 
 
@@ -196,10 +203,14 @@ async def keep(ctx: Context, held: Held, lines: Sequence[CartLine], known: Mappi
     they are unpacked, and the checkout goes back to the address.
     """
     order = held.order
+    less = await discounted(ctx, order, lines)
     totals = total_order(
-        [taxable(line) for line in lines], [], await taxes.list_rates(ctx.db, order.ship_address_id) if lines else []
+        [taxable(line) for line in less.lines],
+        [],
+        await taxes.list_rates(ctx.db, order.ship_address_id) if lines else [],
+        order_promo_total=less.order_promo_total,
     )
-    after = [with_amounts(line, amounts) for line, amounts in zip(lines, totals.lines, strict=True)]
+    after = [with_amounts(line, amounts) for line, amounts in zip(less.lines, totals.lines, strict=True)]
     before = {line.id: line for line in held.lines}
     kept = {line.id for line in after}
     written = await queries.write_lines(
@@ -210,6 +221,7 @@ async def keep(ctx: Context, held: Held, lines: Sequence[CartLine], known: Mappi
         unpacks=order.state != "cart",
         order={
             **totals.columns,
+            **less.columns,
             "state": "address" if after and order.state != "cart" else "cart",
             "currency": order.currency,
         },

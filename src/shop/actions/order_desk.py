@@ -11,6 +11,7 @@ from shop.actions.context import Context
 from shop.actions.order_parts import Checkout, change_order, paid, read
 from shop.actions.settling import call_provider, refigure, settle
 from shop.actions.taking import restock, take
+from shop.actions.using import give_back_uses, take_again
 from shop.base.errors import Invalid, NotFound, PaymentInProgress
 from shop.base.ids import new_id
 from shop.db.pool import Refused
@@ -58,6 +59,7 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         if any(shipment.state == "shipped" for shipment in held.shipments):
             raise _illegal("What was sent cannot be canceled.")
         await restock(ctx, order, await stock.list_sold(ctx.db, order.number))
+        await give_back_uses(ctx, order)
         for shipment in held.shipments:
             await changes.update_record(ctx.db, shipments, shipment.id, {"state": "canceled"})
         await orders.cancel_order(ctx.db, order_id, ctx.actor.id)
@@ -77,6 +79,7 @@ async def resume(ctx: Context, order_id: UUID) -> None:
         if held.order.canceled_at is None:
             raise _illegal("Only a canceled order can be resumed.")
         await _take_again(ctx, held)
+        await take_again(ctx, held.order)
         order = await change_order(ctx, held.order, state="resumed", canceled_at=None)
         for shipment in held.shipments:
             await changes.update_record(ctx.db, shipments, shipment.id, {"state": "pending"})

@@ -8,7 +8,7 @@ import msgspec
 from shop.actions.context import Context
 from shop.models.fulfilment import Shipment, ShipmentItem, ShippingRate
 from shop.models.orders import CartLine, Order, orders
-from shop.models.payments import Payment
+from shop.models.payments import STORE_CREDIT_METHOD, Payment
 from shop.queries import changes, fulfilment
 from shop.queries import lines as line_queries
 from shop.queries import payments as payment_queries
@@ -27,6 +27,14 @@ class Checkout(msgspec.Struct, frozen=True):
     payments: Sequence[Payment] = ()
 
     @property
+    def covered(self) -> int:
+        """What the chosen payments will come to: credit as far as it goes, and any other way pays the rest."""
+        counted = [payment for payment in self.payments if is_valid(paid(payment))]
+        if any(not is_credit(payment) for payment in counted):
+            return self.order.total
+        return sum(payment.amount for payment in counted)
+
+    @property
     def facts(self) -> Facts:
         order = self.order
         rated = {rate.shipment_id for rate in self.rates if rate.is_selected}
@@ -39,9 +47,14 @@ class Checkout(msgspec.Struct, frozen=True):
             has_ship_address=order.ship_address_id is not None,
             parcels=len(self.shipments),
             unrated=sum(shipment.id not in rated for shipment in self.shipments),
-            covered=order.total if any(map(is_valid, map(paid, self.payments))) else 0,
+            covered=self.covered,
             unpriced=sum(line.price is None for line in self.lines),
         )
+
+
+def is_credit(payment: Payment) -> bool:
+    """Whether it is paid with what the shop owes the customer."""
+    return payment.payment_method_id == STORE_CREDIT_METHOD
 
 
 def paid(payment: Payment) -> Paid:

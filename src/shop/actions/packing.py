@@ -10,6 +10,7 @@ import msgspec
 from shop.actions.context import Context
 from shop.actions.lines import pricing_of
 from shop.actions.order_parts import Checkout, change_order
+from shop.actions.promoting import discounted
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid, new_id, new_shipment_number
 from shop.models.fulfilment import Shipment, ShipmentItem, ShippingRate
@@ -164,17 +165,38 @@ def sent_as(checkout: Checkout) -> list[Taxable]:
     ]
 
 
-def totals_of(checkout: Checkout, due: Sequence[Rate], *, is_explained: bool = False) -> Totals:
-    return total_order([taxable(line) for line in checkout.lines], sent_as(checkout), due, is_explained=is_explained)
+def explained(checkout: Checkout, due: Sequence[Rate]) -> Totals:
+    """With the steps that led there; what was taken off is what the order says."""
+    order = checkout.order
+    return total_order(
+        [taxable(line) for line in checkout.lines],
+        sent_as(checkout),
+        due,
+        order_promo_total=order.order_promo_total,
+        promoted=order.promoted,
+    )
 
 
-async def retotal(ctx: Context, checkout: Checkout, due: Sequence[Rate] | None = None) -> Checkout:
-    """Works the totals out anew and writes what changed."""
+async def retotal(
+    ctx: Context,
+    checkout: Checkout,
+    due: Sequence[Rate] | None = None,
+    *,
+    without: frozenset[UUID] = frozenset(),
+) -> Checkout:
+    """Works the totals out anew and writes what changed; `without` names promotions that are used up."""
     order = checkout.order
     rates = await taxes.list_rates(ctx.db, order.ship_address_id) if due is None else due
-    totals = totals_of(checkout, rates)
-    lines = [with_amounts(line, amounts) for line, amounts in zip(checkout.lines, totals.lines, strict=True)]
-    shipments = [_sent(each, amounts) for each, amounts in zip(checkout.shipments, totals.shipments, strict=True)]
+    less = await discounted(ctx, order, checkout.lines, checkout.shipments, without=without)
+    as_promoted = msgspec.structs.replace(checkout, lines=less.lines, shipments=less.shipments)
+    totals = total_order(
+        [taxable(line) for line in less.lines],
+        sent_as(as_promoted),
+        rates,
+        order_promo_total=less.order_promo_total,
+    )
+    lines = [with_amounts(line, amounts) for line, amounts in zip(less.lines, totals.lines, strict=True)]
+    shipments = [_sent(each, amounts) for each, amounts in zip(less.shipments, totals.shipments, strict=True)]
     changed = [_as_row(after) for before, after in zip(checkout.shipments, shipments, strict=True) if before != after]
     await bulk.update_rows(ctx.db, "shipments", changed)
     written = await line_queries.write_lines(
@@ -183,7 +205,7 @@ async def retotal(ctx: Context, checkout: Checkout, due: Sequence[Rate] | None =
         put=[after for before, after in zip(checkout.lines, lines, strict=True) if before != after],
         gone=[],
         unpacks=False,
-        order={**totals.columns, "state": order.state, "currency": order.currency},
+        order={**totals.columns, **less.columns, "state": order.state, "currency": order.currency},
     )
     return msgspec.structs.replace(checkout, order=written, lines=lines, shipments=shipments)
 

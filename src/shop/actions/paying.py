@@ -51,7 +51,7 @@ async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) ->
         "payment_method_id": method.id,
         "source_id": source_id,
         "number": new_payment_number(),
-        "amount": order.total,
+        "amount": order.total_minus_store_credits,
     }
     await changes.insert_record(ctx.db, payments, new_id(), fields)
     return msgspec.structs.replace(checkout, payments=await queries.list_payments(ctx.db, order.id))

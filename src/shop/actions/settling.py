@@ -8,11 +8,13 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from shop.actions import store_credit
 from shop.actions.audit import audit
 from shop.actions.context import Context, Shared
-from shop.actions.order_parts import Checkout, change_order, paid, read
-from shop.actions.packing import totals_of
+from shop.actions.order_parts import Checkout, change_order, is_credit, paid, read
+from shop.actions.packing import explained
 from shop.actions.taking import give_back
+from shop.actions.using import give_back_uses
 from shop.base.errors import NotFound, PaymentInProgress, ShopError
 from shop.base.ids import new_id
 from shop.gateways.payments import UNKNOWN, Call, Provider, Result
@@ -21,6 +23,7 @@ from shop.models.payments import Payment, PaymentAttempt
 from shop.queries import bulk, orders, outbox, sales, stock, taxes
 from shop.queries import payments as queries
 from shop.queries.payments import Change
+from shop.rules.adjustments import adjustment_rows
 from shop.rules.payments import (
     PAYMENT_MOVES,
     is_covered,
@@ -80,6 +83,8 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
             befores, state = PAYMENT_MOVES["declined"]
             await queries.change_payment(ctx.db, payment.id, Change(befores, state))
             await give_back(ctx, order)
+            await give_back_uses(ctx, order)
+            await store_credit.unspend(ctx, order)
             return await change_order(ctx, order, state="payment")
         if attempt.act == "refund":
             await queries.end_refund(ctx.db, str(attempt.id), "failed")
@@ -91,6 +96,8 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         raise AssertionError("a payment with an open attempt can be changed by nobody else")
     if attempt.act == "refund":
         await queries.end_refund(ctx.db, str(attempt.id), "completed")
+    if is_credit(payment) and attempt.act in {"refund", "void"}:
+        await store_credit.restore(ctx, order, payment, attempt.amount)
     if attempt.act == "undo":
         return order
     checkout = await read(ctx, order)
@@ -148,6 +155,7 @@ async def refigure(ctx: Context, checkout: Checkout, *, but: UUID | None = None)
 
 async def finish(ctx: Context, checkout: Checkout) -> Order:
     """The order is complete: what it came to is frozen, what was held is sold, and its owner is told."""
+    checkout = await store_credit.take(ctx, checkout)
     order = checkout.order
     payments = [paid(payment) for payment in checkout.payments]
     is_paid = is_covered(payments, order.total)
@@ -160,7 +168,7 @@ async def finish(ctx: Context, checkout: Checkout) -> Order:
     }
     await bulk.update_rows(ctx.db, "shipments", [{"id": each, "state": state} for each, state in states.items()])
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
-    steps = totals_of(checkout, due, is_explained=True).steps
+    steps = explained(checkout, due).steps
     completed = await orders.complete_order(
         ctx.db,
         order.id,
@@ -169,6 +177,8 @@ async def finish(ctx: Context, checkout: Checkout) -> Order:
         shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered)),
         explained={"steps": msgspec.to_builtins(steps)},
     )
+    rows = [{"id": new_id(), **row} for row in adjustment_rows(order.id, steps)]
+    await bulk.insert_rows(ctx.db, "adjustments", rows)
     await stock.end_holds(ctx.db, order.id)
     await sales.note_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
     if order.email and ctx.shared.settings.order_mail != "off":

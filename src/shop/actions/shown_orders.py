@@ -10,7 +10,7 @@ import msgspec
 from shop.actions.cart import get_cart
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout, read
-from shop.actions.packing import estimate, totals_of
+from shop.actions.packing import estimate, explained
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
 from shop.models.fulfilment import ShippingRate
@@ -77,4 +77,4 @@ async def find_addresses(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PlacedA
 async def explain(ctx: Context, checkout: Checkout) -> Any:
     """The steps that lead to the total as it stands."""
     due = await taxes.list_rates(ctx.db, checkout.order.ship_address_id)
-    return msgspec.to_builtins(totals_of(checkout, due, is_explained=True).steps)
+    return msgspec.to_builtins(explained(checkout, due).steps)

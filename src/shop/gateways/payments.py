@@ -1,6 +1,7 @@
 """Who takes the money: a provider is one class, and each of its calls is known by a key under which it is done once.
 
     check       needs no source and always approves: the money comes by itself, and somebody says so later
+    store_credit  the same: the shop's own ledger is kept where the order is
     test_card   does what its source says: approve, decline, hang (nothing was done), late (done, and the answer lost)
 
 What came of a call that was cut off is asked for by its key; or the provider tells it by itself, in a notice that it
@@ -164,4 +165,4 @@ TEST_CARD_SIGNATURE = b"x-test-card-signature"
 @lru_cache(maxsize=8)
 def open_providers(data_dir: Path) -> Mapping[str, Provider]:
     """By the type of a payment method."""
-    return {"check": Check(), "test_card": TestCard(data_dir / "test_card")}
+    return {"check": Check(), "test_card": TestCard(data_dir / "test_card"), "store_credit": Check()}

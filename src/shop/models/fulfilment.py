@@ -12,6 +12,7 @@ from uuid import UUID
 from shop.db.rows import Row, check, index, key, refers, table, unique
 from shop.models.orders import line_items, orders
 from shop.models.products import variants
+from shop.models.promotions import promotions
 from shop.models.stock import stock_locations
 from shop.models.taxes import shipping_categories, tax_categories
 from shop.models.zones import zones
@@ -81,6 +82,7 @@ class Shipment(Row, frozen=True, kw_only=True):
     state: str = "pending"
     stock_location_id: UUID
     cost: int = 0
+    promotion_id: UUID | None = None
     promo_total: int = 0
     adjustment_total: int = 0
     additional_tax_total: int = 0
@@ -161,10 +163,12 @@ shipments = table(
     key("id"),
     refers("order_id", orders, on_delete="cascade"),
     refers("stock_location_id", stock_locations),
+    refers("promotion_id", promotions, on_delete="set null"),
     unique("number"),
     index("ix_shipments_order_id", "order_id", "id"),
     index("ix_shipments_created_at", "created_at", "id"),
     index("ix_shipments_stock_location_id", "stock_location_id"),
+    index("ix_shipments_promotion_id", "promotion_id", where="promotion_id is not null"),
     check("state_is_known", "state in ('pending', 'ready', 'shipped', 'canceled')"),
     check("cost_not_negative", "cost >= 0"),
 )

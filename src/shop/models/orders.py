@@ -7,6 +7,7 @@ from uuid import UUID
 from shop.db.rows import Row, check, index, key, refers, table, unique
 from shop.models.people import addresses, users
 from shop.models.products import variants
+from shop.models.promotions import promotions
 from shop.models.stock import stock_items
 from shop.models.taxes import tax_categories
 
@@ -29,11 +30,15 @@ class Order(Row, frozen=True, kw_only=True):
     adjustment_total: int = 0
     total: int = 0
     promo_total: int = 0
+    order_promo_total: int = 0
+    """Of it, what was taken off the whole and not off a line or a shipment."""
     included_tax_total: int = 0
     additional_tax_total: int = 0
     pre_tax_item_amount: int = 0
     pre_tax_total: int = 0
     payment_total: int = 0
+    store_credit_total: int = 0
+    """What is to be paid, or was, with what the shop owes the customer."""
     shipment_state: str | None = None
     payment_state: str | None = None
     created_at: datetime
@@ -49,8 +54,14 @@ class Order(Row, frozen=True, kw_only=True):
     internal_note: str | None = None
     explained: dict[str, Any] | None = None
     """The steps that made the total, frozen at completion."""
-    public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    promoted: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    """The promotions that took something off, by their ids: name, description, code, amount in all."""
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
+
+    @property
+    def total_minus_store_credits(self) -> int:
+        return self.total - min(self.total, self.store_credit_total)
 
     @property
     def tax_total(self) -> int:
@@ -74,6 +85,8 @@ class LineItem(Row, frozen=True, kw_only=True):
     slug: str
     options_text: str = ""
     tax_category_id: UUID | None = None
+    promotion_id: UUID | None = None
+    """The best of those that took something off it."""
     promo_total: int = 0
     adjustment_total: int = 0
     additional_tax_total: int = 0
@@ -133,6 +146,7 @@ orders = table(
     index("ix_orders_bill_address_id", "bill_address_id", where="bill_address_id is not null"),
     index("ix_orders_ship_address_id", "ship_address_id", where="ship_address_id is not null"),
     check("total_is_the_sum", "item_total + ship_total + adjustment_total = total"),
+    check("nothing_below_zero", "total >= 0 and order_promo_total <= 0"),
     check("item_count_not_negative", "item_count >= 0"),
     check("currency_is_a_code", "currency ~ '^[A-Z]{3}$'"),
 )
@@ -143,9 +157,11 @@ line_items = table(
     refers("order_id", orders, on_delete="cascade"),
     refers("variant_id", variants),
     refers("tax_category_id", tax_categories),
+    refers("promotion_id", promotions, on_delete="set null"),
     unique("order_id", "variant_id"),
     index("ix_line_items_variant_id", "variant_id"),
     index("ix_line_items_created_at", "created_at", "id"),
+    index("ix_line_items_promotion_id", "promotion_id", where="promotion_id is not null"),
     check("quantity_is_positive", "quantity > 0"),
     check("price_not_negative", "price >= 0"),
 )

@@ -8,6 +8,9 @@ from shop.db.rows import Row, check, index, key, refers, table, unique
 from shop.models.orders import orders
 from shop.models.people import users
 
+STORE_CREDIT_METHOD = UUID("5c000000-0000-7000-8000-000000000001")
+"""The way to pay with what the shop owes the customer; it comes with the tables and is chosen by its own address."""
+
 
 class PaymentMethod(Row, frozen=True, kw_only=True):
     """A way to pay, by a provider of `gateways/payments.py`."""

@@ -56,12 +56,16 @@ class AccountUser(User, frozen=True, kw_only=True):
     """A user with what an account shows of them."""
 
     completed_orders: int
+    credits: list[dict[str, Any]]
+    """What the shop owes them, by currency, in minor units."""
 
 
 class Customer(User, frozen=True, kw_only=True):
     """A user with what they have spent: by currency the sum and the average of completed orders, in minor units."""
 
     spending: list[dict[str, Any]]
+    credits: list[dict[str, Any]]
+    """What the shop owes them, by currency, in minor units."""
 
 
 class Address(Row, frozen=True, kw_only=True):

@@ -202,35 +202,42 @@ async def create_refund(request: Request, ctx: Context) -> Reply:
     return Reply(201, reply.body, reply.headers)
 
 
-def _route(collection: Collection, name: str, verb: Verb, summary: str, takes: Any = Unsaid) -> Route:
+def verb_route(
+    collection: Collection,
+    name: str,
+    verb: Verb,
+    summary: str,
+    takes: Any = Unsaid,
+    codes: Mapping[int, tuple[str, ...]] = _CODES,
+) -> Route:
     address = f"/api/v2/platform/{collection.path}/{{id}}/{name}"
     shows = collection.resource.type
     handler = _handler(collection, verb)
     who = "application: write"
-    return Route("PATCH", address, handler, who, summary, shows, 200, _ERRORS, takes=takes, codes=_CODES)
+    return Route("PATCH", address, handler, who, summary, shows, 200, _ERRORS, takes=takes, codes=codes)
 
 
 ROUTES = (
-    _route(ORDERS, "next", _next, "One step on"),
-    _route(ORDERS, "advance", _advance, "As many steps on as can be taken"),
-    _route(ORDERS, "complete", _complete, "Complete an order"),
-    _route(ORDERS, "empty", lambda ctx, order_id, _: lines.empty(ctx, order_id), "Take everything out of an order"),
-    _route(ORDERS, "approve", lambda ctx, order_id, _: order_desk.approve(ctx, order_id), "Find an order good"),
-    _route(ORDERS, "cancel", lambda ctx, order_id, _: order_desk.cancel(ctx, order_id), "Cancel an order"),
-    _route(ORDERS, "resume", lambda ctx, order_id, _: order_desk.resume(ctx, order_id), "Resume a canceled order"),
-    _route(SHIPMENTS, "ready", _moving("ready"), "Say that a shipment can be sent"),
-    _route(SHIPMENTS, "pend", _moving("pend"), "Say that a shipment must wait"),
-    _route(SHIPMENTS, "ship", _moving("ship"), "Say that a shipment was sent", Sent),
-    _route(SHIPMENTS, "cancel", _moving("cancel"), "Cancel a shipment"),
-    _route(SHIPMENTS, "resume", _moving("resume"), "Resume a canceled shipment"),
+    verb_route(ORDERS, "next", _next, "One step on"),
+    verb_route(ORDERS, "advance", _advance, "As many steps on as can be taken"),
+    verb_route(ORDERS, "complete", _complete, "Complete an order"),
+    verb_route(ORDERS, "empty", lambda ctx, order_id, _: lines.empty(ctx, order_id), "Take everything out of an order"),
+    verb_route(ORDERS, "approve", lambda ctx, order_id, _: order_desk.approve(ctx, order_id), "Find an order good"),
+    verb_route(ORDERS, "cancel", lambda ctx, order_id, _: order_desk.cancel(ctx, order_id), "Cancel an order"),
+    verb_route(ORDERS, "resume", lambda ctx, order_id, _: order_desk.resume(ctx, order_id), "Resume a canceled order"),
+    verb_route(SHIPMENTS, "ready", _moving("ready"), "Say that a shipment can be sent"),
+    verb_route(SHIPMENTS, "pend", _moving("pend"), "Say that a shipment must wait"),
+    verb_route(SHIPMENTS, "ship", _moving("ship"), "Say that a shipment was sent", Sent),
+    verb_route(SHIPMENTS, "cancel", _moving("cancel"), "Cancel a shipment"),
+    verb_route(SHIPMENTS, "resume", _moving("resume"), "Resume a canceled shipment"),
     _packs("add_item", _add_item, "Put pieces into a shipment of an open order", Pieces),
     _packs("remove_item", _remove_item, "Take pieces out of a shipment of an open order", Pieces),
     _packs("transfer_to_location", _to_location, "Send pieces from another place", PiecesForPlace, 201),
     _packs("transfer_to_shipment", _to_shipment, "Send pieces with another shipment", PiecesForShipment, 201),
-    _route(
+    verb_route(
         PAYMENTS, "capture", lambda ctx, payment_id, _: order_desk.capture(ctx, payment_id), "Take what was authorised"
     ),
-    _route(PAYMENTS, "void", lambda ctx, payment_id, _: order_desk.void(ctx, payment_id), "Undo a payment"),
+    verb_route(PAYMENTS, "void", lambda ctx, payment_id, _: order_desk.void(ctx, payment_id), "Undo a payment"),
     Route(
         "POST",
         "/api/v2/platform/refunds",

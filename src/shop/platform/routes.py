@@ -4,7 +4,7 @@ from typing import Any
 
 from shop.actions.oauth import Granted
 from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
-from shop.platform import bulk, images, oauth, order_verbs, verbs
+from shop.platform import bulk, images, oauth, order_verbs, promotion_verbs, verbs
 from shop.platform.crud import routes_of
 from shop.platform.inputs import Introspection, Revocation, ServerMetadata, TokenRequest, TokenState
 from shop.platform.resources.known import COLLECTIONS
@@ -91,6 +91,7 @@ ROUTES = (
         takes=verbs.Reposition,
     ),
     *order_verbs.ROUTES,
+    *promotion_verbs.ROUTES,
     *bulk.ROUTES,
     *(route for collection in COLLECTIONS.values() for route in routes_of(collection)),
     *images.ROUTES,

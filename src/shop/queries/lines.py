@@ -68,6 +68,8 @@ WRITTEN = (
     "ship_total",
     "adjustment_total",
     "promo_total",
+    "order_promo_total",
+    "promoted",
     "included_tax_total",
     "additional_tax_total",
     "pre_tax_item_amount",

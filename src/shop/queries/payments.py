@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from shop.db.pool import Session
 from shop.db.statements import into, seconds, statement
 from shop.models.payments import (
+    STORE_CREDIT_METHOD,
     Payment,
     PaymentAttempt,
     PaymentMethod,
@@ -69,7 +70,11 @@ _SOURCE = statement(
 )
 _INVALIDATE = statement(
     update(payments)
-    .where(payments.c.order_id == bindparam("of_order", type_=_ID), payments.c.state == "checkout")
+    .where(
+        payments.c.order_id == bindparam("of_order", type_=_ID),
+        payments.c.state == "checkout",
+        payments.c.payment_method_id != STORE_CREDIT_METHOD,
+    )
     .values(state="invalid", updated_at=func.now())
     .returning(payments.c.id),
     lambda record: cast(UUID, record[0]),

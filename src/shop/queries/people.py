@@ -3,7 +3,8 @@
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Text, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import BigInteger, Text, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
@@ -22,6 +23,7 @@ from shop.models.people import (
     states,
     users,
 )
+from shop.models.store_credit import store_credits
 from shop.queries.access import IS_OPEN_SESSION
 from shop.queries.records import Records
 
@@ -57,6 +59,20 @@ _completed = (
     .where(orders.c.user_id == users.c.id, orders.c.completed_at.is_not(None))
     .scalar_subquery()
 )
+_credits_left = (
+    select(
+        store_credits.c.currency,
+        sql_cast(func.sum(store_credits.c.amount - store_credits.c.amount_used), BigInteger).label("amount"),
+    )
+    .where(store_credits.c.user_id == users.c.id, store_credits.c.amount_used < store_credits.c.amount)
+    .group_by(store_credits.c.currency)
+    .order_by(store_credits.c.currency)
+    .correlate(users)
+    .subquery("credits_left")
+)
+_credits = select(
+    func.coalesce(func.jsonb_agg(func.to_jsonb(_credits_left.table_valued())), func.jsonb_build_array())
+).scalar_subquery()
 _by_currency = (
     select(orders.c.currency, func.sum(orders.c.total).label("total"), func.avg(orders.c.total).label("average"))
     .where(orders.c.user_id == users.c.id, orders.c.completed_at.is_not(None))
@@ -68,15 +84,16 @@ _by_currency = (
 _spending = select(
     func.coalesce(func.jsonb_agg(func.to_jsonb(_by_currency.table_valued())), func.jsonb_build_array())
 ).scalar_subquery()
-CUSTOMERS = Records(table=users, row=Customer, extras={"spending": _spending})
+CUSTOMERS = Records(table=users, row=Customer, extras={"spending": _spending, "credits": _credits})
 _FIND_ACCOUNT = statement(
-    select(users, _completed.label("completed_orders"))
+    select(users, _completed.label("completed_orders"), _credits.label("credits"))
     .select_from(access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id).join(users))
     .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > _now, IS_OPEN_SESSION),
     into(AccountUser),
 )
 _FIND_USER = statement(
-    select(users, _completed.label("completed_orders")).where(users.c.id == bindparam("id")), into(AccountUser)
+    select(users, _completed.label("completed_orders"), _credits.label("credits")).where(users.c.id == bindparam("id")),
+    into(AccountUser),
 )
 _LOCK_USER = statement(select(users).where(users.c.id == bindparam("id")).with_for_update(), into(User))
 _UPDATE_USER = statement(

@@ -8,23 +8,18 @@ from sqlalchemy import BigInteger, ColumnElement, Select, Text, and_, case, exis
 from sqlalchemy import cast as sql_cast
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, statement
+from shop.db.statements import Statement
 from shop.models.fulfilment import shipment_items, shipments
 from shop.models.orders import line_items, orders, stock_holds
 from shop.models.payments import payments, refunds
 from shop.models.products import variants
 from shop.models.stock import stock_items, stock_movements
-
-Finding = tuple[str, str]
+from shop.queries.verify_promotions import PROMOTION_CHECKS, Finding, looked
 
 
 def _sum(column: Any, *where: Any) -> ColumnElement[int]:
     found = select(sql_cast(func.coalesce(func.sum(column), 0), BigInteger)).where(*where)
     return found.correlate(orders, payments, stock_items).scalar_subquery()
-
-
-def _looked(clause: Select[Any]) -> Statement[Finding]:
-    return statement(clause, lambda record: (str(record[0]), str(record[1])))
 
 
 def _differs(name: str, column: Any, should: ColumnElement[int]) -> Select[Any]:
@@ -37,25 +32,34 @@ _of_shipments = shipments.c.order_id == orders.c.id
 _of_payments = payments.c.order_id == orders.c.id
 _price = func.coalesce(line_items.c.price, 0)
 _CHECKS: Mapping[str, Statement[Finding]] = {
-    "items of orders": _looked(
+    "items of orders": looked(
         _differs("item_total", orders.c.item_total, _sum(_price * line_items.c.quantity, _of_lines))
     ),
-    "pieces of orders": _looked(_differs("item_count", orders.c.item_count, _sum(line_items.c.quantity, _of_lines))),
-    "shipping of orders": _looked(_differs("ship_total", orders.c.ship_total, _sum(shipments.c.cost, _of_shipments))),
+    "pieces of orders": looked(_differs("item_count", orders.c.item_count, _sum(line_items.c.quantity, _of_lines))),
+    "shipping of orders": looked(_differs("ship_total", orders.c.ship_total, _sum(shipments.c.cost, _of_shipments))),
     **{
-        f"{name} of orders": _looked(
-            _differs(name, orders.c[name], _sum(line_items.c[name], _of_lines) + _sum(shipments.c[name], _of_shipments))
+        f"{name} of orders": looked(
+            _differs(
+                name,
+                orders.c[name],
+                _sum(line_items.c[name], _of_lines) + _sum(shipments.c[name], _of_shipments) + off_the_whole,
+            )
         )
-        for name in ("adjustment_total", "promo_total", "included_tax_total", "additional_tax_total")
+        for name, off_the_whole in {
+            "adjustment_total": orders.c.order_promo_total,
+            "promo_total": orders.c.order_promo_total,
+            "included_tax_total": literal(0, BigInteger()),
+            "additional_tax_total": literal(0, BigInteger()),
+        }.items()
     },
-    "frozen totals": _looked(
+    "frozen totals": looked(
         select(orders.c.number, literal("the steps of its total lead elsewhere", Text())).where(
             orders.c.completed_at.is_not(None),
             orders.c.explained.is_not(None),
             sql_cast(orders.c.explained["steps"][-1]["amount"].astext, BigInteger) != orders.c.total,
         )
     ),
-    "payments of orders": _looked(
+    "payments of orders": looked(
         _differs(
             "payment_total",
             orders.c.payment_total,
@@ -65,14 +69,14 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             ),
         )
     ),
-    "refunds of payments": _looked(
+    "refunds of payments": looked(
         _differs(
             "refunded_amount",
             payments.c.refunded_amount,
             _sum(refunds.c.amount, refunds.c.payment_id == payments.c.id, refunds.c.state == "completed"),
         )
     ),
-    "paid orders": _looked(
+    "paid orders": looked(
         select(orders.c.number, literal("is complete and no payment of it counts", Text())).where(
             orders.c.completed_at.is_not(None),
             orders.c.explained.is_not(None),
@@ -83,13 +87,13 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             .correlate(orders),
         )
     ),
-    "payments without an order": _looked(
+    "payments without an order": looked(
         select(orders.c.number, literal("is not complete and was paid", Text())).where(
             orders.c.completed_at.is_(None),
             exists().where(_of_payments, payments.c.state == "completed").correlate(orders),
         )
     ),
-    "stock counts": _looked(
+    "stock counts": looked(
         select(
             stock_items.c.id,
             literal("count is ", Text())
@@ -101,7 +105,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             != _sum(stock_movements.c.quantity, stock_movements.c.stock_item_id == stock_items.c.id)
         )
     ),
-    "stock of orders": _looked(
+    "stock of orders": looked(
         select(orders.c.number, literal("what left the shelves is not what it holds", Text())).where(
             orders.c.completed_at.is_not(None),
             orders.c.explained.is_not(None),
@@ -115,7 +119,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             ),
         )
     ),
-    "holds": _looked(
+    "holds": looked(
         select(orders.c.number, literal("holds stock and nobody is paying", Text())).where(
             exists()
             .where(
@@ -129,7 +133,8 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             ),
         )
     ),
-    "lines of shipments": _looked(
+    **PROMOTION_CHECKS,
+    "lines of shipments": looked(
         select(orders.c.number, literal("its shipments do not hold what was bought", Text())).where(
             orders.c.completed_at.is_not(None),
             and_(

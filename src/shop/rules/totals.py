@@ -64,6 +64,7 @@ class Totals(msgspec.Struct, frozen=True):
     ship_total: int
     adjustment_total: int
     promo_total: int
+    order_promo_total: int
     included_tax_total: int
     additional_tax_total: int
     pre_tax_item_amount: int
@@ -83,6 +84,7 @@ COLUMNS = (
     "ship_total",
     "adjustment_total",
     "promo_total",
+    "order_promo_total",
     "included_tax_total",
     "additional_tax_total",
     "pre_tax_item_amount",
@@ -92,18 +94,27 @@ COLUMNS = (
 
 
 def total_order(
-    lines: Sequence[Taxable], shipments: Sequence[Taxable], rates: Sequence[Rate], *, is_explained: bool = False
+    lines: Sequence[Taxable],
+    shipments: Sequence[Taxable],
+    rates: Sequence[Rate],
+    *,
+    order_promo_total: int = 0,
+    promoted: Mapping[str, Any] | None = None,
 ) -> Totals:
+    """What is taken off a line or a shipment lowers its taxes; what is taken off the whole does not. To be explained it
+    needs the promotions that took it off, as they are kept with the order.
+    """
     steps: list[Mapping[str, Any]] = []
-    noted = steps if is_explained else None
+    noted = None if promoted is None else _Steps(steps, promoted)
     of_lines = [_amounts("line", line, rates, noted) for line in lines]
     of_shipments = [_amounts("shipment", shipment, rates, noted) for shipment in shipments]
     every = [*of_lines, *of_shipments]
     item_total = sum(found.amount for found in of_lines)
     ship_total = sum(found.amount for found in of_shipments)
-    adjustment_total = sum(found.adjustment_total for found in every)
+    adjustment_total = sum(found.adjustment_total for found in every) + order_promo_total
     total = item_total + ship_total + adjustment_total
-    if is_explained:
+    if noted is not None:
+        noted.promotions("order", None, {})
         steps += [
             {"step": "item_total", "amount": item_total},
             {"step": "ship_total", "amount": ship_total},
@@ -117,7 +128,8 @@ def total_order(
         item_total=item_total,
         ship_total=ship_total,
         adjustment_total=adjustment_total,
-        promo_total=sum(found.promo_total for found in every),
+        promo_total=sum(found.promo_total for found in every) + order_promo_total,
+        order_promo_total=order_promo_total,
         included_tax_total=sum(found.included_tax_total for found in every),
         additional_tax_total=sum(found.additional_tax_total for found in every),
         pre_tax_item_amount=sum(found.pre_tax_amount for found in of_lines),
@@ -127,15 +139,30 @@ def total_order(
     )
 
 
+class _Steps:
+    """What is told of how a total came about, in its order."""
+
+    def __init__(self, told: list[Mapping[str, Any]], promoted: Mapping[str, Any]) -> None:
+        self.told = told
+        self._promoted = promoted
+
+    def promotions(self, on: str, of_id: UUID | None, named: Mapping[str, Any]) -> None:
+        for promotion_id, entry in self._promoted.items():
+            for part in entry["parts"]:
+                if part["on"] == on and part.get("id") == (None if of_id is None else str(of_id)):
+                    rounding = {"exact": part["exact"], "rounding": "half up"} if "exact" in part else {}
+                    given = {"promotion_id": promotion_id, "promotion": entry["name"], "code": entry["code"]}
+                    amounts = {"of": part["of"], "amount": part["amount"]}
+                    self.told.append({"step": "promotion", "on": on, **named, **given, **rounding, **amounts})
+
+
 def tax_on(taxable: Taxable, rates: Sequence[Rate]) -> int:
     """What the taxes on one thing come to, in the price or on top of it."""
     found = _amounts("shipment", taxable, rates)
     return found.included_tax_total + found.additional_tax_total
 
 
-def _amounts(
-    what: str, taxable: Taxable, rates: Sequence[Rate], steps: list[Mapping[str, Any]] | None = None
-) -> Amounts:
+def _amounts(what: str, taxable: Taxable, rates: Sequence[Rate], noted: _Steps | None = None) -> Amounts:
     amount = taxable.price * taxable.quantity
     discounted = amount + taxable.promo_total
     due = [rate for rate in rates if rate.tax_category_id == taxable.tax_category_id]
@@ -143,19 +170,25 @@ def _amounts(
     pre_tax = _without(discounted, sum((rate.amount for rate in within), Decimal(0))) if within else discounted
     added = [(rate, _share(discounted, rate.amount)) for rate in due if not rate.included_in_price]
     additional = sum(tax for _, tax in added)
-    if steps is not None:
-        named = {"id": taxable.id, "label": taxable.label}
+    if noted is not None:
+        named, steps = {"id": taxable.id, "label": taxable.label}, noted.told
         steps.append({"step": what, **named, "price": taxable.price, "quantity": taxable.quantity, "amount": amount})
-        if taxable.promo_total:
-            steps.append({"step": "promotion", **named, "amount": taxable.promo_total})
+        noted.promotions(what, taxable.id, named)
         if within:
-            told = [{"name": rate.name, "rate": rate.amount} for rate in within]
+            told = [{"id": rate.id, "name": rate.name, "rate": rate.amount} for rate in within]
             steps.append(
-                {"step": "included_tax", **named, "of": discounted, "taxes": told, "amount": discounted - pre_tax}
+                {
+                    "step": "included_tax",
+                    "on": what,
+                    **named,
+                    "of": discounted,
+                    "taxes": told,
+                    "amount": discounted - pre_tax,
+                }
             )
         for rate, tax in added:
-            told = [{"name": rate.name, "rate": rate.amount}]
-            steps.append({"step": "added_tax", **named, "of": discounted, "taxes": told, "amount": tax})
+            told = [{"id": rate.id, "name": rate.name, "rate": rate.amount}]
+            steps.append({"step": "added_tax", "on": what, **named, "of": discounted, "taxes": told, "amount": tax})
     return Amounts(
         id=taxable.id,
         amount=amount,

@@ -21,7 +21,7 @@ from shop.models.people import PlacedAddress
 from shop.rules.lines import Notice
 from shop.rules.payments import is_valid
 from shop.storefront.drawing import user_links
-from shop.storefront.resources.sales import CART, UNLINKED, OfferedRate, SentShipment, ShownPayment
+from shop.storefront.resources.sales import CART, UNLINKED, CartPromotion, OfferedRate, SentShipment, ShownPayment
 from shop.web.reply import Reply, document_reply
 from shop.web.request import Request
 
@@ -79,6 +79,8 @@ def _links(checkout: Checkout, include: Tree, around: Around) -> Mapping[str, Li
     order, links = checkout.order, UNLINKED
     if checkout.lines:
         links = {**links, **_line_links(checkout, around)}
+    if order.promoted:
+        links = {**links, "promotions": [_promotion(order, *each) for each in order.promoted.items()]}
     if order.user_id is not None:
         # The owner stands as a link; who they are is read only when it was asked for.
         links = {**links, "user": around.owner if "user" in include else Loaded(Named(order.user_id))}
@@ -91,6 +93,11 @@ def _links(checkout: Checkout, include: Tree, around: Around) -> Mapping[str, Li
             "payments": _loaded_payments(checkout, include.get("payments", {}), around),
         }
     return links
+
+
+def _promotion(order: Order, promotion_id: str, entry: Mapping[str, Any]) -> Loaded:
+    told = {name: entry[name] for name in ("name", "description", "code", "amount")}
+    return Loaded(CartPromotion(UUID(promotion_id), **told, currency=order.currency))
 
 
 async def _around(checkouts: Sequence[Checkout], ctx: Context, include: Tree) -> Around:
@@ -137,8 +144,10 @@ def loaded_shipments(checkout: Checkout, around: Around) -> list[Loaded]:
     lines = {line.id: Loaded(line, {"variant": Loaded(Named(line.variant_id))}) for line in checkout.lines}
     found = []
     for shipment in checkout.shipments:
+        # What pays for the chosen way pays for any.
+        is_free = shipment.promotion_id is not None and shipment.promo_total == -shipment.cost
         rates = [
-            Loaded(OfferedRate(**msgspec.structs.asdict(rate), currency=currency))
+            Loaded(OfferedRate(**msgspec.structs.asdict(rate), currency=currency, is_free=is_free))
             for rate in checkout.rates
             if rate.shipment_id == shipment.id
         ]

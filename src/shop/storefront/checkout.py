@@ -9,6 +9,7 @@ from shop.actions import checkout as actions
 from shop.actions import completion, shown_orders
 from shop.actions.checkout import step, walk
 from shop.actions.context import Context
+from shop.actions.coupons import put_on, read_code
 from shop.actions.holding import hold_goods
 from shop.actions.lines import Cart
 from shop.actions.order_parts import Checkout, change_order, read
@@ -32,7 +33,7 @@ async def update(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     wishes = request.params.get("order")
     if wishes is None:
-        return await _shown(request, ctx, drawing, await shown_orders.get_checkout(ctx))
+        return await shown(request, ctx, drawing, await shown_orders.get_checkout(ctx))
     if not isinstance(wishes, dict):
         raise Malformed('The body must have an object "order".')
     sources = request.params.get("payment_source")
@@ -41,16 +42,18 @@ async def update(request: Request, ctx: Context) -> Reply:
         if not once.done:
             checkout = await actions.tell(ctx, checkout, wishes)
             checkout = await select_rates(ctx, checkout, wishes.get("shipments_attributes"))
+            if wishes.get("coupon_code") is not None:
+                checkout = await put_on(ctx, checkout, read_code(wishes["coupon_code"]))
             checkout = await _add_payments(ctx, checkout, wishes, sources if isinstance(sources, dict) else {})
             once.made(checkout.order.id)
-    return await _shown(request, ctx, drawing, checkout)
+    return await shown(request, ctx, drawing, checkout)
 
 
 async def next_step(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     async with ctx.db.transaction():
         checkout = await step(ctx, await actions.hold_checkout(ctx))
-    return await _shown(request, ctx, drawing, checkout)
+    return await shown(request, ctx, drawing, checkout)
 
 
 async def advance(request: Request, ctx: Context) -> Reply:
@@ -61,14 +64,14 @@ async def advance(request: Request, ctx: Context) -> Reply:
         checkout, why = await walk(ctx, await actions.hold_checkout(ctx))
         if why and isinstance(wanted, str) and checkout.order.state != wanted:
             raise why
-    return await _shown(request, ctx, drawing, checkout)
+    return await shown(request, ctx, drawing, checkout)
 
 
 async def complete(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     consent = request.params.get("consent_token")
     order = await completion.complete(ctx, consent if isinstance(consent, str) else None)
-    return await _shown(request, ctx, drawing, await read(ctx, order))
+    return await shown(request, ctx, drawing, await read(ctx, order))
 
 
 async def create_payment(request: Request, ctx: Context) -> Reply:
@@ -80,7 +83,7 @@ async def create_payment(request: Request, ctx: Context) -> Reply:
             checkout = await choose_payment(ctx, checkout, payment_wish(request.params, {}))
             checkout = await hold_goods(ctx, checkout)
             once.made(checkout.order.id)
-    return await _shown(request, ctx, drawing, checkout, status=201)
+    return await shown(request, ctx, drawing, checkout, status=201)
 
 
 async def validate_for_payment(request: Request, ctx: Context) -> Reply:
@@ -110,7 +113,7 @@ async def select_shipping_method(request: Request, ctx: Context) -> Reply:
                 told = f"is not offered for shipment {shipment.number}"
                 raise Invalid({"shipping_method_id": [told]}, code="shipping_method_not_found")
             checkout = await choose_rate(ctx, checkout, shipment.id, rate)
-    return await _shown(request, ctx, drawing, checkout)
+    return await shown(request, ctx, drawing, checkout)
 
 
 async def shipping_rates(request: Request, ctx: Context) -> Reply:
@@ -153,10 +156,10 @@ async def order_status(request: Request, ctx: Context) -> Reply:
     """A completed order, by its number and its own token."""
     drawing = read_drawing(request, ctx, CART)
     order = await shown_orders.get_order_status(ctx, request.path_params["number"])
-    return await _shown(request, ctx, drawing, await read(ctx, order))
+    return await shown(request, ctx, drawing, await read(ctx, order))
 
 
-async def _shown(request: Request, ctx: Context, drawing: Drawing, checkout: Checkout, *, status: int = 200) -> Reply:
+async def shown(request: Request, ctx: Context, drawing: Drawing, checkout: Checkout, *, status: int = 200) -> Reply:
     extras = await explained(request, ctx, checkout)
     cart = Cart(checkout.order, checkout.lines)
     return await cart_reply(cart, ctx, drawing, extras, status=status, checkout=checkout)

@@ -22,7 +22,7 @@ from shop.web.request import Request
 def read_drawing(request: Request, ctx: Context, resource: Resource, *, is_list: bool = False) -> Drawing:
     """Read before the work: a wish that cannot be met must not leave anything behind."""
     query = read_document_query(request.params, resource, RESOURCES)
-    viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list)
+    viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list, currency=ctx.shared.shop.currencies[0])
     return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, viewer), query)
 
 

@@ -133,6 +133,18 @@ class ChangeCurrency(msgspec.Struct):
     new_currency: Annotated[str, Meta(examples=["EUR"])]
 
 
+class CouponCode(msgspec.Struct):
+    """What stands around the code and how it is written does not matter."""
+
+    coupon_code: Annotated[str, Meta(examples=["TEN-OFF"])]
+
+
+class StoreCreditWish(msgspec.Struct):
+    """How much of the order is paid with credit; without it as much as there is."""
+
+    amount: Annotated[str, Meta(examples=["10.00"])] | UnsetType = UNSET
+
+
 class Unsaid(msgspec.Struct):
     """An empty object, or no body at all."""
 

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import msgspec
+
 from shop.actions.orders import SORTS
 from shop.actions.tokens import TokenPair
 from shop.base.errors import InvalidCode, InvalidRefreshToken
-from shop.storefront import account, cart, catalog, checkout, login, setup
+from shop.storefront import account, cart, catalog, checkout, discounts, login, setup
 from shop.storefront.caching import Draw, kept
 from shop.storefront.catalog import TAXON_FILTERS
 from shop.storefront.inputs import (
@@ -16,6 +18,7 @@ from shop.storefront.inputs import (
     ChangeCurrency,
     ChooseMethod,
     Consent,
+    CouponCode,
     GuestCart,
     NewAddress,
     NewCart,
@@ -24,6 +27,7 @@ from shop.storefront.inputs import (
     Requirements,
     SetQuantity,
     SignIn,
+    StoreCreditWish,
     TellCheckout,
     Unsaid,
 )
@@ -42,6 +46,14 @@ _SMALL = 64 * 1024
 _CART_CODES = {
     422: ("out_of_stock", "not_purchasable", "no_price_in_currency", "quantity_not_positive", "currency_not_supported")
 }
+_COUPON_CODES = (
+    "coupon_unknown",
+    "coupon_expired",
+    "coupon_used_up",
+    "coupon_not_eligible",
+    "coupon_already_applied",
+    "coupon_worse_than_present",
+)
 _CHECKOUT_CODES = {
     409: ("total_changed", "payment_in_progress"),
     422: (
@@ -57,6 +69,8 @@ _CHECKOUT_CODES = {
         "shipment_not_found",
         "shipping_method_not_found",
         "out_of_stock",
+        *_COUPON_CODES,
+        "no_store_credit",
     ),
 }
 _READ = (400, 401)
@@ -87,6 +101,10 @@ def _cart(method: str, path: str, handler: Handler, summary: str, takes: Any = N
     return Route(
         method, f"{_CART}/{path}", handler, _HOLDER, summary, "cart", 200, errors, takes=takes, codes=_CART_CODES
     )
+
+
+def _coupon(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
+    return msgspec.structs.replace(_cart(method, path, handler, summary, takes), codes={422: _COUPON_CODES})
 
 
 def _checkout(method: str, path: str, handler: Handler, summary: str, takes: Any = None, status: int = 200) -> Route:
@@ -141,6 +159,9 @@ ROUTES = (
     _cart("DELETE", "remove_line_item/{id}", cart.remove_line_item, "Take a line out of the cart"),
     _cart("PATCH", "empty", cart.empty, "Take everything out of the cart", Unsaid),
     _cart("PATCH", "change_currency", cart.change_currency, "Quote the cart in another currency", ChangeCurrency),
+    _coupon("PATCH", "apply_coupon_code", discounts.apply_code, "Put a code on the cart", CouponCode),
+    _coupon("DELETE", "remove_coupon_code", discounts.remove_codes, "Take every code off the cart"),
+    _coupon("DELETE", "remove_coupon_code/{code}", discounts.remove_code, "Take a code off the cart"),
     Route(
         "GET",
         f"{_CART}/estimate_shipping_rates",
@@ -160,6 +181,8 @@ ROUTES = (
     _checkout(
         "PATCH", "select_shipping_method", checkout.select_shipping_method, "Choose how it is sent", ChooseMethod
     ),
+    _checkout("POST", "add_store_credit", discounts.add_credit, "Pay with store credit", StoreCreditWish),
+    _checkout("POST", "remove_store_credit", discounts.remove_credit, "Pay nothing with store credit", Unsaid),
     _checkout(
         "POST",
         "validate_order_for_payment",

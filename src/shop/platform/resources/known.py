@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from shop.jsonapi.query import Resources
 from shop.jsonapi.resource import Relation
+from shop.models.coupons import adjustments
 from shop.models.fulfilment import shipping_method_categories, shipping_method_zones
 from shop.models.people import customer_group_members
 from shop.models.prices import price_list_groups, price_list_users
@@ -38,6 +39,18 @@ from shop.platform.resources.pricing import (
     PRICE_LIST_USERS,
     PRICE_LISTS,
     PRICES,
+)
+from shop.platform.resources.promoting import (
+    ADJUSTMENTS,
+    COUPON_BATCHES,
+    COUPON_CODES,
+    ORDER_PROMOTIONS,
+    PROMOTION_ACTIONS,
+    PROMOTION_CATEGORIES,
+    PROMOTION_RULES,
+    PROMOTIONS,
+    STORE_CREDIT_EVENTS,
+    STORE_CREDITS,
 )
 from shop.platform.resources.sales import ORDERS
 from shop.platform.resources.setup import APPLICATIONS, AUDIT_EVENTS
@@ -77,6 +90,16 @@ _ALL = (
     SHIPPING_RATES,
     PAYMENTS,
     REFUNDS,
+    ADJUSTMENTS,
+    PROMOTIONS,
+    PROMOTION_CATEGORIES,
+    PROMOTION_RULES,
+    PROMOTION_ACTIONS,
+    COUPON_BATCHES,
+    COUPON_CODES,
+    ORDER_PROMOTIONS,
+    STORE_CREDITS,
+    STORE_CREDIT_EVENTS,
     TAX_CATEGORIES,
     ZONES,
     TAX_RATES,
@@ -102,7 +125,10 @@ _BETWEEN = {
     ("shipping_method", "shipping_categories"): shipping_method_categories,
 }
 """Relations to many on both sides, by the table that joins them."""
-_ONLY = {("product", "variants"): ~variants.c.is_master}
+_ONLY = {
+    ("product", "variants"): ~variants.c.is_master,
+    ("order", "adjustments"): adjustments.c.adjustable_type == "order",
+}
 """Relations to some of those that name the record: a product's master is not one of its variants."""
 COLLECTIONS: Mapping[str, Collection] = {collection.resource.type: collection for collection in _ALL}
 RESOURCES: Resources = {name: collection.resource for name, collection in COLLECTIONS.items()}

@@ -25,6 +25,12 @@ def _sums(name: str) -> Any:
     return read
 
 
+def _credits(user: Customer, _scene: Scene) -> list[dict[str, str]]:
+    return [
+        {"currency": left["currency"], "amount": _decimal(left["amount"], left["currency"])} for left in user.credits
+    ]
+
+
 def _decimal(minor: float, currency: str) -> str:
     return f"{Decimal(str(minor)).scaleb(-currency_digits(currency)):.2f}"
 
@@ -46,7 +52,7 @@ USER = resource(
         "disabled_at",
         computed("average_order_value", _sums("average"), list[dict[str, str]]),
         computed("lifetime_value", _sums("total"), list[dict[str, str]]),
-        computed("store_credits", lambda _user, _scene: [], list[dict[str, str]]),
+        computed("store_credits", _credits, list[dict[str, str]]),
     ],
     relations=[one("bill_address", "address"), one("ship_address", "address"), many("addresses", "address")],
 )

@@ -59,14 +59,14 @@ ORDER = resource(
         money("shipment_total", lambda order: order.ship_total),
         money("outstanding_balance", lambda order: order.total - order.payment_total),
         money("cart_promo_total", lambda order: order.promo_total),
-        money("order_total_after_store_credit", lambda order: order.total),
+        money("order_total_after_store_credit", lambda order: order.total_minus_store_credits),
+        money("total_applied_store_credit", lambda order: order.store_credit_total),
         *(
             money(name, lambda _order: 0)
             for name in (
                 "taxable_adjustment_total",
                 "non_taxable_adjustment_total",
                 "total_applicable_store_credit",
-                "total_applied_store_credit",
                 "total_available_store_credit",
                 "store_credit_remaining_after_capture",
             )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from shop.base.money import currency_digits, wire_decimal
 from shop.jsonapi.resource import Scene, computed, one, resource
 from shop.models.access import Session
 from shop.models.people import AccountUser, PlacedAddress
@@ -13,6 +14,13 @@ def _is_current(session: Any, scene: Scene) -> bool:
     return bool(session.id == viewer.session_id)
 
 
+def _store_credits(user: Any, scene: Scene) -> int | str:
+    """A number when there is none, as the family has it; else in the shop's first currency."""
+    viewer: Viewer = scene.props
+    left = next((each["amount"] for each in user.credits if each["currency"] == viewer.currency), 0)
+    return wire_decimal(left, currency_digits(viewer.currency)) if left else 0
+
+
 USER = resource(
     "user",
     AccountUser,
@@ -21,8 +29,7 @@ USER = resource(
         "first_name",
         "last_name",
         "selected_locale",
-        # A number when there is none, as the family has it.
-        computed("store_credits", lambda _user, _scene: 0, int),
+        computed("store_credits", _store_credits, int | str),
         "completed_orders",
         "public_metadata",
     ],

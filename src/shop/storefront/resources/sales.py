@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
+
+import msgspec
 
 from shop.base.loaded import Link
 from shop.base.tokens import order_token
@@ -45,6 +48,7 @@ _ATTRIBUTES = (
     money("pre_tax_item_amount"),
     money("pre_tax_total"),
     money("total"),
+    money("total_minus_store_credits"),
 )
 _RELATIONS = (
     many("line_items", "line_item"),
@@ -57,6 +61,19 @@ _RELATIONS = (
     one("shipping_address", "address"),
 )
 
+
+class CartPromotion(msgspec.Struct, frozen=True):
+    """A promotion as far as it took something off an order."""
+
+    id: UUID
+    name: str
+    description: str | None
+    code: str | None
+    amount: int
+    currency: str
+
+
+PROMOTION = resource("promotion", CartPromotion, attributes=["name", "description", "code", money("amount")])
 CART = resource("cart", Order, attributes=_ATTRIBUTES, relations=_RELATIONS)
 ORDER = resource("order", Order, attributes=_ATTRIBUTES, relations=_RELATIONS)
 """A completed order in a shopper's account; the same to look at, by another name."""
@@ -99,13 +116,14 @@ class SentShipment(Shipment, frozen=True, kw_only=True):
 
 
 class OfferedRate(ShippingRate, frozen=True, kw_only=True):
-    """With what its order says for all."""
+    """With what its order says for all, and whether a promotion pays for it."""
 
     currency: str
+    is_free: bool = False
 
     @property
     def final_price(self) -> int:
-        return self.cost
+        return 0 if self.is_free else self.cost
 
 
 class ShownPayment(Payment, frozen=True, kw_only=True):
@@ -146,7 +164,7 @@ SHIPPING_RATE = resource(
         money("cost"),
         money("tax_amount"),
         "shipping_method_id",
-        computed("free", lambda rate, _scene: rate.cost == 0, bool),
+        computed("free", lambda rate, _scene: rate.final_price == 0, bool),
     ],
 )
 STOCK_LOCATION = resource("stock_location", StockLocation, attributes=["name"])

@@ -17,4 +17,6 @@ class Viewer(msgspec.Struct, frozen=True):
     session_id: UUID | None = None
     is_list: bool = False
     default_country: str = ""
+    currency: str = ""
+    """In which the shop sells first."""
     look: Look = Look()

@@ -1,0 +1,146 @@
+"""What is taken off a cart by the promotions that run, and by the codes that were typed in."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.context import Context, KeptDeals
+from shop.base.email import read_email
+from shop.models.fulfilment import Shipment
+from shop.models.orders import LineItem, Order
+from shop.queries import promotions as queries
+from shop.queries.promotions import Facts, Offered, Sold
+from shop.rules.promotion_settings import settled
+from shop.rules.promotions import Basket, Deal, Good, Taken, promote, shown
+
+L = TypeVar("L", bound=LineItem)
+
+
+class Discounted(msgspec.Struct, frozen=True):
+    """Lines and shipments with what is taken off each; and what is taken off the whole."""
+
+    lines: Sequence[Any]
+    shipments: Sequence[Shipment]
+    order_promo_total: int = 0
+    promoted: Mapping[str, Any] = {}
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        return {"order_promo_total": self.order_promo_total, "promoted": self.promoted}
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """A cart as promotions look at it, with those that run for it."""
+
+    basket: Basket
+    facts: Facts
+    deals: Sequence[Deal]
+
+
+def email_key(order: Order) -> str | None:
+    found = read_email(order.email) if order.email else None
+    return found.key if found else None
+
+
+async def discounted(
+    ctx: Context,
+    order: Order,
+    lines: Sequence[L],
+    shipments: Sequence[Shipment] = (),
+    *,
+    without: frozenset[UUID] = frozenset(),
+) -> Discounted:
+    """With what is taken off now; `without` names promotions that are known to be used up."""
+    if not lines:
+        return Discounted(lines, shipments)
+    looked = await look(ctx, order, lines, shipments)
+    taken = promote(looked.basket, [deal for deal in looked.deals if deal.id not in without])
+    of_lines = {each.id: each for each in taken if each.on == "line"}
+    of_shipments = {each.id: each for each in taken if each.on == "shipment"}
+    return Discounted(
+        [_less(line, of_lines.get(line.id)) for line in lines],
+        [_less(shipment, of_shipments.get(shipment.id)) for shipment in shipments],
+        -sum(each.amount for each in taken if each.on == "order"),
+        shown(taken, order.currency),
+    )
+
+
+def _less(record: Any, taken: Taken | None) -> Any:
+    promotion_id, off = (taken.deal.id, -taken.amount) if taken else (None, 0)
+    if record.promotion_id == promotion_id and record.promo_total == off:
+        return record
+    return msgspec.structs.replace(record, promotion_id=promotion_id, promo_total=off)
+
+
+async def look(ctx: Context, order: Order, lines: Sequence[LineItem], shipments: Sequence[Shipment]) -> Looked:
+    facts = await queries.find_facts(ctx.db, order.id, order.user_id, order.email, email_key(order))
+    found = [each for each in await _automatic(ctx, facts) if why_not_now(each, facts) is None]
+    if facts.codes:
+        by_code = {code.promotion_id: code for code in facts.codes if not code.is_used}
+        for each in await queries.list_offered(ctx.db, list(by_code)):
+            if why_not_now(each, facts) is None:
+                found.append(msgspec.structs.replace(each, code=by_code[each.id].code))
+    sold = await queries.list_sold(ctx.db, [line.variant_id for line in lines]) if found else {}
+    return Looked(basket_of(order, lines, shipments, facts, sold), facts, [deal_of(each) for each in found])
+
+
+def basket_of(
+    order: Order,
+    lines: Iterable[LineItem],
+    shipments: Iterable[Shipment],
+    facts: Facts,
+    sold: Mapping[UUID, Sold],
+) -> Basket:
+    goods = []
+    for line in lines:
+        known = sold.get(line.variant_id)
+        taxon_ids = frozenset(known.taxon_ids) if known else frozenset()
+        is_promotionable = known.is_promotionable if known else False
+        product_id = known.product_id if known else None
+        goods.append(Good(line.id, product_id, taxon_ids, line.price or 0, line.quantity, is_promotionable))
+    costs = {shipment.id: shipment.cost for shipment in shipments}
+    return Basket(order.currency, goods, costs, frozenset(facts.group_ids), facts.has_ordered)
+
+
+async def _automatic(ctx: Context, facts: Facts) -> Sequence[Offered]:
+    """Read anew after any change, and else kept: a shop may have many, and every cart asks for them."""
+    kept = ctx.shared.deals
+    if kept.version != facts.version:
+        kept = ctx.shared.deals = KeptDeals(facts.version, await queries.list_automatic(ctx.db))
+    return kept.found
+
+
+def why_not_now(promotion: Offered, facts: Facts) -> tuple[str, str] | None:
+    """Why nobody, or this customer, can use it now: code and sentence."""
+    if promotion.starts_at and promotion.starts_at > facts.now:
+        return "coupon_not_eligible", f"It begins on {_day(promotion.starts_at)}."
+    if promotion.expires_at and promotion.expires_at <= facts.now:
+        return "coupon_expired", f"It ended on {_day(promotion.expires_at)}."
+    if promotion.usage_limit is not None and promotion.uses >= promotion.usage_limit:
+        return "coupon_used_up", "It was used as often as it may be."
+    if promotion.customer_limit is not None and facts.uses.get(promotion.id, 0) >= promotion.customer_limit:
+        return "coupon_used_up", "You used it as often as you may."
+    return None
+
+
+def _day(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def deal_of(promotion: Offered) -> Deal:
+    """What cannot be worked with makes a promotion that gives nothing, and not one that gives it to all."""
+    conditions = [settled("condition", kind, given) for kind, given in promotion.rules]
+    benefits = [settled("benefit", kind, given) for kind, given in promotion.actions]
+    is_whole = None not in conditions and None not in benefits
+    return Deal(
+        promotion.id,
+        promotion.name,
+        [each for each in conditions if each],
+        [each for each in benefits if each] if is_whole else [],
+        promotion.description,
+        promotion.code,
+        promotion.match_policy == "any",
+    )

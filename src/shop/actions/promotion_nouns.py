@@ -1,0 +1,112 @@
+"""The kinds of records of what is taken off and what is owed: promotions with their parts and codes, adjustments, store
+credit.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from shop.actions import promotion_desk, store_credit
+from shop.actions.catalog import check_currency, in_units
+from shop.actions.context import Context
+from shop.actions.records import Noun, plain
+from shop.base.errors import Invalid
+from shop.models.coupons import Adjustment, CouponCode, OrderPromotion, adjustments, coupon_codes, order_promotions
+from shop.models.people import users
+from shop.models.promotions import (
+    CouponBatch,
+    Promotion,
+    PromotionAction,
+    PromotionCategory,
+    PromotionRule,
+    coupon_batches,
+    promotion_actions,
+    promotion_categories,
+    promotion_rules,
+    promotions,
+)
+from shop.models.store_credit import StoreCredit, StoreCreditEvent, store_credit_events, store_credits
+from shop.queries import changes
+from shop.queries.records import Records
+from shop.queries.setups import currency_of
+from shop.queries.store_credit import TOTAL_AFTER
+
+Values = Mapping[str, Any]
+
+
+class OrdersAdjustment(Adjustment, frozen=True, kw_only=True):
+    """With the currency of its order."""
+
+    currency: str
+
+
+class CreditEvent(StoreCreditEvent, frozen=True, kw_only=True):
+    """With what the customer had after it."""
+
+    user_total_amount: int
+
+
+async def _grant(ctx: Context, values: Values) -> UUID:
+    check_currency(ctx, values["currency"])
+    if await changes.find_value(ctx.db, users, values["user_id"], "id") is None:
+        raise Invalid({"user_id": ["is not a customer"]})
+    amount = in_units(values, values["currency"], ["amount"])["amount"]
+    if not amount:
+        raise Invalid({"amount": ["must be more than nothing"]})
+    return await store_credit.grant(ctx, {**values, "amount": amount})
+
+
+_categories = Records(table=promotion_categories, row=PromotionCategory)
+PROMOTION_CATEGORY = Noun("promotion_category", _categories, **plain(_categories))
+PROMOTION = Noun(
+    "promotion",
+    Records(table=promotions, row=Promotion),
+    promotion_desk.create_promotion,
+    promotion_desk.update_promotion,
+    promotion_desk.delete_promotion,
+)
+_rules = Records(table=promotion_rules, row=PromotionRule)
+PROMOTION_RULE = Noun(
+    "promotion_rule",
+    _rules,
+    lambda ctx, values: promotion_desk.create_part(ctx, "condition", values),
+    lambda ctx, part_id, values: promotion_desk.update_part(ctx, "condition", part_id, values),
+    plain(_rules)["delete"],
+)
+_actions = Records(table=promotion_actions, row=PromotionAction)
+PROMOTION_ACTION = Noun(
+    "promotion_action",
+    _actions,
+    lambda ctx, values: promotion_desk.create_part(ctx, "benefit", values),
+    lambda ctx, part_id, values: promotion_desk.update_part(ctx, "benefit", part_id, values),
+    plain(_actions)["delete"],
+)
+COUPON_BATCH = Noun(
+    "coupon_batch",
+    Records(table=coupon_batches, row=CouponBatch),
+    promotion_desk.create_batch,
+    None,
+    promotion_desk.delete_batch,
+)
+COUPON_CODE = Noun("coupon_code", Records(table=coupon_codes, row=CouponCode))
+ORDER_PROMOTION = Noun("order_promotion", Records(table=order_promotions, row=OrderPromotion))
+ADJUSTMENT = Noun(
+    "adjustment",
+    Records(
+        table=adjustments,
+        row=OrdersAdjustment,
+        extras={"currency": currency_of(adjustments)},
+        amounts=frozenset({"amount"}),
+    ),
+)
+_credits = Records(table=store_credits, row=StoreCredit, amounts=frozenset({"amount", "amount_used"}))
+STORE_CREDIT = Noun("store_credit", _credits, _grant, plain(_credits)["update"])
+STORE_CREDIT_EVENT = Noun(
+    "store_credit_event",
+    Records(
+        table=store_credit_events,
+        row=CreditEvent,
+        extras={"user_total_amount": TOTAL_AFTER},
+        amounts=frozenset({"amount"}),
+    ),
+)

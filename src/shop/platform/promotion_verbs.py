@@ -1,0 +1,93 @@
+"""What machines do with codes and store credit beyond the five addresses of each resource."""
+
+from decimal import Decimal
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from shop.actions import checkout, coupons, store_credit
+from shop.actions.checkout import walk
+from shop.actions.context import Context
+from shop.base.errors import Invalid
+from shop.base.money import minor_units
+from shop.base.texts import is_line
+from shop.platform.order_verbs import LONGEST_REASON, verb_route
+from shop.platform.resources.promoting import STORE_CREDITS
+from shop.platform.resources.sales import ORDERS
+from shop.platform.values import read_kind
+from shop.web.request import Request
+
+_CODES = {
+    409: ("payment_in_progress",),
+    422: (
+        "coupon_unknown",
+        "coupon_expired",
+        "coupon_used_up",
+        "coupon_not_eligible",
+        "coupon_already_applied",
+        "coupon_worse_than_present",
+        "no_store_credit",
+        "cart_empty",
+    ),
+}
+
+
+class CodeForOrder(msgspec.Struct):
+    """A code, put on an open order for its customer."""
+
+    coupon_code: str
+
+
+class CreditForOrder(msgspec.Struct):
+    """How much of an open order is paid with its customer's credit; without it as much as there is."""
+
+    amount: Decimal | UnsetType = UNSET
+
+
+class Reason(msgspec.Struct):
+    """Why it is done; the ledger keeps it."""
+
+    reason: Annotated[str, Meta(max_length=LONGEST_REASON)]
+
+
+async def _apply_code(ctx: Context, order_id: UUID, request: Request) -> None:
+    await coupons.apply_code(ctx, request.params.get("coupon_code"), order_id)
+
+
+async def _use_credit(ctx: Context, order_id: UUID, request: Request) -> None:
+    async with ctx.db.transaction():
+        held = await checkout.hold_checkout(ctx, order_id)
+        wanted = _amount(request.params.get("amount"), held.order.currency)
+        held, why = await walk(ctx, held, upto="payment")
+        if why and held.order.state == "cart":
+            raise why
+        await store_credit.set_aside(ctx, held, wanted)
+
+
+def _amount(value: Any, currency: str) -> int | None:
+    if value is None:
+        return None
+    try:
+        amount = minor_units(read_kind(value, Decimal), currency)
+    except ValueError as wrong:
+        raise Invalid({"amount": [str(wrong)]}) from None
+    if not amount:
+        raise Invalid({"amount": ["must be more than nothing"]})
+    return amount
+
+
+async def _withdraw(ctx: Context, credit_id: UUID, request: Request) -> None:
+    reason = request.params.get("reason")
+    if not isinstance(reason, str) or not reason.strip() or len(reason) > LONGEST_REASON or not is_line(reason):
+        raise Invalid({"reason": [f"must be given, in one line of at most {LONGEST_REASON} characters"]})
+    async with ctx.db.transaction():
+        await store_credit.withdraw(ctx, credit_id, reason.strip())
+
+
+ROUTES = (
+    verb_route(ORDERS, "apply_coupon_code", _apply_code, "Put a code on an open order", CodeForOrder, _CODES),
+    verb_route(ORDERS, "use_store_credit", _use_credit, "Pay an open order with credit", CreditForOrder, _CODES),
+    verb_route(STORE_CREDITS, "withdraw", _withdraw, "Take back what is left of a grant", Reason),
+)

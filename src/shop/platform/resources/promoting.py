@@ -1,0 +1,193 @@
+"""What the platform shows of what is taken off and what is owed: promotions, codes, adjustments, store credit."""
+
+from decimal import Decimal
+from typing import Any
+
+from shop.actions import promotion_nouns as nouns
+from shop.jsonapi.resource import many, money, one, resource
+from shop.models.coupons import CouponCode, OrderPromotion
+from shop.models.promotions import CouponBatch, Promotion, PromotionAction, PromotionCategory, PromotionRule
+from shop.models.store_credit import StoreCredit
+from shop.platform.collection import Collection, kinds
+
+_STAMPS = ("created_at", "updated_at")
+_METADATA = ("public_metadata", "private_metadata")
+_PROMOTION = (
+    "name",
+    "description",
+    "code",
+    "is_automatic",
+    "match_policy",
+    "usage_limit",
+    "customer_limit",
+    "advertise",
+    "path",
+    "starts_at",
+    "expires_at",
+)
+
+PROMOTION_CATEGORY = resource("promotion_category", PromotionCategory, attributes=["name", "code", *_STAMPS])
+PROMOTION_CATEGORIES = Collection(
+    path="promotion_categories",
+    resource=PROMOTION_CATEGORY,
+    noun=nouns.PROMOTION_CATEGORY,
+    writable=kinds(PromotionCategory, "name", "code"),
+    required=("name",),
+    filters=("name", "code"),
+)
+PROMOTION = resource(
+    "promotion",
+    Promotion,
+    attributes=[*_PROMOTION, "uses", *_STAMPS, *_METADATA],
+    relations=[
+        one("promotion_category", "promotion_category"),
+        many("promotion_rules", "promotion_rule"),
+        many("promotion_actions", "promotion_action"),
+        many("coupon_batches", "coupon_batch"),
+    ],
+)
+PROMOTIONS = Collection(
+    path="promotions",
+    resource=PROMOTION,
+    noun=nouns.PROMOTION,
+    writable=kinds(Promotion, *_PROMOTION, "promotion_category_id", *_METADATA)
+    | {
+        "promotion_rules_attributes": list[dict[str, Any]],
+        "promotion_actions_attributes": list[dict[str, Any]],
+    },
+    required=("name",),
+    filters=("name", "code", "path", "is_automatic", "starts_at", "expires_at", "promotion_category_id", "advertise"),
+)
+PROMOTION_RULE = resource(
+    "promotion_rule",
+    PromotionRule,
+    attributes=["type", "preferences", *_STAMPS],
+    relations=[one("promotion", "promotion")],
+)
+PROMOTION_RULES = Collection(
+    path="promotion_rules",
+    resource=PROMOTION_RULE,
+    noun=nouns.PROMOTION_RULE,
+    writable=kinds(PromotionRule, "promotion_id", "type", "preferences"),
+    required=("promotion_id", "type"),
+    once=("promotion_id",),
+    filters=("promotion_id", "type"),
+)
+PROMOTION_ACTION = resource(
+    "promotion_action",
+    PromotionAction,
+    attributes=["type", "position", "preferences", *_STAMPS],
+    relations=[one("promotion", "promotion")],
+)
+PROMOTION_ACTIONS = Collection(
+    path="promotion_actions",
+    resource=PROMOTION_ACTION,
+    noun=nouns.PROMOTION_ACTION,
+    writable=kinds(PromotionAction, "promotion_id", "type", "position", "preferences"),
+    required=("promotion_id", "type"),
+    once=("promotion_id",),
+    filters=("promotion_id", "type"),
+)
+COUPON_BATCH = resource(
+    "coupon_batch",
+    CouponBatch,
+    attributes=["name", "prefix", "codes_count", *_STAMPS],
+    relations=[one("promotion", "promotion")],
+)
+COUPON_BATCHES = Collection(
+    path="coupon_batches",
+    resource=COUPON_BATCH,
+    noun=nouns.COUPON_BATCH,
+    writable=kinds(CouponBatch, "promotion_id", "name", "prefix", "codes_count"),
+    required=("promotion_id", "name", "codes_count"),
+    filters=("promotion_id", "name", "prefix"),
+)
+COUPON_CODE = resource(
+    "coupon_code",
+    CouponCode,
+    attributes=["code", "used_at", "created_at"],
+    relations=[one("batch", "coupon_batch"), one("promotion", "promotion"), one("order", "order")],
+)
+COUPON_CODES = Collection(
+    path="coupon_codes",
+    resource=COUPON_CODE,
+    noun=nouns.COUPON_CODE,
+    filters=("batch_id", "promotion_id", "order_id", "code", "used_at"),
+)
+ORDER_PROMOTION = resource(
+    "order_promotion",
+    OrderPromotion,
+    attributes=["code", "created_at"],
+    relations=[one("order", "order"), one("promotion", "promotion")],
+)
+ORDER_PROMOTIONS = Collection(
+    path="order_promotions",
+    resource=ORDER_PROMOTION,
+    noun=nouns.ORDER_PROMOTION,
+    filters=("order_id", "promotion_id", "code"),
+)
+ADJUSTMENT = resource(
+    "adjustment",
+    nouns.OrdersAdjustment,
+    attributes=[
+        "source_type",
+        "source_id",
+        "adjustable_type",
+        "adjustable_id",
+        "label",
+        "currency",
+        money("amount"),
+        "included",
+        "mandatory",
+        "eligible",
+        "state",
+        *_STAMPS,
+    ],
+    relations=[one("order", "order")],
+)
+ADJUSTMENTS = Collection(
+    path="adjustments",
+    resource=ADJUSTMENT,
+    noun=nouns.ADJUSTMENT,
+    filters=("order_id", "adjustable_type", "adjustable_id", "source_type", "source_id", "amount", "included"),
+)
+STORE_CREDIT = resource(
+    "store_credit",
+    StoreCredit,
+    attributes=[
+        "currency",
+        money("amount"),
+        money("amount_used"),
+        money("amount_left"),
+        "memo",
+        *_STAMPS,
+        *_METADATA,
+    ],
+    relations=[one("user", "user"), many("store_credit_events", "store_credit_event")],
+)
+STORE_CREDITS = Collection(
+    path="store_credits",
+    resource=STORE_CREDIT,
+    noun=nouns.STORE_CREDIT,
+    writable=kinds(StoreCredit, "user_id", "currency", "memo", *_METADATA) | {"amount": Decimal},
+    required=("user_id", "currency", "amount", "memo"),
+    once=("user_id", "currency", "amount"),
+    filters=("user_id", "currency", "amount", "amount_used"),
+)
+STORE_CREDIT_EVENT = resource(
+    "store_credit_event",
+    nouns.CreditEvent,
+    attributes=["action", "currency", money("amount"), money("user_total_amount"), "reason", "created_at"],
+    relations=[
+        one("store_credit", "store_credit"),
+        one("user", "user"),
+        one("order", "order"),
+        one("payment", "payment"),
+    ],
+)
+STORE_CREDIT_EVENTS = Collection(
+    path="store_credit_events",
+    resource=STORE_CREDIT_EVENT,
+    noun=nouns.STORE_CREDIT_EVENT,
+    filters=("store_credit_id", "user_id", "order_id", "payment_id", "currency", "action", "amount"),
+)

@@ -1,0 +1,237 @@
+"""Which statements read promotions for a cart: who looks, what is running, what is promoted of what."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import ColumnElement, FromClause, Table, Text, bindparam, delete, exists, func, or_, select, text, true
+from sqlalchemy import any_ as sql_any
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import into, statement
+from shop.models.coupons import CouponCode, coupon_codes, order_promotions, promotion_uses
+from shop.models.orders import orders
+from shop.models.people import customer_group_members
+from shop.models.products import products, variants
+from shop.models.promotions import Promotion, promotion_actions, promotion_rules, promotion_versions, promotions
+from shop.models.taxons import classifications, taxons
+
+_ID = PG_UUID(as_uuid=True)
+_IDS = ARRAY(_ID)
+
+
+class Code(msgspec.Struct, frozen=True):
+    """A code on a cart."""
+
+    promotion_id: UUID
+    code: str
+    coupon_code_id: UUID | None
+    is_used: bool
+    """It is of a batch, and another order used it up."""
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What promotions must know of a cart and its owner beside what is in it."""
+
+    now: datetime
+    version: int
+    group_ids: list[UUID]
+    has_ordered: bool
+    uses: dict[UUID, int]
+    """Of each promotion that other orders of this customer used, how many did."""
+    codes: list[Code]
+
+
+class Offered(Promotion, frozen=True, kw_only=True):
+    """A promotion with its conditions and benefits, each as its kind and what is settled for it."""
+
+    rules: list[tuple[str, dict[str, Any]]]
+    actions: list[tuple[str, dict[str, Any]]]
+
+
+class Sold(msgspec.Struct, frozen=True):
+    """What promotions must know of a variant."""
+
+    variant_id: UUID
+    product_id: UUID
+    is_promotionable: bool
+    taxon_ids: list[UUID]
+
+
+_order_id = bindparam("order_id", type_=_ID)
+_user_id = bindparam("user_id", type_=_ID)
+_email = bindparam("email", type_=Text())
+_key = bindparam("email_key", type_=Text())
+
+
+def _together(rows: FromClause, aggregated: Any, nothing: str) -> ColumnElement[Any]:
+    found = func.coalesce(aggregated, text(nothing))
+    return select(found).select_from(rows).scalar_subquery()
+
+
+_uses = (
+    select(promotion_uses.c.promotion_id, func.count().label("count"))
+    .where(
+        or_(promotion_uses.c.user_id == _user_id, promotion_uses.c.email == _key),
+        promotion_uses.c.order_id != _order_id,
+    )
+    .group_by(promotion_uses.c.promotion_id)
+    .subquery()
+)
+_codes = (
+    select(
+        order_promotions.c.promotion_id,
+        order_promotions.c.code,
+        order_promotions.c.coupon_code_id,
+        func.coalesce(coupon_codes.c.order_id != _order_id, text("false")).label("is_used"),
+    )
+    .select_from(order_promotions.outerjoin(coupon_codes, coupon_codes.c.id == order_promotions.c.coupon_code_id))
+    .where(order_promotions.c.order_id == _order_id)
+    .subquery("codes")
+)
+_groups = select(customer_group_members.c.customer_group_id).where(customer_group_members.c.user_id == _user_id)
+_FACTS = statement(
+    select(
+        func.now().label("now"),
+        select(promotion_versions.c.version).scalar_subquery().label("version"),
+        func.array(_groups.scalar_subquery()).label("group_ids"),
+        exists()
+        .where(
+            orders.c.completed_at.is_not(None),
+            orders.c.canceled_at.is_(None),
+            orders.c.id != _order_id,
+            or_(orders.c.user_id == _user_id, orders.c.email == _email),
+        )
+        .label("has_ordered"),
+        _together(_uses, func.jsonb_object_agg(_uses.c.promotion_id, _uses.c.count), "'{}'::jsonb").label("uses"),
+        _together(_codes, func.jsonb_agg(func.to_jsonb(_codes.table_valued())), "'[]'::jsonb").label("codes"),
+    ),
+    lambda record: msgspec.convert(dict(record), Facts, strict=False),
+)
+
+
+def _parts(table: Table) -> ColumnElement[Any]:
+    of_kind = func.jsonb_agg(func.jsonb_build_array(table.c.type, table.c.preferences))
+    return (
+        select(func.coalesce(of_kind, text("'[]'::jsonb")))
+        .where(table.c.promotion_id == promotions.c.id)
+        .correlate(promotions)
+        .scalar_subquery()
+    )
+
+
+def _read_offered(record: Any) -> Offered:
+    fields = dict(record)
+    rules, actions = ([(kind, given) for kind, given in fields.pop(name)] for name in ("rules", "actions"))
+    return Offered(**fields, rules=rules, actions=actions)
+
+
+_offered = select(promotions, _parts(promotion_rules).label("rules"), _parts(promotion_actions).label("actions"))
+_AUTOMATIC = statement(
+    _offered.where(promotions.c.is_automatic, func.coalesce(promotions.c.expires_at > func.now(), true())),
+    _read_offered,
+)
+_OFFERED = statement(_offered.where(promotions.c.id == sql_any(bindparam("ids", type_=_IDS))), _read_offered)
+_OF_CODE = statement(
+    select(promotions.c.id.label("promotion_id"), bindparam("none", None, type_=_ID).label("coupon_code_id"))
+    .where(promotions.c.code == bindparam("code"))
+    .union_all(select(coupon_codes.c.promotion_id, coupon_codes.c.id).where(coupon_codes.c.code == bindparam("code"))),
+    lambda record: cast(tuple[UUID, UUID | None], (record["promotion_id"], record["coupon_code_id"])),
+)
+_above = taxons.alias("above")
+_standing = (
+    select(_above.c.id)
+    .select_from(
+        classifications.join(taxons, taxons.c.id == classifications.c.taxon_id).join(
+            _above,
+            (_above.c.taxonomy_id == taxons.c.taxonomy_id)
+            & (_above.c.lft <= taxons.c.lft)
+            & (_above.c.rgt >= taxons.c.rgt),
+        )
+    )
+    .where(classifications.c.product_id == products.c.id)
+    .correlate(products)
+)
+_SOLD = statement(
+    select(
+        variants.c.id.label("variant_id"),
+        products.c.id.label("product_id"),
+        products.c.promotionable.label("is_promotionable"),
+        func.array(_standing.scalar_subquery()).label("taxon_ids"),
+    )
+    .select_from(variants.join(products, products.c.id == variants.c.product_id))
+    .where(variants.c.id == sql_any(bindparam("ids", type_=_IDS))),
+    lambda record: Sold(*record),
+)
+_CODES = statement(select(_codes), lambda record: Code(*record))
+_DROP_PARTS = {
+    table.name: statement(
+        delete(table).where(table.c.promotion_id == bindparam("promotion_id", type_=_ID)).returning(table.c.id),
+        lambda record: cast(UUID, record[0]),
+    )
+    for table in (promotion_rules, promotion_actions)
+}
+_BATCH = statement(
+    select(coupon_codes)
+    .where(coupon_codes.c.batch_id == bindparam("batch_id", type_=_ID))
+    .order_by(coupon_codes.c.code),
+    into(CouponCode),
+)
+_TAKE_OFF = statement(
+    delete(order_promotions)
+    .where(
+        order_promotions.c.order_id == _order_id,
+        func.coalesce(order_promotions.c.code == bindparam("code", type_=Text()), true()),
+    )
+    .returning(order_promotions.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+async def find_facts(
+    db: Session, order_id: UUID, user_id: UUID | None, email: str | None, email_key: str | None
+) -> Facts:
+    found = await db.one(_FACTS, order_id=order_id, user_id=user_id, email=email, email_key=email_key)
+    if found is None:
+        raise AssertionError("a select without a table has one row")
+    return found
+
+
+async def list_automatic(db: Session) -> list[Offered]:
+    return await db.all(_AUTOMATIC)
+
+
+async def list_offered(db: Session, ids: Sequence[UUID]) -> list[Offered]:
+    return await db.all(_OFFERED, ids=list(ids))
+
+
+async def find_of_code(db: Session, code: str) -> tuple[UUID, UUID | None] | None:
+    """The promotion that a code is for, and the code itself where it is one of a batch."""
+    return await db.one(_OF_CODE, code=code)
+
+
+async def list_sold(db: Session, variant_ids: Sequence[UUID]) -> Mapping[UUID, Sold]:
+    return {sold.variant_id: sold for sold in await db.all(_SOLD, ids=list(variant_ids))}
+
+
+async def list_codes(db: Session, order_id: UUID) -> list[Code]:
+    """Those that are on a cart."""
+    return await db.all(_CODES, order_id=order_id)
+
+
+async def drop_parts(db: Session, table: Table, promotion_id: UUID) -> None:
+    """The conditions of a promotion, or its benefits."""
+    await db.all(_DROP_PARTS[table.name], promotion_id=promotion_id)
+
+
+async def list_batch(db: Session, batch_id: UUID) -> list[CouponCode]:
+    return await db.all(_BATCH, batch_id=batch_id)
+
+
+async def take_off(db: Session, order_id: UUID, code: str | None = None) -> bool:
+    """One code, or every code that is on the cart; whether there was any."""
+    return bool(await db.all(_TAKE_OFF, order_id=order_id, code=code))

@@ -1,0 +1,242 @@
+"""How often a promotion is used: reserved when an order is completed, once, and given back when it is not."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.deals import TENTH, new_code, new_deal
+from tests.make import Make
+from tests.shopper import Answer
+from tests.shoppers import Member, sign_in
+from tests.till import ADDRESS, Buyer, Till, new_till
+
+
+@pytest.fixture
+async def till(make: Make) -> Till:
+    return await new_till(make)
+
+
+async def ready(http: httpx.AsyncClient, till: Till, made: Any, code: str, source: str = "approve") -> Buyer:
+    buyer = Buyer(http, till)
+    await buyer.put_in((made, 1))
+    applied = await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
+    assert applied.status == 200, applied
+    await buyer.come_from()
+    await buyer.pay(source)
+    return buyer
+
+
+async def uses(db: Any, deal: Answer) -> tuple[int, int]:
+    """As they are counted, and as they are written down."""
+    counted = await db.fetchval("select uses from promotions where id = $1", deal.id)
+    return counted, await db.fetchval("select count(*) from promotion_uses where promotion_id = $1", deal.id)
+
+
+async def nothing_is_wrong(db: Any, deal: Answer) -> None:
+    counted, written = await uses(db, deal)
+    assert counted == written
+
+
+@pytest.mark.parametrize("buyers", [8, pytest.param(50, marks=pytest.mark.torture)])
+async def test_one_use_is_left_and_many_complete_at_once(
+    http: httpx.AsyncClient, till: Till, db: Any, buyers: int
+) -> None:
+    made, code = await till.product("10.00", on_hand=100), new_code()
+    deal = await new_deal(till.make, TENTH, code=code, usage_limit=1)
+    everybody = [await ready(http, till, made, code) for _ in range(buyers)]
+
+    answers = await asyncio.gather(*(buyer.complete() for buyer in everybody))
+
+    done = [answer for answer in answers if answer.status == 200]
+    told = [(buyer, answer) for buyer, answer in zip(everybody, answers, strict=True) if answer.status != 200]
+    assert [(answer["total"], answer["promo_total"]) for answer in done] == [("14.0", "-1.0")]
+    assert {(answer.status, answer.code) for _, answer in told} == {(409, "total_changed")}
+    for _, answer in told:
+        lost, total = answer.json["differences"]
+        assert (lost["code"], lost["was"], lost["now"]) == ("promotion_lost", "-1.0", "0.0")
+        assert (total["code"], total["was"], total["now"]) == ("total_changed", "14.0", "15.0")
+    assert await uses(db, deal) == (1, 1)
+    buyer, answer = told[0]
+    again = await buyer.complete(consent_token=answer.json["consent_token"])
+    assert (again.status, again["total"], again["payment_state"]) == (200, "15.0", "paid")
+    captured = await db.fetchval("select captured_amount from payments where order_id = $1", again.id)
+    assert captured == 1_500
+    assert await uses(db, deal) == (1, 1)
+
+
+async def test_a_use_is_given_back_when_the_payment_is_refused_and_when_the_order_is_cancelled(
+    http: httpx.AsyncClient, till: Till, db: Any
+) -> None:
+    made, code = await till.product("10.00", on_hand=9), new_code()
+    deal = await new_deal(till.make, TENTH, code=code, usage_limit=1)
+    buyer = await ready(http, till, made, code, "decline")
+
+    refused = await buyer.complete()
+    after_refusal = await uses(db, deal)
+    await buyer.pay("approve")
+    bought = await buyer.complete()
+    after_buying = await uses(db, deal)
+    other = Buyer(http, till)
+    await other.put_in((made, 1))
+    used_up = await other.patch("/cart/apply_coupon_code", coupon_code=code)
+    cancelled = await till.make.machine.patch(f"/orders/{bought.id}/cancel", {})
+    after_cancelling = await uses(db, deal)
+    free_again = await other.patch("/cart/apply_coupon_code", coupon_code=code)
+
+    assert (refused.status, refused.code, after_refusal) == (422, "payment_refused", (0, 0))
+    assert (bought.status, bought["total"], after_buying) == (200, "14.0", (1, 1))
+    assert (used_up.status, used_up.code) == (422, "coupon_used_up")
+    assert (cancelled.status, after_cancelling, free_again.status) == (200, (0, 0), 200)
+
+
+async def test_an_order_that_is_resumed_takes_its_use_again_if_there_is_one(
+    http: httpx.AsyncClient, till: Till, db: Any
+) -> None:
+    made, code = await till.product("10.00", on_hand=9), new_code()
+    deal = await new_deal(till.make, TENTH, code=code, usage_limit=1)
+    machine = till.make.machine
+    first, second = await ready(http, till, made, code), await ready(http, till, made, code)
+    bought = await first.complete()
+    await machine.patch(f"/orders/{bought.id}/cancel", {})
+
+    resumed = await machine.patch(f"/orders/{bought.id}/resume", {})
+    counted = await uses(db, deal)
+    await machine.patch(f"/orders/{bought.id}/cancel", {})
+    assert (await second.complete()).status == 200
+    too_late = await machine.patch(f"/orders/{bought.id}/resume", {})
+
+    assert (resumed.status, counted) == (200, (1, 1))
+    assert (too_late.status, too_late.code) == (422, "coupon_used_up")
+
+
+async def test_each_customer_may_use_it_so_often(http: httpx.AsyncClient, till: Till, db: Any) -> None:
+    made, code = await till.product("10.00", on_hand=9), new_code()
+    deal = await new_deal(till.make, TENTH, code=code, customer_limit=1)
+    member, other = await sign_in(http), await sign_in(http)
+
+    async def buy(who: Member) -> Answer:
+        await who.post("/cart")
+        await who.post("/cart/add_item", variant_id=made.sold)
+        applied = await who.patch("/cart/apply_coupon_code", coupon_code=code)
+        if applied.status != 200:
+            return applied
+        await who.patch("/checkout", order={"bill_address_attributes": ADDRESS, "use_billing": True})
+        await who.post("/checkout/create_payment", payment_method_id=till.check)
+        return await who.patch("/checkout/complete")
+
+    first, again, others = await buy(member), await buy(member), await buy(other)
+
+    assert (first.status, others.status) == (200, 200), (first, others)
+    assert (again.status, again.code, again.json["error"]) == (
+        422,
+        "coupon_used_up",
+        "You used it as often as you may.",
+    )
+    await nothing_is_wrong(db, deal)
+
+
+async def test_one_customer_with_two_carts_gets_it_once(http: httpx.AsyncClient, till: Till, db: Any) -> None:
+    made, code = await till.product("10.00", on_hand=9), new_code()
+    deal = await new_deal(till.make, TENTH, code=code, customer_limit=1)
+    carts = [await ready(http, till, made, code) for _ in range(4)]
+
+    answers = await asyncio.gather(*(buyer.complete() for buyer in carts))
+
+    assert sorted(answer.status for answer in answers) == [200, 409, 409, 409]
+    assert await uses(db, deal) == (1, 1)
+
+
+async def test_codes_of_a_batch_are_good_for_one_order_each(http: httpx.AsyncClient, till: Till, db: Any) -> None:
+    made, machine = await till.product("10.00", on_hand=9), till.make.machine
+    deal = await new_deal(till.make, TENTH, is_automatic=False)
+    batch = await till.make.new(
+        "coupon_batches", "coupon_batch", promotion_id=deal.id, name="Letters", prefix="HI-", codes_count=3
+    )
+    listed = await machine.get(f"/coupon_codes?filter[batch_id_eq]={batch.id}")
+    code, other, _ = (each["attributes"]["code"] for each in listed.json["data"])
+    both = [await ready(http, till, made, code.upper()) for _ in range(2)]
+    third = await ready(http, till, made, other)
+
+    answers = await asyncio.gather(*(buyer.complete() for buyer in both))
+    bought = next(answer for answer in answers if answer.status == 200)
+    late = Buyer(http, till)
+    await late.put_in((made, 1))
+    used = await late.patch("/cart/apply_coupon_code", coupon_code=code)
+    removed = await machine.delete(f"/coupon_batches/{batch.id}")
+    await machine.patch(f"/orders/{bought.id}/cancel", {})
+    free = await late.patch("/cart/apply_coupon_code", coupon_code=code)
+
+    assert all(each["attributes"]["code"].startswith("hi-") for each in listed.json["data"])
+    assert sorted(answer.status for answer in answers) == [200, 409]
+    assert (await third.complete()).status == 200
+    assert (used.status, used.code) == (422, "coupon_used_up")
+    assert (removed.status, free.status) == (422, 200)
+    await db.execute("select 1")
+
+
+async def test_a_limit_that_comes_later_counts_what_was_used_before(
+    http: httpx.AsyncClient, till: Till, db: Any
+) -> None:
+    made, code = await till.product("10.00", on_hand=9), new_code()
+    deal = await new_deal(till.make, TENTH, code=code)
+    assert (await (await ready(http, till, made, code)).complete()).status == 200
+    unlimited = await uses(db, deal)
+
+    await till.make.change("promotions", deal.id, "promotion", usage_limit=1)
+    buyer = Buyer(http, till)
+    await buyer.put_in((made, 1))
+    late = await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
+
+    assert (unlimited, await uses(db, deal)) == ((0, 1), (1, 1))
+    assert (late.status, late.code) == (422, "coupon_used_up")
+
+
+async def test_a_promotion_that_ended_before_the_order_was_completed_is_told(
+    http: httpx.AsyncClient, till: Till, db: Any
+) -> None:
+    made, code = await till.product("10.00", on_hand=9), new_code()
+    deal = await new_deal(till.make, TENTH, code=code)
+    buyer = await ready(http, till, made, code)
+    await db.execute("update promotions set expires_at = now() where id = $1", deal.id)
+
+    told = await buyer.complete()
+    done = await buyer.complete(consent_token=told.json["consent_token"])
+
+    assert (told.status, told.code) == (409, "total_changed")
+    assert (done.status, done["total"]) == (200, "15.0")
+
+
+async def test_a_used_promotion_stays_and_the_order_keeps_what_it_said(
+    http: httpx.AsyncClient, till: Till, db: Any
+) -> None:
+    made, code = await till.product("10.00", on_hand=9), new_code()
+    deal, unused = (
+        await new_deal(till.make, TENTH, code=code, name="Kept"),
+        await new_deal(till.make, TENTH, code=new_code()),
+    )
+    buyer = await ready(http, till, made, code)
+    bought = await buyer.complete()
+    machine = till.make.machine
+
+    removed, gone = await machine.delete(f"/promotions/{deal.id}"), await machine.delete(f"/promotions/{unused.id}")
+    await till.make.change("promotions", deal.id, "promotion", name="Renamed")
+    shown = await buyer.get(f"/order_status/{bought['number']}", include="promotions")
+    rows = await machine.get(f"/adjustments?filter[order_id_eq]={bought.id}")
+
+    assert (removed.status, gone.status) == (422, 204)
+    (promotion,) = [each for each in shown.json["included"] if each["type"] == "promotion"]
+    assert (promotion["id"], promotion["attributes"]["name"], promotion["attributes"]["amount"]) == (
+        deal.id,
+        "Kept",
+        "-1.0",
+    )
+    (row,) = [each["attributes"] for each in rows.json["data"]]
+    assert (row["source_type"], row["adjustable_type"], row["amount"], row["label"], row["state"]) == (
+        "promotion",
+        "line_item",
+        "-1.0",
+        "Kept",
+        "closed",
+    )

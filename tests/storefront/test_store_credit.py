@@ -1,0 +1,228 @@
+"""Store credit: granted with a reason, set aside for an order, spent when it is completed, restored when it is not."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.make import MadeProduct, Make
+from tests.shopper import Answer
+from tests.shoppers import Member, sign_in
+from tests.till import ADDRESS, Buyer, Till, new_till
+
+
+@pytest.fixture
+async def till(make: Make) -> Till:
+    return await new_till(make)
+
+
+@pytest.fixture
+async def member(http: httpx.AsyncClient) -> Member:
+    return await sign_in(http)
+
+
+async def grant(make: Make, member: Member, amount: str, currency: str = "USD", memo: str = "A late parcel") -> Answer:
+    user_id = str(await member.id())
+    return await make.new("store_credits", "store_credit", user_id=user_id, amount=amount, currency=currency, memo=memo)
+
+
+async def ready(member: Member, till: Till, *wanted: tuple[MadeProduct, int]) -> Answer:
+    """Everything but how it is paid."""
+    await member.post("/cart")
+    items = [{"variant_id": made.sold, "quantity": quantity} for made, quantity in wanted]
+    await member.post("/cart/add_items", items=items)
+    return await member.patch("/checkout", order={"bill_address_attributes": ADDRESS, "use_billing": True})
+
+
+async def pay_by_card(member: Member, till: Till, script: str) -> Answer:
+    source = {"gateway_payment_profile_id": script, "last_digits": "1111"}
+    return await member.post("/checkout/create_payment", payment_method_id=till.card, source_attributes=source)
+
+
+async def left(db: Any, member: Member, currency: str = "USD") -> tuple[int, int]:
+    """What is left by the grants, and by the ledger."""
+    of = (await member.id(), currency)
+    granted = await db.fetchval(
+        "select coalesce(sum(amount - amount_used), 0)::int from store_credits where user_id = $1 and currency = $2",
+        *of,
+    )
+    ledger = "select coalesce(sum(amount), 0)::int from store_credit_events where user_id = $1 and currency = $2"
+    return granted, await db.fetchval(ledger, *of)
+
+
+def payments(answer: Answer) -> list[tuple[str, str]]:
+    return sorted(
+        (each["attributes"]["amount"], each["attributes"]["state"])
+        for each in answer.json["included"]
+        if each["type"] == "payment"
+    )
+
+
+async def test_credit_pays_the_whole_order_from_the_oldest_grant_on(till: Till, member: Member, db: Any) -> None:
+    first, second = await grant(till.make, member, "10.00"), await grant(till.make, member, "50.00")
+    await ready(member, till, (await till.product("20.00"), 1))
+
+    added = await member.post("/checkout/add_store_credit?include=payments")
+    bought = await member.patch("/checkout/complete?include=payments")
+
+    assert (added.status, added["total"], added["total_minus_store_credits"]) == (200, "25.0", "0.0")
+    assert payments(added) == [("25.0", "checkout")]
+    assert (bought.status, bought["state"], bought["payment_state"]) == (200, "complete", "paid")
+    assert payments(bought) == [("25.0", "completed")]
+    assert await left(db, member) == (3_500, 3_500)
+    used = [(await till.make.machine.get(f"/store_credits/{each.id}"))["amount_used"] for each in (first, second)]
+    assert used == ["10.0", "15.0"]
+    assert (await member.get("/account"))["store_credits"] == "35.0"
+
+
+async def test_what_credit_does_not_pay_the_card_pays(till: Till, member: Member, db: Any) -> None:
+    await grant(till.make, member, "10.00")
+    await ready(member, till, (await till.product("20.00"), 1))
+
+    added = await member.post("/checkout/add_store_credit")
+    lacking = await member.patch("/checkout/complete")
+    await pay_by_card(member, till, "approve")
+    bought = await member.patch("/checkout/complete?include=payments")
+
+    assert added["total_minus_store_credits"] == "15.0"
+    assert (lacking.status, lacking.code) == (422, "payment_missing")
+    assert payments(bought) == [("10.0", "completed"), ("15.0", "completed")]
+    assert (bought["payment_state"], await left(db, member)) == ("paid", (0, 0))
+    captured = await db.fetch("select amount, captured_amount from payments where order_id = $1", bought.id)
+    assert sorted(map(tuple, captured)) == [(1_000, 1_000), (1_500, 1_500)]
+
+
+async def test_a_refused_card_leaves_the_credit_as_it_was(till: Till, member: Member, db: Any) -> None:
+    await grant(till.make, member, "10.00")
+    await ready(member, till, (await till.product("20.00"), 1))
+    await member.post("/checkout/add_store_credit", amount="4.00")
+    await pay_by_card(member, till, "decline")
+
+    refused = await member.patch("/checkout/complete")
+    after = await left(db, member)
+    await pay_by_card(member, till, "approve")
+    bought = await member.patch("/checkout/complete?include=payments")
+
+    assert (refused.status, refused.code, after) == (422, "payment_refused", (1_000, 1_000))
+    assert payments(bought) == [("21.0", "completed"), ("4.0", "completed")]
+    assert await left(db, member) == (600, 600)
+
+
+async def test_cancelling_restores_it_and_so_does_a_refund_of_a_part(till: Till, member: Member, db: Any) -> None:
+    await grant(till.make, member, "10.00")
+    await ready(member, till, (await till.product("20.00", on_hand=5), 1))
+    await member.post("/checkout/add_store_credit")
+    await pay_by_card(member, till, "approve")
+    bought = await member.patch("/checkout/complete?include=payments")
+    credit = next(
+        each["id"]
+        for each in bought.json["included"]
+        if each["type"] == "payment" and each["attributes"]["amount"] == "10.0"
+    )
+    machine = till.make.machine
+
+    refund = {"payment_id": credit, "amount": "3.00", "reason": "Scratched"}
+    part = await machine.post("/refunds", {"refund": refund})
+    after_part = await left(db, member)
+    cancelled = await machine.patch(f"/orders/{bought.id}/cancel", {})
+    events = await machine.get(f"/store_credit_events?filter[user_id_eq]={await member.id()}&sort=id")
+
+    assert (part.status, after_part) == (201, (300, 300)), part
+    assert (cancelled.status, await left(db, member)) == (200, (1_000, 1_000))
+    told = [(each["attributes"]["action"], each["attributes"]["amount"]) for each in events.json["data"]]
+    assert told == [("granted", "10.0"), ("spent", "-10.0"), ("restored", "3.0"), ("restored", "7.0")]
+    totals = [each["attributes"]["user_total_amount"] for each in events.json["data"]]
+    assert totals == ["10.0", "0.0", "3.0", "10.0"]
+
+
+async def test_it_is_taken_off_again_and_other_changes_of_the_cart_drop_it(till: Till, member: Member) -> None:
+    made = await till.product("20.00")
+    await grant(till.make, member, "10.00")
+    await ready(member, till, (made, 1))
+    await member.post("/checkout/add_store_credit")
+
+    removed = await member.post("/checkout/remove_store_credit?include=payments")
+    await member.post("/checkout/add_store_credit")
+    await member.post("/cart/add_item", variant_id=made.sold)
+    changed = await member.get("/cart?include=payments")
+
+    assert (removed.status, removed["total_minus_store_credits"]) == (200, "25.0")
+    assert removed.json["included"] == []
+    assert (changed["total_minus_store_credits"], changed.json["included"]) == ("40.0", [])
+
+
+async def test_who_has_none_is_told_so(http: httpx.AsyncClient, till: Till, member: Member) -> None:
+    made, guest = await till.product("20.00"), Buyer(http, till)
+    await guest.put_in((made, 1))
+    await guest.come_from()
+    await grant(till.make, member, "10.00", "EUR")
+    await ready(member, till, (made, 1))
+
+    by_guest, in_euros = await guest.post("/checkout/add_store_credit"), await member.post("/checkout/add_store_credit")
+    empty = await sign_in(http)
+    await empty.post("/cart")
+    nothing = await empty.post("/checkout/add_store_credit")
+
+    assert [(answer.status, answer.code) for answer in (by_guest, in_euros)] == [(422, "no_store_credit")] * 2
+    assert (nothing.status, nothing.code) == (422, "cart_empty")
+    assert (await member.get("/account"))["store_credits"] == 0
+
+
+@pytest.mark.parametrize("amount", ["0", "-1", "1.001", "NaN", "much", "1e400", True, 5], ids=str)
+async def test_an_amount_must_be_one(till: Till, member: Member, amount: Any) -> None:
+    await grant(till.make, member, "10.00")
+    await ready(member, till, (await till.product("20.00"), 1))
+
+    answer = await member.post("/checkout/add_store_credit", amount=amount)
+
+    assert (answer.status, list(answer.json["errors"])) == (422, ["amount"])
+
+
+async def test_two_orders_at_once_do_not_spend_it_twice(
+    http: httpx.AsyncClient, till: Till, member: Member, db: Any
+) -> None:
+    """Each counted on all of it: one gets it, the other is told what is left."""
+    made, carts = await till.product("20.00", on_hand=9), []
+    await grant(till.make, member, "30.00")
+    for _ in range(2):
+        buyer = Buyer(http, till)
+        opened = await buyer.put_in((made, 1))
+        await db.execute("update orders set user_id = $1 where id = $2", await member.id(), opened.id)
+        await buyer.come_from()
+        assert (await buyer.post("/checkout/add_store_credit"))["total_minus_store_credits"] == "0.0"
+        await buyer.post("/checkout/create_payment", payment_method_id=till.check)
+        carts.append(buyer)
+
+    answers = await asyncio.gather(*(buyer.complete() for buyer in carts))
+
+    assert sorted(answer.status for answer in answers) == [200, 409]
+    place = next(place for place, answer in enumerate(answers) if answer.status == 409)
+    told = answers[place].json
+    assert told["differences"] == [{"code": "store_credit_changed", "was": "25.0", "now": "5.0"}]
+    assert await left(db, member) == (500, 500)
+    bought = await carts[place].complete(consent_token=told["consent_token"])
+    assert (bought.status, bought["payment_state"]) == (200, "balance_due")
+    assert await left(db, member) == (0, 0)
+
+
+async def test_grants_are_checked_and_what_is_left_can_be_withdrawn(till: Till, member: Member, db: Any) -> None:
+    machine, user_id = till.make.machine, str(await member.id())
+    good = {"user_id": user_id, "amount": "5.00", "currency": "USD", "memo": "Sorry"}
+
+    async def refused(**wrong: Any) -> list[str]:
+        answer = await machine.post("/store_credits", {"store_credit": {**good, **wrong}})
+        assert answer.status == 422, answer
+        return list(answer.json["errors"])
+
+    assert await refused(amount="0") == ["amount"]
+    assert await refused(amount="1.001") == ["amount"]
+    assert await refused(currency="XXX") == ["currency"]
+    assert await refused(memo="") == ["memo"]
+    assert await refused(user_id="018f0000-0000-7000-8000-000000000000") == ["user_id"]
+    granted = await grant(till.make, member, "5.00")
+    withdrawn = await machine.patch(f"/store_credits/{granted.id}/withdraw", {"reason": "A mistake"})
+    again = await machine.patch(f"/store_credits/{granted.id}/withdraw", {"reason": "A mistake"})
+
+    assert (withdrawn.status, withdrawn["amount_left"], again.status) == (200, "0.0", 422)
+    assert await left(db, member) == (0, 0)
