@@ -44,6 +44,26 @@ insert into shipping_method_amounts (id, shipping_method_id, currency, amount, c
     select uuidv7(), id, 'USD', 500, now(), now() from shipping_methods;
 insert into payment_methods (id, name, type, created_at, updated_at) values (uuidv7(), 'Check', 'check', now(), now());
 """
+# A third each: off half of all products, off every line from an amount on, off the whole from more and more on.
+_PROMOTIONS = """
+insert into promotions (id, name, is_automatic, created_at, updated_at)
+    select uuidv7(), 'Promotion ' || n, true, now(), now() from generate_series(1, 100) n;
+insert into promotion_rules (id, promotion_id, type, preferences, created_at, updated_at)
+    select uuidv7(), id, 'product', jsonb_build_object('product_ids', (
+        select jsonb_agg(p.id) from products p where md5(p.id::text || promotions.name) < '8')), now(), now()
+    from promotions where substr(name, 11)::int % 3 = 0
+    union all
+    select uuidv7(), id, 'item_total', jsonb_build_object('amounts', jsonb_build_object('USD',
+        case when substr(name, 11)::int % 3 = 1 then '5.0' else (substr(name, 11)::int * 5) || '.0' end)), now(), now()
+    from promotions where substr(name, 11)::int % 3 > 0;
+insert into promotion_actions (id, promotion_id, type, preferences, created_at, updated_at)
+    select uuidv7(), id, 'percent_off_items', jsonb_build_object('percent', (substr(name, 11)::int % 30 + 1)::text),
+        now(), now()
+    from promotions where substr(name, 11)::int % 3 < 2
+    union all
+    select uuidv7(), id, 'amount_off_order', '{"amounts": {"USD": "0.01"}}', now(), now()
+    from promotions where substr(name, 11)::int % 3 = 2;
+"""
 
 
 async def _fill(url: str) -> None:
@@ -91,26 +111,36 @@ def buying_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
         fill_catalog(url, 200)
         asyncio.run(_fill(url))
     keys = parse_keys(KEYS)
+    promoted_url = make_url("shop_promoted")
+    with console.status("making carts and promotions"):
+        fill_catalog(promoted_url, 200)
+        asyncio.run(_fill(promoted_url))
+        run_sql(promoted_url, *_PROMOTIONS.split(";")[:-1], "select 1")
     floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor_b.log").wait("/ready")
-    shop = bench.shop(url, "buying")
+    shop, promoted = bench.shop(url, "buying"), bench.shop(promoted_url, "promoted")
+    in_promoted = _script(bench, promoted_url, "add_promoted", 5, lambda cart: order_token(keys, cart))
     scripts = {size: _script(bench, url, f"add_{size}", size, lambda cart: order_token(keys, cart)) for size in SIZES}
     by_id = _script(bench, url, "add_floor", 5, str)
     jobs: dict[str, Callable[[], Sample]] = {
         "floor add_item": lambda: load(bench.wrk, floor, bench.seconds, by_id, CART),
         "shop add_item": lambda: load(bench.wrk, shop, bench.seconds, scripts[5], CART),
+        "shop add_item, 100 promotions": lambda: load(bench.wrk, promoted, bench.seconds, in_promoted, CART),
         "shop add_item, 1 line": lambda: load(bench.wrk, shop, bench.seconds, scripts[1], CART),
         "shop add_item, 100 lines": lambda: load(bench.wrk, shop, bench.seconds, scripts[100], CART),
     }
     found = bench.interleaved(jobs)
-    (method,) = run_sql(url, "select id from payment_methods")
+    (method,) = run_sql(url, "select id from payment_methods where type = 'check'")
     variants = [str(row["id"]) for row in run_sql(url, "select id from variants where not is_master limit 3")]
     journey = asyncio.run(_journeys(shop.url, variants, str(method["id"])))
     floor.stop()
     shop.stop()
+    promoted.stop()
     ratio_table(bench, found, {"add_item": "0.50"})
     cost = paired(found["shop add_item, 1 line"], found["shop add_item, 100 lines"])
+    dearer = paired(found["shop add_item"], found["shop add_item, 100 promotions"])
     bench.say(
         "",
+        f"With a hundred automatic promotions it costs {dearer:.2f} times what it does with none (at most 1.5).",
         f"One more piece in a cart of five lines: {median(found['shop add_item']).per_second:,.0f} a second. In a cart of a",
         f"hundred lines it costs {cost:.2f} times what it does in one of one (at most 5).",
         "",

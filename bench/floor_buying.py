@@ -9,7 +9,7 @@ import msgspec
 from bench.floor_platform import encode
 from shop.base.money import money_text, wire_decimal
 from shop.jsonapi.encoder import wire_time
-from shop.queries import lines, orders, quotes, taxes
+from shop.queries import lines, orders, promotions, quotes, taxes
 from shop.rules.totals import COLUMNS
 from shop.storefront.resources.sales import CART
 
@@ -39,6 +39,8 @@ class FloorBuying:
             wanted = {row["variant_id"]: row["quantity"] + (row["variant_id"] == variant_id) for row in found}
             statement = quotes._quotes(is_personal=False)
             await run(statement, ids=list(wanted), quantities=list(wanted.values()), currency="USD")
+            facts = {"order_id": cart_id, "user_id": None, "email": None, "email_key": None}
+            await run(promotions._FACTS, **facts)
             await run(taxes._RATES, address_id=None)
             total = sum(row["price"] * wanted[row["variant_id"]] for row in found)
             changed = next(row for row in found if row["variant_id"] == variant_id)
@@ -47,7 +49,7 @@ class FloorBuying:
             sums = dict.fromkeys(AMOUNTS, 0) | dict.fromkeys(
                 ("item_total", "total", "pre_tax_total", "pre_tax_item_amount"), total
             )
-            figures = {**sums, "item_count": sum(wanted.values()), "state": "cart", "currency": "USD"}
+            figures = {**sums, "item_count": sum(wanted.values()), "state": "cart", "currency": "USD", "promoted": {}}
             values = {f"new_{name}": figures[name] for name in lines.WRITTEN}
             (order,) = await run(lines._WRITE, order_id=cart_id, rows=[row], gone=[], unpacks=False, **values)
         return _document(order, found)

@@ -24,6 +24,7 @@ from shop.queries.applications import Caller
 from shop.queries.prices import Pricing
 from shop.queries.promotions import Offered
 from shop.rules.permissions import Act, may
+from shop.rules.promotions import Deal
 
 
 class Floods:
@@ -49,7 +50,7 @@ class KeptDeals(msgspec.Struct, frozen=True):
     """The automatic promotions as they were read at some version of them."""
 
     version: int = -1
-    found: Sequence[Offered] = ()
+    found: Sequence[tuple[Offered, Deal]] = ()
 
 
 class Shared(msgspec.Struct):

@@ -97,6 +97,6 @@ async def _check(ctx: Context, checkout: Checkout, promotion: Offered, facts: Fa
     reason, _ = named_goods(deal, basket)
     if reason:
         raise _refused("coupon_not_eligible", f"This code does not count here: {reason}.")
-    alone = promote(msgspec.structs.replace(basket, shipments=basket.shipments or {promotion.id: 1}), [deal])
+    alone = promote(msgspec.structs.replace(basket, shipments=basket.shipments or [(promotion.id, 1)]), [deal])
     if not alone:
         raise _refused("coupon_not_eligible", f"This code takes nothing off in {checkout.order.currency}.")

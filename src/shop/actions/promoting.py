@@ -14,7 +14,7 @@ from shop.models.orders import LineItem, Order
 from shop.queries import promotions as queries
 from shop.queries.promotions import Facts, Offered, Sold
 from shop.rules.promotion_settings import settled
-from shop.rules.promotions import Basket, Deal, Good, Taken, promote, shown
+from shop.rules.promotions import Basket, Deal, Good, Taken, fill_basket, make_deal, promote, shown
 
 L = TypeVar("L", bound=LineItem)
 
@@ -77,14 +77,14 @@ def _less(record: Any, taken: Taken | None) -> Any:
 
 async def look(ctx: Context, order: Order, lines: Sequence[LineItem], shipments: Sequence[Shipment]) -> Looked:
     facts = await queries.find_facts(ctx.db, order.id, order.user_id, order.email, email_key(order))
-    found = [each for each in await _automatic(ctx, facts) if why_not_now(each, facts) is None]
+    found = [deal for offered, deal in await _automatic(ctx, facts) if why_not_now(offered, facts) is None]
     if facts.codes:
         by_code = {code.promotion_id: code for code in facts.codes if not code.is_used}
         for each in await queries.list_offered(ctx.db, list(by_code)):
             if why_not_now(each, facts) is None:
-                found.append(msgspec.structs.replace(each, code=by_code[each.id].code))
+                found.append(deal_of(msgspec.structs.replace(each, code=by_code[each.id].code)))
     sold = await queries.list_sold(ctx.db, [line.variant_id for line in lines]) if found else {}
-    return Looked(basket_of(order, lines, shipments, facts, sold), facts, [deal_of(each) for each in found])
+    return Looked(basket_of(order, lines, shipments, facts, sold), facts, found)
 
 
 def basket_of(
@@ -95,21 +95,24 @@ def basket_of(
     sold: Mapping[UUID, Sold],
 ) -> Basket:
     goods = []
-    for line in lines:
-        known = sold.get(line.variant_id)
-        taxon_ids = frozenset(known.taxon_ids) if known else frozenset()
-        is_promotionable = known.is_promotionable if known else False
-        product_id = known.product_id if known else None
-        goods.append(Good(line.id, product_id, taxon_ids, line.price or 0, line.quantity, is_promotionable))
-    costs = {shipment.id: shipment.cost for shipment in shipments}
-    return Basket(order.currency, goods, costs, frozenset(facts.group_ids), facts.has_ordered)
+    for place, line in enumerate(lines):
+        known, price = sold.get(line.variant_id), line.price or 0
+        product = known.product_id.int if known else None
+        taxons = frozenset([each.int for each in known.taxon_ids]) if known else frozenset()
+        is_promotionable = known is not None and known.is_promotionable
+        amount = price * line.quantity
+        goods.append(Good(line.id, place, product, taxons, price, line.quantity, amount, is_promotionable))
+    costs = [(shipment.id, shipment.cost) for shipment in shipments]
+    groups = frozenset(each.int for each in facts.group_ids)
+    return fill_basket(order.currency, goods, shipments=costs, groups=groups, has_ordered=facts.has_ordered)
 
 
-async def _automatic(ctx: Context, facts: Facts) -> Sequence[Offered]:
+async def _automatic(ctx: Context, facts: Facts) -> Sequence[tuple[Offered, Deal]]:
     """Read anew after any change, and else kept: a shop may have many, and every cart asks for them."""
     kept = ctx.shared.deals
     if kept.version != facts.version:
-        kept = ctx.shared.deals = KeptDeals(facts.version, await queries.list_automatic(ctx.db))
+        found = [(offered, deal_of(offered)) for offered in await queries.list_automatic(ctx.db)]
+        kept = ctx.shared.deals = KeptDeals(facts.version, found)
     return kept.found
 
 
@@ -135,12 +138,12 @@ def deal_of(promotion: Offered) -> Deal:
     conditions = [settled("condition", kind, given) for kind, given in promotion.rules]
     benefits = [settled("benefit", kind, given) for kind, given in promotion.actions]
     is_whole = None not in conditions and None not in benefits
-    return Deal(
+    return make_deal(
         promotion.id,
         promotion.name,
         [each for each in conditions if each],
         [each for each in benefits if each] if is_whole else [],
-        promotion.description,
-        promotion.code,
-        promotion.match_policy == "any",
+        description=promotion.description,
+        code=promotion.code,
+        is_any=promotion.match_policy == "any",
     )

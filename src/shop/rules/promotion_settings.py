@@ -1,7 +1,7 @@
 """What may be settled for a condition or a benefit: how it is typed, how it is kept, and how it is worked with.
 
 settled as             typed and kept                   worked with
-products, taxons, groups   a list of ids                a set of ids
+products, taxons, groups   a list of ids                a set of them as numbers
 amounts                {"USD": "10.0"}                  minor units by currency
 percent                "12.5"                           a part and a whole
 count                  3                                3
@@ -14,7 +14,7 @@ from uuid import UUID
 
 from shop.base.ids import as_uuid
 from shop.base.money import currency_digits, is_currency, minor_units, wire_decimal
-from shop.rules.promotions import BENEFITS, CONDITIONS, BenefitKind, ConditionKind, Part
+from shop.rules.promotions import BENEFITS, CONDITIONS, BenefitKind, ConditionKind, Ids, Part
 
 MOST_IDS = 500
 MOST_COUNT = 1000
@@ -51,9 +51,9 @@ def settled(what: str, kind: str, stored: Mapping[str, Any]) -> Part | None:
         return None
 
 
-def _ids(value: Any) -> frozenset[UUID]:
+def _ids(value: Any) -> Ids:
     found = [as_uuid(each) for each in value] if isinstance(value, list) else []
-    ids = frozenset(each for each in found if each)
+    ids = frozenset(each.int for each in found if each)
     if not ids or len(ids) > MOST_IDS or None in found:
         raise ValueError(f"must be a list of 1 to {MOST_IDS} ids")
     return ids
@@ -111,7 +111,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "count": _count,
 }
 _WRITERS: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("products", "taxons", "groups"), lambda ids: sorted(map(str, ids))),
+    **dict.fromkeys(("products", "taxons", "groups"), lambda ids: sorted(str(UUID(int=each)) for each in ids)),
     "amounts": lambda amounts: {
         currency: wire_decimal(minor, currency_digits(currency)) for currency, minor in amounts.items()
     },

@@ -9,6 +9,7 @@ smallest unit of the currency, once for each line, shipment or whole; nothing fa
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from math import inf
 from typing import Any, Literal
 from uuid import UUID
 
@@ -19,24 +20,22 @@ from shop.base.money import currency_digits, wire_decimal
 Exact = tuple[int, int]
 """Minor units before they are rounded, as numerator and denominator."""
 Level = Literal["line", "shipment", "order"]
-WHOLE = UUID(int=0)
-"""Stands for the order where a benefit names what it takes something off."""
+Ids = frozenset[int]
+"""Ids as whole numbers: every cart looks many up, and these are looked up fastest."""
 
 
 class Good(msgspec.Struct, frozen=True):
-    """A line of a cart, as promotions look at it."""
+    """A line of a cart, as promotions look at it; its `place` is among the goods of the basket."""
 
     id: UUID
-    product_id: UUID | None
-    taxon_ids: frozenset[UUID]
+    place: int
+    product: int | None
+    taxons: Ids
     """Those it stands in, and those above them."""
     price: int
     quantity: int
+    amount: int
     is_promotionable: bool = True
-
-    @property
-    def amount(self) -> int:
-        return self.price * self.quantity
 
 
 class Basket(msgspec.Struct, frozen=True):
@@ -44,14 +43,19 @@ class Basket(msgspec.Struct, frozen=True):
 
     currency: str
     goods: Sequence[Good]
-    shipments: Mapping[UUID, int] = {}
+    shipments: Sequence[tuple[UUID, int]] = ()
     """What each costs to send."""
-    group_ids: frozenset[UUID] = frozenset()
+    groups: Ids = frozenset()
     has_ordered: bool = False
+    promotable: Sequence[Good] = ()
+    """Of the goods those from which something may be taken off."""
+    amount: int = 0
+    """What the goods cost."""
 
-    @property
-    def amount(self) -> int:
-        return sum(good.amount for good in self.goods)
+
+def fill_basket(currency: str, goods: Sequence[Good], **more: Any) -> Basket:
+    promotable = [good for good in goods if good.is_promotionable]
+    return Basket(currency, goods, promotable=promotable, amount=sum(good.amount for good in goods), **more)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -62,12 +66,16 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Deal(msgspec.Struct, frozen=True):
-    """A promotion that is running, with its parts."""
+    """A promotion that is running, with its parts made ready: each a function and what is settled for it."""
 
     id: UUID
     name: str
-    conditions: Sequence[Part]
-    benefits: Sequence[Part]
+    conditions: Sequence[tuple["Condition", Mapping[str, Any]]]
+    of_lines: Sequence[tuple["Benefit", Mapping[str, Any]]]
+    of_shipments: Sequence[tuple["Benefit", Mapping[str, Any]]]
+    of_whole: Sequence[tuple["Benefit", Mapping[str, Any]]]
+    at_most: Exact | None = None
+    """The largest share of a line that it can take off; none where that depends on more."""
     description: str | None = None
     code: str | None = None
     is_any: bool = False
@@ -78,22 +86,23 @@ class Taken(msgspec.Struct, frozen=True):
 
     deal: Deal
     on: Level
-    id: UUID
+    id: UUID | None
+    """Of the line or the shipment."""
     of: int
     """The amount it was taken off."""
     exact: Exact
     amount: int
 
 
-Names = frozenset[UUID] | None
-"""The goods that a condition is about; none where it is about all of them."""
+Names = frozenset[int] | None
+"""The places of the goods that a condition is about; none where it is about all of them."""
 Condition = Callable[[Mapping[str, Any], Basket], tuple[str | None, Names]]
-Benefit = Callable[[Mapping[str, Any], Basket, Sequence[Good], int], Mapping[UUID, Exact]]
+Benefit = Callable[[Mapping[str, Any], Basket, Sequence[Good], int], Iterable[tuple[int, Exact]]]
 
 
 class ConditionKind(msgspec.Struct, frozen=True):
     """`settings` says what must be settled, and as what: ids of `products`, `taxons` or `groups`, `amounts` by their
-    currency, a `percent`, a `count`.
+    currency, a `percent`, a `count`. `holds` says why it does not, and which goods it is about.
     """
 
     label: str
@@ -102,28 +111,30 @@ class ConditionKind(msgspec.Struct, frozen=True):
 
 
 class BenefitKind(msgspec.Struct, frozen=True):
-    """The same for what is given: exact amounts by the ids of what they are taken off."""
+    """`gives` has exact amounts by the places of the goods or shipments they are taken off; of the whole at place 0."""
 
     label: str
     settings: Mapping[str, str]
     level: Level
     gives: Benefit
+    is_share: bool = False
+    """It takes at most its percent off a line."""
 
 
 def _of_products(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
     wanted = settings["product_ids"]
-    found = frozenset(good.id for good in basket.goods if good.product_id in wanted)
+    found = frozenset([good.place for good in basket.goods if good.product in wanted])
     return (None if found else "none of its products is in the cart"), found
 
 
 def _of_taxons(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
     wanted = settings["taxon_ids"]
-    found = frozenset(good.id for good in basket.goods if not wanted.isdisjoint(good.taxon_ids))
+    found = frozenset([good.place for good in basket.goods if not wanted.isdisjoint(good.taxons)])
     return (None if found else "nothing of its categories is in the cart"), found
 
 
 def _of_groups(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
-    return (None if settings["group_ids"] & basket.group_ids else "it is for a group of customers"), None
+    return (None if settings["group_ids"] & basket.groups else "it is for a group of customers"), None
 
 
 def _first_order(_settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
@@ -141,49 +152,47 @@ def _minimum(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, N
 
 def _percent_off_lines(
     settings: Mapping[str, Any], _basket: Basket, goods: Sequence[Good], _left: int
-) -> Mapping[UUID, Exact]:
+) -> Iterable[tuple[int, Exact]]:
     part, whole = settings["percent"]
-    return {good.id: (good.amount * part, whole) for good in goods}
+    return [(good.place, (good.amount * part, whole)) for good in goods]
 
 
 def _amount_off_pieces(
     settings: Mapping[str, Any], basket: Basket, goods: Sequence[Good], _left: int
-) -> Mapping[UUID, Exact]:
+) -> Iterable[tuple[int, Exact]]:
     off = settings["amounts"].get(basket.currency, 0)
-    return {good.id: (min(off, good.price) * good.quantity, 1) for good in goods}
+    return [(good.place, (min(off, good.price) * good.quantity, 1)) for good in goods]
 
 
 def _buy_some_get_some(
     settings: Mapping[str, Any], _basket: Basket, goods: Sequence[Good], _left: int
-) -> Mapping[UUID, Exact]:
+) -> Iterable[tuple[int, Exact]]:
     """Of as many groups as there are whole ones, the cheapest pieces."""
     part, whole = settings["percent"]
     given = sum(good.quantity for good in goods) // (settings["buy"] + settings["get"]) * settings["get"]
-    found: dict[UUID, Exact] = {}
     for good in sorted(goods, key=lambda good: (good.price, good.id)):
         pieces = min(given, good.quantity)
         given -= pieces
-        found[good.id] = (good.price * pieces * part, whole)
-    return found
+        yield good.place, (good.price * pieces * part, whole)
 
 
 def _free_shipping(
     _settings: Mapping[str, Any], basket: Basket, _goods: Sequence[Good], _left: int
-) -> Mapping[UUID, Exact]:
-    return {shipment_id: (cost, 1) for shipment_id, cost in basket.shipments.items()}
+) -> Iterable[tuple[int, Exact]]:
+    return [(place, (cost, 1)) for place, (_, cost) in enumerate(basket.shipments)]
 
 
 def _percent_off_order(
     settings: Mapping[str, Any], _basket: Basket, _goods: Sequence[Good], left: int
-) -> Mapping[UUID, Exact]:
+) -> Iterable[tuple[int, Exact]]:
     part, whole = settings["percent"]
-    return {WHOLE: (left * part, whole)}
+    return [(0, (left * part, whole))]
 
 
 def _amount_off_order(
     settings: Mapping[str, Any], basket: Basket, _goods: Sequence[Good], left: int
-) -> Mapping[UUID, Exact]:
-    return {WHOLE: (min(left, settings["amounts"].get(basket.currency, 0)), 1)}
+) -> Iterable[tuple[int, Exact]]:
+    return [(0, (min(left, settings["amounts"].get(basket.currency, 0)), 1))]
 
 
 CONDITIONS: Mapping[str, ConditionKind] = {
@@ -194,10 +203,16 @@ CONDITIONS: Mapping[str, ConditionKind] = {
     "item_total": ConditionKind("Goods for at least", {"amounts": "amounts"}, _minimum),
 }
 BENEFITS: Mapping[str, BenefitKind] = {
-    "percent_off_items": BenefitKind("Percent off each line", {"percent": "percent"}, "line", _percent_off_lines),
+    "percent_off_items": BenefitKind(
+        "Percent off each line", {"percent": "percent"}, "line", _percent_off_lines, is_share=True
+    ),
     "amount_off_items": BenefitKind("An amount off each piece", {"amounts": "amounts"}, "line", _amount_off_pieces),
     "buy_some_get_some": BenefitKind(
-        "Buy some, get some", {"buy": "count", "get": "count", "percent": "percent"}, "line", _buy_some_get_some
+        "Buy some, get some",
+        {"buy": "count", "get": "count", "percent": "percent"},
+        "line",
+        _buy_some_get_some,
+        is_share=True,
     ),
     "free_shipping": BenefitKind("Free shipping", {}, "shipment", _free_shipping),
     "percent_off_order": BenefitKind("Percent off the whole", {"percent": "percent"}, "order", _percent_off_order),
@@ -205,12 +220,34 @@ BENEFITS: Mapping[str, BenefitKind] = {
 }
 
 
+def make_deal(
+    promotion_id: UUID,
+    name: str,
+    conditions: Iterable[Part],
+    benefits: Iterable[Part],
+    *,
+    description: str | None = None,
+    code: str | None = None,
+    is_any: bool = False,
+) -> Deal:
+    given: dict[Level, list[tuple[Benefit, Mapping[str, Any]]]] = {"line": [], "shipment": [], "order": []}
+    at_most: Exact | None = (0, 1)
+    for part in benefits:
+        kind = BENEFITS[part.type]
+        given[kind.level].append((kind.gives, part.settings))
+        if kind.level == "line":
+            at_most = _sum(at_most, part.settings["percent"]) if at_most and kind.is_share else None
+    asked = [(CONDITIONS[part.type].holds, part.settings) for part in conditions]
+    of = (given["line"], given["shipment"], given["order"])
+    return Deal(promotion_id, name, asked, *of, at_most, description, code, is_any)
+
+
 def named_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[Good]]:
     """Why it does not count for this basket, or none; and the goods it is about."""
     whys: list[str] = []
     names: Names = None
-    for condition in deal.conditions:
-        why, about = CONDITIONS[condition.type].holds(condition.settings, basket)
+    for holds, settings in deal.conditions:
+        why, about = holds(settings, basket)
         if why is None:
             names = about if names is None else names if about is None else _joined(deal, names, about)
         elif not deal.is_any:
@@ -219,55 +256,79 @@ def named_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[Good]]
             whys.append(why)
     if whys and len(whys) == len(deal.conditions):
         return "; ".join(dict.fromkeys(whys)), ()
-    goods = [good for good in basket.goods if good.is_promotionable and (names is None or good.id in names)]
+    goods = basket.promotable if names is None else [good for good in basket.promotable if good.place in names]
     return (None if goods or not basket.goods else "it is for other products"), goods
 
 
-def _joined(deal: Deal, names: frozenset[UUID], about: frozenset[UUID]) -> frozenset[UUID]:
+def _joined(deal: Deal, names: frozenset[int], about: frozenset[int]) -> frozenset[int]:
     return names | about if deal.is_any else names & about
 
 
-def promote(basket: Basket, deals: Iterable[Deal]) -> list[Taken]:
+def promote(basket: Basket, deals: Sequence[Deal]) -> list[Taken]:
     """What is taken off, each line and each shipment once; nothing that comes to nothing."""
-    standing = [
-        (deal, goods)
-        for deal in deals
-        for why, goods in [named_goods(deal, basket)]
-        if why is None and (goods or basket.shipments)
-    ]
-    of_lines = _best("line", {good.id: good.amount for good in basket.goods}, basket, standing)
-    of_shipments = _best("shipment", basket.shipments, basket, standing)
-    left = sum(good.amount for good in basket.goods if good.is_promotionable) - sum(taken.amount for taken in of_lines)
+    lines = [(good.id, good.amount) for good in basket.goods]
+    of_lines = _best("line", lines, basket, [(deal, deal.of_lines) for deal in deals if deal.of_lines])
+    of_shipments = _best(
+        "shipment", basket.shipments, basket, [(deal, deal.of_shipments) for deal in deals if deal.of_shipments]
+    )
+    left = sum(good.amount for good in basket.promotable) - sum(taken.amount for taken in of_lines)
     of_whole: list[Taken] = []
-    for deal, goods in sorted(standing, key=lambda each: each[0].id):
-        for benefit in deal.benefits:
-            kind = BENEFITS[benefit.type]
-            exact = kind.gives(benefit.settings, basket, goods, left).get(WHOLE) if kind.level == "order" else None
-            if exact and (amount := min(left, _rounded(exact))) > 0:
-                of_whole.append(Taken(deal, "order", WHOLE, left, exact, amount))
-                left -= amount
+    for deal in sorted((deal for deal in deals if deal.of_whole), key=lambda deal: deal.id):
+        why, goods = named_goods(deal, basket)
+        for gives, settings in deal.of_whole if why is None else ():
+            for _, exact in gives(settings, basket, goods, left):
+                amount = min(left, _rounded(exact))
+                if amount > 0:
+                    of_whole.append(Taken(deal, "order", None, left, exact, amount))
+                    left -= amount
     return [*of_lines, *of_shipments, *of_whole]
 
 
 def _best(
     level: Level,
-    amounts: Mapping[UUID, int],
+    targets: Sequence[tuple[UUID, int]],
     basket: Basket,
-    standing: Sequence[tuple[Deal, Sequence[Good]]],
+    offers: Sequence[tuple[Deal, Sequence[tuple[Benefit, Mapping[str, Any]]]]],
 ) -> list[Taken]:
-    best: dict[UUID, Taken] = {}
-    for deal, goods in standing:
-        given: dict[UUID, Exact] = {}
-        for benefit in deal.benefits:
-            kind = BENEFITS[benefit.type]
-            if kind.level == level:
-                for found, exact in kind.gives(benefit.settings, basket, goods, 0).items():
-                    given[found] = _sum(given[found], exact) if found in given else exact
-        for found, exact in given.items():
-            amount, present = min(amounts[found], _rounded(exact)), best.get(found)
-            if amount > 0 and (present is None or (amount, deal.id) > (present.amount, present.deal.id)):
-                best[found] = Taken(deal, level, found, amounts[found], exact, amount)
-    return list(best.values())
+    """The largest amount for each, and of equals the newest promotion. A shop may have many, and every cart asks for
+    the best: those that can give the largest share are tried first, until the rest can give less than was found.
+    """
+    best: list[tuple[int, Deal, Exact] | None] = [None] * len(targets)
+    for deal, benefits in sorted(offers, key=_share, reverse=True):
+        if deal.at_most and all(
+            found and found[0] > _rounded((of * deal.at_most[0], deal.at_most[1]))
+            for found, (_, of) in zip(best, targets, strict=True)
+        ):
+            break
+        why, goods = named_goods(deal, basket)
+        for place, exact in _given(benefits, basket, goods) if why is None else ():
+            amount, found = min(_rounded(exact), targets[place][1]), best[place]
+            if amount and (found is None or amount > found[0] or (amount == found[0] and deal.id > found[1].id)):
+                best[place] = amount, deal, exact
+    return [
+        Taken(found[1], level, target, of, found[2], found[0])
+        for found, (target, of) in zip(best, targets, strict=True)
+        if found
+    ]
+
+
+def _share(offer: tuple[Deal, Any]) -> float:
+    at_most = offer[0].at_most
+    return inf if at_most is None else at_most[0] / at_most[1]
+
+
+def _given(
+    benefits: Sequence[tuple[Benefit, Mapping[str, Any]]], basket: Basket, goods: Sequence[Good]
+) -> Iterable[tuple[int, Exact]]:
+    """What several benefits of one promotion give is added up."""
+    if len(benefits) == 1:
+        gives, settings = benefits[0]
+        return gives(settings, basket, goods, 0)
+    found: dict[int, Exact] = {}
+    for gives, settings in benefits:
+        for place, exact in gives(settings, basket, goods, 0):
+            found[place] = _sum(found.get(place, (0, 1)), exact)
+    return found.items()
 
 
 def _sum(one: Exact, other: Exact) -> Exact:
@@ -293,7 +354,7 @@ def shown(taken: Sequence[Taken], currency: str) -> dict[str, Any]:
         )
         entry["amount"] -= each.amount
         part: dict[str, Any] = {"on": each.on, "of": each.of, "amount": -each.amount}
-        if each.on != "order":
+        if each.id:
             part["id"] = str(each.id)
         if each.exact[0] % each.exact[1]:
             exact = (-Decimal(each.exact[0]) / each.exact[1]).scaleb(-currency_digits(currency))
