@@ -35,6 +35,7 @@ CHAPTERS = (
     "shop.models.taxes",
     "shop.models.taxons",
     "shop.models.whole",
+    "shop.models.wishlists",
     "shop.models.zones",
 )
 """Every module that declares tables."""
