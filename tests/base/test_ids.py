@@ -8,7 +8,7 @@ from uuid import RFC_4122, UUID
 
 import pytest
 
-from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
+from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number, new_wishlist_token
 
 # With nine degrees of freedom a fair draw exceeds this once in about 10^11 runs; a digit that is a tenth too
 # frequent exceeds it always.
@@ -113,6 +113,15 @@ def test_order_numbers_hardly_ever_repeat() -> None:
     # By the birthday rule a fifth of a repetition is to be expected among the short ones.
     assert len(short) > 19_990
     assert len(long) == 20_000
+
+
+def test_every_place_of_a_wishlist_token_has_every_letter_of_its_alphabet() -> None:
+    tokens = [new_wishlist_token() for _ in range(2_000)]
+
+    assert len(set(tokens)) == 2_000
+    # A letter is missing at one place of a true one in about a million million runs.
+    assert [len({token[place] for token in tokens}) for place in range(24)] == [58] * 24
+    assert not set("".join(tokens)) & set("0OIl")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -161,4 +161,9 @@ class Sales:
             "/checkout/validate_order_for_payment": {"skip_state": True},
             "/checkout/create_payment": {"payment_method_id": till.check},
             "/checkout/select_shipping_method": {"shipping_method_id": till.express},
+            "/wishlists": {"name": "Birthday"},
+            "/wishlists/{wishlist_token}": {"wishlist": {"name": "Christmas"}},
+            "/wishlists/{wishlist_token}/add_item": {"variant_id": mug.sold},
+            "/wishlists/{wishlist_token}/add_items": {"wished_items": [{"variant_id": mug.sold}]},
+            "/wishlists/{wishlist_token}/set_item_quantity/{item_id}": {"quantity": 2},
         }

@@ -75,6 +75,8 @@ class World:
         self.writer: Machine
         self.sales: Sales
         self.card: Card
+        self.wishlist = ""
+        """The token of the list that was made last."""
         self.line_id = ""
         """Of the cart of whoever asks."""
         self.status_token = ""
@@ -148,6 +150,8 @@ class World:
             return {"id": lambda: self._record(route)}
         if "/sessions/" in route.path and route.path.startswith(STORE):
             return {"id": self._session}
+        if route.path.startswith(f"{STORE}/wishlists/"):
+            return {"wishlist_token": self._wishlist, "item_id": self._wished_item}
         return {
             "id": self._address,
             "number": self._order,
@@ -203,6 +207,16 @@ class World:
     async def _customer(self) -> str:
         return (await self.writer.post("/users", {"user": {"email": new_email()}})).id
 
+    async def _wishlist(self) -> str:
+        """A public one: whoever may see it may still not write on it."""
+        made = await self.user.post("/wishlists", name="Birthday", is_private=False)
+        self.wishlist = str(made["token"])
+        return self.wishlist
+
+    async def _wished_item(self) -> str:
+        mug = await self.sales.mug()
+        return (await self.user.post(f"/wishlists/{self.wishlist}/add_item", variant_id=mug.sold)).id
+
     async def _application(self) -> UUID:
         return (await new_app(self.db)).id
 
@@ -239,6 +253,8 @@ class World:
 
     async def body(self, route: Route, headers: Headers) -> dict[str, Any]:  # noqa: PLR0911  One line a kind of route.
         """A body that the rightful caller would send."""
+        if route.path.endswith("/remove_items"):
+            return {"json": {"wished_items_ids": [NOBODY]}}
         if route.method not in {"POST", "PATCH", "PUT"}:
             return {}
         if route.path.startswith("/admin"):

@@ -22,6 +22,7 @@ from shop.gateways.mail import Mail
 from shop.models.setup import Shop
 from shop.worker import work
 from tests.service import KEYS
+from tests.wishlists import add_lists
 
 CART = """insert into orders (id, number, currency, created_at, updated_at, completed_at, user_id)
     values ($1, $2, 'USD', $3, $3, $4, $5)"""
@@ -65,11 +66,14 @@ async def test_idle_guest_carts_go_and_all_others_stay(house: tuple[Shared, Any]
 async def test_unverified_users_go_after_a_week(house: tuple[Shared, Any]) -> None:
     shared, db = house
     for name, verified, days in (("stale", None, 8), ("young", None, 6), ("real", 8, 8)):
-        await db.execute(USER, uuid.uuid4(), name, verified and await ago(db, verified), await ago(db, days))
+        user = uuid.uuid4()
+        await db.execute(USER, user, name, verified and await ago(db, verified), await ago(db, days))
+        await add_lists(db, user, 1)
 
     await keep_house(shared)
 
     assert {row[0] for row in await db.fetch("select email from users")} == {"young", "real"}
+    assert await db.fetchval("select count(*) from wishlists") == 2
 
 
 async def test_unverified_users_who_are_disabled_or_have_orders_stay(house: tuple[Shared, Any]) -> None:

@@ -149,6 +149,15 @@ async def _a_user(machine: Machine) -> Body:
     return {"user_id": await _made(machine, "user")}
 
 
+def _wishlist(number: int) -> Body:
+    must = {"name": "birthday" if number % 2 else f"list {number}"}
+    return must if number % 3 == 2 else {**must, "is_private": bool(number % 2)}
+
+
+async def _a_wishlist(machine: Machine) -> Body:
+    return {"wishlist_id": await _made(machine, "wishlist")}
+
+
 def _all(*needs: Callable[[Machine], Awaitable[Body]]) -> Callable[[Machine], Awaitable[Body]]:
     async def each(machine: Machine) -> Body:
         return {name: value for need in needs for name, value in (await need(machine)).items()}
@@ -333,6 +342,13 @@ BUILDERS = {
     "price_list_group": Builder(_no_more, needs=_all(_a_list, _a_group)),
     "customer_group": Builder(_named, {"description": "the others"}),
     "customer_group_member": Builder(_no_more, needs=_all(_a_group, _a_user)),
+    "wishlist": Builder(_wishlist, {"name": "christmas", "is_private": True, "is_default": True}, needs=_a_user),
+    "wished_item": Builder(
+        lambda number: {"quantity": number % 3 + 1},
+        {"quantity": 7},
+        {"total": "73.5", "display_total": "$73.50"},
+        needs=_all(_a_wishlist, _a_variant),
+    ),
     "image": Builder(upload=upload_of, change={"alt": "From the side", "position": 3}),
     "zone": Builder(_zone, {"description": "near", "kind": "state"}),
     "tax_rate": Builder(_tax_rate, {"amount": "0.07", "included_in_price": True}, needs=_a_zone_and_a_category),

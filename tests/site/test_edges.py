@@ -33,7 +33,7 @@ def test_requests_at_every_edge_are_answered_as_described(case: Any, service: Se
     call_as_anyone(case, service)
 
 
-@schema.include(path_regex="/(account|cart)").parametrize()
+@schema.include(path_regex="/(account|cart|storefront/wishlists)").parametrize()
 @SMALL
 def test_requests_of_a_signed_in_shopper_at_every_edge_are_answered_as_described(
     case: Any, service: Service, member: str

@@ -361,3 +361,25 @@ async def test_taxes_of_the_usual_zone_count_until_an_address_is_known(make: Mak
         "3.02",
         "33.17",
     )
+
+
+async def test_what_was_taken_away_is_left_out_where_it_is_to_be_shown(make: Make, shopper: Shopper) -> None:
+    made = await make.product(price="1", on_hand=9)
+    await add(shopper, made.sold)
+    await make.remove("products", made.id)
+
+    shown = [await shopper.get("/cart", include=include) for include in ("line_items.variant", "variants")]
+
+    assert [answer.status for answer in shown] == [200, 200]
+    assert [each["type"] for answer in shown for each in answer.json["included"]] == ["line_item"]
+    assert shown[0].json["included"][0]["relationships"]["variant"] == {"data": None}
+
+
+async def test_a_cart_comes_to_no_more_than_can_be_written_down(make: Make, shopper: Shopper) -> None:
+    made = await make.product(price="9999999999999.98")
+    await make.stock(made.sold, backorderable=True)
+
+    too_much, enough = await add(shopper, made.sold, 1_000_000), await add(shopper, made.sold, 10)
+
+    assert (too_much.status, list(too_much.json["errors"])) == (422, ["base"])
+    assert (enough.status, enough["total"]) == (200, "99999999999999.8")

@@ -19,6 +19,7 @@ from shop.queries.prices import Pricing
 from shop.queries.promotions import take_off
 from shop.queries.store_credit import drop_payments
 from shop.rules.lines import (
+    MOST_AMOUNT,
     MOST_LINES,
     MOST_PIECES,
     Notice,
@@ -210,6 +211,8 @@ async def keep(ctx: Context, held: Held, lines: Sequence[CartLine], known: Mappi
         await taxes.list_rates(ctx.db, order.ship_address_id) if lines else [],
         order_promo_total=less.order_promo_total,
     )
+    if totals.item_total > MOST_AMOUNT:
+        raise Invalid({"base": ["comes to more than an order may"]}, "The cart would come to more than an order may.")
     after = [with_amounts(line, amounts) for line, amounts in zip(less.lines, totals.lines, strict=True)]
     before = {line.id: line for line in held.lines}
     kept = {line.id for line in after}

@@ -29,6 +29,7 @@ _KEPT = (
     "filter",
     "image_transformation",
     "include",
+    "is_variant_included",
     "locale",
     "per_page",
     "q",

@@ -38,6 +38,7 @@ CHAPTERS = (
     "shop.models.taxes",
     "shop.models.taxons",
     "shop.models.whole",
+    "shop.models.wishlists",
     "shop.models.zones",
 )
 """Every module that declares tables."""

@@ -35,7 +35,8 @@ def _listed(name: str) -> ColumnElement[Any]:
     return chosen.correlate(products).scalar_subquery()
 
 
-def _price(name: str, variant_id: Any) -> ColumnElement[Any]:
+def shops_price(name: str, variant_id: Any) -> ColumnElement[Any]:
+    """What anybody pays for a variant in the shop's first currency."""
     return (
         select(prices.c[name])
         .where(prices.c.variant_id == variant_id, prices.c.currency == SHOPS_CURRENCY)
@@ -51,8 +52,8 @@ PRODUCT_COLUMNS: dict[str, ColumnElement[Any]] = {
     "backorderable": _listed("backorderable"),
     "available": and_(is_visible(), is_not_discontinued()),
     "currency": SHOPS_CURRENCY,
-    "price": _price("amount", _listed("default_variant_id")),
-    "compare_at_price": _price("compare_at_amount", _listed("default_variant_id")),
+    "price": shops_price("amount", _listed("default_variant_id")),
+    "compare_at_price": shops_price("compare_at_amount", _listed("default_variant_id")),
 }
 
 _at_variant = stock_items.join(
@@ -104,8 +105,8 @@ VARIANT_COLUMNS: dict[str, ColumnElement[Any]] = {
         or_(variants.c.discontinue_on.is_(None), variants.c.discontinue_on > func.now()),
     ),
     "currency": SHOPS_CURRENCY,
-    "price": _price("amount", variants.c.id),
-    "compare_at_price": _price("compare_at_amount", variants.c.id),
+    "price": shops_price("amount", variants.c.id),
+    "compare_at_price": shops_price("compare_at_amount", variants.c.id),
 }
 
 

@@ -35,13 +35,14 @@ _is_bought = or_(
     .correlate(variants),
 )
 """A master is bought only where there are no other variants."""
-_is_sold = and_(
+IS_SOLD = and_(
     is_visible(),
     is_not_discontinued(),
     variants.c.deleted_at.is_(None),
     or_(variants.c.discontinue_on.is_(None), variants.c.discontinue_on > func.now()),
     _is_bought,
 )
+"""Whether a variant, read with its product, can be bought at all; whether any are there is another question."""
 _usual_tax = select(tax_categories.c.id).where(tax_categories.c.is_default).limit(literal_column("1")).scalar_subquery()
 _has_price = and_(prices.c.variant_id == variants.c.id, prices.c.currency == bindparam("currency", type_=Text()))
 
@@ -72,7 +73,7 @@ def _quotes(*, is_personal: bool) -> Statement[Quote]:
                 "shipping_category_id"
             ),
             func.coalesce(variants.c.weight, literal(Decimal(0))).label("weight"),
-            _is_sold.label("is_sold"),
+            IS_SOLD.label("is_sold"),
             variants.c.track_inventory.label("is_tracked"),
             sql_cast(ON_HAND, BigInteger).label("on_hand"),
             BACKORDERABLE.label("backorderable"),

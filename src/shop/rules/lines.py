@@ -22,6 +22,9 @@ from shop.rules.totals import Amounts, Taxable
 L = TypeVar("L", bound=LineItem)
 MOST_LINES = 500
 MOST_PIECES = 1_000_000
+MOST_AMOUNT = 10**17
+"""Of a whole cart, in minor units: with shipping and taxes on top it still fits into the database's numbers."""
+NOT_POSITIVE = f"must be a whole number from 1 to {MOST_PIECES}"
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -31,6 +34,13 @@ class Wish(msgspec.Struct, frozen=True):
     quantity: int = 1
     public_metadata: dict[str, Any] | None = None
     private_metadata: dict[str, Any] | None = None
+
+
+def read_pieces(value: Any) -> int | None:
+    """How many are wanted: a whole number, or the text of one; none is no such number."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        value = int(value)
+    return value if type(value) is int and 0 < value <= MOST_PIECES else None
 
 
 class Notice(msgspec.Struct, frozen=True):

@@ -110,6 +110,10 @@ _TOPICS: Mapping[str, tuple[str, str]] = {
     ),
     "/api/v2/storefront/taxons": ("Taxons", "The trees that products stand in."),
     "/api/v2/storefront/countries": ("Countries", "Countries and their states, as an address needs them."),
+    "/api/v2/storefront/wishlists": (
+        "Wishlists",
+        "What the user wishes for. A public list can be seen by whoever was shown its token.",
+    ),
     "/api/v2/storefront/store": ("Store", "The shop itself."),
     "/api/v2/platform/imports": (
         "Import and export",
@@ -127,6 +131,8 @@ _PARAMETERS = {
     "permalink": "The taxon's permalink with its slashes, or its id.",
     "iso": "The country's code of two or three letters in any case, its id, or `default`.",
     "code": "The shop's code, or `default`.",
+    "wishlist_token": "The wishlist's token.",
+    "item_id": "The wished item's id.",
     "token": "An access token or a refresh token.",
 }
 _ASKS = {
@@ -135,6 +141,8 @@ _ASKS = {
     "sort_by": "An order by its name: default, manual, name-a-z, name-z-a, newest-first, oldest-first, "
     "price-high-to-low, price-low-to-high, best-selling.",
     "explain": "With `prices`, `meta.prices` says which price list decided, and why.",
+    "is_variant_included": "The id of a variant; `variant_included` says whether it stands on the list.",
+    "wished_items_ids": "Ids of items with commas between them; or a list of them in the body. Others are passed over.",
     "image_transformation[size]": "The size in which pictures are wanted, like 200x200.",
     "country_iso": "A country by its code of two or three letters; without one, the shop's own.",
 }

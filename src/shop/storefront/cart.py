@@ -13,7 +13,7 @@ from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
 from shop.base.tokens import cart_of_order_token
 from shop.jsonapi.document import Extras, list_document
-from shop.rules.lines import MOST_LINES, MOST_PIECES, Wish
+from shop.rules.lines import MOST_LINES, NOT_POSITIVE, Wish, read_pieces
 from shop.rules.merging import STRATEGIES, Strategy
 from shop.storefront.cart_document import cart_reply
 from shop.storefront.drawing import read_drawing
@@ -65,9 +65,9 @@ async def add_items(request: Request, ctx: Context) -> Reply:
 
 async def set_quantity(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
-    quantity = _quantity(request.params.get("quantity"))
+    quantity = read_pieces(request.params.get("quantity"))
     if quantity is None:
-        raise Invalid({"quantity": [_NOT_POSITIVE]}, code="quantity_not_positive")
+        raise Invalid({"quantity": [NOT_POSITIVE]}, code="quantity_not_positive")
     line_item_id = as_uuid(request.params.get("line_item_id"))
     return await cart_reply(await lines.set_quantity(ctx, line_item_id, quantity), ctx, drawing)
 
@@ -123,9 +123,6 @@ async def associate(request: Request, ctx: Context) -> Reply:
     return await cart_reply(joined.cart, ctx, drawing, Extras({"merge": told}))
 
 
-_NOT_POSITIVE = f"must be a whole number from 1 to {MOST_PIECES}"
-
-
 def _wish(given: Any, prefix: str, errors: dict[str, list[str]]) -> Wish | None:
     """What is wrong with it is noted under its place."""
     if not isinstance(given, dict):
@@ -135,9 +132,9 @@ def _wish(given: Any, prefix: str, errors: dict[str, list[str]]) -> Wish | None:
     variant_id = as_uuid(given.get("variant_id"))
     if given.get("variant_id") in (None, ""):
         wrong["variant_id"] = "must be given"
-    quantity = _quantity(given.get("quantity", 1))
+    quantity = read_pieces(given.get("quantity", 1))
     if quantity is None:
-        wrong["quantity"] = _NOT_POSITIVE
+        wrong["quantity"] = NOT_POSITIVE
     wrong |= {name: "must be an object" for name in _METADATA if not isinstance(given.get(name, {}), dict)}
     errors |= {prefix + name: [text] for name, text in wrong.items()}
     if wrong or quantity is None:
@@ -148,13 +145,6 @@ def _wish(given: Any, prefix: str, errors: dict[str, list[str]]) -> Wish | None:
 
 def _given(given: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     return cast(dict[str, Any], given[name]) if name in given else None
-
-
-def _quantity(value: Any) -> int | None:
-    """A whole number, or the text of one."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-        value = int(value)
-    return value if type(value) is int and 0 < value <= MOST_PIECES else None
 
 
 def _strategy(request: Request) -> Strategy:

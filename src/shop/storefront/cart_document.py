@@ -78,7 +78,7 @@ async def loaded_orders(checkouts: Sequence[Checkout], ctx: Context, include: Tr
 def _links(checkout: Checkout, include: Tree, around: Around) -> Mapping[str, Link]:
     order, links = checkout.order, UNLINKED
     if checkout.lines:
-        links = {**links, **_line_links(checkout, around)}
+        links = {**links, **_line_links(checkout, include, around)}
     if order.promoted:
         links = {**links, "promotions": [_promotion(order, *each) for each in order.promoted.items()]}
     if order.user_id is not None:
@@ -210,15 +210,16 @@ async def explained(request: Request, ctx: Context, checkout: Checkout) -> Extra
 _AMOUNTS = ("amount", "price", "of")
 
 
-def _line_links(checkout: Checkout, around: Around) -> Mapping[str, Link]:
+def _line_links(checkout: Checkout, include: Tree, around: Around) -> Mapping[str, Link]:
+    """One that was taken away since can be named, and not shown."""
     ids = list(dict.fromkeys(line.variant_id for line in checkout.lines))
-    currency = checkout.order.currency
-    variants = {
-        variant_id: around.variants.get((currency, variant_id)) or Loaded(Named(variant_id)) for variant_id in ids
-    }
+    found = {variant_id: around.variants.get((checkout.order.currency, variant_id)) for variant_id in ids}
+    named = {variant_id: Loaded(Named(variant_id)) for variant_id in ids}
+    of_lines = found if "variant" in include.get("line_items", {}) else named
+    of_cart = found if "variants" in include else named
     return {
-        "line_items": [Loaded(line, {"variant": variants[line.variant_id]}) for line in checkout.lines],
-        "variants": [variants[variant_id] for variant_id in ids],
+        "line_items": [Loaded(line, {"variant": of_lines[line.variant_id]}) for line in checkout.lines],
+        "variants": [variant for variant in of_cart.values() if variant],
     }
 
 

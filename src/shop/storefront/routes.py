@@ -33,6 +33,7 @@ from shop.storefront.inputs import (
 )
 from shop.storefront.wishes import FILTERS
 from shop.storefront.wishes import SORTS as SORTS_OF_PRODUCTS
+from shop.storefront.wishlist_routes import ROUTES as WISHLIST_ROUTES
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, JSON_API, Nothing
 
@@ -268,4 +269,5 @@ ROUTES = (
     Route("GET", f"{_ME}/orders/{{number}}", account.show_order, "user", "One order", "order", 200, (*_READ, 404)),
     Route("GET", f"{_ME}/sessions", account.list_sessions, "user", "Where I am signed in", "session[]", 200, _READ),
     Route("DELETE", f"{_ME}/sessions/{{id}}", account.destroy_session, "user", "End a session", None, 204, _GONE),
+    *WISHLIST_ROUTES,
 )

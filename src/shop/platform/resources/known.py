@@ -57,6 +57,7 @@ from shop.platform.resources.setup import APPLICATIONS, AUDIT_EVENTS
 from shop.platform.resources.sold import LINE_ITEMS, PAYMENTS, REFUNDS, SHIPMENTS, SHIPPING_RATES
 from shop.platform.resources.stock import STOCK_ITEMS, STOCK_LOCATIONS, STOCK_MOVEMENTS
 from shop.platform.resources.taxons import CLASSIFICATIONS, TAXONOMIES, TAXONS
+from shop.platform.resources.wishlists import WISHED_ITEMS, WISHLISTS
 from shop.queries.records import Kin, Records
 
 _ALL = (
@@ -85,6 +86,8 @@ _ALL = (
     PRICE_LIST_GROUPS,
     CUSTOMER_GROUPS,
     CUSTOMER_GROUP_MEMBERS,
+    WISHLISTS,
+    WISHED_ITEMS,
     LINE_ITEMS,
     SHIPMENTS,
     SHIPPING_RATES,

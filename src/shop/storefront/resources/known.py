@@ -26,6 +26,7 @@ from shop.storefront.resources.sales import (
     STOCK_LOCATION,
 )
 from shop.storefront.resources.setup import COUNTRY, COUNTRY_WITH_STATES, STATE, STORE
+from shop.storefront.resources.wishlists import WISHED_ITEM, WISHLIST
 
 _ALL = (
     CART,
@@ -52,6 +53,8 @@ _ALL = (
     COUNTRY,
     STATE,
     STORE,
+    WISHLIST,
+    WISHED_ITEM,
 )
 RESOURCES: Resources = {resource.type: resource for resource in _ALL}
 DESCRIBED: Resources = {**RESOURCES, "taxon_alone": TAXON_WITH_PRODUCTS, "country_alone": COUNTRY_WITH_STATES}

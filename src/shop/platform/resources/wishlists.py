@@ -1,0 +1,58 @@
+"""What the platform shows of wishlists."""
+
+from shop.actions import wishlists as actions
+from shop.actions.records import Noun, plain
+from shop.jsonapi.resource import computed, many, money, one, resource
+from shop.models.wishlists import PricedItem, Wishlist, wishlists
+from shop.platform.collection import Collection, kinds
+from shop.queries.records import Records
+from shop.queries.wishlists import WISHED
+
+_STAMPS = ("created_at", "updated_at")
+_RECORDS = Records(table=wishlists, row=Wishlist)
+
+WISHLIST = resource(
+    "wishlist",
+    Wishlist,
+    attributes=[
+        "name",
+        "is_private",
+        "is_default",
+        "token",
+        # Asked for at the storefront alone.
+        computed("variant_included", lambda _wishlist, _scene: False, bool),
+        *_STAMPS,
+    ],
+    relations=[one("user", "user"), many("wished_items", "wished_item")],
+)
+WISHLISTS = Collection(
+    path="wishlists",
+    resource=WISHLIST,
+    noun=Noun(
+        "wishlist",
+        _RECORDS,
+        actions.create_list,
+        actions.update_list,
+        plain(_RECORDS)["delete"],
+        actions.hold_owner,
+    ),
+    writable=kinds(Wishlist, "user_id", "name", "is_private", "is_default"),
+    required=("user_id", "name"),
+    once=("user_id",),
+    filters=("user_id", "name", "token", "is_private", "is_default"),
+)
+WISHED_ITEM = resource(
+    "wished_item",
+    PricedItem,
+    attributes=["quantity", "currency", money("price"), money("total"), *_STAMPS],
+    relations=[one("wishlist", "wishlist"), one("variant", "variant")],
+)
+WISHED_ITEMS = Collection(
+    path="wished_items",
+    resource=WISHED_ITEM,
+    noun=Noun("wished_item", WISHED, actions.create_item, actions.update_item, plain(WISHED)["delete"]),
+    writable=kinds(PricedItem, "wishlist_id", "variant_id", "quantity"),
+    required=("wishlist_id", "variant_id"),
+    once=("wishlist_id", "variant_id"),
+    filters=("wishlist_id", "variant_id", "quantity"),
+)

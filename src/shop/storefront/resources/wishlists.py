@@ -1,0 +1,17 @@
+"""What the storefront shows of wishlists. Whose they are is not told: a public one may be seen by anybody."""
+
+from shop.jsonapi.resource import many, money, one, resource
+from shop.models.wishlists import SeenItem, SeenWishlist
+
+WISHLIST = resource(
+    "wishlist",
+    SeenWishlist,
+    attributes=["token", "name", "is_private", "is_default", "variant_included"],
+    relations=[many("wished_items", "wished_item")],
+)
+WISHED_ITEM = resource(
+    "wished_item",
+    SeenItem,
+    attributes=["quantity", money("price"), money("total")],
+    relations=[one("variant", "variant")],
+)

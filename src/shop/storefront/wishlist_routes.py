@@ -1,0 +1,110 @@
+"""The rows of wishlists in the storefront's table."""
+
+from typing import Any
+
+from shop.storefront import wishlists
+from shop.storefront.wishlist_inputs import (
+    AddWishedItem,
+    AddWishedItems,
+    NewWishlist,
+    SetWishedQuantity,
+    WishlistUpdate,
+)
+from shop.web.endpoint import Handler, Route
+
+_BASE = "/api/v2/storefront/wishlists"
+_ONE = f"{_BASE}/{{wishlist_token}}"
+_READ = (400, 401)
+_WRITE = (400, 401, 409, 413, 415, 422)
+_GONE = (400, 401, 404, 413, 415)
+_ASKS = ("currency", "is_variant_included")
+_CODES = {422: ("quantity_not_positive",)}
+
+
+def _update(method: str) -> Route:
+    """A plain update answers PUT as well, for clients of the family that send it."""
+    errors = (*_WRITE, 404)
+    said: dict[str, Any] = {"takes": WishlistUpdate, "asks": _ASKS}
+    return Route(method, _ONE, wishlists.update, "user", "Change a wishlist", "wishlist", 200, errors, **said)
+
+
+def _item(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
+    """About one item, which is shown."""
+    errors, codes = ((*_WRITE, 404), _CODES) if takes else (_GONE, {})
+    said: dict[str, Any] = {"takes": takes, "codes": codes, "asks": ("currency",)}
+    return Route(method, f"{_ONE}/{path}", handler, "user", summary, "wished_item", 200, errors, **said)
+
+
+ROUTES = (
+    Route("GET", _BASE, wishlists.list_own, "user", "My wishlists", "wishlist[]", 200, _READ, asks=_ASKS),
+    Route(
+        "POST",
+        _BASE,
+        wishlists.create,
+        "user",
+        "Make a wishlist",
+        "wishlist",
+        201,
+        _WRITE,
+        takes=NewWishlist,
+        asks=_ASKS,
+    ),
+    Route(
+        "GET",
+        f"{_BASE}/default",
+        wishlists.show_default,
+        "user",
+        "My default wishlist, made if there is none",
+        "wishlist",
+        200,
+        (*_READ, 422),
+        asks=_ASKS,
+    ),
+    Route(
+        "GET",
+        _ONE,
+        wishlists.show,
+        "anyone",
+        "A wishlist that is public, or my own",
+        "wishlist",
+        200,
+        (*_READ, 404),
+        asks=_ASKS,
+    ),
+    _update("PATCH"),
+    _update("PUT"),
+    Route("DELETE", _ONE, wishlists.destroy, "user", "Remove a wishlist", None, 204, _GONE),
+    _item("POST", "add_item", wishlists.add_item, "Wish for something", AddWishedItem),
+    _item(
+        "PATCH",
+        "set_item_quantity/{item_id}",
+        wishlists.set_item_quantity,
+        "Change how many are wished for",
+        SetWishedQuantity,
+    ),
+    _item("DELETE", "remove_item/{item_id}", wishlists.remove_item, "Wish for something no more"),
+    Route(
+        "POST",
+        f"{_ONE}/add_items",
+        wishlists.add_items,
+        "user",
+        "Wish for several things: all of them or none",
+        "wishlist",
+        200,
+        (*_WRITE, 404),
+        takes=AddWishedItems,
+        codes=_CODES,
+        asks=_ASKS,
+    ),
+    Route(
+        "DELETE",
+        f"{_ONE}/remove_items",
+        wishlists.remove_items,
+        "user",
+        "Wish for several things no more",
+        "wishlist",
+        200,
+        (*_GONE, 422),
+        asks=(*_ASKS, "wished_items_ids"),
+    ),
+)
