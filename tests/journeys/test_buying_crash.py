@@ -8,14 +8,17 @@ from typing import Any
 
 import asyncpg
 import httpx
+import msgspec
 import pytest
 
 from shop.actions.verify import verify
 from shop.db.pool import open_database
 from tests.db.processes import until
+from tests.deals import TENTH, new_code, new_deal
 from tests.make import MadeProduct, Make
 from tests.platform.machine import new_machine
 from tests.service import KEYS, Service
+from tests.shoppers import new_email
 from tests.till import Buyer, Till, new_till, on_hand
 
 UNITS = 10
@@ -44,6 +47,20 @@ async def wrong(url: str) -> dict[str, Any]:
 async def ready(http: httpx.AsyncClient, till: Till, mug: MadeProduct) -> Buyer:
     buyer = Buyer(http, till)
     await buyer.ready((mug, 1))
+    return buyer
+
+
+async def ready_to_pay_less(http: httpx.AsyncClient, till: Till, mug: MadeProduct, code: str, db: Any) -> Buyer:
+    """With a code that may be used so often, a dollar of credit, and a card for the rest."""
+    buyer = Buyer(http, till)
+    opened = await buyer.put_in((mug, 1))
+    owner = await till.make.new("users", "user", email=new_email())
+    await db.execute("update orders set user_id = $2 where id = $1", opened.id, owner.id)
+    await till.make.new("store_credits", "store_credit", user_id=owner.id, amount="1", currency="USD", memo="Sorry")
+    assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
+    await buyer.come_from()
+    assert (await buyer.post("/checkout/add_store_credit")).status == 200
+    await buyer.pay()
     return buyer
 
 
@@ -90,10 +107,12 @@ async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
     try:
         async with service.client(timeout=60) as http:
             till = await new_till(Make(await new_machine(http, db)))
-            mug = await till.product(on_hand=500)
+            mug, code = await till.product(on_hand=500), new_code()
+            await new_deal(till.make, TENTH, code=code, usage_limit=500)
         for _ in range(3):
             async with service.client(timeout=60) as http:
-                buyers = [await ready(http, till, mug) for _ in range(30)]
+                till = msgspec.structs.replace(till, make=Make(await new_machine(http, db)))
+                buyers = [await ready_to_pay_less(http, till, mug, code, db) for _ in range(30)]
 
                 async def buy(buyer: Buyer) -> None:
                     with contextlib.suppress(httpx.TransportError):
@@ -116,6 +135,9 @@ async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
         kept = {str(row["id"]) for row in await db.fetch("select id from orders where completed_at is not null")}
         assert acknowledged
         assert acknowledged <= kept
+        uses = await db.fetchval("select uses from promotions")
+        spent = await db.fetchval("select sum(amount_used)::int from store_credits")
+        assert (uses, spent) == (len(kept), 100 * len(kept))
         assert await wrong(url) == {}
     finally:
         await db.close()
