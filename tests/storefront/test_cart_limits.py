@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.deals import TENTH, new_code, new_deal
+from tests.make import Make
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
 
@@ -22,6 +24,7 @@ def counting(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         SHOP_LOG_LEVEL="debug",
         SHOP_LIMIT_LOOPBACK="1",
         SHOP_LIMIT_CARTS_PER_SOURCE="5/3600, 6/86400",
+        SHOP_LIMIT_COUPONS_PER_SOURCE="3/3600",
         SHOP_TRUSTED_PROXIES="127.0.0.1/32",
         SHOP_DRAIN_SECONDS="0",
     )
@@ -56,3 +59,25 @@ async def test_beyond_its_limit_a_source_opens_no_cart_and_others_do(
     made = next(answer for answer in answers if answer.status == 201)
     for answer in (made, other):
         assert counting.request_line(answer.request_id)["statements"] == 1
+
+
+async def test_who_guesses_codes_is_not_listened_to_for_a_while(there: httpx.AsyncClient, make: Make, db: Any) -> None:
+    code, guesser = new_code(), {"X-Forwarded-For": "203.0.113.99"}
+    await new_deal(make, TENTH, code=code)
+    shopper = Shopper(there)
+    await shopper.post("/cart", headers=guesser)
+    made = await make.product(price="10.00", on_hand=9)
+    await shopper.post("/cart/add_item", headers=guesser, variant_id=made.sold)
+
+    async def type_in(text: str, headers: dict[str, str]) -> int:
+        body = {"json": {"coupon_code": text}}
+        return (await shopper.ask("PATCH", "/cart/apply_coupon_code", headers=headers, **body)).status
+
+    guesses = [await type_in(f"guess-{number}", guesser) for number in range(4)]
+    by_checkout = await shopper.ask("PATCH", "/checkout", headers=guesser, json={"order": {"coupon_code": "guess"}})
+    without = await shopper.ask("PATCH", "/checkout", headers=guesser, json={"order": {"email": "ada@example.org"}})
+    right = await type_in(code, guesser)
+    elsewhere = await type_in(code, {"X-Forwarded-For": "203.0.113.98"})
+
+    assert guesses == [422, 422, 422, 429]
+    assert (by_checkout.status, without.status, right, elsewhere) == (429, 200, 429, 200)

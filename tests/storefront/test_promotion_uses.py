@@ -226,6 +226,7 @@ async def test_a_used_promotion_stays_and_the_order_keeps_what_it_said(
     rows = await machine.get(f"/adjustments?filter[order_id_eq]={bought.id}")
 
     assert (removed.status, gone.status) == (422, 204)
+    assert removed.json["errors"] == {"base": ["was used by orders and stays; let it end instead"]}
     (promotion,) = [each for each in shown.json["included"] if each["type"] == "promotion"]
     assert (promotion["id"], promotion["attributes"]["name"], promotion["attributes"]["amount"]) == (
         deal.id,

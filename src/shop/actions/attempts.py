@@ -48,6 +48,25 @@ async def refuse_cart(ctx: Context, limits: Sequence[Limit], counts: Sequence[Co
     _refuse(over)
 
 
+def refuse_guesses(ctx: Context) -> None:
+    """A source that typed too many codes that there are not is not listened to for a while, right or wrong."""
+    for limit in _coupon_limits(ctx):
+        ends_in = ctx.shared.floods.ends_in(limit.key)
+        if ends_in:
+            raise TooMany(ends_in)
+
+
+async def note_unknown_coupon(ctx: Context) -> None:
+    over = await _count(ctx, _coupon_limits(ctx))
+    for limit, _ in over:
+        ctx.shared.floods.remember(limit.key, retry_after(over))
+    _refuse(over)
+
+
+def _coupon_limits(ctx: Context) -> list[Limit]:
+    return _source_limits(ctx, "unknown coupons by source", ctx.shared.settings.limit_coupons_per_source)
+
+
 async def count_sign_in(ctx: Context, operator: str) -> None:
     """Every try of an operator's password or authenticator counts, right or wrong: for them, and for the source."""
     allowed = ctx.shared.settings.limit_sign_ins

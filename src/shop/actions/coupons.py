@@ -1,9 +1,12 @@
 """How a code is put on a cart and taken off it; a code that does not help says why."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from uuid import UUID
 
 import msgspec
 
+from shop.actions import attempts
 from shop.actions.checkout import hold_checkout
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout
@@ -29,8 +32,20 @@ def _refused(code: str, sentence: str) -> Invalid:
     return Invalid({"coupon_code": [sentence]}, sentence, code=code)
 
 
+@asynccontextmanager
+async def counting_guesses(ctx: Context) -> AsyncIterator[None]:
+    """Around the transaction: a guess costs a try even though nothing of the rest is kept."""
+    attempts.refuse_guesses(ctx)
+    try:
+        yield
+    except Invalid as wrong:
+        if wrong.code == "coupon_unknown":
+            await attempts.note_unknown_coupon(ctx)
+        raise
+
+
 async def apply_code(ctx: Context, text: object, order_id: UUID | None = None) -> Checkout:
-    async with ctx.transaction() as once:
+    async with counting_guesses(ctx), ctx.transaction() as once:
         checkout = await hold_checkout(ctx, order_id)
         if not once.done:
             checkout = await put_on(ctx, checkout, read_code(text))

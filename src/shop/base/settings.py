@@ -217,6 +217,7 @@ VARIABLES = (
     Variable("SHOP_LIMIT_CLIENT_FAILURES_PER_SOURCE", "limit_client_failures", _limits, "30/300", "token endpoint"),
     Variable("SHOP_LIMIT_TOKENS_PER_CLIENT", "limit_tokens_per_client", _limits, "0", "token endpoint"),
     Variable("SHOP_LIMIT_CARTS_PER_SOURCE", "limit_carts_per_source", _limits, "600/60", "new carts"),
+    Variable("SHOP_LIMIT_COUPONS_PER_SOURCE", "limit_coupons_per_source", _limits, "30/300", "unknown coupon codes"),
     Variable(
         "SHOP_LIMIT_REQUESTS_PER_SOURCE",
         "limit_requests_per_source",
@@ -269,6 +270,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limit_client_failures: Limits
     limit_tokens_per_client: Limits
     limit_carts_per_source: Limits
+    limit_coupons_per_source: Limits
     limit_requests_per_source: Limits
     limit_sign_ins: Limits
     limit_loopback: str

@@ -1,6 +1,7 @@
 """The checkout's endpoints."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from shop.actions import checkout as actions
 from shop.actions import completion, shown_orders
 from shop.actions.checkout import step, walk
 from shop.actions.context import Context
-from shop.actions.coupons import put_on, read_code
+from shop.actions.coupons import counting_guesses, put_on, read_code
 from shop.actions.holding import hold_goods
 from shop.actions.lines import Cart
 from shop.actions.order_parts import Checkout, change_order, read
@@ -37,7 +38,8 @@ async def update(request: Request, ctx: Context) -> Reply:
     if not isinstance(wishes, dict):
         raise Malformed('The body must have an object "order".')
     sources = request.params.get("payment_source")
-    async with ctx.transaction() as once:
+    guessing = counting_guesses(ctx) if wishes.get("coupon_code") is not None else nullcontext()
+    async with guessing, ctx.transaction() as once:
         checkout = await actions.hold_checkout(ctx)
         if not once.done:
             checkout = await actions.tell(ctx, checkout, wishes)
