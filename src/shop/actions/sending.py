@@ -5,11 +5,13 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.money import is_currency, minor_units
-from shop.gateways.payments import TYPES
+from shop.gateways.providers import TYPES
 from shop.models.fulfilment import (
     CALCULATORS,
     DISPLAYS,
@@ -25,6 +27,8 @@ from shop.queries import bulk, changes, setups
 
 Values = Mapping[str, Any]
 MOST_STEPS = 50
+SECRETS = (b"sk_", b"rk_", b"whsec_")
+"""What the secret keys of providers begin with."""
 
 
 def _check(values: Values, name: str, known: tuple[str, ...]) -> None:
@@ -156,6 +160,9 @@ async def delete_shipping_category(ctx: Context, category_id: UUID) -> None:
 async def create_payment_method(ctx: Context, values: Values) -> UUID:
     _check(values, "type", TYPES)
     _check(values, "display_on", DISPLAYS)
+    _check_preferences(values)
+    if not ctx.shared.takes(values["type"]):
+        raise Invalid({"type": ["needs keys first: set SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET"]})
     method_id = new_id()
     await changes.insert_record(ctx.db, payment_methods, method_id, values)
     return method_id
@@ -163,7 +170,15 @@ async def create_payment_method(ctx: Context, values: Values) -> UUID:
 
 async def update_payment_method(ctx: Context, method_id: UUID, values: Values) -> None:
     _check(values, "display_on", DISPLAYS)
+    _check_preferences(values)
     await changes.update_record(ctx.db, payment_methods, method_id, values)
+
+
+def _check_preferences(values: Values) -> None:
+    """Everybody can read them."""
+    written = msgspec.json.encode(values.get("preferences"))
+    if any(b'"' + word in written for word in SECRETS):
+        raise Invalid({"preferences": ["are shown to everybody; put secret keys into the settings of the shop"]})
 
 
 async def delete_payment_method(ctx: Context, method_id: UUID) -> None:

@@ -13,7 +13,7 @@ from shop.web.reply import Reply
 from shop.web.request import Request
 
 HERE = "/admin/settings/payments"
-TYPES = {"check": "Check or transfer", "test_card": "Test card: takes no money"}
+TYPES = {"check": "Check or transfer", "test_card": "Test card: takes no money", "stripe": "Cards through Stripe"}
 
 
 async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:

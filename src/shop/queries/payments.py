@@ -15,11 +15,9 @@ from shop.models.payments import (
     Payment,
     PaymentAttempt,
     PaymentMethod,
-    PaymentSource,
     payment_attempts,
     payment_methods,
     payment_notices,
-    payment_sources,
     payments,
     refunds,
 )
@@ -42,10 +40,6 @@ _METHODS_OF = statement(
     select(payment_methods).where(payment_methods.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))),
     into(PaymentMethod),
 )
-_SOURCES_OF = statement(
-    select(payment_sources).where(payment_sources.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))),
-    into(PaymentSource),
-)
 _PAYMENTS = statement(
     select(payments)
     .where(payments.c.order_id == sql_any(bindparam("order_ids", type_=ARRAY(_ID))))
@@ -60,12 +54,6 @@ _IS_PAYING = statement(
     )
     .limit(1),
     lambda record: cast(UUID, record[0]),
-)
-_SOURCE = statement(
-    select(payment_sources).where(
-        payment_sources.c.id == bindparam("id", type_=_ID), payment_sources.c.user_id == bindparam("user_id", type_=_ID)
-    ),
-    into(PaymentSource),
 )
 _INVALIDATE = statement(
     update(payments)
@@ -134,6 +122,13 @@ _END = statement(
     .returning(payment_attempts.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_NOTE_REFERENCE = statement(
+    update(payment_attempts)
+    .where(payment_attempts.c.id == bindparam("attempt_id", type_=_ID), payment_attempts.c.outcome == "unknown")
+    .values(reference=bindparam("new_reference", type_=Text()))
+    .returning(payment_attempts.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 _NOTE = statement(
     insert(payment_notices)
     .values(
@@ -162,17 +157,8 @@ async def list_methods_of(db: Session, ids: list[UUID]) -> dict[UUID, PaymentMet
     return {method.id: method for method in await db.all(_METHODS_OF, ids=ids)} if ids else {}
 
 
-async def list_sources_of(db: Session, ids: list[UUID]) -> dict[UUID, PaymentSource]:
-    return {source.id: source for source in await db.all(_SOURCES_OF, ids=ids)} if ids else {}
-
-
 async def list_payments(db: Session, *order_ids: UUID) -> list[Payment]:
     return await db.all(_PAYMENTS, order_ids=list(order_ids))
-
-
-async def find_source(db: Session, source_id: UUID, user_id: UUID) -> PaymentSource | None:
-    """A user's own."""
-    return await db.one(_SOURCE, id=source_id, user_id=user_id)
 
 
 async def is_paying(db: Session, order_id: UUID) -> bool:
@@ -234,6 +220,11 @@ async def end_refund(db: Session, attempt_id: str, state: str) -> None:
 
 async def is_older(db: Session, attempt_id: UUID, age: int) -> bool:
     return await db.one(_IS_OLDER, id=attempt_id, age=age) is not None
+
+
+async def note_reference(db: Session, attempt_id: UUID, reference: str) -> None:
+    """The provider's name for what is still open there."""
+    await db.one(_NOTE_REFERENCE, attempt_id=attempt_id, new_reference=reference)
 
 
 async def list_attempts(db: Session, order_id: UUID) -> list[PaymentAttempt]:
