@@ -185,7 +185,7 @@ class StandIn:
         created = {name: int(value) for name, value in given.get("created", {}).items()}
         found = [each for each in self.things.values() if each["object"] == "payment_intent"]
         found = [each for each in found if created.get("gte", 0) <= each["created"] <= created.get("lte", 1 << 40)]
-        return _page(found[::-1], given)
+        return _page("/v1/payment_intents", found[::-1], given)
 
     def _act(self, given: Values, intent_id: str, verb: str) -> Values:
         intent = self._find({}, intent_id)
@@ -214,7 +214,7 @@ class StandIn:
 
     def _list_refunds(self, given: Values) -> Values:
         of = given["payment_intent"]
-        return _page([each for each in self.things.values() if each.get("payment_intent") == of], given)
+        return _page("/v1/refunds", [each for each in self.things.values() if each.get("payment_intent") == of], given)
 
     def _make_customer(self, given: Values) -> Values:
         return self._new("cus", "customer", metadata=given.get("metadata", {}))
@@ -355,10 +355,10 @@ def _expanded(answer: Values, given: Values, things: Mapping[str, Values]) -> Va
     return dict(shown)
 
 
-def _page(found: list[Values], given: Values) -> Values:
+def _page(url: str, found: list[Values], given: Values) -> Values:
     after = next((place + 1 for place, each in enumerate(found) if each["id"] == given.get("starting_after")), 0)
     size = int(given.get("limit", 10))
-    return {"object": "list", "url": "", "data": found[after : after + size], "has_more": len(found) > after + size}
+    return {"object": "list", "url": url, "data": found[after : after + size], "has_more": len(found) > after + size}
 
 
 @contextmanager

@@ -234,6 +234,24 @@ async def test_what_nobody_heard_of_is_found_out_by_the_worker(
         assert stripe.intents(cart["number"]) == []
 
 
+async def test_a_payment_is_found_among_all_that_were_made_at_the_same_time(
+    buyer: Buyer, till: Till, db: Any, stripe: StandIn
+) -> None:
+    cart = await buyer.ready((await till.product(), 1), source=VISA)
+    stripe.faults += [("POST /v1/payment_intents", "lost")] * 2
+    await buyer.complete()
+    (intent,) = stripe.intents(cart["number"])
+    # More than are told of at once, and all of them later.
+    others = {f"pi_other{place}": {**intent, "id": f"pi_other{place}", "metadata": {}} for place in range(120)}
+    stripe.things |= others
+
+    await settled(db, cart, 2)
+
+    assert (await payment_of(db, cart))["response_code"] == intent["id"]
+    for other in others:
+        del stripe.things[other]
+
+
 @pytest.mark.parametrize("act", ["capture", "void", "refund"])
 async def test_what_an_operator_did_and_was_not_told_of_is_found_out(
     buyer: Buyer, till: Till, make: Make, writer: Machine, db: Any, stripe: StandIn, act: str
