@@ -153,13 +153,14 @@ async def test_the_card_of_another_is_nobodys(buyer: SignedIn, http: httpx.Async
     assert await cards(buyer) == [card]
 
 
+@pytest.mark.parametrize("is_known", [False, True], ids=["guest", "user"])
 async def test_whoever_holds_a_carts_token_pays_with_a_card_of_their_own(
-    buyer: SignedIn, till: Till, http: httpx.AsyncClient
+    buyer: SignedIn, till: Till, http: httpx.AsyncClient, is_known: bool
 ) -> None:
     card = await new_card(buyer)
     buyer.order_token = None
     await buyer.put_in((await till.product(), 1))
-    friend = Buyer(http, till)
+    friend = SignedIn(http, till, await sign_in(http)) if is_known else Buyer(http, till)
     friend.order_token = buyer.order_token
     await friend.come_from()
 

@@ -89,6 +89,11 @@ class StandIn:
         found = [each for each in self.things.values() if each["object"] == "payment_intent"]
         return [each for each in found if each["metadata"].get("order") == order_number]
 
+    @property
+    def keys(self) -> set[str]:
+        """Those under which it was asked to do something."""
+        return {key for key in self._known if key}
+
     def refunds(self, intent_id: str) -> list[int]:
         """What was given back of an intent, each time."""
         return [each["amount"] for each in self.things.values() if each.get("payment_intent") == intent_id]

@@ -55,6 +55,8 @@ async def test_a_card_is_charged_once_and_shown_as_stripe_knows_it(
     payment = await payment_of(db, done)
     assert (payment["state"], payment["captured_amount"]) == ("completed", 1500)
     assert payment["response_code"] == intent["id"]
+    attempt = await db.fetchval("select id from payment_attempts where payment_id = $1", payment["id"])
+    assert (intent["metadata"]["attempt"], str(attempt) in stripe.keys) == (str(attempt), True)
     (card,) = [each for each in shown.json["included"] if each["type"] == "credit_card"]
     # The client had said that it ends in 1111.
     assert [card["attributes"][name] for name in ("cc_type", "last_digits", "month", "default")] == [
@@ -274,6 +276,26 @@ async def test_what_an_operator_did_and_was_not_told_of_is_found_out(
     assert (row["state"], row["refunded_amount"]) == (state, refunded)
     if act != "capture":
         await writer.patch(f"/orders/{done.id}/cancel", {})
+
+
+async def test_a_refund_that_never_arrived_is_not_taken_for_another(
+    buyer: Buyer, till: Till, writer: Machine, db: Any, stripe: StandIn
+) -> None:
+    done = await bought(buyer, till)
+    payment = str((await payment_of(db, done))["id"])
+
+    async def refund(amount: str) -> Answer:
+        return await writer.post("/refunds", {"refund": {"payment_id": payment, "amount": amount, "reason": "late"}})
+
+    await refund("4.0")
+    stripe.faults += [("POST /v1/refunds", "dropped")] * 2
+    waiting = await refund("5.0")
+    await settled(db, done, 11)
+
+    states = await db.fetch("select amount, state from refunds where payment_id = $1 order by amount", UUID(payment))
+    assert (waiting.status, waiting.code) == (409, "payment_in_progress")
+    assert [tuple(row) for row in states] == [(400, "completed"), (500, "failed")]
+    assert (await payment_of(db, done))["refunded_amount"] == 400
 
 
 async def test_a_key_that_stripe_does_not_know_is_the_operators_to_read_of(
