@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from tests.admin.desk import new_desk
 from tests.cli.command import Command, external
 from tests.platform.machine import Machine
 from tests.service import KEYS, Service
@@ -38,6 +39,7 @@ async def test_without_keys_nobody_pays_by_stripe_and_what_was_paid_is_still_kno
             made = await elsewhere.post("/payment_methods", {"payment_method": {"name": "Card", "type": "stripe"}})
             captured = await elsewhere.patch(f"/payments/{payment['id']}/capture", {})
             body, headers = stripe.signed(stripe.events[-1])
+            page = (await (await new_desk(http, db)).get("/admin/settings/payments")).text
             told = await http.post("/payment_notices/stripe", content=body, headers=headers)
     finally:
         service.stop()
@@ -48,6 +50,7 @@ async def test_without_keys_nobody_pays_by_stripe_and_what_was_paid_is_still_kno
     assert (made.status, list(made.json["errors"])) == (422, ["type"])
     assert "SHOP_STRIPE_SECRET_KEY" in made.json["errors"]["type"][0]
     assert (captured.status, captured.code) == (422, "payment_refused")
+    assert "has no keys" in page
     assert (told.status_code, told.json()["code"]) == (400, "bad_signature")
     # With the keys there again, nothing is lost.
     assert (await writer.patch(f"/payments/{payment['id']}/capture", {}))["state"] == "completed"
