@@ -16,7 +16,8 @@ from tests.stripe.stand_in import PUBLISHABLE_KEY, SECRET_KEY, StandIn
 from tests.till import Buyer, Till, on_hand
 
 VISA = "pm_card_visa"
-AGED = "update payment_attempts set created_at = now() - $2 * interval '1 minute' where order_id = $1"
+AGED = """update payment_attempts set created_at = now() - $2 * interval '1 minute', looked_at = null
+where order_id = $1"""
 
 
 async def payment_of(db: Any, cart: Answer) -> Any:
@@ -332,6 +333,54 @@ async def test_a_payment_that_must_be_confirmed_waits_for_the_shopper(
     assert (meddling.status, meddling.code) == (409, "payment_in_progress")
     assert (done.status, done["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
     assert stripe.intents(cart["number"]) == [intent]
+
+
+async def test_what_must_be_confirmed_is_told_again_though_the_first_answer_was_lost(
+    buyer: Buyer, till: Till, db: Any, stripe: StandIn
+) -> None:
+    cart = await buyer.ready((await till.product(), 1), source="pm_card_authenticationRequired")
+    stripe.faults += [("POST /v1/payment_intents", "lost")] * 2
+    lost = await buyer.complete()
+    (intent,) = stripe.intents(cart["number"])
+    await db.execute(AGED, UUID(cart.id), 2)
+
+    async def is_found() -> bool:
+        noted = "select reference from payment_attempts where order_id = $1"
+        return bool(await db.fetchval(noted, UUID(cart.id)))
+
+    await until(is_found)
+    asked = await buyer.complete()
+    stripe.shopper_confirms(intent["id"])
+
+    assert (lost.code, asked.code) == ("payment_in_progress", "payment_needs_action")
+    assert asked.json["client_secret"] == intent["client_secret"]
+    assert (await buyer.complete())["payment_state"] == "paid"
+
+
+async def test_a_payment_that_waits_is_asked_about_now_and_then(
+    buyer: Buyer, till: Till, db: Any, stripe: StandIn
+) -> None:
+    cart = await buyer.ready((await till.product(), 1), source="pm_card_authenticationRequired")
+    await buyer.complete()
+    (intent,) = stripe.intents(cart["number"])
+    await db.execute(AGED, UUID(cart.id), 2)
+
+    def looks() -> int:
+        return stripe.asked.count(("GET", f"/v1/payment_intents/{intent['id']}"))
+
+    async def is_looked_at() -> bool:
+        return looks() > 0
+
+    await until(is_looked_at)
+    other = Buyer(buyer.http, till)
+    lost = await other.ready((await till.product(), 1), source=VISA)
+    stripe.faults += [("POST /v1/payment_intents", "lost")] * 2
+    await other.complete()
+    # The worker has looked again, and at this one.
+    await settled(db, lost, 2)
+
+    assert looks() == 1
+    await settled(db, cart, 11)
 
 
 async def test_a_payment_that_was_not_confirmed_is_declined_and_the_cart_goes_on(

@@ -33,6 +33,8 @@ from shop.rules.payments import (
 
 PROVIDER_SECONDS = 10
 SETTLE_SECONDS = 60
+LOOK_AGAIN_SECONDS = 15
+"""A shopper may take minutes to confirm; a provider is not asked about it every second."""
 GIVE_UP_SECONDS = 600
 """A provider that has not heard of an attempt for so long never will."""
 CONFIRMATION_TTL = 3 * 24 * 3600
@@ -184,7 +186,7 @@ async def finish(ctx: Context, checkout: Checkout) -> Order:
 
 async def settle_stuck(shared: Shared) -> int:
     """Asks the providers what came of the calls that nobody has heard of for a minute."""
-    found = await queries.list_stuck(shared.database.session(), SETTLE_SECONDS)
+    found = await queries.take_stuck(shared.database.session(), SETTLE_SECONDS, LOOK_AGAIN_SECONDS)
     settled = 0
     for attempt in found:
         ctx = Context(shared)
@@ -216,6 +218,9 @@ async def _came_of(ctx: Context, payment: Payment, attempt: PaymentAttempt) -> R
         # Nobody waits for it, and it must not be left: somebody has paid for nothing.
         return await call_provider(provider, call)
     if not await queries.is_older(ctx.db, attempt.id, GIVE_UP_SECONDS):
+        if result.reference and attempt.reference is None:
+            # Whoever completes again can now be told what is still to be done.
+            await queries.note_reference(ctx.db, attempt.id, result.reference)
         return UNKNOWN
     return await _give_up(provider, call, result)
 

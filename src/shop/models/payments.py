@@ -90,6 +90,8 @@ class PaymentAttempt(Row, frozen=True, kw_only=True):
     reference: str | None = None
     message: str | None = None
     created_at: datetime
+    looked_at: datetime | None = None
+    """When the provider was last asked what came of it."""
     ended_at: datetime | None = None
 
 

@@ -79,11 +79,23 @@ _CHANGE = statement(
     .returning(payments),
     into(Payment),
 )
-_STUCK = statement(
-    select(payment_attempts)
-    .where(payment_attempts.c.outcome == "unknown", payment_attempts.c.created_at < func.now() - seconds("age"))
+_stuck = (
+    select(payment_attempts.c.id)
+    .where(
+        payment_attempts.c.outcome == "unknown",
+        payment_attempts.c.created_at < func.now() - seconds("age"),
+        func.coalesce(payment_attempts.c.looked_at < func.now() - seconds("pause"), True),
+    )
     .order_by(payment_attempts.c.created_at)
-    .limit(bindparam("most", type_=BigInteger())),
+    .limit(bindparam("most", type_=BigInteger()))
+    .with_for_update(skip_locked=True)
+    .scalar_subquery()
+)
+_STUCK = statement(
+    update(payment_attempts)
+    .where(payment_attempts.c.id == sql_any(_stuck))
+    .values(looked_at=func.now())
+    .returning(payment_attempts),
     into(PaymentAttempt),
 )
 _PAYMENT = statement(select(payments).where(payments.c.id == bindparam("id", type_=_ID)), into(Payment))
@@ -195,9 +207,11 @@ async def change_payment(db: Session, payment_id: UUID, change: Change) -> Payme
     )
 
 
-async def list_stuck(db: Session, age: int, most: int = 20) -> list[PaymentAttempt]:
-    """Those of which nobody has heard for so many seconds."""
-    return await db.all(_STUCK, age=age, most=most)
+async def take_stuck(db: Session, age: int, pause: int, most: int = 20) -> list[PaymentAttempt]:
+    """Those of which nobody has heard for so many seconds. Of many processes one gets each, and nobody again before the
+    pause is over.
+    """
+    return await db.all(_STUCK, age=age, pause=pause, most=most)
 
 
 async def find_payment(db: Session, payment_id: UUID) -> Payment | None:

@@ -1,4 +1,4 @@
-"""Cards that are kept for their owners to pay with again."""
+"""Cards that are kept for their owners to pay with again; when a provider was last asked what came of a payment."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,3 +13,4 @@ def upgrade() -> None:
     op.add_column("payment_sources", sa.Column("customer_reference", sa.Text(), nullable=True))
     op.add_column("payment_sources", sa.Column("used_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("payment_sources", sa.Column("deleted_at", sa.DateTime(timezone=True), nullable=True))
+    op.add_column("payment_attempts", sa.Column("looked_at", sa.DateTime(timezone=True), nullable=True))
