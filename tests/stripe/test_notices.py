@@ -222,32 +222,34 @@ async def test_a_refund_that_failed_later_is_told_to_the_operator(
     )
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "",
-        "t=,v1=",
-        "v1={mac}",
-        "t={now}",
-        "t={now},v0={mac}",
-        "t={now},v1=0{mac}",
-        "t={now},t={now},v1={mac}",
-        "t=-{now},v1={mac}",
-        "t=99999999999999999999,v1={mac}",
-        "t={now},v1=\xe9",
-    ],
+WRONG = (
+    "",
+    "t=,v1=",
+    "v1={mac}",
+    "t={now}",
+    "t={now},v0={mac}",
+    "t={now},v1=0{mac}",
+    "t={now},t={now},v1={mac}",
+    "t=-{now},v1={mac}",
+    "t=99999999999999999999,v1={mac}",
+    "t={now},v1=\xe9",
 )
+
+
 async def test_what_is_not_signed_as_agreed_is_refused(
-    waiting: Waiting, db: Any, http: httpx.AsyncClient, stripe: StandIn, header: str
+    waiting: Waiting, db: Any, http: httpx.AsyncClient, stripe: StandIn
 ) -> None:
     body, headers = stripe.signed(waiting.event)
     now, _, mac = headers["Stripe-Signature"].partition(",")
-    said = header.format(now=now.removeprefix("t="), mac=mac.removeprefix("v1=")).encode("latin-1")
-    kind = headers["Content-Type"].encode()
+    parts, kind = {"now": now.removeprefix("t="), "mac": mac.removeprefix("v1=")}, headers["Content-Type"].encode()
 
-    refused = await http.post(HERE, content=body, headers=[(b"Stripe-Signature", said), (b"Content-Type", kind)])
+    refused = {}
+    for header in WRONG:
+        sent = [(b"Stripe-Signature", header.format(**parts).encode("latin-1")), (b"Content-Type", kind)]
+        answer = await http.post(HERE, content=body, headers=sent)
+        refused[header] = (answer.status_code, answer.json()["code"])
 
-    assert (refused.status_code, refused.json()["code"]) == (400, "bad_signature")
+    assert refused == dict.fromkeys(WRONG, (400, "bad_signature"))
     assert (await payment_of(db, waiting.cart))["state"] == "processing"
 
 

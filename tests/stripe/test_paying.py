@@ -214,7 +214,10 @@ async def test_an_answer_that_was_lost_is_asked_for_again_and_charged_once(
     assert [each["status"] for each in stripe.intents(done["number"])] == ["succeeded"]
 
 
-@pytest.mark.parametrize("fault", ["lost", "fails", "dropped", "busy"])
+# What is told as a failure is for the shop what is not told at all.
+@pytest.mark.parametrize(
+    "fault", ["lost", "dropped", *(pytest.param(each, marks=pytest.mark.torture) for each in ("fails", "busy"))]
+)
 async def test_what_nobody_heard_of_is_found_out_by_the_worker(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn, fault: str
 ) -> None:
@@ -255,7 +258,7 @@ async def test_a_payment_is_found_among_all_that_were_made_at_the_same_time(
         del stripe.things[other]
 
 
-@pytest.mark.parametrize("act", ["capture", "void", "refund"])
+@pytest.mark.parametrize("act", ["capture", "refund", pytest.param("void", marks=pytest.mark.torture)])
 async def test_what_an_operator_did_and_was_not_told_of_is_found_out(
     buyer: Buyer, till: Till, make: Make, writer: Machine, db: Any, stripe: StandIn, act: str
 ) -> None:
