@@ -24,6 +24,8 @@ _SECRET = re.compile(
     rb"|shpot_[0-9a-z]{1,8}_[0-9a-f]{32}([0-9a-f]{26})[0-9a-f]{46}"
     # The last characters of a client's name and secret, as a header carries both.
     rb"|Basic [0-9A-Za-z+/]{40,}?([0-9A-Za-z+/]{26})=*(?![0-9A-Za-z+/=])"
+    # Of Stripe: its keys, and what lets a shopper confirm a payment.
+    rb"|(?:[sr]k_(?:test|live)|whsec|pi_[0-9A-Za-z]+_secret)_([0-9A-Za-z]{26})"
 )
 _CODE = re.compile(rb'"code":"([0-9]{6}|[0-9A-Z]{26})"')
 _RUN = re.compile(rf"[0-9A-Za-z+/]{{{CORE},}}")

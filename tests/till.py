@@ -8,6 +8,7 @@ import msgspec
 
 from tests.make import MadeProduct, Make
 from tests.shopper import Answer, Shopper
+from tests.shoppers import Member
 
 ADDRESS = {
     "firstname": "Ada",
@@ -31,6 +32,10 @@ class Till(msgspec.Struct, frozen=True):
     express: str
     check: str
     card: str
+
+    def with_card(self, method_id: str) -> "Till":
+        """The same, with another way to pay by card."""
+        return msgspec.structs.replace(self, card=method_id)
 
     async def product(self, price: str = "10.00", *, on_hand: int = 10, **fields: Any) -> MadeProduct:
         return await self.make.product(price=price, on_hand=on_hand, shipping_category_id=self.category, **fields)
@@ -105,6 +110,24 @@ class Buyer(Shopper):
         await self.put_in(*wanted)
         await self.come_from()
         return await self.pay(source)
+
+
+class SignedIn(Buyer):
+    """A buyer with an account, who shows it with every request."""
+
+    def __init__(self, http: httpx.AsyncClient, till: Till, member: Member) -> None:
+        super().__init__(http, till)
+        self.member = member
+
+    async def ask(self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any) -> Answer:
+        bearer = {"Authorization": f"Bearer {self.member.access_token}"}
+        return await super().ask(method, path, headers={**bearer, **(headers or {})}, **options)
+
+    async def buy(self, made: MadeProduct, source: str) -> Answer:
+        """Begins a cart and goes to its end."""
+        self.order_token = None
+        await self.ready((made, 1), source=source)
+        return await self.complete()
 
 
 async def on_hand(db: Any, variant_id: str) -> int:

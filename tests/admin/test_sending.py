@@ -157,6 +157,11 @@ async def test_a_zone_of_states_is_said_by_their_codes(desk: Desk, db: Any) -> N
         (METHODS, {**POST, "name": "x", "zone_ids[]": [NOBODY]}, "Zones names a record that is not there."),
         (PAYMENTS, {**CHECK, "name": ""}, "Name must be given."),
         (PAYMENTS, {**CHECK, "name": "x", "type": "barter"}, "Type must be one of those offered."),
+        (
+            PAYMENTS,
+            {**CHECK, "name": "x", "type": "stripe"},
+            "Type needs keys first: set SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET.",
+        ),
         (PAYMENTS, {**CHECK, "name": "x", "position": "-1"}, "Position must be 0 or more."),
         (PAYMENTS, {**CHECK, "name": "x", "display_on": "moon"}, "Offered in must be one of those offered."),
     ],

@@ -24,6 +24,10 @@ DEFAULTS = {
     "mail_from": "shop@localhost",
     "order_mail": "on",
     "hold_seconds": 0,
+    "stripe_secret_key": None,
+    "stripe_webhook_secret": None,
+    "stripe_publishable_key": None,
+    "stripe_api_base": "https://api.stripe.com",
     "mailbox": None,
     "public_url": None,
     "trusted_proxies": (),
@@ -66,6 +70,24 @@ WRONG = {
     "SHOP_MAIL_FROM": [" ", "nobody", "a@", "@b", "a b@c.example", "shop@example.com\nBcc: all@example.com", "\x00"],
     "SHOP_ORDER_MAIL": ["yes", "On", "1"],
     "SHOP_HOLD_SECONDS": ["-1", "soon", "1.5x"],
+    "SHOP_STRIPE_SECRET_KEY": [
+        "sk",
+        "pk_test_0123456789",
+        "whsec_0123456789",
+        "sk_test_0123\n456789",
+        "sk_test_é0123456",
+    ],
+    "SHOP_STRIPE_WEBHOOK_SECRET": ["whsec_", "sk_test_0123456789", "whsec_01234567 89"],
+    "SHOP_STRIPE_PUBLISHABLE_KEY": ["sk_test_0123456789", "pk_", "rk_live_0123456789"],
+    "SHOP_STRIPE_API_BASE": [
+        "api.stripe.com",
+        "http://api.stripe.com",
+        "https://",
+        "https://api.stripe.com/v1",
+        "https://user:word@api.stripe.com",
+        "http://127.0.0.1.example",
+        "https://api.stripe.com:99999",
+    ],
     "SHOP_MAILBOX": ["yes", "On", "1"],
     "SHOP_PUBLIC_URL": ["shop.example", "https://shop.example/store", "https://", "ftp://shop.example"],
     "SHOP_TRUSTED_PROXIES": ["proxy", "10.0.0.0/33", "10.0.0.1/8", "10.0.0.0/8 10.1.0.0/16"],
@@ -206,6 +228,25 @@ def test_an_origin_is_scheme_host_and_port_and_nothing_after_it(extra: str) -> N
 @pytest.mark.parametrize("name", ["SHOP_CORS_ORIGINS", "SHOP_PUBLIC_URL"])
 def test_an_origin_has_no_user_in_it(name: str) -> None:
     assert refusal(**{name: "https://user:hunter2@store.example"}).startswith(f"{name} cannot be read: ")
+
+
+STRIPE = {"SHOP_STRIPE_SECRET_KEY": "sk_test_hunter2hunter2", "SHOP_STRIPE_WEBHOOK_SECRET": "whsec_hunter2hunter2"}
+
+
+def test_stripe_is_open_with_both_secrets_and_shows_neither() -> None:
+    settings = read_settings({**STRIPE, "SHOP_STRIPE_API_BASE": "http://127.0.0.1:8080/"})
+
+    assert settings.stripe is not None
+    assert (settings.stripe.api_base, settings.stripe.publishable_key) == ("http://127.0.0.1:8080", None)
+    assert "hunter2" not in f"{settings!r} {settings} {settings.stripe!r} {settings.stripe}"
+    assert [read_settings({name: value}).stripe for name, value in STRIPE.items()] == [None, None]
+
+
+@pytest.mark.parametrize(
+    "name", ["SHOP_STRIPE_SECRET_KEY", "SHOP_STRIPE_WEBHOOK_SECRET", "SHOP_STRIPE_PUBLISHABLE_KEY"]
+)
+def test_a_key_that_cannot_be_read_is_refused_without_it(name: str) -> None:
+    assert "hunter2" not in refusal(**{name: "hunter2 sk_test_hunter2"})
 
 
 def test_what_is_set_is_read() -> None:

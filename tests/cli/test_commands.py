@@ -67,6 +67,7 @@ def test_the_doctor_says_of_everything_that_it_is_well(shop: Command, database_u
         "  ok    secret keys: Keys(t1), the first signs",
         "  ok    mail: stays in the mailbox at /mailbox, where everybody's codes can be read",
         f"  ok    pictures: in {tmp_path / 'media'}",
+        "  ok    payments: no keys of Stripe, and nothing that needs them",
         "  ok    proxy: none configured; callers from this machine are not counted by source",
     ]
 
@@ -88,6 +89,7 @@ def test_the_doctor_finds_every_trouble_and_says_what_to_do(shop: Command, tmp_p
         ("FAIL", "secret keys"),
         ("FAIL", "mail"),
         ("ok", "pictures"),
+        ("ok", "payments"),
         ("FAIL", "proxy"),
     ]
     for advice in ("check SHOP_DATABASE_URL", "set SHOP_SECRET_KEYS", "set SHOP_SMTP_URL", "name the proxy's address"):

@@ -152,6 +152,8 @@ class World:
             return {"id": self._session}
         if route.path.startswith(f"{STORE}/wishlists/"):
             return {"wishlist_token": self._wishlist, "item_id": self._wished_item}
+        if "/credit_cards/" in route.path:
+            return {"id": self._card}
         return {
             "id": self._address,
             "number": self._order,
@@ -186,6 +188,17 @@ class World:
 
     async def _address(self) -> str:
         return (await self.user.post("/account/addresses", address=PARIS)).id
+
+    async def _card(self) -> UUID:
+        card_id, till = uuid4(), await self.sales.till()
+        await self.db.execute(
+            "insert into payment_sources (id, user_id, payment_method_id, used_at, created_at, updated_at)"
+            " values ($1, $2, $3, now(), now(), now())",
+            card_id,
+            self.user_id,
+            UUID(till.card),
+        )
+        return card_id
 
     async def _order(self) -> str:
         made = await self.writer.post("/orders", {"order": {}})

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from shop.models.payments import STORE_CREDIT_METHOD
 from tests.make import MadeProduct, Make
 from tests.shopper import Answer
 from tests.shoppers import Member, sign_in
@@ -226,3 +227,15 @@ async def test_grants_are_checked_and_what_is_left_can_be_withdrawn(till: Till, 
 
     assert (withdrawn.status, withdrawn["amount_left"], again.status) == (200, "0.0", 422)
     assert await left(db, member) == (0, 0)
+
+
+async def test_the_way_to_pay_with_it_stays_and_is_offered_to_nobody(http: httpx.AsyncClient, till: Till) -> None:
+    removed = await till.make.machine.delete(f"/payment_methods/{STORE_CREDIT_METHOD}")
+    buyer = Buyer(http, till)
+    await buyer.put_in((await till.product("20.00"), 1))
+    offered = await buyer.get("/checkout/payment_methods")
+    chosen = await buyer.post("/checkout/create_payment", payment_method_id=str(STORE_CREDIT_METHOD))
+
+    assert removed.status == 422
+    assert str(STORE_CREDIT_METHOD) not in [each["id"] for each in offered.json["data"]]
+    assert (chosen.status, chosen.code) == (422, "payment_method_not_found")

@@ -25,9 +25,9 @@ from shop.rules.quotes import differences, unavailable
 Values = Mapping[str, Any]
 
 
-async def hold_checkout(ctx: Context, order_id: UUID | None = None) -> Checkout:
+async def hold_checkout(ctx: Context, order_id: UUID | None = None, *, may_be_paid: bool = False) -> Checkout:
     """Locked: nobody else changes it meanwhile."""
-    return await read(ctx, await hold_cart(ctx, order_id))
+    return await read(ctx, await hold_cart(ctx, order_id, may_be_paid=may_be_paid))
 
 
 def refused(lacks: Sequence[Missing]) -> Invalid:

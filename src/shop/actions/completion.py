@@ -17,22 +17,23 @@ import msgspec
 
 from shop.actions import lines as cart_lines
 from shop.actions import store_credit
+from shop.actions.cards import keep_card
 from shop.actions.checkout import hold_checkout, refused, requirements, walk
 from shop.actions.context import Context
 from shop.actions.holding import GONE, shelves_for
-from shop.actions.lines import PACKED, Held, pricing_of
+from shop.actions.lines import PACKED, Held, pricing_of, refuse_while_paying
 from shop.actions.order_parts import Checkout, is_credit, paid, read
-from shop.actions.settling import call_provider, finish, settle
+from shop.actions.settling import call_of, call_provider, find_outcome, finish, settle
 from shop.actions.taking import give_back, take
 from shop.actions.using import retotal_with_uses
-from shop.base.errors import Invalid, NotFound, PaymentInProgress, TotalChanged
+from shop.base.errors import Invalid, NotFound, PaymentInProgress, PaymentNeedsAction, TotalChanged
 from shop.base.ids import new_id
 from shop.base.money import currency_digits, wire_decimal
-from shop.gateways.payments import Act, Call
+from shop.gateways.payments import UNKNOWN, Act, Call, Result
 from shop.models.orders import Order
-from shop.models.payments import Payment, payment_attempts
+from shop.models.payments import Payment, PaymentMethod, payment_attempts
 from shop.models.quotes import Quote
-from shop.queries import changes, orders, quotes
+from shop.queries import cards, changes, orders, quotes
 from shop.queries import payments as queries
 from shop.queries.payments import Change
 from shop.rules.payments import PAYMENT_MOVES, covered, is_valid
@@ -48,6 +49,8 @@ class Started(msgspec.Struct, frozen=True):
     order: Order
     call: Call | None = None
     provider_type: str = ""
+    was_made: bool = False
+    """Whether the call was made before, and only what came of it is to be asked."""
 
 
 async def complete(ctx: Context, consent: str | None, order_id: UUID | None = None) -> Order:
@@ -67,14 +70,28 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     ctx.shared.mail_waits.set()
     if started.call is None:
         return started.order
-    result = await call_provider(ctx.shared.providers[started.provider_type], started.call)
+    provider = ctx.shared.providers[started.provider_type]
+    if started.was_made:
+        result = await find_outcome(provider, started.call) or UNKNOWN
+    else:
+        result = await call_provider(provider, started.call)
     if result.outcome == "unknown":
-        raise PaymentInProgress()
+        raise await _still_open(_fresh(ctx), started.call, result)
     order = await settle(_fresh(ctx), started.order.id, started.call.key, result)
+    await keep_card(_fresh(ctx), started.call.key, result)
     ctx.shared.mail_waits.set()
     if order.completed_at is None:
         raise Invalid({"payments": [result.message or _REFUSED]}, _REFUSED, code="payment_refused")
     return order
+
+
+async def _still_open(ctx: Context, call: Call, result: Result) -> PaymentInProgress | PaymentNeedsAction:
+    """What the provider calls it is noted: whoever completes again is told what came of it, and need not wait for a
+    notice.
+    """
+    if result.reference and result.reference != call.reference:
+        await queries.note_reference(ctx.db, call.key, result.reference)
+    return PaymentNeedsAction(result.client_secret) if result.client_secret else PaymentInProgress()
 
 
 def _fresh(ctx: Context) -> Context:
@@ -94,9 +111,10 @@ async def _done_before(ctx: Context, order_id: UUID | None) -> Order | None:
 
 
 async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Started:
-    checkout = await hold_checkout(ctx, order_id)
+    checkout = await hold_checkout(ctx, order_id, may_be_paid=True)
     if any(payment.state == "processing" for payment in checkout.payments):
-        raise PaymentInProgress()
+        return await _begun(ctx, checkout)
+    await refuse_while_paying(ctx, checkout.order)
     # What was held while the shopper made up their mind is taken anew: nobody can come between.
     await give_back(ctx, checkout.order)
     was_quoted, before = checkout.order.state in PACKED, checkout.order
@@ -125,6 +143,17 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> St
     _check_consent(ctx, checkout.order, told, consent)
     await take(ctx, checkout.order, wanted, [quote.product_id for quote in known.values()])
     return await _pay(ctx, checkout)
+
+
+async def _begun(ctx: Context, checkout: Checkout) -> Started:
+    """A payment that waits for the shopper is asked about; one of which nobody has heard is left to the worker."""
+    payment = next(each for each in checkout.payments if each.state == "processing")
+    attempts = [each for each in await queries.list_attempts(ctx.db, checkout.order.id) if each.outcome == "unknown"]
+    open_one = next((each for each in attempts if each.payment_id == payment.id and each.reference), None)
+    if open_one is None:
+        raise PaymentInProgress()
+    method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
+    return Started(checkout.order, call_of(checkout.order, payment, open_one), method.type, was_made=True)
 
 
 async def _as_it_can_be_had(ctx: Context, checkout: Checkout, known: Mapping[UUID, Quote]) -> Checkout:
@@ -187,26 +216,31 @@ async def _pay(ctx: Context, checkout: Checkout) -> Started:
     payment = open_ones[-1]
     method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
     provider = ctx.shared.providers[method.type]
-    act: Act = "purchase" if method.auto_capture else "authorise"
-    call = await _begin_attempt(ctx, order, payment, act, due)
+    call = await _begin_attempt(ctx, order, payment, method, due)
     if provider.needs_source:
         return Started(order, call, method.type)
     return Started(await settle(ctx, order.id, call.key, await provider.do(call)))
 
 
-async def _begin_attempt(ctx: Context, order: Order, payment: Payment, act: Act, amount: int) -> Call:
+async def _begin_attempt(ctx: Context, order: Order, payment: Payment, method: PaymentMethod, amount: int) -> Call:
     """Noted before it is made: whoever finds it later can ask what came of it."""
+    act: Act = "purchase" if method.auto_capture else "authorise"
     befores, state = PAYMENT_MOVES["started"]
     if not await queries.change_payment(ctx.db, payment.id, Change(befores, state, amount=amount)):
         raise PaymentInProgress()
-    source = (
-        (await queries.list_sources_of(ctx.db, [payment.source_id])).get(payment.source_id)
-        if payment.source_id
-        else None
-    )
     key = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
     await changes.insert_record(ctx.db, payment_attempts, key, fields)
-    return Call(
-        key, act, amount, order.currency, order.number, source.reference if source else None, payment.response_code
-    )
+    call = Call(key, act, amount, order.currency, order.number, reference=payment.response_code)
+    return await _with_source(ctx, call, payment.source_id, method)
+
+
+async def _with_source(ctx: Context, call: Call, source_id: UUID | None, method: PaymentMethod) -> Call:
+    """What is paid with; and for whom it is to be kept, where it is a user's and is not kept yet."""
+    source = (await cards.list_sources_of(ctx.db, [source_id])).get(source_id) if source_id else None
+    if source is None:
+        return call
+    customer, keep_for = source.customer_reference, None
+    if source.user_id and source.used_at is None:
+        customer, keep_for = await cards.find_customer(ctx.db, source.user_id, method.type), source.user_id
+    return msgspec.structs.replace(call, source=source.reference, customer=customer, keep_for=keep_for)

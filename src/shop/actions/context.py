@@ -16,7 +16,8 @@ from shop.base.remembered import Answers
 from shop.base.settings import Settings
 from shop.db.pool import Database, LockTimeout, Session
 from shop.gateways.media import MediaStore, open_media
-from shop.gateways.payments import Provider, open_providers
+from shop.gateways.payments import Provider
+from shop.gateways.providers import open_providers
 from shop.models.setup import Shop
 from shop.queries import access, applications, journal
 from shop.queries.access import Bearer
@@ -74,7 +75,12 @@ class Shared(msgspec.Struct):
     @property
     def providers(self) -> Mapping[str, Provider]:
         """Who takes the money, by the type of a payment method."""
-        return open_providers(self.settings.data_dir)
+        return open_providers(self.settings.data_dir, self.settings.stripe)
+
+    def takes(self, provider_type: str) -> bool:
+        """Whether anybody can pay by it now."""
+        provider = self.providers.get(provider_type)
+        return provider is not None and provider.is_ready
 
 
 class Origin(msgspec.Struct, frozen=True):

@@ -54,9 +54,9 @@ class Held(msgspec.Struct, frozen=True):
     pricing: Pricing
 
 
-async def hold_cart(ctx: Context, order_id: UUID | None = None) -> Order:
+async def hold_cart(ctx: Context, order_id: UUID | None = None, *, may_be_paid: bool = False) -> Order:
     """Locks the open cart that is named, or that the credentials lead to: the order token's first, else the bearer's
-    newest.
+    newest. Only whoever completes it may come while it is being paid.
     """
     claim = ctx.claim
     cart_id = order_id or claim.cart_id
@@ -70,7 +70,8 @@ async def hold_cart(ctx: Context, order_id: UUID | None = None) -> Order:
     cart = await orders.lock_open_cart(ctx.db, cart_id) if cart_id else None
     if cart is None:
         raise NotFound()
-    await refuse_while_paying(ctx, cart)
+    if not may_be_paid:
+        await refuse_while_paying(ctx, cart)
     return cart
 
 

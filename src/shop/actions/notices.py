@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from uuid import UUID
 
+import msgspec
 import structlog
 
+from shop.actions.cards import keep_card
 from shop.actions.context import Context
-from shop.actions.settling import call_provider, settle
+from shop.actions.settling import call_of, call_provider, find_outcome, settle
 from shop.base.errors import NotFound
 from shop.base.ids import new_id
 from shop.gateways.payments import Call, Notice
@@ -30,18 +32,23 @@ async def take_notice(ctx: Context, provider_type: str, headers: Mapping[bytes, 
         async with ctx.db.transaction():
             return await _noted(ctx, provider_type, notice)
 
-    undo = await ctx.db.retrying(work)
+    left = await ctx.db.retrying(work)
     ctx.shared.mail_waits.set()
-    if undo:
-        result = await call_provider(provider, undo)
+    if left and left.act == "void":
+        result = await call_provider(provider, left)
         if result.outcome != "unknown":
-            attempt = await queries.find_attempt(ctx.db, undo.key)
+            attempt = await queries.find_attempt(ctx.db, left.key)
             if attempt:
-                await settle(Context(ctx.shared), attempt.order_id, undo.key, result)
+                await settle(Context(ctx.shared), attempt.order_id, left.key, result)
+    elif left and (found := await find_outcome(provider, left)):
+        # A notice says little of the card.
+        await keep_card(Context(ctx.shared), left.key, found)
 
 
 async def _noted(ctx: Context, provider_type: str, notice: Notice) -> Call | None:
-    """What is left to be done: to undo a payment that came after the shop had given it up, and its goods away."""
+    """What is left to be asked of the provider: to undo a payment that came after the shop had given it up, and its
+    goods away; or what was paid with.
+    """
     attempt = await queries.find_attempt(ctx.db, notice.key)
     # Locked as whoever waits for the provider's own answer locks it.
     order = await orders.lock_order(ctx.db, attempt.order_id) if attempt else None
@@ -56,7 +63,11 @@ async def _noted(ctx: Context, provider_type: str, notice: Notice) -> Call | Non
     attempt = await queries.find_attempt(ctx.db, notice.key) or attempt
     if attempt.outcome == "unknown":
         await settle(ctx, order.id, attempt.id, notice.result)
-        return None
+        is_paid = notice.result.outcome == "approved" and attempt.act in {"authorise", "purchase"}
+        noted = msgspec.structs.replace(attempt, reference=notice.result.reference)
+        return call_of(order, payment, noted) if is_paid and payment.source_id else None
+    if attempt.act == "refund" and (attempt.outcome, notice.result.outcome) == ("approved", "declined"):
+        _log.error("money that was given back came back; give it back another way", payment=payment.number)
     is_late = attempt.outcome == "declined" and notice.result.outcome == "approved"
     if not is_late or attempt.act not in {"authorise", "purchase"} or payment.state != "failed":
         return None
@@ -72,6 +83,7 @@ async def _undo(
         return None  # Another notice of it was heard first.
     key: UUID = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": "undo", "amount": attempt.amount}
-    await changes.insert_record(ctx.db, payment_attempts, key, fields)
+    # With its name there: whoever finds this after a crash must know what to undo.
+    await changes.insert_record(ctx.db, payment_attempts, key, {**fields, "reference": reference})
     _log.warning("a payment was approved after it was given up; it is undone", payment=payment.number)
     return Call(key, "void", attempt.amount, order.currency, order.number, None, reference)

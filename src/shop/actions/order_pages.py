@@ -14,7 +14,7 @@ from shop.models.fulfilment import Shipment, ShipmentItem
 from shop.models.orders import CartLine, Order
 from shop.models.payments import Payment, PaymentAttempt, PaymentSource, Refund
 from shop.models.people import PlacedAddress, User
-from shop.queries import dashboard, fulfilment, order_pages, orders, payments, people
+from shop.queries import cards, dashboard, fulfilment, order_pages, orders, payments, people
 from shop.queries.dashboard import Event
 
 MOST_EVENTS = 100
@@ -135,7 +135,7 @@ def _follow(url: str | None, tracking: str | None) -> str | None:
 
 async def _payings(ctx: Context, held: Checkout) -> list[Paying]:
     methods = await payments.list_methods_of(ctx.db, [each.payment_method_id for each in held.payments])
-    sources = await payments.list_sources_of(ctx.db, [each.source_id for each in held.payments if each.source_id])
+    sources = await cards.list_sources_of(ctx.db, [each.source_id for each in held.payments if each.source_id])
     attempts = await payments.list_attempts(ctx.db, held.order.id)
     refunds = await order_pages.list_refunds(ctx.db, held.order.id)
     return [

@@ -11,8 +11,9 @@ from shop.actions.order_parts import Checkout
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid, new_id, new_payment_number
 from shop.base.texts import is_line
-from shop.models.payments import PaymentMethod, payment_sources, payments
-from shop.queries import changes
+from shop.models.orders import Order
+from shop.models.payments import CreditCard, PaymentMethod, payment_sources, payments
+from shop.queries import cards, changes
 from shop.queries import payments as queries
 
 Values = Mapping[str, Any]
@@ -41,10 +42,15 @@ def payment_wish(given: Values, sources: Values) -> PaymentWish:
 async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) -> Checkout:
     """What was chosen before and not yet paid does not count any more. The amount is what the order comes to."""
     order = checkout.order
-    method = await queries.find_method(ctx.db, wish.payment_method_id) if wish.payment_method_id else None
-    if method is None or method.type not in ctx.shared.providers:
+    payer = await _payer(ctx, order)
+    card = await _own_card(ctx, payer, wish) if wish.source_id else None
+    method_id = wish.payment_method_id or (card.payment_method_id if card else None)
+    method = await queries.find_method(ctx.db, method_id) if method_id else None
+    if method is None or not ctx.shared.takes(method.type):
         raise Invalid({"payment_method_id": ["is not a way to pay here"]}, code="payment_method_not_found")
-    source_id = await _source(ctx, checkout, method, wish)
+    if card and card.payment_method_id != method.id:
+        raise _not_theirs()
+    source_id = card.id if card else await _new_source(ctx, method, payer, wish)
     await queries.invalidate_open(ctx.db, order.id)
     fields = {
         "order_id": order.id,
@@ -57,18 +63,37 @@ async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) ->
     return msgspec.structs.replace(checkout, payments=await queries.list_payments(ctx.db, order.id))
 
 
-async def _source(ctx: Context, checkout: Checkout, method: PaymentMethod, wish: PaymentWish) -> UUID | None:
-    if not ctx.shared.providers[method.type].needs_source:
+async def _payer(ctx: Context, order: Order) -> UUID | None:
+    """Whose cards these are. Whoever holds a cart's token may pay for it; with their own card, which is then not kept
+    for its owner, and not with the owner's.
+    """
+    if ctx.claim.is_platform:
+        return order.user_id
+    if order.user_id is None or ctx.claim.bearer is None:
         return None
-    user_id = checkout.order.user_id
-    if wish.source_id is not None:
-        found = await queries.find_source(ctx.db, wish.source_id, user_id) if user_id else None
-        if found is None or found.payment_method_id != method.id:
-            raise Invalid({"source_id": ["is not a source of yours for this way to pay"]}, code="source_not_found")
-        return found.id
+    return order.user_id if (await ctx.signed_in()).user.id == order.user_id else None
+
+
+def _not_theirs() -> Invalid:
+    return Invalid({"source_id": ["is not a source of yours for this way to pay"]}, code="source_not_found")
+
+
+async def _own_card(ctx: Context, payer: UUID | None, wish: PaymentWish) -> CreditCard:
+    found = await cards.find_card(ctx.db, payer, wish.source_id) if payer and wish.source_id else None
+    if found is None:
+        raise _not_theirs()
+    return found
+
+
+async def _new_source(ctx: Context, method: PaymentMethod, payer: UUID | None, wish: PaymentWish) -> UUID | None:
+    provider = ctx.shared.providers[method.type]
+    if not provider.needs_source:
+        return None
     fields = _read_source(wish.source or {})
+    if why := provider.source_error(fields.get("reference")):
+        raise Invalid({"source_attributes.gateway_payment_profile_id": [why]})
     source_id = new_id()
-    owned = {**fields, "user_id": user_id, "payment_method_id": method.id}
+    owned = {**fields, "user_id": payer, "payment_method_id": method.id}
     await changes.insert_record(ctx.db, payment_sources, source_id, owned)
     return source_id
 

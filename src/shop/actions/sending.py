@@ -5,11 +5,13 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.money import is_currency, minor_units
-from shop.gateways.payments import TYPES
+from shop.gateways.providers import TYPES
 from shop.models.fulfilment import (
     CALCULATORS,
     DISPLAYS,
@@ -18,13 +20,15 @@ from shop.models.fulfilment import (
     shipping_method_zones,
     shipping_methods,
 )
-from shop.models.payments import payment_methods
+from shop.models.payments import STORE_CREDIT_METHOD, payment_methods
 from shop.models.taxes import DEFAULT_SHIPPING_CATEGORY, shipping_categories
 from shop.models.zones import KINDS, tax_rates, zone_members, zones
 from shop.queries import bulk, changes, setups
 
 Values = Mapping[str, Any]
 MOST_STEPS = 50
+SECRETS = (b"sk_", b"rk_", b"whsec_")
+"""What the secret keys of providers begin with."""
 
 
 def _check(values: Values, name: str, known: tuple[str, ...]) -> None:
@@ -156,6 +160,9 @@ async def delete_shipping_category(ctx: Context, category_id: UUID) -> None:
 async def create_payment_method(ctx: Context, values: Values) -> UUID:
     _check(values, "type", TYPES)
     _check(values, "display_on", DISPLAYS)
+    _check_preferences(values)
+    if not ctx.shared.takes(values["type"]):
+        raise Invalid({"type": ["needs keys first: set SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET"]})
     method_id = new_id()
     await changes.insert_record(ctx.db, payment_methods, method_id, values)
     return method_id
@@ -163,9 +170,19 @@ async def create_payment_method(ctx: Context, values: Values) -> UUID:
 
 async def update_payment_method(ctx: Context, method_id: UUID, values: Values) -> None:
     _check(values, "display_on", DISPLAYS)
+    _check_preferences(values)
     await changes.update_record(ctx.db, payment_methods, method_id, values)
+
+
+def _check_preferences(values: Values) -> None:
+    """Everybody can read them."""
+    written = msgspec.json.encode(values.get("preferences"))
+    if any(b'"' + word in written for word in SECRETS):
+        raise Invalid({"preferences": ["are shown to everybody; put secret keys into the settings of the shop"]})
 
 
 async def delete_payment_method(ctx: Context, method_id: UUID) -> None:
     """Hidden for good: what was paid by it stays so."""
+    if method_id == STORE_CREDIT_METHOD:
+        raise Invalid({"base": ["is how the shop pays back what it owes, and stays"]})
     await setups.hide(ctx.db, payment_methods, method_id)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import msgspec
@@ -10,6 +10,7 @@ import structlog
 
 from shop.actions import store_credit
 from shop.actions.audit import audit
+from shop.actions.cards import keep_card
 from shop.actions.context import Context, Shared
 from shop.actions.order_parts import Checkout, change_order, is_credit, paid, read
 from shop.actions.packing import explained
@@ -17,7 +18,7 @@ from shop.actions.taking import give_back
 from shop.actions.using import give_back_uses
 from shop.base.errors import NotFound, PaymentInProgress, ShopError
 from shop.base.ids import new_id
-from shop.gateways.payments import UNKNOWN, Call, Provider, Result
+from shop.gateways.payments import UNKNOWN, Act, Call, Provider, Result
 from shop.models.orders import Order
 from shop.models.payments import Payment, PaymentAttempt
 from shop.queries import bulk, orders, outbox, sales, stock, taxes
@@ -35,6 +36,8 @@ from shop.rules.payments import (
 
 PROVIDER_SECONDS = 10
 SETTLE_SECONDS = 60
+LOOK_AGAIN_SECONDS = 15
+"""A shopper may take minutes to confirm; a provider is not asked about it every second."""
 GIVE_UP_SECONDS = 600
 """A provider that has not heard of an attempt for so long never will."""
 CONFIRMATION_TTL = 3 * 24 * 3600
@@ -88,6 +91,8 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
             return await change_order(ctx, order, state="payment")
         if attempt.act == "refund":
             await queries.end_refund(ctx.db, str(attempt.id), "failed")
+        if attempt.act == "undo":
+            _log.error("a payment that came too late could not be undone; give it back there", payment=payment.number)
         return order
     change = _CHANGES[attempt.act](payment, attempt)
     if not await queries.change_payment(
@@ -191,7 +196,7 @@ async def finish(ctx: Context, checkout: Checkout) -> Order:
 
 async def settle_stuck(shared: Shared) -> int:
     """Asks the providers what came of the calls that nobody has heard of for a minute."""
-    found = await queries.list_stuck(shared.database.session(), SETTLE_SECONDS)
+    found = await queries.take_stuck(shared.database.session(), SETTLE_SECONDS, LOOK_AGAIN_SECONDS)
     settled = 0
     for attempt in found:
         ctx = Context(shared)
@@ -201,6 +206,7 @@ async def settle_stuck(shared: Shared) -> int:
             continue
         try:
             await settle(Context(shared), attempt.order_id, attempt.id, result)
+            await keep_card(Context(shared), attempt.id, result)
             settled += 1
         except ShopError as reason:
             # One that cannot be settled now must not stand in the way of the others.
@@ -211,12 +217,46 @@ async def settle_stuck(shared: Shared) -> int:
 async def _came_of(ctx: Context, payment: Payment, attempt: PaymentAttempt) -> Result:
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
     provider = ctx.shared.providers[methods[payment.payment_method_id].type]
+    order = await orders.find_order(ctx.db, attempt.order_id)
+    if order is None:
+        return UNKNOWN
+    call = call_of(order, payment, attempt)
+    result = await find_outcome(provider, call)
+    if result is None or result.outcome != "unknown":
+        return result or UNKNOWN
+    if attempt.act == "undo":
+        # Nobody waits for it, and it must not be left: somebody has paid for nothing.
+        return await call_provider(provider, call)
+    if not await queries.is_older(ctx.db, attempt.id, GIVE_UP_SECONDS):
+        if result.reference and attempt.reference is None:
+            # Whoever completes again can now be told what is still to be done.
+            await queries.note_reference(ctx.db, attempt.id, result.reference)
+        return UNKNOWN
+    return await _give_up(provider, call, result)
+
+
+async def _give_up(provider: Provider, call: Call, result: Result) -> Result:
+    if result.reference and call.act in {"authorise", "purchase"}:
+        # It is still open there, and the shopper could confirm it after its goods were given away.
+        closing = msgspec.structs.replace(call, act="void", reference=result.reference)
+        if (await call_provider(provider, closing)).outcome != "approved":
+            return UNKNOWN
+        return Result("declined", None, "It was not confirmed in time.")
+    return Result("declined", None, "The provider never heard of it.")
+
+
+def call_of(order: Order, payment: Payment, attempt: PaymentAttempt) -> Call:
+    """The call that an attempt was noted for, as far as it is needed to ask what came of it, or to undo."""
+    act = cast(Act, "void" if attempt.act == "undo" else attempt.act)
+    reference = attempt.reference or payment.response_code
+    return Call(attempt.id, act, attempt.amount, order.currency, order.number, reference=reference)
+
+
+async def find_outcome(provider: Provider, call: Call) -> Result | None:
+    """Of a call that was made before; none when the provider does not say."""
     try:
         async with asyncio.timeout(PROVIDER_SECONDS):
-            result = await provider.find(attempt.id)
+            return await provider.find(call)
     except Exception as error:
         _log.warning("a provider does not say what came of a call", reason=type(error).__name__)
-        return UNKNOWN
-    if result.outcome == "unknown" and await queries.is_older(ctx.db, attempt.id, GIVE_UP_SECONDS):
-        return Result("declined", None, "The provider never heard of it.")
-    return result
+        return None

@@ -15,10 +15,10 @@ from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
 from shop.models.fulfilment import ShippingRate
 from shop.models.orders import Order
-from shop.models.payments import PaymentMethod, PaymentSource
+from shop.models.payments import CreditCard, PaymentMethod
 from shop.models.people import PlacedAddress
 from shop.models.stock import StockLocation
-from shop.queries import fulfilment, orders, payments, people, stock, taxes
+from shop.queries import cards, fulfilment, orders, payments, people, stock, taxes
 
 
 async def get_checkout(ctx: Context) -> Checkout:
@@ -37,7 +37,8 @@ async def estimate_rates(ctx: Context, country: str | None) -> list[tuple[str, S
 
 async def list_payment_methods(ctx: Context) -> list[PaymentMethod]:
     await get_cart(ctx)
-    return [method for method in await payments.list_methods(ctx.db) if method.type in ctx.shared.providers]
+    found = await payments.list_methods(ctx.db)
+    return [public_method(ctx, method) for method in found if ctx.shared.takes(method.type)]
 
 
 async def get_order_status(ctx: Context, number: str) -> Order:
@@ -63,11 +64,20 @@ async def list_places(ctx: Context) -> Sequence[StockLocation]:
 
 
 async def list_methods_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PaymentMethod]:
-    return await payments.list_methods_of(ctx.db, ids)
+    found = await payments.list_methods_of(ctx.db, ids)
+    return {method_id: public_method(ctx, method) for method_id, method in found.items()}
 
 
-async def list_sources_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PaymentSource]:
-    return await payments.list_sources_of(ctx.db, ids)
+def public_method(ctx: Context, method: PaymentMethod) -> PaymentMethod:
+    """With what a client's form must know of the provider."""
+    provider = ctx.shared.providers.get(method.type)
+    if provider is None or not provider.preferences:
+        return method
+    return msgspec.structs.replace(method, preferences={**method.preferences, **provider.preferences})
+
+
+async def list_sources_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, CreditCard]:
+    return await cards.list_sources_of(ctx.db, ids)
 
 
 async def find_addresses(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PlacedAddress]:

@@ -13,13 +13,14 @@ from shop.web.reply import Reply
 from shop.web.request import Request
 
 HERE = "/admin/settings/payments"
-TYPES = {"check": "Check or transfer", "test_card": "Test card: takes no money"}
+TYPES = {"check": "Check or transfer", "test_card": "Test card: takes no money", "stripe": "Cards through Stripe"}
 
 
 async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
     methods = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
     shown: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
-    return page("payment_methods.html", visit, methods=methods, **shown)
+    closed = {method.type for method in methods if not ctx.shared.takes(method.type)}
+    return page("payment_methods.html", visit, methods=methods, closed=closed, **shown)
 
 
 async def _read(fields: Fields, _ctx: Context, method_id: UUID | None) -> Values:

@@ -19,6 +19,7 @@ ShopError
 ├── Conflict 409              someone was faster, or it changed meanwhile
 │   ├── TotalChanged          not what was quoted: with the differences, and a token to agree to them
 │   ├── PaymentInProgress     a provider was asked and has not answered
+│   ├── PaymentNeedsAction    the shopper has to confirm it at their bank: with what the provider's form needs for that
 │   └── InFlight              the same Idempotency-Key is at work right now
 ├── TooLarge 413, UriTooLong 414, UnsupportedMedia 415, HeadersTooLarge 431
 ├── Invalid 422               readable but not acceptable
@@ -164,6 +165,17 @@ class TotalChanged(Conflict):
 class PaymentInProgress(Conflict):
     code = "payment_in_progress"
     sentence = "The provider has not answered yet; repeat in a moment to learn what came of it."
+
+
+class PaymentNeedsAction(Conflict):
+    """The secret is for the provider's form in the shopper's own client; nobody else is told of it."""
+
+    code = "payment_needs_action"
+    sentence = "The bank wants this confirmed: hand the client secret to the provider's form, then complete again."
+
+    def __init__(self, client_secret: str) -> None:
+        self.client_secret = client_secret
+        super().__init__()
 
 
 class InFlight(Conflict):

@@ -18,6 +18,14 @@ import msgspec
 from shop.base.buckets import Bucket, parse_bucket
 from shop.base.errors import CannotStart
 from shop.base.keys import Keys, parse_keys
+from shop.base.stripe_account import (
+    STRIPE,
+    StripeAccount,
+    read_api_base,
+    read_publishable_key,
+    read_secret_key,
+    read_webhook_secret,
+)
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Limits = tuple[tuple[int, int], ...]
@@ -162,6 +170,14 @@ VARIABLES = (
     Variable("SHOP_MAIL_FROM", "mail_from", _sender, "shop@localhost", "the sender of mails"),
     Variable("SHOP_ORDER_MAIL", "order_mail", _word("on", "off"), "on", "a completed order is confirmed by mail"),
     Variable("SHOP_HOLD_SECONDS", "hold_seconds", _whole, "0", "goods are held from choosing how to pay; 0: not"),
+    Variable("SHOP_STRIPE_SECRET_KEY", "stripe_secret_key", read_secret_key, None, "takes cards through Stripe"),
+    Variable(
+        "SHOP_STRIPE_WEBHOOK_SECRET", "stripe_webhook_secret", read_webhook_secret, None, "signs Stripe's notices"
+    ),
+    Variable(
+        "SHOP_STRIPE_PUBLISHABLE_KEY", "stripe_publishable_key", read_publishable_key, None, "for Stripe's form; public"
+    ),
+    Variable("SHOP_STRIPE_API_BASE", "stripe_api_base", read_api_base, STRIPE, "where Stripe is called"),
     Variable("SHOP_MAILBOX", "mailbox", _word("on", "off"), None, "unset: on by itself for a local try-out only"),
     Variable("SHOP_PUBLIC_URL", "public_url", _public_url, None, "unset: links are made from the request"),
     Variable("SHOP_TRUSTED_PROXIES", "trusted_proxies", _networks, "", "whose `X-Forwarded-For` counts"),
@@ -243,6 +259,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     mail_from: str
     order_mail: str
     hold_seconds: int
+    stripe_secret_key: str | None
+    stripe_webhook_secret: str | None
+    stripe_publishable_key: str | None
+    stripe_api_base: str
     mailbox: str | None
     public_url: str | None
     trusted_proxies: tuple[Network, ...]
@@ -277,6 +297,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return "Settings(…)"  # Its URLs hold passwords.
+
+    @property
+    def stripe(self) -> StripeAccount | None:
+        """With less than both secrets nobody can be paid: what came of a payment is known by Stripe's notices."""
+        if not self.stripe_secret_key or not self.stripe_webhook_secret:
+            return None
+        return StripeAccount(
+            secret_key=self.stripe_secret_key,
+            webhook_secret=self.stripe_webhook_secret,
+            publishable_key=self.stripe_publishable_key,
+            api_base=self.stripe_api_base,
+        )
 
     def is_try_out(self, host: str) -> bool:
         """Nothing points outside and only this machine can call: what is handy may then be open unasked."""

@@ -11,9 +11,12 @@ from shop.app import read_keys
 from shop.base.errors import CannotStart, Unavailable
 from shop.base.settings import Settings
 from shop.cli.prepare import database, ensure_mail, ensure_migrated, make_data_dir, settings_here
+from shop.db.pool import open_database
 from shop.gateways.mail import MailDelayed, MailRefused, Smtp
 from shop.gateways.media import open_media
+from shop.gateways.stripe import Stripe
 from shop.migrations.upgrade import current_revision
+from shop.queries.payments import list_methods
 
 Check = Callable[[Settings], str]
 
@@ -72,19 +75,57 @@ def check_media(settings: Settings) -> str:
     return f"in {bucket}, which answers"
 
 
+def check_payments(settings: Settings) -> str:
+    """Says that keys are set, and never which."""
+    if (settings.stripe_secret_key is None) != (settings.stripe_webhook_secret is None):
+        raise CannotStart("Stripe needs both SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET; one is not set.")
+    if settings.stripe:
+        try:
+            asyncio.run(Stripe(settings.stripe).check())
+        except Unavailable:
+            raise CannotStart(
+                f"{settings.stripe} does not answer, or not to this key; look at SHOP_STRIPE_SECRET_KEY."
+            ) from None
+        return f"{settings.stripe}, which answers"
+    if _has_stripe(settings):
+        raise CannotStart(
+            "A payment method is of the type stripe and is offered to nobody; set SHOP_STRIPE_SECRET_KEY and "
+            "SHOP_STRIPE_WEBHOOK_SECRET, or switch it off."
+        )
+    return "no keys of Stripe, and nothing that needs them"
+
+
+def _has_stripe(settings: Settings) -> bool:
+    async def look(url: str) -> bool:
+        if await current_revision(url) is None:
+            return False
+        shop = open_database(url, size=1)
+        try:
+            return any(method.type == "stripe" for method in await list_methods(shop.session()))
+        finally:
+            await shop.close()
+
+    try:
+        with database(settings) as (url, _):
+            return asyncio.run(look(url))
+    except CannotStart:
+        return False  # What is wrong with the database was told before.
+
+
 CHECKS: dict[str, Check] = {
     "data directory": check_data_dir,
     "database": check_database,
     "secret keys": check_keys,
     "mail": check_mail,
     "pictures": check_media,
+    "payments": check_payments,
     "proxy": check_proxy,
 }
 
 
 @click.command(epilog="Example: SHOP_DATA_DIR=/srv/shop shop doctor")
 def doctor() -> None:
-    """Check configuration, database, keys, mail, pictures and proxy, and say what to do.
+    """Check configuration, database, keys, mail, pictures, payments and proxy, and say what to do.
 
     Exits non-zero when something is wrong.
     """

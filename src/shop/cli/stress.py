@@ -176,34 +176,64 @@ def doubled_refreshes(till: Till) -> Mapping[str, bool]:
     return {f"{REPEATS} refreshes of one token: one pair": everybody and len(pairs) == 1}
 
 
-def doubled_notices(till: Till) -> Mapping[str, bool]:
-    """A payment whose answer was lost, and of which its provider then tells many times: one order."""
-    variant = till.goods(REPEATS)
-    buyer = till.buyer(variant, source="late")
-    number = buyer.ask("GET", "/api/v2/storefront/cart")[1]["data"]["attributes"]["number"]
-    directory = settings_here().data_dir / "test_card"
-    with ThreadPoolExecutor(max_workers=REPEATS + 1) as threads:
-        waiting = threads.submit(_complete, buyer)
-        key = _key_of(directory, number)
+class Told:
+    """A buyer whose payment was done and its answer lost, and what their provider then tells of it."""
+
+    def __init__(self, till: Till, threads: ThreadPoolExecutor, variant: str) -> None:
+        self.till, self.threads = till, threads
+        self.buyer = till.buyer(variant, source="late")
+        self.number = self.buyer.ask("GET", "/api/v2/storefront/cart")[1]["data"]["attributes"]["number"]
+        self.directory = settings_here().data_dir / "test_card"
+        threads.submit(_complete, self.buyer)
+        key = _key_of(self.directory, self.number)
         if key is None:
             raise NotTried("notices: SHOP_DATA_DIR must be that of the shop")
-        provider = Caller(till.url)
+        self.key = key
+
+    def tell(self, *outcomes: str) -> set[int]:
+        """At once. Some are the same notice again, some another of the same payment."""
 
         def tell(place: int) -> int:
-            # Some are the same notice again, some another of the same payment.
-            notice = {"id": f"{key}-{place % 3}", "key": key, "result": {"outcome": "approved", "reference": "stress"}}
-            signature = TestCard(directory).sign(json.dumps(notice).encode()).decode()
-            teller = Caller(provider.url, **{TEST_CARD_SIGNATURE.decode(): signature})
+            result = {"outcome": outcomes[place % len(outcomes)], "reference": "stress"}
+            notice = {"id": f"{self.key}-{result['outcome']}-{place % 3}", "key": self.key, "result": result}
+            signature = TestCard(self.directory).sign(json.dumps(notice).encode()).decode()
+            teller = Caller(self.till.url, **{TEST_CARD_SIGNATURE.decode(): signature})
             return teller.ask("POST", "/payment_notices/test_card", notice)[0]
 
-        statuses = set(threads.map(tell, range(REPEATS)))
-        status, order = buyer.ask("GET", f"/api/v2/storefront/order_status/{number}")
-        waiting.result()
-    paid = status == 200 and order["data"]["attributes"]["payment_state"] == "paid"
-    return {
-        f"{REPEATS} notices of one payment: one order, and it is paid": statuses == {204} and paid,
-        "and one unit was taken": till.on_hand(variant) == REPEATS - 1,
-    }
+        return set(self.threads.map(tell, range(REPEATS)))
+
+    def paid(self) -> bool:
+        status, order = self.buyer.ask("GET", f"/api/v2/storefront/order_status/{self.number}")
+        return status == 200 and order["data"]["attributes"]["payment_state"] == "paid"
+
+    def is_cart(self) -> bool:
+        return self.buyer.ask("GET", "/api/v2/storefront/cart")[0] == 200
+
+
+def doubled_and_reordered_notices(till: Till) -> Mapping[str, bool]:
+    """Payments whose answers were lost, and of which their provider then tells many times and in any order: what it
+    told first counts, and nothing is half done.
+    """
+    rounds = (
+        [("approved",)],
+        [("approved",), ("declined",)],
+        [("declined",), ("approved",)],
+        [("approved", "declined")],
+    )
+    held: dict[str, bool] = {}
+    with ThreadPoolExecutor(max_workers=REPEATS + len(rounds)) as threads:
+        for each in rounds:
+            variant = till.goods(REPEATS)
+            told = Told(till, threads, variant)
+            statuses = set[int]().union(*(told.tell(*outcomes) for outcomes in each))
+            paid, is_cart = told.paid(), told.is_cart()
+            # Of two that are told at once either may be heard first.
+            as_told = paid if len(each[0]) > 1 else each[0] == ("approved",)
+            is_whole = (paid, is_cart, till.on_hand(variant)) == (as_told, not as_told, REPEATS - as_told)
+            words = ", then ".join(" and ".join(outcomes) for outcomes in each)
+            came = "one order, or none and no unit less" if len(each[0]) > 1 else "one order" if as_told else "no order"
+            held[f"{REPEATS} notices each of one payment, {words}: {came}"] = statuses == {204} and is_whole
+    return held
 
 
 def _key_of(directory: Path, number: str) -> str | None:
@@ -222,7 +252,7 @@ TRIALS: Sequence[Callable[[Till], Mapping[str, bool]]] = (
     doubled_completes,
     doubled_refunds,
     doubled_refreshes,
-    doubled_notices,
+    doubled_and_reordered_notices,
 )
 
 

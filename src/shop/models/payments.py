@@ -41,13 +41,24 @@ class PaymentSource(Row, frozen=True, kw_only=True):
     payment_method_id: UUID
     reference: str | None = None
     """The provider's name for it."""
+    customer_reference: str | None = None
+    """The provider's name for its owner."""
     cc_type: str | None = None
     last_digits: str | None = None
     month: int | None = None
     year: int | None = None
     name: str | None = None
+    used_at: datetime | None = None
+    """When its owner last paid with it; none of one that cannot be used again."""
     created_at: datetime
     updated_at: datetime
+    deleted_at: datetime | None = None
+
+
+class CreditCard(PaymentSource, frozen=True, kw_only=True):
+    """With whether it is the one that its owner paid with last, of all they can pay with."""
+
+    is_default: bool
 
 
 class Payment(Row, frozen=True, kw_only=True):
@@ -82,6 +93,8 @@ class PaymentAttempt(Row, frozen=True, kw_only=True):
     reference: str | None = None
     message: str | None = None
     created_at: datetime
+    looked_at: datetime | None = None
+    """When the provider was last asked what came of it."""
     ended_at: datetime | None = None
 
 

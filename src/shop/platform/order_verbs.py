@@ -27,7 +27,7 @@ Verb = Callable[[Context, UUID, Request], Awaitable[Any]]
 _ERRORS = (400, 401, 403, 404, 409, 413, 415, 422)
 LONGEST_REASON = 255
 _CODES = {
-    409: ("total_changed", "payment_in_progress"),
+    409: ("total_changed", "payment_in_progress", "payment_needs_action"),
     422: (
         "illegal_transition",
         "cart_empty",

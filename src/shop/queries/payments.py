@@ -16,11 +16,9 @@ from shop.models.payments import (
     Payment,
     PaymentAttempt,
     PaymentMethod,
-    PaymentSource,
     payment_attempts,
     payment_methods,
     payment_notices,
-    payment_sources,
     payments,
     refunds,
 )
@@ -43,10 +41,6 @@ _METHODS_OF = statement(
     select(payment_methods).where(payment_methods.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))),
     into(PaymentMethod),
 )
-_SOURCES_OF = statement(
-    select(payment_sources).where(payment_sources.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))),
-    into(PaymentSource),
-)
 _PAYMENTS = statement(
     select(payments)
     .where(payments.c.order_id == sql_any(bindparam("order_ids", type_=ARRAY(_ID))))
@@ -61,12 +55,6 @@ _IS_PAYING = statement(
     )
     .limit(1),
     lambda record: cast(UUID, record[0]),
-)
-_SOURCE = statement(
-    select(payment_sources).where(
-        payment_sources.c.id == bindparam("id", type_=_ID), payment_sources.c.user_id == bindparam("user_id", type_=_ID)
-    ),
-    into(PaymentSource),
 )
 _INVALIDATE = statement(
     update(payments)
@@ -96,11 +84,23 @@ _CHANGE = statement(
     .returning(payments),
     into(Payment),
 )
-_STUCK = statement(
-    select(payment_attempts)
-    .where(payment_attempts.c.outcome == "unknown", payment_attempts.c.created_at < func.now() - seconds("age"))
+_stuck = (
+    select(payment_attempts.c.id)
+    .where(
+        payment_attempts.c.outcome == "unknown",
+        payment_attempts.c.created_at < func.now() - seconds("age"),
+        func.coalesce(payment_attempts.c.looked_at < func.now() - seconds("pause"), True),
+    )
     .order_by(payment_attempts.c.created_at)
-    .limit(bindparam("most", type_=BigInteger())),
+    .limit(bindparam("most", type_=BigInteger()))
+    .with_for_update(skip_locked=True)
+    .scalar_subquery()
+)
+_STUCK = statement(
+    update(payment_attempts)
+    .where(payment_attempts.c.id == sql_any(_stuck))
+    .values(looked_at=func.now())
+    .returning(payment_attempts),
     into(PaymentAttempt),
 )
 _PAYMENT = statement(select(payments).where(payments.c.id == bindparam("id", type_=_ID)), into(Payment))
@@ -139,6 +139,13 @@ _END = statement(
     .returning(payment_attempts.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_NOTE_REFERENCE = statement(
+    update(payment_attempts)
+    .where(payment_attempts.c.id == bindparam("attempt_id", type_=_ID), payment_attempts.c.outcome == "unknown")
+    .values(reference=bindparam("new_reference", type_=Text()))
+    .returning(payment_attempts.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 _NOTE = statement(
     insert(payment_notices)
     .values(
@@ -167,17 +174,8 @@ async def list_methods_of(db: Session, ids: list[UUID]) -> dict[UUID, PaymentMet
     return {method.id: method for method in await db.all(_METHODS_OF, ids=ids)} if ids else {}
 
 
-async def list_sources_of(db: Session, ids: list[UUID]) -> dict[UUID, PaymentSource]:
-    return {source.id: source for source in await db.all(_SOURCES_OF, ids=ids)} if ids else {}
-
-
 async def list_payments(db: Session, *order_ids: UUID) -> list[Payment]:
     return await db.all(_PAYMENTS, order_ids=list(order_ids))
-
-
-async def find_source(db: Session, source_id: UUID, user_id: UUID) -> PaymentSource | None:
-    """A user's own."""
-    return await db.one(_SOURCE, id=source_id, user_id=user_id)
 
 
 async def is_paying(db: Session, order_id: UUID) -> bool:
@@ -214,9 +212,11 @@ async def change_payment(db: Session, payment_id: UUID, change: Change) -> Payme
     )
 
 
-async def list_stuck(db: Session, age: int, most: int = 20) -> list[PaymentAttempt]:
-    """Those of which nobody has heard for so many seconds."""
-    return await db.all(_STUCK, age=age, most=most)
+async def take_stuck(db: Session, age: int, pause: int, most: int = 20) -> list[PaymentAttempt]:
+    """Those of which nobody has heard for so many seconds. Of many processes one gets each, and nobody again before the
+    pause is over.
+    """
+    return await db.all(_STUCK, age=age, pause=pause, most=most)
 
 
 async def find_payment(db: Session, payment_id: UUID) -> Payment | None:
@@ -239,6 +239,11 @@ async def end_refund(db: Session, attempt_id: str, state: str) -> None:
 
 async def is_older(db: Session, attempt_id: UUID, age: int) -> bool:
     return await db.one(_IS_OLDER, id=attempt_id, age=age) is not None
+
+
+async def note_reference(db: Session, attempt_id: UUID, reference: str) -> None:
+    """The provider's name for what is still open there."""
+    await db.one(_NOTE_REFERENCE, attempt_id=attempt_id, new_reference=reference)
 
 
 async def list_attempts(db: Session, order_id: UUID) -> list[PaymentAttempt]:

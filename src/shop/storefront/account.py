@@ -1,19 +1,26 @@
-"""The account's endpoints: who I am, where I live, what I bought, where I am signed in."""
+"""The account's endpoints: who I am, where I live, what I pay with and bought, where I am signed in."""
 
-from shop.actions import account, orders
+from uuid import UUID
+
+from shop.actions import account, cards, orders
 from shop.actions.context import Context
-from shop.base.loaded import Loaded
+from shop.base.errors import Malformed
+from shop.base.ids import as_uuid
+from shop.base.loaded import Loaded, Named
 from shop.jsonapi.document import Drawing, document
 from shop.jsonapi.paging import read_page, read_sort
+from shop.models.payments import CreditCard
 from shop.models.people import PlacedAddress
 from shop.storefront.cart_document import loaded_orders
 from shop.storefront.drawing import page_reply, read_drawing, seen_from, short_page, user_links
 from shop.storefront.inputs import wrapped
 from shop.storefront.resources.people import ADDRESS, SESSION, USER
-from shop.storefront.resources.sales import ORDER
+from shop.storefront.resources.sales import CREDIT_CARD, ORDER
 from shop.storefront.wishes import read_filters
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
+
+CARD_FILTERS = ("payment_method_id",)
 
 
 async def show(request: Request, ctx: Context) -> Reply:
@@ -56,6 +63,26 @@ async def destroy_address(request: Request, ctx: Context) -> Reply:
     return NO_CONTENT
 
 
+async def list_cards(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CREDIT_CARD)
+    filters, page = read_filters(request.params, CARD_FILTERS), read_page(request.params)
+    read_sort(request.params, ())
+    found = await cards.list_cards(ctx, _method_id(filters.get("payment_method_id")))
+    shown = await _cards(ctx, drawing, found[page.offset : page.offset + page.size])
+    return page_reply(request, ctx, CREDIT_CARD, drawing, (shown, len(found), page))
+
+
+async def show_card(request: Request, ctx: Context) -> Reply:
+    drawing = read_drawing(request, ctx, CREDIT_CARD)
+    (shown,) = await _cards(ctx, drawing, [await cards.get_card(ctx, request.path_params["id"])])
+    return document_reply(document(CREDIT_CARD, shown, drawing))
+
+
+async def destroy_card(request: Request, ctx: Context) -> Reply:
+    await cards.remove_card(ctx, request.path_params["id"])
+    return NO_CONTENT
+
+
 async def list_orders(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, ORDER, is_list=True)
     read_filters(request.params, ())
@@ -84,6 +111,24 @@ async def list_sessions(request: Request, ctx: Context) -> Reply:
 async def destroy_session(request: Request, ctx: Context) -> Reply:
     await account.end_session(ctx, request.path_params["id"])
     return NO_CONTENT
+
+
+def _method_id(given: object) -> UUID | None:
+    if given in (None, ""):
+        return None
+    wanted = as_uuid(given)
+    if wanted is None:
+        raise Malformed("The filter payment_method_id takes an id.", code="unknown_filter")
+    return wanted
+
+
+async def _cards(ctx: Context, drawing: Drawing, found: list[CreditCard]) -> list[Loaded]:
+    is_asked = "payment_method" in (drawing.query.include or {})
+    methods = await cards.list_methods_of(ctx, found) if is_asked else {}
+    return [
+        Loaded(card, {"payment_method": Loaded(methods.get(card.payment_method_id) or Named(card.payment_method_id))})
+        for card in found
+    ]
 
 
 async def _account(ctx: Context, drawing: Drawing) -> bytes:

@@ -16,7 +16,7 @@ from shop.base.loaded import Link, Loaded, Named
 from shop.base.money import currency_digits, wire_decimal
 from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, document
 from shop.models.orders import Order
-from shop.models.payments import PaymentMethod, PaymentSource
+from shop.models.payments import CreditCard, PaymentMethod
 from shop.models.people import PlacedAddress
 from shop.rules.lines import Notice
 from shop.rules.payments import is_valid
@@ -47,7 +47,7 @@ class Around(msgspec.Struct, frozen=True):
     """What belongs to several orders, read for all of them at once, and only as far as it was asked for."""
 
     methods: Mapping[UUID, PaymentMethod] = {}
-    sources: Mapping[UUID, PaymentSource] = {}
+    sources: Mapping[UUID, CreditCard] = {}
     places: Mapping[UUID, Loaded] = {}
     addresses: Mapping[UUID, PlacedAddress] = {}
     variants: Mapping[tuple[str, UUID], Loaded] = {}
@@ -169,13 +169,16 @@ def _loaded_payments(checkout: Checkout, include: Tree, around: Around) -> list[
     found = []
     for payment in counted:
         method = around.methods[payment.payment_method_id]
-        source: Link = None
-        if payment.source_id:
-            source = Loaded(around.sources.get(payment.source_id) or Named(payment.source_id))
         row = ShownPayment(
             **msgspec.structs.asdict(payment), currency=checkout.order.currency, payment_method_name=method.name
         )
-        shown = Loaded(method) if "payment_method" in include else Loaded(Named(method.id))
+        is_shown = "payment_method" in include or "payment_method" in include.get("source", {})
+        shown = Loaded(method) if is_shown else Loaded(Named(method.id))
+        source: Link = None
+        if payment.source_id:
+            source = Loaded(
+                around.sources.get(payment.source_id) or Named(payment.source_id), {"payment_method": shown}
+            )
         found.append(Loaded(row, {"payment_method": shown, "source": source}))
     return found
 

@@ -168,11 +168,12 @@ async def shown(request: Request, ctx: Context, drawing: Drawing, checkout: Chec
 
 
 async def _add_payments(ctx: Context, checkout: Checkout, wishes: Values, sources: Values) -> Checkout:
-    given = wishes.get("payments_attributes")
-    for wish in given if isinstance(given, list) else []:
+    """A card that is kept says by itself how it is paid with."""
+    given, card = wishes.get("payments_attributes"), wishes.get("existing_card")
+    by_itself: list[Any] = [] if card is None else [{}]
+    for wish in (given if isinstance(given, list) else []) or by_itself:
         if not isinstance(wish, dict):
             raise Invalid({"payments_attributes": ["must be a list of objects"]})
-        card = wishes.get("existing_card")
         named = {**wish, "source_id": card} if card is not None else wish
         checkout, _ = await walk(ctx, checkout, upto="payment")
         checkout = await hold_goods(ctx, await choose_payment(ctx, checkout, payment_wish(named, sources)))

@@ -204,6 +204,7 @@ class CheckoutWishes(msgspec.Struct):
     use_shipping: bool | UnsetType = UNSET
     shipments_attributes: list[ChosenRate] | UnsetType = UNSET
     payments_attributes: list[NewPayment] | UnsetType = UNSET
+    existing_card: UUID | UnsetType = UNSET
 
 
 class TellCheckout(msgspec.Struct):

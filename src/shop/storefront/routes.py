@@ -56,7 +56,7 @@ _COUPON_CODES = (
     "coupon_worse_than_present",
 )
 _CHECKOUT_CODES = {
-    409: ("total_changed", "payment_in_progress"),
+    409: ("total_changed", "payment_in_progress", "payment_needs_action"),
     422: (
         "cart_empty",
         "no_price_in_currency",
@@ -263,6 +263,28 @@ ROUTES = (
         takes=AddressUpdate,
     ),
     Route("DELETE", f"{_ME}/addresses/{{id}}", account.destroy_address, "user", "Remove an address", None, 204, _GONE),
+    Route(
+        "GET",
+        f"{_ME}/credit_cards",
+        account.list_cards,
+        "user",
+        "Cards that are kept for me",
+        "credit_card[]",
+        200,
+        _READ,
+        filters=account.CARD_FILTERS,
+    ),
+    Route(
+        "GET",
+        f"{_ME}/credit_cards/{{id}}",
+        account.show_card,
+        "user",
+        "One card, or with `default` the one I paid with last",
+        "credit_card",
+        200,
+        (*_READ, 404),
+    ),
+    Route("DELETE", f"{_ME}/credit_cards/{{id}}", account.destroy_card, "user", "Forget a card", None, 204, _GONE),
     Route(
         "GET", f"{_ME}/orders", account.list_orders, "user", "My completed orders", "order[]", 200, _READ, sorts=SORTS
     ),

@@ -11,6 +11,7 @@ from shop.base.errors import (
     InvalidClient,
     InvalidToken,
     MethodNotAllowed,
+    PaymentNeedsAction,
     ShopError,
     TooMany,
     TotalChanged,
@@ -103,6 +104,8 @@ def error_reply(error: ShopError, request_id: str, media: bytes) -> Reply:
         body["errors"] = error.errors
     if isinstance(error, TotalChanged):
         body |= {"differences": error.differences, "consent_token": error.consent_token}
+    if isinstance(error, PaymentNeedsAction):
+        body["client_secret"] = error.client_secret
     return Reply(error.status, _encode(body), ((b"content-type", media), NO_STORE, *_error_headers(error)))
 
 

@@ -11,7 +11,7 @@ from shop.base.tokens import order_token
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
 from shop.models.fulfilment import Shipment, ShippingRate
 from shop.models.orders import CartLine, Order
-from shop.models.payments import Payment, PaymentMethod, PaymentSource
+from shop.models.payments import CreditCard, Payment, PaymentMethod
 from shop.models.stock import StockLocation
 from shop.storefront.resources.viewer import Viewer
 
@@ -175,15 +175,18 @@ PAYMENT_METHOD = resource(
 )
 CREDIT_CARD = resource(
     "credit_card",
-    PaymentSource,
+    CreditCard,
     attributes=[
         "cc_type",
         "last_digits",
         "month",
         "year",
         "name",
-        computed("gateway_payment_profile_id", lambda source, _scene: source.reference, str | None),
+        computed("default", lambda card, _scene: card.is_default, bool),
+        computed("gateway_payment_profile_id", lambda card, _scene: card.reference, str | None),
+        computed("public_metadata", lambda _card, _scene: {}, dict[str, Any]),
     ],
+    relations=[one("payment_method", "payment_method")],
 )
 PAYMENT = resource(
     "payment",

@@ -1,0 +1,54 @@
+"""Amounts in Stripe's units: exactly, or not at all."""
+
+import pytest
+
+from shop.base.money import MINOR_UNITS
+from shop.gateways.stripe_amounts import NO_DIGITS, THREE_DIGITS, AmountRefused, stripe_units
+
+WITHOUT_CENTS = "BIF CLP DJF GNF KMF KRW PYG RWF VND VUV XAF XOF XPF"
+THOUSANDTHS = "BHD JOD KWD OMR TND"
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "units"),
+    [
+        (1999, "USD", 1999),
+        (1, "EUR", 1),
+        (500, "JPY", 500),
+        *((7, currency, 7) for currency in WITHOUT_CENTS.split()),
+        # Malagasy ariary have a fifth that nobody pays with; they take whole ones.
+        (1500, "MGA", 15),
+        # They still want noughts where the bank has no digits any more.
+        (5, "ISK", 500),
+        (5, "UGX", 500),
+        # Whole only when they pay out, not when they take.
+        (1045, "HUF", 1045),
+        (80045, "TWD", 80045),
+        *((5120, currency, 5120) for currency in THOUSANDTHS.split()),
+    ],
+)
+def test_an_amount_is_said_in_their_units(minor: int, currency: str, units: int) -> None:
+    assert stripe_units(minor, currency) == units
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency"),
+    [
+        *((5124, currency) for currency in THOUSANDTHS.split()),
+        (1550, "MGA"),
+        (1000, "IQD"),
+        (1000, "LYD"),
+        (10_000, "CLF"),
+        (0, "USD"),
+        (-100, "USD"),
+    ],
+)
+def test_what_they_cannot_take_is_refused_and_not_rounded(minor: int, currency: str) -> None:
+    with pytest.raises(AmountRefused, match=currency):
+        stripe_units(minor, currency)
+
+
+def test_every_currency_without_cents_is_thought_of() -> None:
+    """One that a bank settles in whole units is such for Stripe too, or is among the exceptions."""
+    assert set(MINOR_UNITS[0].split()) - NO_DIGITS == {"ISK", "UGX", "UYI"}
+    assert set(MINOR_UNITS[3].split()) - THREE_DIGITS == {"IQD", "LYD"}

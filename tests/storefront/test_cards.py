@@ -1,0 +1,220 @@
+"""Cards that are kept for those who paid with them: seen, paid with again, forgotten, and nobody else's."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from tests.make import Make
+from tests.service import Service
+from tests.shopper import Answer
+from tests.shoppers import sign_in
+from tests.till import Buyer, SignedIn, Till, new_till
+
+HERE = "/account/credit_cards"
+UNKNOWN = "source_not_found"
+
+
+@pytest.fixture
+async def till(make: Make) -> Till:
+    return await new_till(make)
+
+
+@pytest.fixture
+async def buyer(http: httpx.AsyncClient, till: Till) -> SignedIn:
+    return SignedIn(http, till, await sign_in(http))
+
+
+async def cards(buyer: Buyer, query: str = "") -> list[str]:
+    answer = await buyer.get(f"{HERE}?{query}")
+    assert answer.status == 200, answer
+    return [str(each["id"]) for each in answer.json["data"]]
+
+
+async def new_card(buyer: SignedIn) -> str:
+    """Paid with, and therefore kept."""
+    done = await buyer.buy(await buyer.till.product(), "approve")
+    assert done.status == 200, done
+    return (await cards(buyer))[0]
+
+
+async def choose(buyer: Buyer, card: str, **wish: Any) -> Answer:
+    """To pay for something with a card that is kept."""
+    buyer.order_token = None
+    await buyer.put_in((await buyer.till.product(), 1))
+    await buyer.come_from()
+    method = {"payment_method_id": buyer.till.card, **wish}
+    return await buyer.post("/checkout/create_payment", source_id=card, **method)
+
+
+async def test_a_card_that_was_paid_with_is_kept_and_can_be_paid_with_again(buyer: SignedIn, db: Any) -> None:
+    before = await cards(buyer)
+    card = await new_card(buyer)
+
+    chosen = await choose(buyer, card)
+    done = await buyer.complete()
+
+    assert (before, chosen.status, done.status, done["payment_state"]) == ([], 201, 200, "paid")
+    paid = "select count(*) from payments where source_id = $1 and state = 'completed'"
+    assert await db.fetchval(paid, UUID(card)) == 2
+    assert await cards(buyer) == [card]
+
+
+async def test_a_card_is_shown_with_what_may_be_known_of_it(buyer: SignedIn, till: Till, service: Service) -> None:
+    card = await new_card(buyer)
+
+    shown = await buyer.get(f"{HERE}/{card}", include="payment_method")
+    listed = await buyer.get(HERE)
+
+    assert shown.json["data"]["type"] == "credit_card"
+    assert shown.json["data"]["attributes"] == {
+        "cc_type": "visa",
+        "last_digits": "1111",
+        "month": None,
+        "year": None,
+        "name": None,
+        "default": True,
+        "gateway_payment_profile_id": "approve",
+        "public_metadata": {},
+    }
+    (method,) = shown.json["included"]
+    assert (method["type"], method["id"]) == ("payment_method", till.card)
+    assert (listed.json["data"], listed.json["meta"]["total_count"]) == ([shown.json["data"]], 1)
+    counts = [service.request_line(answer.request_id)["statements"] for answer in (listed, shown)]
+    assert counts == [2, 3]
+
+
+async def test_the_card_that_was_paid_with_last_is_the_default(buyer: SignedIn) -> None:
+    first = await new_card(buyer)
+    second = await new_card(buyer)
+
+    flags = {str(each["id"]): each["attributes"]["default"] for each in (await buyer.get(HERE)).json["data"]}
+    default = await buyer.get(f"{HERE}/default")
+    await choose(buyer, first)
+    await buyer.complete()
+    then = await buyer.get(f"{HERE}/default")
+    await buyer.delete(f"{HERE}/{first}")
+    at_last = await buyer.get(f"{HERE}/default")
+    pages = [await cards(buyer, f"per_page=1&page={page}") for page in (1, 2)]
+
+    assert flags == {second: True, first: False}
+    assert (default.id, then.id, at_last.id) == (second, first, second)
+    assert pages == [[second], []]
+
+
+async def test_cards_are_asked_for_by_the_way_to_pay(buyer: SignedIn, till: Till) -> None:
+    card = await new_card(buyer)
+
+    by_method = {
+        method: await cards(buyer, f"filter[payment_method_id]={method}") for method in (till.card, till.check)
+    }
+    wrong = [
+        await buyer.get(f"{HERE}?{query}") for query in ("filter[payment_method_id]=1", "filter[name]=x", "sort=name")
+    ]
+
+    assert by_method == {till.card: [card], till.check: []}
+    assert [(each.status, each.code) for each in wrong] == [
+        (400, "unknown_filter"),
+        (400, "unknown_filter"),
+        (400, "unknown_sort"),
+    ]
+
+
+async def test_a_kept_card_says_by_itself_how_it_is_paid_with(buyer: SignedIn) -> None:
+    card = await new_card(buyer)
+    buyer.order_token = None
+    await buyer.put_in((await buyer.till.product(), 1))
+    await buyer.come_from()
+
+    told = await buyer.tell(existing_card=card)
+    done = await buyer.complete()
+    shown = await buyer.get(f"/order_status/{done['number']}", include="payments.source")
+
+    assert (told.status, done["payment_state"]) == (200, "paid")
+    assert [each["id"] for each in shown.json["included"] if each["type"] == "credit_card"] == [card]
+
+
+async def test_the_card_of_another_is_nobodys(buyer: SignedIn, http: httpx.AsyncClient, till: Till) -> None:
+    card = await new_card(buyer)
+    other = SignedIn(http, till, await sign_in(http))
+
+    asked = [
+        await other.get(f"{HERE}/{card}"),
+        await other.delete(f"{HERE}/{card}"),
+        await other.get(f"{HERE}/default"),
+        await other.get(f"{HERE}/nonsense"),
+        await other.delete(f"{HERE}/nonsense"),
+    ]
+    chosen = [await choose(other, card), await other.tell(existing_card=card), await other.tell(existing_card="x")]
+
+    assert [each.status for each in asked] == [404] * 5
+    assert [(each.status, each.code) for each in chosen] == [(422, UNKNOWN)] * 3
+    assert await cards(buyer) == [card]
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["guest", "user"])
+async def test_whoever_holds_a_carts_token_pays_with_a_card_of_their_own(
+    buyer: SignedIn, till: Till, http: httpx.AsyncClient, is_known: bool
+) -> None:
+    card = await new_card(buyer)
+    buyer.order_token = None
+    await buyer.put_in((await till.product(), 1))
+    friend = SignedIn(http, till, await sign_in(http)) if is_known else Buyer(http, till)
+    friend.order_token = buyer.order_token
+    await friend.come_from()
+
+    refused = await friend.post("/checkout/create_payment", payment_method_id=till.card, source_id=card)
+    await friend.pay()
+    done = await friend.complete()
+
+    assert (refused.status, refused.code, done["payment_state"]) == (422, UNKNOWN, "paid")
+    assert await cards(buyer) == [card]
+
+
+async def test_a_card_that_is_forgotten_is_gone(buyer: SignedIn, db: Any) -> None:
+    card = await new_card(buyer)
+
+    removed, again = [await buyer.delete(f"{HERE}/{card}") for _ in range(2)]
+
+    assert (removed.status, again.status, await cards(buyer)) == (204, 404, [])
+    assert (await choose(buyer, card)).code == UNKNOWN
+    assert await db.fetchval("select deleted_at is not null from payment_sources where id = $1", UUID(card))
+
+
+@pytest.mark.parametrize(("months", "is_good"), [(-1, False), (0, True), (1, True)])
+async def test_a_card_is_good_to_the_end_of_its_month(buyer: SignedIn, db: Any, months: int, is_good: bool) -> None:
+    card = await new_card(buyer)
+    ends = "now() + $2 * interval '1 month'"
+    dated = f"update payment_sources set year = extract(year from {ends}), month = extract(month from {ends})"
+    await db.execute(f"{dated} where id = $1", UUID(card), months)
+
+    assert await cards(buyer) == ([card] if is_good else [])
+    assert (await choose(buyer, card)).status == (201 if is_good else 422)
+
+
+async def test_a_card_of_a_way_to_pay_that_is_offered_no_more_is_not_seen(buyer: SignedIn, make: Make) -> None:
+    card = await new_card(buyer)
+
+    await make.change("payment_methods", buyer.till.card, "payment_method", display_on="back_end")
+
+    assert (await cards(buyer), (await buyer.get(f"{HERE}/{card}")).status) == ([], 404)
+
+
+async def test_what_was_declined_or_typed_by_a_guest_is_not_kept(
+    buyer: SignedIn, till: Till, http: httpx.AsyncClient, db: Any
+) -> None:
+    mug = await till.product()
+    refused = await buyer.buy(mug, "decline")
+    guest = Buyer(http, till)
+    cart = await guest.ready((mug, 1))
+    await guest.complete()
+
+    kept = "select count(*) from payment_sources s join payments p on p.source_id = s.id where p.order_id = $1"
+    assert (refused.status, await cards(buyer)) == (422, [])
+    assert await db.fetchval(f"{kept} and s.used_at is not null", UUID(cart.id)) == 0
+
+
+async def test_a_card_that_is_not_there_can_not_be_chosen(buyer: SignedIn) -> None:
+    assert (await choose(buyer, str(uuid4()))).code == UNKNOWN
+    assert (await choose(buyer, str(uuid4()), payment_method_id=buyer.till.check)).code == UNKNOWN

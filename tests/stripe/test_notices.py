@@ -1,0 +1,356 @@
+"""What Stripe tells by itself: signed, in any order, as often as it likes, and before it answers; it is one order."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import pytest
+
+from tests.make import Make
+from tests.platform.machine import Machine, new_machine
+from tests.service import Service
+from tests.shopper import Answer
+from tests.stripe.conftest import environ, wrong
+from tests.stripe.stand_in import WEBHOOK_SECRET, StandIn
+from tests.stripe.test_paying import VISA, bought, payment_of, settled
+from tests.till import Buyer, Till, new_till, on_hand
+
+HERE = "/payment_notices/stripe"
+MAKING = "POST /v1/payment_intents"
+MUST_CONFIRM = "pm_card_authenticationRequired"
+
+
+async def tell(http: httpx.AsyncClient, stripe: StandIn, event: dict[str, Any], **signing: Any) -> int:
+    body, headers = stripe.signed(event, **signing)
+    return (await http.post(HERE, content=body, headers=headers)).status_code
+
+
+async def completions(db: Any, cart: Answer) -> int:
+    counted = "select count(*) from audit_events where subject_id = $1 and action = 'order_complete'"
+    return int(await db.fetchval(counted, UUID(cart.id)))
+
+
+class Waiting:
+    """A shopper whose money Stripe has taken, and who waits for an answer."""
+
+    def __init__(self, cart: Answer, asking: "asyncio.Task[Answer]", intent: dict[str, Any], stripe: StandIn) -> None:
+        self.cart, self.asking, self.intent = cart, asking, intent
+        self.event = stripe.told("payment_intent.succeeded", intent["id"])
+
+
+async def wait_at(stripe: StandIn, buyer: Buyer, cart: Answer) -> Waiting:
+    stripe.faults.append((MAKING, "held"))
+    asking = asyncio.create_task(buyer.complete())
+    assert await asyncio.to_thread(stripe.is_held.wait, 20)
+    (intent,) = stripe.intents(cart["number"])
+    return Waiting(cart, asking, intent, stripe)
+
+
+@pytest.fixture
+async def waiting(stripe: StandIn, buyer: Buyer, till: Till) -> AsyncIterator[Waiting]:
+    cart = await buyer.ready((await till.product(on_hand=3), 1), source=VISA)
+    made = await wait_at(stripe, buyer, cart)
+    yield made
+    stripe.may_answer.set()
+    await asyncio.gather(made.asking, return_exceptions=True)
+
+
+async def test_whoever_waits_is_answered_with_the_order_that_a_notice_completed(
+    waiting: Waiting, buyer: Buyer, db: Any, http: httpx.AsyncClient, stripe: StandIn
+) -> None:
+    meanwhile = await buyer.complete()
+    status = await tell(http, stripe, waiting.event)
+    seen = await buyer.get(f"/order_status/{waiting.cart['number']}")
+    stripe.may_answer.set()
+    done = await waiting.asking
+
+    assert (meanwhile.status, meanwhile.code, status) == (409, "payment_in_progress", 204)
+    assert (seen["payment_state"], done.status, done.id) == ("paid", 200, seen.id)
+    assert await completions(db, waiting.cart) == 1
+
+
+async def test_told_twenty_times_at_once_after_the_client_vanished_it_is_one_order(
+    waiting: Waiting, buyer: Buyer, db: Any, http: httpx.AsyncClient, stripe: StandIn
+) -> None:
+    waiting.asking.cancel()
+    others = [{**waiting.event, "id": f"evt_other{place}"} for place in range(5)]
+
+    statuses = await asyncio.gather(*(tell(http, stripe, event) for event in [waiting.event, *others] * 4))
+    done = await buyer.complete()
+
+    assert set(statuses) == {204}
+    assert (done.status, done["payment_state"], await completions(db, waiting.cart)) == (200, "paid", 1)
+    assert [each["amount_received"] for each in stripe.intents(waiting.cart["number"])] == [1500]
+    notices = "select count(*) from payment_notices n join payments p on p.id = n.payment_id where p.order_id = $1"
+    assert 1 <= await db.fetchval(notices, UUID(waiting.cart.id)) <= 6
+
+
+async def test_a_notice_before_the_answer_changes_nothing_about_it(
+    buyer: Buyer, till: Till, db: Any, stripe: StandIn, service: Service
+) -> None:
+    mug = await till.product(on_hand=3)
+    cart = await buyer.ready((mug, 1), source=VISA)
+    stripe.tells_to = service.url
+
+    done = await buyer.complete()
+
+    assert (done.status, done["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
+    assert await completions(db, cart) == 1
+    assert (await payment_of(db, cart))["captured_amount"] == 1500
+
+
+async def test_a_refusal_before_the_answer_changes_nothing_about_it(
+    buyer: Buyer, till: Till, db: Any, stripe: StandIn, service: Service
+) -> None:
+    mug = await till.product(on_hand=3)
+    cart = await buyer.ready((mug, 1), source="pm_card_chargeDeclinedInsufficientFunds")
+    stripe.tells_to = service.url
+
+    refused = await buyer.complete()
+
+    assert (refused.status, refused.code, await on_hand(db, mug.sold)) == (422, "payment_refused", 3)
+    assert "not enough money" in refused.json["errors"]["payments"][0]
+    assert (await payment_of(db, cart))["state"] == "failed"
+
+
+async def test_a_confirmed_payment_becomes_an_order_by_its_notice_alone(
+    buyer: Buyer, till: Till, db: Any, http: httpx.AsyncClient, stripe: StandIn
+) -> None:
+    cart = await buyer.ready((await till.product(), 1), source=MUST_CONFIRM)
+    asked = await buyer.complete()
+    (intent,) = stripe.intents(cart["number"])
+    stripe.shopper_confirms(intent["id"])
+
+    statuses = [await tell(http, stripe, event) for event in reversed(stripe.events[-2:])]
+    status = await buyer.get(f"/order_status/{cart['number']}")
+
+    assert (asked.code, statuses) == ("payment_needs_action", [204, 204])
+    assert (status["state"], status["payment_state"], await completions(db, cart)) == ("complete", "paid", 1)
+
+
+async def test_a_failure_that_is_told_after_the_success_changes_nothing(
+    waiting: Waiting, buyer: Buyer, db: Any, http: httpx.AsyncClient, stripe: StandIn
+) -> None:
+    failed = {**waiting.event, "id": "evt_failed", "type": "payment_intent.payment_failed"}
+
+    statuses = [await tell(http, stripe, event) for event in (waiting.event, failed)]
+    done = await buyer.complete()
+
+    assert (statuses, done["payment_state"], await completions(db, waiting.cart)) == ([204, 204], "paid", 1)
+
+
+async def test_a_success_that_is_told_after_a_failure_is_given_back(
+    buyer: Buyer, till: Till, db: Any, http: httpx.AsyncClient, stripe: StandIn
+) -> None:
+    """Their form can be used again with the same secret, after the shop has given the payment up."""
+    mug = await till.product(on_hand=1)
+    cart = await buyer.ready((mug, 1), source=MUST_CONFIRM)
+    await buyer.complete()
+    (intent,) = stripe.intents(cart["number"])
+    stripe.shopper_confirms(intent["id"], is_refused=True)
+    intent["status"] = "requires_action"
+    stripe.shopper_confirms(intent["id"])
+    failed, succeeded = [
+        stripe.told(f"payment_intent.{kind}", intent["id"]) for kind in ("payment_failed", "succeeded")
+    ]
+
+    statuses = [await tell(http, stripe, event) for event in (failed, succeeded, succeeded, failed)]
+
+    assert statuses == [204] * 4
+    assert stripe.refunds(intent["id"]) == [1500]
+    assert ((await payment_of(db, cart))["state"], await on_hand(db, mug.sold)) == ("void", 1)
+    assert ((await buyer.get("/cart"))["state"], await completions(db, cart)) == ("payment", 0)
+
+
+async def test_what_could_not_be_undone_at_once_is_undone_by_the_worker(
+    buyer: Buyer, till: Till, db: Any, http: httpx.AsyncClient, stripe: StandIn
+) -> None:
+    cart = await buyer.ready((await till.product(), 1), source=MUST_CONFIRM)
+    await buyer.complete()
+    (intent,) = stripe.intents(cart["number"])
+    stripe.shopper_confirms(intent["id"], is_refused=True)
+    await tell(http, stripe, stripe.told("payment_intent.payment_failed", intent["id"]))
+    intent["status"] = "requires_action"
+    stripe.shopper_confirms(intent["id"])
+    stripe.faults += [(f"POST /v1/payment_intents/{intent['id']}/cancel", "dropped")] * 2
+
+    status = await tell(http, stripe, stripe.told("payment_intent.succeeded", intent["id"]))
+    before = stripe.refunds(intent["id"])
+    await settled(db, cart, 2)
+
+    assert (status, before, stripe.refunds(intent["id"])) == (204, [], [1500])
+    assert (await payment_of(db, cart))["state"] == "void"
+
+
+async def test_a_capture_whose_answer_was_lost_is_known_by_its_notice(
+    buyer: Buyer, till: Till, make: Make, writer: Machine, db: Any, http: httpx.AsyncClient, stripe: StandIn
+) -> None:
+    await make.change("payment_methods", till.card, "payment_method", auto_capture=False)
+    done = await bought(buyer, till)
+    (intent,) = stripe.intents(done["number"])
+    stripe.faults += [(f"POST /v1/payment_intents/{intent['id']}/capture", "lost")] * 2
+    waiting = await writer.patch(f"/payments/{(await payment_of(db, done))['id']}/capture", {})
+
+    kinds = ("succeeded", "amount_capturable_updated")
+    statuses = [await tell(http, stripe, stripe.told(f"payment_intent.{kind}", intent["id"])) for kind in kinds]
+
+    assert (waiting.code, statuses) == ("payment_in_progress", [204, 204])
+    assert (await payment_of(db, done))["state"] == "completed"
+
+
+async def test_a_refund_that_failed_later_is_told_to_the_operator(
+    buyer: Buyer, till: Till, writer: Machine, db: Any, http: httpx.AsyncClient, stripe: StandIn, service: Service
+) -> None:
+    done = await bought(buyer, till)
+    await writer.patch(f"/orders/{done.id}/cancel", {})
+    event = {**stripe.events[-1], "type": "refund.failed"}
+
+    known = len(service.lines)
+    status = await tell(http, stripe, event)
+
+    assert status == 204
+    assert (await payment_of(db, done))["number"] in service.wait_for(
+        lambda line: "money that was given back came back" in line, since=known
+    )
+
+
+WRONG = (
+    "",
+    "t=,v1=",
+    "v1={mac}",
+    "t={now}",
+    "t={now},v0={mac}",
+    "t={now},v1=0{mac}",
+    "t={now},t={now},v1={mac}",
+    "t=-{now},v1={mac}",
+    "t=99999999999999999999,v1={mac}",
+    "t={now},v1=\xe9",
+)
+
+
+async def test_what_is_not_signed_as_agreed_is_refused(
+    waiting: Waiting, db: Any, http: httpx.AsyncClient, stripe: StandIn
+) -> None:
+    body, headers = stripe.signed(waiting.event)
+    now, _, mac = headers["Stripe-Signature"].partition(",")
+    parts, kind = {"now": now.removeprefix("t="), "mac": mac.removeprefix("v1=")}, headers["Content-Type"].encode()
+
+    refused = {}
+    for header in WRONG:
+        sent = [(b"Stripe-Signature", header.format(**parts).encode("latin-1")), (b"Content-Type", kind)]
+        answer = await http.post(HERE, content=body, headers=sent)
+        refused[header] = (answer.status_code, answer.json()["code"])
+
+    assert refused == dict.fromkeys(WRONG, (400, "bad_signature"))
+    assert (await payment_of(db, waiting.cart))["state"] == "processing"
+
+
+async def test_what_is_old_changed_or_signed_by_another_is_refused_and_a_changed_secret_is_not(
+    waiting: Waiting, db: Any, http: httpx.AsyncClient, stripe: StandIn
+) -> None:
+    body, headers = stripe.signed(waiting.event)
+    changed = await http.post(HERE, content=body.replace(b"1500", b"1501"), headers=headers)
+    refused = [
+        await tell(http, stripe, waiting.event, at=time.time() - 301),
+        await tell(http, stripe, waiting.event, secret="whsec_" + "0" * 48),
+        changed.status_code,
+    ]
+    before = (await payment_of(db, waiting.cart))["state"]
+
+    # While a secret is changed they sign with both.
+    both = headers["Stripe-Signature"].replace(",v1=", f",v1={'0' * 64},v1=")
+    told = await http.post(HERE, content=body, headers={**headers, "Stripe-Signature": both})
+    almost = await tell(http, stripe, waiting.event, at=time.time() - 290)
+
+    assert (refused, before) == ([400] * 3, "processing")
+    assert (told.status_code, almost) == (204, 204)
+    assert (await payment_of(db, waiting.cart))["state"] == "completed"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        [],
+        {"id": "evt_1", "type": "charge.succeeded", "data": {"object": 5}},
+        {"id": "evt_1", "type": "payment_intent.succeeded", "data": {"object": {}}},
+        {"id": "evt_1", "type": "payment_intent.succeeded", "data": {"object": {"id": "pi_1", "status": "succeeded"}}},
+        {
+            "id": "evt_1",
+            "type": "payment_intent.succeeded",
+            "data": {"object": {"id": "pi_1", "status": "succeeded", "metadata": {"attempt": str(UUID(int=1))}}},
+        },
+        {
+            "id": "evt_1",
+            "type": "refund.failed",
+            "data": {"object": {"id": "re_1", "metadata": {"attempt": "not an id"}}},
+        },
+    ],
+    ids=lambda event: str(len(json.dumps(event))),
+)
+async def test_what_is_about_nothing_of_ours_is_heard_and_forgotten(
+    http: httpx.AsyncClient, stripe: StandIn, event: Any
+) -> None:
+    assert await tell(http, stripe, event) == 204
+
+
+async def test_what_is_signed_and_no_json_is_heard_and_forgotten(http: httpx.AsyncClient, stripe: StandIn) -> None:
+    now = int(time.time())
+    for body in (b"", b"{", b"\xff"):
+        mac = hmac.new(WEBHOOK_SECRET.encode(), b"%d." % now + body, hashlib.sha256).hexdigest()
+        headers = {"Content-Type": "application/json", "Stripe-Signature": f"t={now},v1={mac}"}
+
+        assert (await http.post(HERE, content=body, headers=headers)).status_code in {204, 400}
+
+
+@pytest.mark.parametrize("is_told", [True, pytest.param(False, marks=pytest.mark.torture)], ids=["told", "found"])
+async def test_killed_while_stripe_takes_the_money_it_is_one_order_and_one_charge(
+    own_database: Callable[..., str], tmp_path: Path, stripe: StandIn, is_told: bool
+) -> None:
+    url = own_database()
+    settings = environ(url, tmp_path, stripe)
+    service = Service(**settings)
+    db = await asyncpg.connect(url)
+    try:
+        async with service.client() as http:
+            make = Make(await new_machine(http, db))
+            card = await make.new("payment_methods", "payment_method", name="Card", type="stripe")
+            till = (await new_till(make)).with_card(card.id)
+            buyer, mug = Buyer(http, till), await till.product(on_hand=3)
+            held = await wait_at(stripe, buyer, await buyer.ready((mug, 1), source=VISA))
+            service.kill()
+            await asyncio.gather(held.asking, return_exceptions=True)
+        service = Service(**settings)
+        async with service.client() as http:
+            buyer.http = http
+            if is_told:
+                assert await tell(http, stripe, held.event) == 204
+            else:
+                await settled(db, held.cart, 2)
+            done = await buyer.complete()
+        assert (done.status, done["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
+        assert [each["amount_received"] for each in stripe.intents(held.cart["number"])] == [1500]
+        assert await completions(db, held.cart) == 1
+        assert await wrong(url) == {}
+    finally:
+        await db.close()
+        service.stop()
+
+
+@pytest.mark.torture
+async def test_a_slow_answer_is_not_waited_for_longer_than_ten_seconds(
+    waiting: Waiting, buyer: Buyer, http: httpx.AsyncClient, stripe: StandIn
+) -> None:
+    answered = await waiting.asking
+    await tell(http, stripe, waiting.event)
+
+    assert (answered.status, answered.code) == (409, "payment_in_progress")
+    assert (await buyer.complete())["payment_state"] == "paid"
