@@ -124,6 +124,24 @@ def last_units(till: Till) -> Mapping[str, bool]:
     }
 
 
+def last_coupon_use(till: Till) -> Mapping[str, bool]:
+    """Many carts with a code that one of them may still use."""
+    variant, code = till.goods(BUYERS), f"stress-{uuid4().hex[:8]}"
+    tenth = {"type": "percent_off_items", "preferences": {"percent": "10"}}
+    promotion = {"name": "Stress", "code": code, "usage_limit": 1, "promotion_actions_attributes": [tenth]}
+    till.new("promotions", "promotion", **promotion)
+    buyers = [till.buyer(variant) for _ in range(BUYERS)]
+    for buyer in buyers:
+        buyer.ask("PATCH", "/api/v2/storefront/cart/apply_coupon_code", {"coupon_code": code})
+    answers = _all_at_once(buyers)
+    totals = [answer["data"]["attributes"]["total"] for status, answer in answers if status == 200]
+    told = [answer for status, answer in answers if status == 409 and answer["code"] == "total_changed"]
+    return {
+        f"{BUYERS} carts with one use left: one gets it": totals == ["14.0"],
+        "every other was told the changed total before it paid": len(told) == BUYERS - 1,
+    }
+
+
 def doubled_completes(till: Till) -> Mapping[str, bool]:
     """One cart, completed many times at once."""
     variant = till.goods(REPEATS)
@@ -249,6 +267,7 @@ def _key_of(directory: Path, number: str) -> str | None:
 
 TRIALS: Sequence[Callable[[Till], Mapping[str, bool]]] = (
     last_units,
+    last_coupon_use,
     doubled_completes,
     doubled_refunds,
     doubled_refreshes,
