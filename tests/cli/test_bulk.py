@@ -11,6 +11,7 @@ from tests.platform.bulk import in_lines, new_slug
 from tests.service import SHOP, Service, clean_environ
 
 
+@pytest.mark.torture
 def test_a_file_is_tried_then_brought_in_then_given_out(shop: Command, service: Service, tmp_path: Path) -> None:
     settings, slug, file = external(service.environ["SHOP_DATABASE_URL"]), new_slug(), tmp_path / "mugs.jsonl"
     master = {"sku": slug, "prices": {"USD": "5"}}

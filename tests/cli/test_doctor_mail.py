@@ -7,6 +7,7 @@ from tests.cli.command import Command, external
 from tests.mailserver import MailServer
 
 
+@pytest.mark.torture
 def test_the_doctor_says_whether_the_mail_server_takes_mails(shop: Command, own_database: Any, tmp_path: Path) -> None:
     environ = external(own_database(), SHOP_DATA_DIR=str(tmp_path))
     server = MailServer().start()

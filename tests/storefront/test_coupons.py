@@ -144,13 +144,15 @@ async def test_every_refused_code_says_why(buyer: Buyer, till: Till, db: Any) ->
     assert (await buyer.get("/cart"))["total"] == "9.0"
 
 
-@pytest.mark.parametrize("code", ["", "no such code", "x" * 10_000, "nul\0", None, 7, ["a"]], ids=str)
-async def test_what_is_no_code_is_unknown(buyer: Buyer, till: Till, code: Any) -> None:
+async def test_what_is_no_code_is_unknown(buyer: Buyer, till: Till) -> None:
     await buyer.put_in((await till.product("1.00"), 1))
+    codes: list[Any] = ["", "no such code", "x" * 10_000, None, 7, ["a"]]
 
-    answer = await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
+    answers = [await buyer.patch("/cart/apply_coupon_code", coupon_code=code) for code in codes]
+    spoiled = await buyer.patch("/cart/apply_coupon_code", coupon_code="nul\0")
 
-    assert (answer.status, answer.code) in {(422, "coupon_unknown"), (400, "malformed")}
+    assert [(answer.status, answer.code) for answer in answers] == [(422, "coupon_unknown")] * len(codes)
+    assert (spoiled.status, spoiled.code) in {(422, "coupon_unknown"), (400, "malformed")}
 
 
 async def test_codes_are_taken_off_one_by_one_or_all_at_once(buyer: Buyer, till: Till) -> None:

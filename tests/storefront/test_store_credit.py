@@ -170,14 +170,14 @@ async def test_who_has_none_is_told_so(http: httpx.AsyncClient, till: Till, memb
     assert (await member.get("/account"))["store_credits"] == 0
 
 
-@pytest.mark.parametrize("amount", ["0", "-1", "1.001", "NaN", "much", "1e400", True, 5], ids=str)
-async def test_an_amount_must_be_one(till: Till, member: Member, amount: Any) -> None:
+async def test_an_amount_must_be_one(till: Till, member: Member) -> None:
     await grant(till.make, member, "10.00")
     await ready(member, till, (await till.product("20.00"), 1))
+    amounts: list[Any] = ["0", "-1", "1.001", "NaN", "much", "1e400", True, 5]
 
-    answer = await member.post("/checkout/add_store_credit", amount=amount)
+    answers = [await member.post("/checkout/add_store_credit", amount=amount) for amount in amounts]
 
-    assert (answer.status, list(answer.json["errors"])) == (422, ["amount"])
+    assert [(answer.status, list(answer.json["errors"])) for answer in answers] == [(422, ["amount"])] * len(amounts)
 
 
 async def test_two_orders_at_once_do_not_spend_it_twice(

@@ -107,6 +107,7 @@ async def test_a_card_whose_payment_was_told_of_is_kept_too(
     assert (asked.code, before, card["attributes"]["last_digits"]) == ("payment_needs_action", [], "3184")
 
 
+@pytest.mark.torture
 async def test_who_cannot_be_made_a_customer_pays_all_the_same(buyer: SignedIn, stripe: StandIn) -> None:
     stripe.faults += [("POST /v1/customers", "fails")] * 2
 
@@ -116,6 +117,7 @@ async def test_who_cannot_be_made_a_customer_pays_all_the_same(buyer: SignedIn, 
     assert stripe.intents(done["number"])[0]["customer"] is None
 
 
+@pytest.mark.torture
 async def test_a_customer_whom_stripe_does_not_know_is_made_anew(buyer: SignedIn, stripe: StandIn) -> None:
     """The keys are of another account now: that for real money, say."""
     await buy(buyer)

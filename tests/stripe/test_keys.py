@@ -56,6 +56,7 @@ async def test_without_keys_nobody_pays_by_stripe_and_what_was_paid_is_still_kno
     assert (await writer.patch(f"/payments/{payment['id']}/capture", {}))["state"] == "completed"
 
 
+@pytest.mark.torture
 async def test_the_doctor_says_whether_stripe_answers_and_never_the_keys(
     shop: Command, till: Till, database_url: str, tmp_path: Path, stripe: StandIn
 ) -> None:

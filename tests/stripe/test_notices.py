@@ -170,6 +170,7 @@ async def test_a_success_that_is_told_after_a_failure_is_given_back(
     assert ((await buyer.get("/cart"))["state"], await completions(db, cart)) == ("payment", 0)
 
 
+@pytest.mark.torture
 async def test_what_could_not_be_undone_at_once_is_undone_by_the_worker(
     buyer: Buyer, till: Till, db: Any, http: httpx.AsyncClient, stripe: StandIn
 ) -> None:
@@ -190,6 +191,7 @@ async def test_what_could_not_be_undone_at_once_is_undone_by_the_worker(
     assert (await payment_of(db, cart))["state"] == "void"
 
 
+@pytest.mark.torture
 async def test_a_capture_whose_answer_was_lost_is_known_by_its_notice(
     buyer: Buyer, till: Till, make: Make, writer: Machine, db: Any, http: httpx.AsyncClient, stripe: StandIn
 ) -> None:

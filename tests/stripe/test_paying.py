@@ -240,6 +240,7 @@ async def test_what_nobody_heard_of_is_found_out_by_the_worker(
         assert stripe.intents(cart["number"]) == []
 
 
+@pytest.mark.torture
 async def test_a_payment_is_found_among_all_that_were_made_at_the_same_time(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn
 ) -> None:
@@ -258,6 +259,7 @@ async def test_a_payment_is_found_among_all_that_were_made_at_the_same_time(
         del stripe.things[other]
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("act", ["capture", "refund", pytest.param("void", marks=pytest.mark.torture)])
 async def test_what_an_operator_did_and_was_not_told_of_is_found_out(
     buyer: Buyer, till: Till, make: Make, writer: Machine, db: Any, stripe: StandIn, act: str
@@ -282,6 +284,7 @@ async def test_what_an_operator_did_and_was_not_told_of_is_found_out(
         await writer.patch(f"/orders/{done.id}/cancel", {})
 
 
+@pytest.mark.torture
 async def test_a_refund_that_never_arrived_is_not_taken_for_another(
     buyer: Buyer, till: Till, writer: Machine, db: Any, stripe: StandIn
 ) -> None:
@@ -338,6 +341,7 @@ async def test_a_payment_that_must_be_confirmed_waits_for_the_shopper(
     assert stripe.intents(cart["number"]) == [intent]
 
 
+@pytest.mark.torture
 async def test_what_must_be_confirmed_is_told_again_though_the_first_answer_was_lost(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn
 ) -> None:
@@ -360,6 +364,7 @@ async def test_what_must_be_confirmed_is_told_again_though_the_first_answer_was_
     assert (await buyer.complete())["payment_state"] == "paid"
 
 
+@pytest.mark.torture
 async def test_a_payment_that_waits_is_asked_about_now_and_then(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn
 ) -> None:
@@ -402,6 +407,7 @@ async def test_a_payment_that_was_not_confirmed_is_declined_and_the_cart_goes_on
     assert ((await buyer.get("/cart"))["state"], await on_hand(db, mug.sold)) == ("payment", 3)
 
 
+@pytest.mark.torture
 async def test_a_payment_that_is_never_confirmed_is_closed_before_its_goods_are_given_away(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn
 ) -> None:
