@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.command import Command, external
 from tests.mailserver import MailServer
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.admin.desk import new_desk
 from tests.cli.command import Command, external
 from tests.platform.machine import Machine
