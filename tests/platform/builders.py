@@ -381,6 +381,8 @@ BUILDERS = {
     "coupon_code": Builder(find=_coupon_codes),
     "store_credit": Builder(_credit, {"memo": "another reason", "private_metadata": {"n": 1}}, needs=_a_user),
     "store_credit_event": Builder(find=_credit_events),
+    "store_credit_category": Builder(_named, {"name": "Goodwill of another kind"}),
+    "store_credit_type": Builder(_named, {"priority": 3}),
     "country": Builder(find=_countries),
     "state": Builder(find=_states),
     "application": Builder(find=_applications),

@@ -25,7 +25,16 @@ from shop.models.promotions import (
     promotion_rules,
     promotions,
 )
-from shop.models.store_credit import StoreCredit, StoreCreditEvent, store_credit_events, store_credits
+from shop.models.store_credit import (
+    StoreCredit,
+    StoreCreditCategory,
+    StoreCreditEvent,
+    StoreCreditType,
+    store_credit_categories,
+    store_credit_events,
+    store_credit_types,
+    store_credits,
+)
 from shop.queries import changes
 from shop.queries.records import Records
 from shop.queries.setups import currency_of
@@ -99,6 +108,10 @@ ADJUSTMENT = Noun(
         amounts=frozenset({"amount"}),
     ),
 )
+_credit_categories = Records(table=store_credit_categories, row=StoreCreditCategory)
+STORE_CREDIT_CATEGORY = Noun("store_credit_category", _credit_categories, **plain(_credit_categories))
+_credit_types = Records(table=store_credit_types, row=StoreCreditType)
+STORE_CREDIT_TYPE = Noun("store_credit_type", _credit_types, **plain(_credit_types))
 _credits = Records(table=store_credits, row=StoreCredit, amounts=frozenset({"amount", "amount_used"}))
 STORE_CREDIT = Noun("store_credit", _credits, _grant, plain(_credits)["update"])
 STORE_CREDIT_EVENT = Noun(

@@ -4,10 +4,29 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from shop.db.rows import Row, check, index, key, refers, table
+from shop.db.rows import Row, check, index, key, refers, table, unique
 from shop.models.orders import orders
 from shop.models.payments import payments
 from shop.models.people import users
+
+
+class StoreCreditCategory(Row, frozen=True, kw_only=True):
+    """A drawer for grants: goodwill, returns, gifts; it decides nothing."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class StoreCreditType(Row, frozen=True, kw_only=True):
+    """Another one, as the family has it: whether a grant ever ends, say."""
+
+    id: UUID
+    name: str
+    priority: int = 0
+    created_at: datetime
+    updated_at: datetime
 
 
 class StoreCredit(Row, frozen=True, kw_only=True):
@@ -20,6 +39,8 @@ class StoreCredit(Row, frozen=True, kw_only=True):
     amount_used: int = 0
     memo: str
     """Why it was granted."""
+    store_credit_category_id: UUID | None = None
+    store_credit_type_id: UUID | None = None
     actor_kind: str
     actor_id: UUID | None = None
     public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
@@ -49,11 +70,17 @@ class StoreCreditEvent(Row, frozen=True, kw_only=True):
     created_at: datetime
 
 
+store_credit_categories = table("store_credit_categories", StoreCreditCategory, key("id"), unique("name"))
+store_credit_types = table("store_credit_types", StoreCreditType, key("id"), unique("name"))
 store_credits = table(
     "store_credits",
     StoreCredit,
     key("id"),
     refers("user_id", users, on_delete="cascade"),
+    refers("store_credit_category_id", store_credit_categories),
+    refers("store_credit_type_id", store_credit_types),
+    index("ix_store_credits_category_id", "store_credit_category_id", where="store_credit_category_id is not null"),
+    index("ix_store_credits_type_id", "store_credit_type_id", where="store_credit_type_id is not null"),
     index("ix_store_credits_user_id", "user_id", "currency", "id"),
     index("ix_store_credits_created_at", "created_at", "id"),
     check("amount_is_something", "amount > 0"),

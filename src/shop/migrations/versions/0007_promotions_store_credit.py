@@ -80,6 +80,20 @@ def upgrade() -> None:
     op.create_index(
         "uq_promotions_code", "promotions", ["code"], unique=True, postgresql_where=sa.text("code is not null")
     )
+    for name, more in (
+        ("store_credit_categories", ()),
+        ("store_credit_types", (sa.Column("priority", sa.BigInteger(), server_default=sa.text("0"), nullable=False),)),
+    ):
+        op.create_table(
+            name,
+            sa.Column("id", sa.UUID(), nullable=False),
+            sa.Column("name", sa.Text(), nullable=False),
+            *more,
+            sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+            sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
+            sa.PrimaryKeyConstraint("id", name=op.f(f"pk_{name}")),
+            sa.UniqueConstraint("name", name=op.f(f"uq_{name}_name")),
+        )
     op.create_table(
         "store_credits",
         sa.Column("id", sa.UUID(), nullable=False),
@@ -88,6 +102,8 @@ def upgrade() -> None:
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("amount_used", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("memo", sa.Text(), nullable=False),
+        sa.Column("store_credit_category_id", sa.UUID(), nullable=True),
+        sa.Column("store_credit_type_id", sa.UUID(), nullable=True),
         sa.Column("actor_kind", sa.Text(), nullable=False),
         sa.Column("actor_id", sa.UUID(), nullable=True),
         sa.Column(
@@ -108,9 +124,24 @@ def upgrade() -> None:
         sa.CheckConstraint("amount > 0", name=op.f("ck_store_credits_amount_is_something")),
         sa.CheckConstraint("amount_used between 0 and amount", name=op.f("ck_store_credits_never_more_than_granted")),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_store_credits_user_id"), ondelete="cascade"),
+        sa.ForeignKeyConstraint(
+            ["store_credit_category_id"],
+            ["store_credit_categories.id"],
+            name=op.f("fk_store_credits_store_credit_category_id"),
+        ),
+        sa.ForeignKeyConstraint(
+            ["store_credit_type_id"], ["store_credit_types.id"], name=op.f("fk_store_credits_store_credit_type_id")
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_store_credits")),
     )
     op.create_index("ix_store_credits_created_at", "store_credits", ["created_at", "id"])
+    for name in ("category", "type"):
+        op.create_index(
+            f"ix_store_credits_{name}_id",
+            "store_credits",
+            [f"store_credit_{name}_id"],
+            postgresql_where=sa.text(f"store_credit_{name}_id is not null"),
+        )
     op.create_index("ix_store_credits_user_id", "store_credits", ["user_id", "currency", "id"])
     op.create_table(
         "coupon_batches",

@@ -49,7 +49,9 @@ from shop.platform.resources.promoting import (
     PROMOTION_CATEGORIES,
     PROMOTION_RULES,
     PROMOTIONS,
+    STORE_CREDIT_CATEGORIES,
     STORE_CREDIT_EVENTS,
+    STORE_CREDIT_TYPES,
     STORE_CREDITS,
 )
 from shop.platform.resources.sales import ORDERS
@@ -103,6 +105,8 @@ _ALL = (
     ORDER_PROMOTIONS,
     STORE_CREDITS,
     STORE_CREDIT_EVENTS,
+    STORE_CREDIT_CATEGORIES,
+    STORE_CREDIT_TYPES,
     TAX_CATEGORIES,
     ZONES,
     TAX_RATES,

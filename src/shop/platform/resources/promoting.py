@@ -7,11 +7,12 @@ from shop.actions import promotion_nouns as nouns
 from shop.jsonapi.resource import many, money, one, resource
 from shop.models.coupons import CouponCode, OrderPromotion
 from shop.models.promotions import CouponBatch, Promotion, PromotionAction, PromotionCategory, PromotionRule
-from shop.models.store_credit import StoreCredit
+from shop.models.store_credit import StoreCredit, StoreCreditCategory, StoreCreditType
 from shop.platform.collection import Collection, kinds
 
 _STAMPS = ("created_at", "updated_at")
 _METADATA = ("public_metadata", "private_metadata")
+_DRAWERS = ("store_credit_category_id", "store_credit_type_id")
 _PROMOTION = (
     "name",
     "description",
@@ -163,16 +164,39 @@ STORE_CREDIT = resource(
         *_STAMPS,
         *_METADATA,
     ],
-    relations=[one("user", "user"), many("store_credit_events", "store_credit_event")],
+    relations=[
+        one("user", "user"),
+        one("store_credit_category", "store_credit_category"),
+        one("store_credit_type", "store_credit_type"),
+        many("store_credit_events", "store_credit_event"),
+    ],
 )
 STORE_CREDITS = Collection(
     path="store_credits",
     resource=STORE_CREDIT,
     noun=nouns.STORE_CREDIT,
-    writable=kinds(StoreCredit, "user_id", "currency", "memo", *_METADATA) | {"amount": Decimal},
+    writable=kinds(StoreCredit, "user_id", "currency", "memo", *_DRAWERS, *_METADATA) | {"amount": Decimal},
     required=("user_id", "currency", "amount", "memo"),
     once=("user_id", "currency", "amount"),
-    filters=("user_id", "currency", "amount", "amount_used"),
+    filters=("user_id", "currency", "amount", "amount_used", *_DRAWERS),
+)
+STORE_CREDIT_CATEGORY = resource("store_credit_category", StoreCreditCategory, attributes=["name", *_STAMPS])
+STORE_CREDIT_CATEGORIES = Collection(
+    path="store_credit_categories",
+    resource=STORE_CREDIT_CATEGORY,
+    noun=nouns.STORE_CREDIT_CATEGORY,
+    writable=kinds(StoreCreditCategory, "name"),
+    required=("name",),
+    filters=("name",),
+)
+STORE_CREDIT_TYPE = resource("store_credit_type", StoreCreditType, attributes=["name", "priority", *_STAMPS])
+STORE_CREDIT_TYPES = Collection(
+    path="store_credit_types",
+    resource=STORE_CREDIT_TYPE,
+    noun=nouns.STORE_CREDIT_TYPE,
+    writable=kinds(StoreCreditType, "name", "priority"),
+    required=("name",),
+    filters=("name", "priority"),
 )
 STORE_CREDIT_EVENT = resource(
     "store_credit_event",

@@ -119,7 +119,7 @@ ORDERS = Collection(
         "item_count",
         *_AMOUNTS,
     ),
-    via={"addresses": [("bill_address",), ("ship_address",)]},
+    via={"addresses": [("bill_address",), ("ship_address",)], "promotions": [("order_promotions", "promotion")]},
     sorts=("number", "completed_at", "item_count", "state", *_AMOUNTS),
     find_by=("id", "number"),
     once=("currency",),
