@@ -10,15 +10,10 @@ from tests.make import Make
 from tests.service import Service
 from tests.shopper import Answer
 from tests.shoppers import sign_in
-from tests.till import Buyer, SignedIn, Till, new_till
+from tests.till import Buyer, SignedIn, Till
 
 HERE = "/account/credit_cards"
 UNKNOWN = "source_not_found"
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
 
 
 @pytest.fixture

@@ -13,17 +13,7 @@ from tests.service import Service
 from tests.shopper import Answer, Shopper
 from tests.shoppers import Member, sign_in
 from tests.storefront.shelf import included, linked
-from tests.till import ADDRESS, Buyer, Till, leave, new_till, on_hand
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
-
-
-@pytest.fixture
-def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
-    return Buyer(http, till)
+from tests.till import ADDRESS, Buyer, Till, leave, on_hand
 
 
 def sums(cart: Answer) -> tuple[str, ...]:

@@ -4,24 +4,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
-import pytest
 
 from tests.deals import FREE_SHIPPING, TENTH, about, named, new_code, new_deal
-from tests.make import Make
 from tests.service import Service
 from tests.shopper import Answer
 from tests.shoppers import sign_in
-from tests.till import Buyer, Till, new_till
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
-
-
-@pytest.fixture
-def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
-    return Buyer(http, till)
+from tests.till import Buyer, Till
 
 
 async def apply(buyer: Buyer, code: str) -> Answer:

@@ -2,23 +2,10 @@
 
 from typing import Any
 
-import httpx
 import pytest
 
-from tests.make import Make
 from tests.shopper import Shopper
-from tests.till import Buyer, Till, leave, new_till
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
-
-
-@pytest.fixture
-def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
-    return Buyer(http, till)
-
+from tests.till import Buyer, Till, leave
 
 ESTIMATE = "/cart/estimate_shipping_rates"
 

@@ -8,11 +8,10 @@ import httpx
 import pytest
 
 from tests.db.processes import until
-from tests.make import Make
 from tests.service import KEYS, Service
 from tests.shopper import Answer
 from tests.shoppers import sign_in
-from tests.till import Buyer, Till, new_till, on_hand
+from tests.till import Buyer, Till, on_hand
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +33,6 @@ def holding(database_url: str, service: Service) -> Iterator[Service]:
 async def there(holding: Service) -> AsyncIterator[httpx.AsyncClient]:
     async with holding.client() as client:
         yield client
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
 
 
 @pytest.fixture

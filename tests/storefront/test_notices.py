@@ -11,21 +11,10 @@ import pytest
 
 from shop.gateways.payments import TestCard as Card
 from tests.db.processes import until
-from tests.make import Make
 from tests.service import Service
-from tests.till import Buyer, Till, new_till, on_hand
+from tests.till import Buyer, Till, on_hand
 
 HERE = "/payment_notices/test_card"
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
-
-
-@pytest.fixture
-def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
-    return Buyer(http, till)
 
 
 @pytest.fixture

@@ -7,15 +7,9 @@ import httpx
 import pytest
 
 from tests.deals import TENTH, new_code, new_deal
-from tests.make import Make
 from tests.shopper import Answer
 from tests.shoppers import Member, sign_in
-from tests.till import ADDRESS, Buyer, Till, new_till
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
+from tests.till import ADDRESS, Buyer, Till
 
 
 async def ready(http: httpx.AsyncClient, till: Till, made: Any, code: str, source: str = "approve") -> Buyer:

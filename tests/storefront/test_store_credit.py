@@ -10,12 +10,7 @@ from shop.models.payments import STORE_CREDIT_METHOD
 from tests.make import MadeProduct, Make
 from tests.shopper import Answer
 from tests.shoppers import Member, sign_in
-from tests.till import ADDRESS, Buyer, Till, new_till
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
+from tests.till import ADDRESS, Buyer, Till
 
 
 @pytest.fixture

@@ -21,6 +21,15 @@ from shop.queries.promotions import Facts, Offered
 from shop.rules.promotions import BENEFITS, named_goods, promote
 
 LONGEST = 100
+REFUSALS = (
+    "coupon_unknown",
+    "coupon_expired",
+    "coupon_used_up",
+    "coupon_not_eligible",
+    "coupon_already_applied",
+    "coupon_worse_than_present",
+)
+"""The words for why a code is not put on a cart."""
 
 
 def read_code(text: object) -> str:

@@ -21,16 +21,7 @@ from shop.web.request import Request
 
 _CODES = {
     409: ("payment_in_progress",),
-    422: (
-        "coupon_unknown",
-        "coupon_expired",
-        "coupon_used_up",
-        "coupon_not_eligible",
-        "coupon_already_applied",
-        "coupon_worse_than_present",
-        "no_store_credit",
-        "cart_empty",
-    ),
+    422: (*coupons.REFUSALS, "no_store_credit", "cart_empty"),
 }
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from shop.actions.coupons import REFUSALS
 from shop.actions.orders import SORTS
 from shop.actions.tokens import TokenPair
 from shop.base.errors import InvalidCode, InvalidRefreshToken
@@ -47,14 +48,6 @@ _SMALL = 64 * 1024
 _CART_CODES = {
     422: ("out_of_stock", "not_purchasable", "no_price_in_currency", "quantity_not_positive", "currency_not_supported")
 }
-_COUPON_CODES = (
-    "coupon_unknown",
-    "coupon_expired",
-    "coupon_used_up",
-    "coupon_not_eligible",
-    "coupon_already_applied",
-    "coupon_worse_than_present",
-)
 _CHECKOUT_CODES = {
     409: ("total_changed", "payment_in_progress", "payment_needs_action"),
     422: (
@@ -70,7 +63,7 @@ _CHECKOUT_CODES = {
         "shipment_not_found",
         "shipping_method_not_found",
         "out_of_stock",
-        *_COUPON_CODES,
+        *REFUSALS,
         "no_store_credit",
     ),
 }
@@ -105,7 +98,7 @@ def _cart(method: str, path: str, handler: Handler, summary: str, takes: Any = N
 
 
 def _coupon(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
-    return msgspec.structs.replace(_cart(method, path, handler, summary, takes), codes={422: _COUPON_CODES})
+    return msgspec.structs.replace(_cart(method, path, handler, summary, takes), codes={422: REFUSALS})
 
 
 def _checkout(method: str, path: str, handler: Handler, summary: str, takes: Any = None, status: int = 200) -> Route:
