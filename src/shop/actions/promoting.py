@@ -17,6 +17,7 @@ from shop.rules.promotion_settings import settled
 from shop.rules.promotions import Basket, Deal, Good, Taken, promote, shown
 
 L = TypeVar("L", bound=LineItem)
+OVER_CUSTOMERS_LIMIT = "You used it as often as you may."
 
 
 class Discounted(msgspec.Struct, frozen=True):
@@ -57,7 +58,12 @@ async def discounted(
     if not lines:
         return Discounted(lines, shipments)
     looked = await look(ctx, order, lines, shipments)
-    taken = promote(looked.basket, [deal for deal in looked.deals if deal.id not in without])
+    deals = [deal for deal in looked.deals if deal.id not in without]
+    return taken_off(order, lines, shipments, promote(looked.basket, deals))
+
+
+def taken_off(order: Order, lines: Sequence[L], shipments: Sequence[Shipment], taken: Sequence[Taken]) -> Discounted:
+    """With just that less."""
     of_lines = {each.id: each for each in taken if each.on == "line"}
     of_shipments = {each.id: each for each in taken if each.on == "shipment"}
     return Discounted(
@@ -122,7 +128,7 @@ def why_not_now(promotion: Offered, facts: Facts) -> tuple[str, str] | None:
     if promotion.usage_limit is not None and promotion.uses >= promotion.usage_limit:
         return "coupon_used_up", "It was used as often as it may be."
     if promotion.customer_limit is not None and facts.uses.get(promotion.id, 0) >= promotion.customer_limit:
-        return "coupon_used_up", "You used it as often as you may."
+        return "coupon_used_up", OVER_CUSTOMERS_LIMIT
     return None
 
 
