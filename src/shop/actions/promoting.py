@@ -85,7 +85,11 @@ async def look(ctx: Context, order: Order, lines: Sequence[LineItem], shipments:
     facts = await queries.find_facts(ctx.db, order.id, order.user_id, order.email, email_key(order))
     found = [each for each in await _automatic(ctx, facts) if why_not_now(each, facts) is None]
     if facts.codes:
-        by_code = {code.promotion_id: code for code in facts.codes if not code.is_used}
+        # One that became automatic after its code was typed in counts once.
+        known = {each.id for each in found}
+        by_code = {
+            each.promotion_id: each for each in facts.codes if not each.is_used and each.promotion_id not in known
+        }
         for each in await queries.list_offered(ctx.db, list(by_code)):
             if why_not_now(each, facts) is None:
                 found.append(msgspec.structs.replace(each, code=by_code[each.id].code))
