@@ -124,7 +124,7 @@ async def by_address(page: Page, addresses: dict[str, str]) -> AsyncIterator[str
 
 async def pages_of_the_catalogue(page: Page, desk: Desk, db: Any, email: str) -> AsyncIterator[str]:
     """What an operator sees of it: before there is anything, by address, and by forms that are refused."""
-    paths = ("products", "stock", "price-lists", "customer-groups", "taxons")
+    paths = ("products", "stock", "price-lists", "promotions", "customer-groups", "taxons")
     async for name in by_address(page, {f"{path}, empty": f"/admin/{path}" for path in paths}):
         yield name
     at = await fill_catalogue(desk, db, email)
@@ -267,4 +267,4 @@ async def test_everybody_can_use_every_page_at_any_width_in_light_and_dark(
         )
 
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
-    assert len(found) == 65
+    assert len(found) == 66

@@ -13,6 +13,7 @@ from shop.admin.overview import MOST_MAILS
 from shop.base.ids import new_id
 from tests.admin.desk import Desk, new_desk
 from tests.admin.goods import done, new_product, picture, upload
+from tests.admin.promoting import a_tenth
 from tests.admin.window import API, ask_for_application, window
 from tests.browser import Browser, scrolls_sideways
 from tests.platform.bulk import bring, counts
@@ -99,6 +100,18 @@ KEPT = (
         select key, said, now(), now() from given returning id, name)
     insert into taxons (id, taxonomy_id, name, slug, created_at, updated_at)
     select gen_random_uuid(), id, name, id::text, now(), now() from tree""",
+    """insert into promotions (id, name, description, code, created_at, updated_at)
+    select key, said, said, said, now(), now() from given""",
+    """insert into promotion_actions (id, promotion_id, type, created_at, updated_at)
+    select key, p.id, said, now(), now() from given, (select min(id::text)::uuid as id from promotions) p""",
+    """insert into coupon_batches (id, promotion_id, name, prefix, codes_count, created_at, updated_at)
+    select key, p.id, said, said, 1, now(), now() from given, (select min(id::text)::uuid as id from promotions) p""",
+    """, granted as (insert into store_credits
+        (id, user_id, currency, amount, memo, actor_kind, created_at, updated_at)
+        select key, customer_id, 'USD', 100, said, 'operator', now(), now() from given returning id, user_id, memo)
+    insert into store_credit_events
+    (id, store_credit_id, user_id, currency, action, amount, reason, actor_kind, created_at)
+    select gen_random_uuid(), id, user_id, 'USD', 'granted', 100, memo, 'operator', now() from granted""",
 )
 
 
@@ -134,7 +147,12 @@ async def test_names_of_strangers_are_text_on_every_page(
         made = await desk.post(f"{API}/new", id=str(key), name=name, access_level="read", step="create")
         assert made.status_code == 200, name
     product = await new_product(desk)
+    promotion = f"/admin/promotions/{await empty_db.fetchval('select min(id::text) from promotions')}"
     all_of_them = {
+        "/admin/promotions": PAYLOADS,
+        f"{promotion}/parts": PAYLOADS,
+        f"{promotion}/batches": PAYLOADS,
+        f"/admin/customers/{users[0]}/credit": PAYLOADS,
         "/admin/customer-groups": PAYLOADS,
         "/admin/price-lists": PAYLOADS,
         "/admin/stock": PAYLOADS,
@@ -219,12 +237,15 @@ async def test_words_of_the_catalogue_are_text_on_every_page(
         len(NAMES),
     )
     whole, others = await stock_up(desk, empty_db, order_id)
+    promotion = await a_tenth(desk)
     items = "select id from stock_items where variant_id = (select id from variants where sku = $1)"
 
     async with window(browser, desk) as page:
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
-        for path in ("/admin/products", f"{whole}/variants", f"{whole}/prices", f"/admin/orders/R{order_id}"):
+        number, pages = f"R{order_id}".upper(), ("/admin/products", f"{whole}/variants", f"{whole}/prices")
+        await empty_db.execute("update orders set number = $2 where id = $1", order_id, number)
+        for path in (*pages, f"/admin/orders/{number}", f"{promotion}/try?order={number}"):
             await see(page, path, *NAMES)
         await see(page, f"{whole}/places")
         assert set(NAMES) <= set(await page.eval_on_selector_all("input", "all => all.map(one => one.value)"))

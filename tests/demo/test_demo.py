@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,17 @@ from shop.demo import shop
 from shop.demo.artwork import draw_good
 from shop.demo.goods import STOCK, combinations
 from shop.demo.load import load_demo
-from shop.demo.shop import CONTRACT, DEPARTMENTS, MOONS, NAME, SHOPPERS, WHOLESALE, all_goods
+from shop.demo.shop import CONTRACT, COUPON, DEPARTMENTS, MOONS, NAME, PLAIN, SHOPPERS, WHOLESALE, all_goods
 from shop.queries import listings, prices, stock
 from tests.cluster import Cluster
+from tests.deals import named
 from tests.pictures import opened
 from tests.platform.machine import back_office
 from tests.service import KEYS, SHOP, Service, clean_environ
-from tests.shoppers import ask_for_code, mailed_code, trade
+from tests.shopper import Answer
+from tests.shoppers import ask_for_code, mailed_code, sign_in, trade
 from tests.test_docs import paste
+from tests.till import ADDRESS
 
 DONE = re.compile(rf"The demo shop {NAME} was put up in ([0-9.]+) s\.")
 GOODS = [good for _, good in all_goods()]
@@ -67,9 +71,11 @@ async def everything(connection: Any) -> dict[str, list[Any]]:
 
 
 def test_the_readmes_chain_buys_something(demo: Service) -> None:
-    added, told, rates, paid, missing, status = paste(2, demo)
+    added, promoted, told, rates, paid, missing, status = paste(2, demo)
 
     assert added["data"]["attributes"]["item_count"] == 2
+    taken = {each["attributes"]["name"]: each["attributes"]["amount"] for each in promoted["included"]}
+    assert taken["Moonrise"] == "-5.0"
     assert (told["data"]["attributes"]["state"], paid["data"]["attributes"]["state"]) == ("address", "payment")
     assert {rate["attributes"]["name"] for rate in rates["included"] if rate["type"] == "shipping_rate"} == {
         "Post",
@@ -177,6 +183,42 @@ async def test_the_shoppers_of_the_banner_can_sign_in(demo: Service, person: Any
 
     assert answer.status == 200
     assert person.email in "".join(demo.lines)
+
+
+async def test_the_three_promotions_and_the_credit_are_as_the_banner_says(rows: Any, demo: Service) -> None:
+    found = await rows.fetch("select id, name from products where name in ('Moonflower Seeds', 'Heron Coat')")
+    sold = {row["name"]: str(row["id"]) for row in found}
+    async with demo.client() as http:
+        tess = await sign_in(http, PLAIN.email)
+        credit = (await tess.get("/account"))["store_credits"]
+        await tess.post("/cart")
+
+        async def put_in(name: str) -> Answer:
+            product = await tess.get(f"/products/{sold[name]}")
+            variant = product.json["data"]["relationships"]["default_variant"]["data"]["id"]
+            return await tess.post("/cart/add_item", variant_id=variant)
+
+        seeds = await put_in("Moonflower Seeds")
+        refused = await tess.patch("/cart/apply_coupon_code", coupon_code=COUPON)
+        coat = await put_in("Heron Coat")
+        await tess.patch("/checkout", order={"bill_address_attributes": ADDRESS, "use_billing": True})
+        await tess.get("/checkout/shipping_rates")
+        await tess.patch("/cart/apply_coupon_code", coupon_code=COUPON)
+        cart = await tess.get("/cart?include=promotions")
+        paid = await tess.post("/checkout/add_store_credit")
+
+    assert (seeds["promo_total"], coat["promo_total"]) == ("-0.42", "-0.42")
+    assert (refused.status, refused.code) == (422, "coupon_not_eligible")
+    assert named(cart) == {
+        "Sowing season": ("-0.42", None),
+        "The carrier is on us": ("-4.9", None),
+        "Moonrise": ("-5.0", "moonrise"),
+    }
+    assert credit == "25.0"
+    assert Decimal(paid["total"]) - Decimal(paid["total_minus_store_credits"]) == 25
+    told = "".join(demo.lines)
+    assert f"{COUPON}, 5 dollars off an order of 20 or more." in told
+    assert "Tess, pays what everybody pays, and has 25 dollars of store credit" in told
 
 
 async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
@@ -362,5 +404,6 @@ def test_the_banner_says_who_can_sign_in_and_where_the_code_is() -> None:
     for person in SHOPPERS:
         assert f"{person.email}" in told
         assert person.email not in untold
+    assert (COUPON in told, COUPON in untold) == (True, False)
     assert "http://127.0.0.1:8000/mailbox:" in told.replace("\n", " ")
     assert "their mail" in banner("127.0.0.1", 8000, has_mailbox=False, has_demo=True)

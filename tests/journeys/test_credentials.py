@@ -46,6 +46,10 @@ PARTS = (
     "record",
     "shipment",
     "payment",
+    "promotion",
+    "part",
+    "batch",
+    "credit",
 )
 
 

@@ -191,6 +191,21 @@ async def test_automatic_promotions_need_no_code_and_the_best_wins(buyer: Buyer,
     assert later["total"] == "29.0"
 
 
+async def test_a_code_that_was_typed_before_its_promotion_became_automatic_counts_once(
+    buyer: Buyer, till: Till
+) -> None:
+    code, made = new_code(), await till.product("100.00")
+    whole = ("percent_off_order", {"percent": "10"})
+    found = await new_deal(till.make, whole, conditions=[about(made)], code=code)
+    await buyer.put_in((made, 1))
+    assert (await apply(buyer, code))["total"] == "90.0"
+
+    await till.make.change("promotions", found.id, "promotion", code=None, is_automatic=True)
+    cart = await buyer.put_in((made, 1))
+
+    assert cart["total"] == "180.0"
+
+
 async def test_taxons_above_count_and_what_is_not_promotionable_does_not(buyer: Buyer, till: Till) -> None:
     make = till.make
     _, root = await make.taxonomy()

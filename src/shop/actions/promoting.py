@@ -17,6 +17,7 @@ from shop.rules.promotion_settings import settled
 from shop.rules.promotions import Basket, Deal, Good, Taken, fill_basket, make_deal, promote, shown
 
 L = TypeVar("L", bound=LineItem)
+OVER_CUSTOMERS_LIMIT = "You used it as often as you may."
 
 
 class Discounted(msgspec.Struct, frozen=True):
@@ -57,7 +58,12 @@ async def discounted(
     if not lines:
         return Discounted(lines, shipments)
     looked = await look(ctx, order, lines, shipments)
-    taken = promote(looked.basket, [deal for deal in looked.deals if deal.id not in without])
+    deals = [deal for deal in looked.deals if deal.id not in without]
+    return taken_off(order, lines, shipments, promote(looked.basket, deals))
+
+
+def taken_off(order: Order, lines: Sequence[L], shipments: Sequence[Shipment], taken: Sequence[Taken]) -> Discounted:
+    """With just that less."""
     of_lines = {each.id: each for each in taken if each.on == "line"}
     of_shipments = {each.id: each for each in taken if each.on == "shipment"}
     return Discounted(
@@ -79,7 +85,11 @@ async def look(ctx: Context, order: Order, lines: Sequence[LineItem], shipments:
     facts = await queries.find_facts(ctx.db, order.id, order.user_id, order.email, email_key(order))
     found = [deal for offered, deal in await _automatic(ctx, facts) if why_not_now(offered, facts) is None]
     if facts.codes:
-        by_code = {code.promotion_id: code for code in facts.codes if not code.is_used}
+        # One that became automatic after its code was typed in counts once.
+        known = {each.id for each in found}
+        by_code = {
+            each.promotion_id: each for each in facts.codes if not each.is_used and each.promotion_id not in known
+        }
         for each in await queries.list_offered(ctx.db, list(by_code)):
             if why_not_now(each, facts) is None:
                 found.append(deal_of(msgspec.structs.replace(each, code=by_code[each.id].code)))
@@ -125,7 +135,7 @@ def why_not_now(promotion: Offered, facts: Facts) -> tuple[str, str] | None:
     if promotion.usage_limit is not None and promotion.uses >= promotion.usage_limit:
         return "coupon_used_up", "It was used as often as it may be."
     if promotion.customer_limit is not None and facts.uses.get(promotion.id, 0) >= promotion.customer_limit:
-        return "coupon_used_up", "You used it as often as you may."
+        return "coupon_used_up", OVER_CUSTOMERS_LIMIT
     return None
 
 

@@ -9,12 +9,12 @@ from shop.admin.pages import Visit, notice_of, page, redirect
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
 from shop.models.people import AccountUser
-from shop.queries import access, customers, dashboard, people, price_preview
+from shop.queries import access, credit_pages, customers, dashboard, people, price_preview
 from shop.web.reply import Reply
 from shop.web.request import Request
 
 HERE = "/admin/customers"
-MOST_ORDERS, MOST_EVENTS = 20, 50
+MOST_ORDERS, MOST_EVENTS, MOST_LINES = 20, 50, 5
 _NOTICES = {
     "ended": "The session is ended; its tokens are worth nothing from now on.",
     "all": "All sessions are ended; the customer must sign in again everywhere.",
@@ -31,7 +31,7 @@ async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
 
 
 async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
-    customer = await _customer(request, ctx)
+    customer = await get_customer(request, ctx)
     events = await dashboard.list_events(ctx.db, customer.id, most=MOST_EVENTS)
     return page(
         "customer.html",
@@ -41,6 +41,8 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
         orders=await dashboard.list_users_orders(ctx.db, customer.id, most=MOST_ORDERS),
         groups=await price_preview.list_groups_of(ctx.db, customer.id),
         lists=await price_preview.list_customers_lists(ctx.db, customer.id),
+        balances=await credit_pages.list_balances(ctx.db, customer.id),
+        credit_lines=await credit_pages.list_ledger(ctx.db, customer.id, most=MOST_LINES),
         sessions=await access.list_sessions(ctx.db, customer.id),
         events=timeline(events, {"asked_for_an_account": customer.created_at}),
         notice=notice_of(request, _NOTICES),
@@ -56,21 +58,21 @@ async def end_session(request: Request, ctx: Context, _visit: Visit) -> Reply:
 
 
 async def end_all(request: Request, ctx: Context, _visit: Visit) -> Reply:
-    await verbs.end_all_sessions(ctx, (await _customer(request, ctx)).id)
+    await verbs.end_all_sessions(ctx, (await get_customer(request, ctx)).id)
     return _back(request, "all")
 
 
 async def disable(request: Request, ctx: Context, _visit: Visit) -> Reply:
-    await verbs.disable_customer(ctx, (await _customer(request, ctx)).id)
+    await verbs.disable_customer(ctx, (await get_customer(request, ctx)).id)
     return _back(request, "disabled")
 
 
 async def enable(request: Request, ctx: Context, _visit: Visit) -> Reply:
-    await verbs.enable_customer(ctx, (await _customer(request, ctx)).id)
+    await verbs.enable_customer(ctx, (await get_customer(request, ctx)).id)
     return _back(request, "enabled")
 
 
-async def _customer(request: Request, ctx: Context) -> AccountUser:
+async def get_customer(request: Request, ctx: Context) -> AccountUser:
     found = await people.find_user(ctx.db, _id(request))
     if found is None:
         raise NotFound()

@@ -75,6 +75,11 @@ def told(sentences: Sequence[str], label: str) -> str:
     return " ".join(text if text.endswith(".") else f"{label} {text}." for text in sentences)
 
 
+def sentence(text: str) -> str:
+    """What a rule says of something, by itself."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 def picture(row: Image | ListedProduct, width: int) -> str | None:
     """Where the size of a picture is that is this wide or just wider; none where there is no picture."""
     if isinstance(row, Image):
@@ -94,7 +99,7 @@ _templates = Environment(
     lstrip_blocks=True,
 )
 _templates.filters |= {"duration": duration, "moment": moment, "money": money, "percent": percent}
-_templates.filters |= {"picture": picture, "told": told}
+_templates.filters |= {"picture": picture, "sentence": sentence, "told": told}
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
 

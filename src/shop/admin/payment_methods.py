@@ -9,6 +9,7 @@ from shop.admin.fields import Fields
 from shop.admin.pages import Visit, notice_of, page
 from shop.admin.setup_form import DISPLAYS, NOTICES, SetupForm, Values, list_all
 from shop.base.loaded import Loaded
+from shop.models.payments import STORE_CREDIT_METHOD
 from shop.web.reply import Reply
 from shop.web.request import Request
 
@@ -17,7 +18,9 @@ TYPES = {"check": "Check or transfer", "test_card": "Test card: takes no money",
 
 
 async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
-    methods = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
+    found = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
+    # What the shop owes its customers is no way to pay that anybody sets up.
+    methods = [method for method in found if method.id != STORE_CREDIT_METHOD]
     shown: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
     closed = {method.type for method in methods if not ctx.shared.takes(method.type)}
     return page("payment_methods.html", visit, methods=methods, closed=closed, **shown)
@@ -67,4 +70,5 @@ FORM = SetupForm(
     read=_read,
     choices=_choices,
     farewell="It is offered no more. What was paid by it stays so, and can still be given back.",
+    kept=frozenset({STORE_CREDIT_METHOD}),
 )

@@ -3,6 +3,7 @@
 from shop.admin import account, assets, customers, integrations, overview, settings, sign_in
 from shop.admin.catalogue_routes import catalogue_routes
 from shop.admin.order_routes import order_routes
+from shop.admin.promotion_routes import promotion_routes
 from shop.admin.rows import Rows, row
 from shop.admin.session import Gate, outside
 from shop.admin.setup_routes import setup_routes
@@ -15,7 +16,8 @@ _CUSTOMER = "/admin/customers/{user_id}"
 
 def admin_routes(*, has_mailbox: bool) -> tuple[Route, ...]:
     rows = Rows(Gate(has_mailbox=has_mailbox))
-    return (*_own_routes(rows), *order_routes(rows), *catalogue_routes(rows), *setup_routes(rows))
+    parts = (order_routes(rows), catalogue_routes(rows), promotion_routes(rows), setup_routes(rows))
+    return (*_own_routes(rows), *(route for part in parts for route in part))
 
 
 def _own_routes(rows: Rows) -> tuple[Route, ...]:

@@ -1,6 +1,6 @@
 """What a person sees when the shop is served."""
 
-from shop.demo.shop import SHOPPERS
+from shop.demo.shop import COUPON, COUPON_SAYS, SHOPPERS
 
 _PICK = """python3 -c 'import json,sys; print(json.load(sys.stdin)["data"]["attributes"]["token"])'"""
 
@@ -35,4 +35,6 @@ def _shoppers(mailbox: str) -> str:
   Sign in to the storefront as one of these; the code that is asked for comes to {mailbox}:
 
 {rows}
+
+  A coupon to type into a cart: {COUPON}, {COUPON_SAYS}.
 """

@@ -17,6 +17,7 @@ from shop.actions.context import Context
 from shop.base.ids import new_id
 from shop.demo import shop
 from shop.demo.artwork import draw_good
+from shop.demo.deals import make_deals, owe
 from shop.demo.goods import CURRENCIES, STOCK, Good, combinations, prices
 from shop.demo.till import open_till
 from shop.models.people import customer_group_members, customer_groups
@@ -80,6 +81,7 @@ async def load_demo(ctx: Context, tell: Tell) -> bool:
                 sold += found if shelved.shelf in shop.CONTRACT_GOODS else []
                 tell(len(goods) + number, 2 * len(goods))
         await _make_terms(ctx, sold)
+        await make_deals(ctx, fittings.taxons)
         await open_till(ctx)
         await audit(ctx, "demo_loaded", "done", detail={"products": len(goods)})
     return True
@@ -185,6 +187,7 @@ async def _make_terms(ctx: Context, contracted: list[Sold]) -> None:
         for quantity, share in shop.CONTRACT_STEPS.items():
             step = {"variant_id": item.variant_id, "min_quantity": quantity, "amount": round(usual * share, 2)}
             await pricing.create_entry(ctx, {"price_list_id": contract_id, **step})
+    await owe(ctx, users[shop.PLAIN])
 
 
 async def _insert(ctx: Context, table: Any, **values: Any) -> UUID:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 
@@ -74,7 +75,7 @@ WHOLESALE, CONTRACT, PLAIN = (
     DemoShopper(
         "bruno@example.com", "Bruno", "Vale", "with a list of his own: seeds, tools and pots, less from 10 and 50 on"
     ),
-    DemoShopper("tess@example.com", "Tess", "Quill", "pays what everybody pays"),
+    DemoShopper("tess@example.com", "Tess", "Quill", "pays what everybody pays, and has 25 dollars of store credit"),
 )
 SHOPPERS = (WHOLESALE, CONTRACT, PLAIN)
 
@@ -84,6 +85,50 @@ CONTRACT_LIST = {"name": "Vale Gardens contract", "currency": "USD", "priority":
 CONTRACT_STEPS = {1: Decimal("0.90"), 10: Decimal("0.80"), 50: Decimal("0.70")}
 """Of the price that everybody pays, from so many on."""
 CONTRACT_GOODS = ("Seeds", "Pots", "Tools")
+
+
+CREDIT = {"amount": "25.00", "currency": "USD", "memo": "A lantern came with a cracked pane"}
+
+
+class DemoDeal(msgspec.Struct, frozen=True, kw_only=True):
+    """A promotion of one benefit: by itself, or by a code."""
+
+    name: str
+    says: str
+    benefit: str
+    settings: Mapping[str, Any] = {}
+    shelf: str | None = None
+    """Whose goods it is about; without one, all."""
+    least: Mapping[str, str] = {}
+    """What the goods must come to, by currency."""
+    code: str | None = None
+
+
+COUPON = "MOONRISE"
+DEALS = (
+    DemoDeal(
+        name="Sowing season",
+        says="A tenth off all seeds",
+        benefit="percent_off_items",
+        settings={"percent": "10"},
+        shelf="Seeds",
+    ),
+    DemoDeal(
+        name="The carrier is on us",
+        says="Free shipping from 80 dollars on",
+        benefit="free_shipping",
+        least={"USD": "80", "EUR": "75", "GBP": "65", "JPY": "12000"},
+    ),
+    DemoDeal(
+        name="Moonrise",
+        says="5 dollars off an order of 20 or more",
+        benefit="amount_off_order",
+        settings={"amounts": {"USD": "5", "EUR": "5", "GBP": "4", "JPY": "750"}},
+        least={"USD": "20", "EUR": "18", "GBP": "16", "JPY": "3000"},
+        code=COUPON,
+    ),
+)
+COUPON_SAYS = DEALS[-1].says
 
 
 def all_goods() -> list[tuple[str, Good]]:

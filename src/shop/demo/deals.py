@@ -1,0 +1,35 @@
+"""What the demo shop takes off and what it owes: three promotions of three kinds, and one customer's credit."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from shop.actions import promotion_desk, store_credit
+from shop.actions.context import Context
+from shop.base.money import minor_units
+from shop.demo.shop import CREDIT, DEALS
+from shop.rules.typed import read_amount
+
+
+async def make_deals(ctx: Context, taxons: Mapping[str, UUID]) -> None:
+    for deal in DEALS:
+        conditions = [_part("taxon", taxon_ids=[str(taxons[deal.shelf])])] if deal.shelf else []
+        conditions += [_part("item_total", amounts=dict(deal.least))] if deal.least else []
+        values = {
+            "name": deal.name,
+            "description": deal.says,
+            "code": deal.code,
+            "is_automatic": deal.code is None,
+            "promotion_rules_attributes": conditions,
+            "promotion_actions_attributes": [_part(deal.benefit, **deal.settings)],
+        }
+        await promotion_desk.create_promotion(ctx, values)
+
+
+def _part(kind: str, **settings: Any) -> dict[str, Any]:
+    return {"type": kind, "preferences": settings}
+
+
+async def owe(ctx: Context, user_id: UUID) -> None:
+    amount = minor_units(read_amount(CREDIT["amount"], CREDIT["currency"]), CREDIT["currency"])
+    await store_credit.grant(ctx, {"user_id": user_id, **CREDIT, "amount": amount})

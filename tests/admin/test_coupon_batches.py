@@ -1,0 +1,157 @@
+"""Batches of codes at the dashboard: made, downloaded as a table, deleted while nobody used one."""
+
+import csv
+import io
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.admin.bought import text_of
+from tests.admin.desk import NOBODY, Desk, events
+from tests.admin.goods import done, field, id_of, mark, said
+from tests.admin.promoting import a_tenth, new_promotion
+from tests.make import Make
+from tests.platform.machine import Machine
+from tests.till import Buyer, new_till
+
+
+async def new_batch(desk: Desk, db: Any, promotion: str, **fields: str) -> str:
+    """Its address."""
+    wanted = {"name": f"Letters {mark()}", "prefix": "", "codes_count": "3", **fields}
+    assert done(await desk.post(f"{promotion}/batches", **wanted)) == "made"
+    found = await db.fetchval("select id from coupon_batches where name = $1", wanted["name"])
+    return f"{promotion}/batches/{found}"
+
+
+def table_of(answer: httpx.Response) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(answer.text, newline="")))
+
+
+async def codes_of(db: Any, batch: str) -> list[str]:
+    rows = await db.fetch("select code from coupon_codes where batch_id = $1 order by code", id_of(batch))
+    return [row["code"] for row in rows]
+
+
+async def test_a_batch_is_made_and_downloaded_with_what_became_of_its_codes(
+    desk: Desk, db: Any, http: httpx.AsyncClient, writer: Machine
+) -> None:
+    promotion, name, till = await a_tenth(desk), f"Grüße, {mark()}", await new_till(Make(writer))
+    batch = await new_batch(desk, db, promotion, name=name, prefix="LEAF-")
+    codes = await codes_of(db, batch)
+    buyer = Buyer(http, till)
+    await buyer.ready((await till.product("10.00"), 1))
+    assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=codes[1].upper())).status == 200
+    bought = await buyer.complete()
+
+    answer = await desk.get(f"{batch}/codes")
+
+    heads, *rows = table_of(answer)
+    assert heads == ["code", "used_at", "order_number"]
+    assert [row[0] for row in rows] == codes
+    assert all(re.fullmatch(r"leaf-[a-z2-9]{10}", code) for code in codes)
+    assert [row[2] for row in rows] == ["", bought["number"], ""]
+    used_at = await db.fetchval("select used_at from coupon_codes where code = $1", codes[1])
+    assert [row[1] for row in rows] == ["", used_at.isoformat(), ""]
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    slug = name.lower().replace("grüße, ", "grusse-")
+    assert answer.headers["content-disposition"] == f'attachment; filename="codes-{slug}.csv"'
+    assert answer.headers["cache-control"] == "no-store"
+    page = text_of((await desk.get(f"{promotion}/batches")).text)
+    assert f"{name} leaf-" in page
+    assert "1 of 3 Download" in page
+    assert ("coupon_batch_created", "done") in await events(db, actor=desk.id, subject=id_of(batch))
+
+
+@pytest.mark.parametrize("prefix", ["=1+1", "+1", "-1", "@sum(", "'x", '"quoted"', "a,b", "é"])
+async def test_no_cell_is_a_formula_and_every_code_can_be_read_back(desk: Desk, db: Any, prefix: str) -> None:
+    batch = await new_batch(desk, db, await a_tenth(desk), prefix=prefix)
+
+    cells = [row[0] for row in table_of(await desk.get(f"{batch}/codes"))[1:]]
+
+    is_risky = prefix[0] in "=+-@"
+    assert [cell[0] == "'" for cell in cells] == [is_risky or prefix[0] == "'"] * 3
+    assert [cell[1:] if is_risky else cell for cell in cells] == await codes_of(db, batch)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"name": ""}, "Name must be given."),
+        ({"codes_count": ""}, "How many must be given."),
+        ({"codes_count": "0"}, "How many must be 1 to 10000."),
+        ({"codes_count": "10001"}, "How many must be 1 to 10000."),
+        ({"codes_count": "some"}, "How many must be a whole number."),
+        ({"prefix": "two words"}, "Prefix must be at most 20 letters without spaces."),
+        ({"prefix": "x" * 21}, "Prefix must be one line of at most 20 characters."),
+    ],
+    ids=["no name", "no count", "none", "too many", "no number", "a space", "too long"],
+)
+async def test_what_is_wrong_is_told_and_kept(desk: Desk, db: Any, fields: dict[str, str], told: str) -> None:
+    promotion, wanted = await a_tenth(desk), {"name": "Letters", "prefix": "x", "codes_count": "3", **fields}
+
+    answer = await desk.post(f"{promotion}/batches", **wanted)
+
+    assert (answer.status_code, said(answer)) == (422, [told])
+    assert {name: field(answer.text, name) for name in wanted} == wanted
+    assert await db.fetchval("select count(*) from coupon_batches where promotion_id = $1", id_of(promotion)) == 0
+
+
+async def test_an_automatic_promotion_needs_no_codes(desk: Desk) -> None:
+    promotion = await new_promotion(desk, way="automatic")
+
+    page = (await desk.get(f"{promotion}/batches")).text
+    answer = await desk.post(f"{promotion}/batches", name="Letters", codes_count="1")
+
+    assert "nobody needs a code for it" in text_of(page)
+    assert "Make the codes" not in page
+    assert (answer.status_code, said(answer)) == (422, ["The promotion is automatic and needs no codes."])
+
+
+async def test_a_batch_is_deleted_while_none_of_its_codes_is_used(
+    desk: Desk, db: Any, http: httpx.AsyncClient, writer: Machine
+) -> None:
+    promotion, till = await a_tenth(desk), await new_till(Make(writer))
+    unused, used = await new_batch(desk, db, promotion), await new_batch(desk, db, promotion)
+    buyer = Buyer(http, till)
+    await buyer.ready((await till.product("10.00"), 1))
+    await buyer.patch("/cart/apply_coupon_code", coupon_code=(await codes_of(db, used))[0])
+    assert (await buyer.complete()).status == 200
+
+    question = (await desk.get(f"{unused}/delete")).text
+    gone, kept = await desk.post(f"{unused}/delete"), await desk.post(f"{used}/delete")
+
+    assert "Codes that are worth nothing then: 3." in text_of(question)
+    assert done(gone) == "deleted"
+    assert await codes_of(db, unused) == []
+    assert (kept.status_code, said(kept)) == (422, ["It has codes that orders used, and stays."])
+    page = (await desk.get(f"{promotion}/batches")).text
+    assert (f"{used}/codes" in page, f"{used}/delete" in page, unused in page) == (True, False, False)
+
+
+async def test_a_batch_of_another_promotion_is_not_there(desk: Desk, db: Any) -> None:
+    batch, other = await new_batch(desk, db, await a_tenth(desk)), await a_tenth(desk)
+    key = batch.rpartition("/")[2]
+
+    for path in (f"{other}/batches/{key}/codes", f"{other}/batches/{key}/delete", f"{other}/batches/{NOBODY}/codes"):
+        assert (await desk.get(path)).status_code == 404, path
+    assert (await desk.post(f"{other}/batches/{key}/delete")).status_code == 404
+    assert len(await codes_of(db, batch)) == 3
+
+
+async def test_batches_are_paged_by_place(desk: Desk, db: Any) -> None:
+    promotion = await a_tenth(desk)
+    await db.execute(
+        """insert into coupon_batches (id, promotion_id, name, codes_count, created_at, updated_at)
+        select gen_random_uuid(), $1, 'Batch ' || lpad(n::text, 3, '0'), 1, now() - n * interval '1 second', now()
+        from generate_series(1, 30) n""",
+        id_of(promotion),
+    )
+
+    first = (await desk.get(f"{promotion}/batches")).text.replace("&amp;", "&")
+    (following,) = re.findall(r'href="([^"]+)" rel="next"', first)
+    second = (await desk.get(following)).text
+
+    numbers = [re.findall(r"<b>Batch ([0-9]+)</b>", page) for page in (first, second)]
+    assert numbers == [[f"{number:03}" for number in part] for part in (range(1, 26), range(26, 31))]

@@ -1,0 +1,204 @@
+"""Promotions at the dashboard: found, made, changed, deleted; and what the list says of each."""
+
+import html
+import re
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from tests.admin.bought import text_of
+from tests.admin.desk import NOBODY, Desk, events
+from tests.admin.goods import done, field, id_of, mark, said
+from tests.admin.promoting import PLAIN, PROMOTIONS, a_tenth, new_promotion
+from tests.admin.setting_up import changed
+from tests.make import Make
+from tests.platform.machine import Machine
+from tests.till import Buyer, new_till
+
+
+async def listed(desk: Desk, search: str) -> list[list[str]]:
+    """The cells of each promotion that is found."""
+    page = (await desk.http.get(PROMOTIONS, params={"q": search}, headers=desk.cookie)).text
+    rows = re.findall(r"<tr>(.*?)</tr>", page.partition("<tbody>")[2], re.DOTALL)
+    return [[text_of(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)] for row in rows]
+
+
+async def test_a_promotion_is_made_and_shown_as_it_was_typed(desk: Desk, db: Any) -> None:
+    word = mark()
+    typed = {
+        "name": f"Spring {word}",
+        "description": "A tenth off",
+        "way": "code",
+        "code": word.upper(),
+        "match_policy": "any",
+        "usage_limit": "500",
+        "customer_limit": "1",
+        "starts_at": "2031-03-01T08:30",
+        "expires_at": "2031-04-01T00:00",
+    }
+
+    made = await desk.post(f"{PROMOTIONS}/new", **typed)
+
+    promotion = made.headers["location"].removesuffix("/parts?done=made")
+    row = await db.fetchrow("select * from promotions where id = $1", id_of(promotion))
+    assert (row["name"], row["code"], row["is_automatic"]) == (f"Spring {word}", word, False)
+    assert (row["match_policy"], row["usage_limit"], row["customer_limit"]) == ("any", 500, 1)
+    assert row["starts_at"].isoformat() == "2031-03-01T08:30:00+00:00"
+    page = (await desk.get(promotion)).text
+    shown = {name: field(page, name) for name in typed if name not in {"way", "match_policy"}}
+    assert shown == {name: text for name, text in {**typed, "code": word}.items() if name in shown}
+    assert re.search(r'value="code" required checked', page)
+    assert '<option value="any" selected>' in page
+    assert await events(db, actor=desk.id) == [("promotion_created", "done")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"name": ""}, "Name must be given."),
+        ({"name": "x" * 251}, "Name must be one line of at most 250 characters."),
+        ({"way": "code"}, "Code must be given."),
+        ({"way": "code", "code": "two words"}, "Code must be at most 100 letters without spaces."),
+        ({"way": "magic"}, "How it is had must be one of those offered."),
+        ({"match_policy": "some"}, "Conditions must be one of those offered."),
+        ({"usage_limit": "0"}, "Uses in all must be 1 or more."),
+        ({"customer_limit": "many"}, "Uses of each customer must be a whole number."),
+        ({"starts_at": "soon"}, "Begins must be a day and a time, like 2026-11-15T09:30."),
+        (
+            {"starts_at": "2031-03-02T00:00", "expires_at": "2031-03-01T00:00"},
+            "Ends must be later than it begins.",
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "told",
+)
+async def test_what_is_wrong_is_told_and_what_was_typed_is_kept(desk: Desk, fields: dict[str, str], told: str) -> None:
+    wanted = {"name": "Spring", **PLAIN, **fields}
+
+    answer = await desk.post(f"{PROMOTIONS}/new", **wanted)
+
+    assert (answer.status_code, said(answer)) == (422, [told])
+    texts = [name for name in wanted if name not in {"way", "match_policy"}]
+    assert {name: field(answer.text, name) for name in texts} == {name: wanted[name] for name in texts}
+
+
+async def test_a_taken_code_is_told_at_its_field_and_not_of_the_promotions_own(desk: Desk) -> None:
+    code = mark()
+    promotion = await new_promotion(desk, way="code", code=code)
+
+    taken = await desk.post(f"{PROMOTIONS}/new", name="Another", way="code", code=code, match_policy="all")
+    own = await desk.post(promotion, name="Renamed", way="code", code=code, match_policy="all")
+
+    assert (taken.status_code, said(taken)) == (422, ["Code is taken."])
+    assert done(own) == "saved"
+
+
+async def test_a_change_is_kept_and_audited_and_saving_the_same_again_is_none(desk: Desk, db: Any) -> None:
+    promotion = await new_promotion(desk, name="Before", way="code", code=mark(), expires_at="2031-01-01T00:00")
+    key = str(id_of(promotion))
+    await db.execute("update promotions set expires_at = '2031-01-01 00:00:30+00' where id = $1", UUID(key))
+    page = (await desk.get(promotion)).text
+    typed = {name: field(page, name) for name in ("name", "code", "expires_at")}
+
+    same = await desk.post(promotion, **typed, way="code", match_policy="all")
+    other = await desk.post(promotion, **{**typed, "name": "After"}, way="automatic", match_policy="all")
+
+    assert (done(same), done(other)) == ("saved", "saved")
+    # The code that was left standing in its field is none where it is automatic.
+    assert await changed(db, key) == [{"name", "is_automatic", "code"}]
+    row = await db.fetchrow(
+        "select name, code, is_automatic, expires_at::text from promotions where id = $1", UUID(key)
+    )
+    assert tuple(row) == ("After", None, True, "2031-01-01 00:00:30+00")
+
+
+async def test_the_list_tells_state_way_and_uses_in_words(desk: Desk, db: Any) -> None:
+    word = mark()
+    running = await a_tenth(desk, name=f"{word} running", way="code", code=f"{word}a")
+    await a_tenth(desk, name=f"{word} later", way="code", code=f"{word}b", starts_at="2031-03-01T00:00")
+    await a_tenth(desk, name=f"{word} ended", way="code", code=f"{word}c", expires_at="2020-01-01T00:00")
+    used = await a_tenth(desk, name=f"{word} used", way="code", code=f"{word}d", usage_limit="2")
+    await db.execute("update promotions set uses = 2 where id = $1", id_of(used))
+    await new_promotion(desk, name=f"{word} bare", way="automatic")
+    batched = await a_tenth(desk, name=f"{word} batched")
+    done(await desk.post(f"{batched}/batches", name="Letters", codes_count="1"))
+    await a_tenth(desk, name=f"{word} codeless")
+    await db.execute("update promotions set uses = 99 where id = $1", id_of(running))
+
+    found = {cells[0].removeprefix(f"{word} "): cells[1:] for cells in await listed(desk, word.upper())}
+
+    always = "always"
+    assert found == {
+        "running": ["running", f"{word}a", always, "0"],
+        "later": ["begins on 1 Mar 2031", f"{word}b", "from 1 Mar 2031, 00:00 UTC", "0"],
+        "ended": ["ended", f"{word}c", "until 1 Jan 2020, 00:00 UTC", "0"],
+        "used": ["used up", f"{word}d", always, "2 of 2"],
+        "bare": ["gives nothing yet", "automatic", always, "0"],
+        "batched": ["running", "1 batch of codes", always, "0"],
+        "codeless": ["no codes yet", "no codes yet", always, "0"],
+    }
+
+
+async def test_a_promotion_is_found_by_its_name_its_code_and_a_code_of_a_batch(desk: Desk, db: Any) -> None:
+    word = mark()
+    promotion = await a_tenth(desk, name=f"Whole {word} name")
+    await desk.post(f"{promotion}/batches", name="Letters", prefix=f"b{word}-", codes_count="2")
+    code = await db.fetchval("select code from coupon_codes where promotion_id = $1 limit 1", id_of(promotion))
+    await a_tenth(desk, name="Another", way="code", code=f"q{word}")
+
+    assert [cells[0] for cells in await listed(desk, word)] == [f"Whole {word} name"]
+    assert [cells[0] for cells in await listed(desk, code.upper())] == [f"Whole {word} name"]
+    assert [cells[0] for cells in await listed(desk, f"q{word[:8]}")] == ["Another"]
+    for text in (code[:-1], "%", "_", f"z{word}", "\\"):
+        assert [cells for cells in await listed(desk, text) if word in cells[0]] == [], text
+
+
+async def test_promotions_are_paged_by_place(desk: Desk, db: Any) -> None:
+    word = mark()
+    await db.execute(
+        """insert into promotions (id, name, created_at, updated_at)
+        select gen_random_uuid(), $1 || lpad(n::text, 3, '0'), now() - n * interval '1 second', now()
+        from generate_series(1, 30) n""",
+        word,
+    )
+
+    async def read(path: str) -> tuple[list[str], dict[str, str]]:
+        page = html.unescape((await desk.get(path)).text)
+        return re.findall(rf">{word}([0-9]+)<", page), {
+            rel: url for url, rel in re.findall(r'href="([^"]+)" rel="(\w+)"', page)
+        }
+
+    first, one = await read(f"{PROMOTIONS}?q={word}")
+    second, two = await read(one["next"])
+    back, _ = await read(two["prev"])
+
+    numbers = [f"{number:03}" for number in range(1, 31)]
+    assert (first, second, back) == (numbers[:25], numbers[25:], numbers[:25])
+
+
+async def test_a_promotion_is_deleted_while_no_order_used_it(
+    desk: Desk, db: Any, http: httpx.AsyncClient, writer: Machine
+) -> None:
+    code, till = mark(), await new_till(Make(writer))
+    unused, used = await a_tenth(desk), await a_tenth(desk, way="code", code=code)
+    buyer = Buyer(http, till)
+    await buyer.ready((await till.product("10.00"), 1))
+    assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
+    assert (await buyer.complete()).status == 200
+
+    question = await desk.get(f"{unused}/delete")
+    gone, kept = await desk.post(f"{unused}/delete"), await desk.post(f"{used}/delete")
+
+    assert f'action="{unused}/delete"' in question.text
+    assert done(gone) == "deleted"
+    assert (await desk.get(unused)).status_code == 404
+    assert (kept.status_code, said(kept)) == (422, ["It was used by orders and stays; let it end instead."])
+    assert (await desk.get(used)).status_code == 200
+    assert ("promotion_deleted", "done") in await events(db, subject=id_of(unused))
+
+
+@pytest.mark.parametrize("path", ["", "/parts", "/batches", "/try", "/delete", "/conditions/new?kind=product"])
+async def test_a_promotion_that_is_not_there_is_not_found(desk: Desk, path: str) -> None:
+    assert (await desk.get(f"{PROMOTIONS}/{NOBODY}{path}")).status_code == 404
+    assert (await desk.get(f"{PROMOTIONS}/nonsense{path}")).status_code == 404
