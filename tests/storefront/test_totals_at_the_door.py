@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shop.base.money import currency_digits, wire_decimal
-from shop.rules.promotions import Good, fill_basket
+from shop.rules.promotion_kinds import Good, fill_basket
 from shop.rules.totals import COLUMNS, Rate, Taxable
 from tests.cluster import Cluster
 from tests.deals import about, new_deal

@@ -18,7 +18,8 @@ from shop.models.coupons import order_promotions
 from shop.queries import changes
 from shop.queries import promotions as queries
 from shop.queries.promotions import Facts, Offered
-from shop.rules.promotions import BENEFITS, named_goods, promote
+from shop.rules.promotion_kinds import BENEFITS
+from shop.rules.promotions import named_goods, promote
 
 LONGEST = 100
 REFUSALS = (

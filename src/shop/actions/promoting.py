@@ -13,8 +13,9 @@ from shop.models.fulfilment import Shipment
 from shop.models.orders import LineItem, Order
 from shop.queries import promotions as queries
 from shop.queries.promotions import Facts, Offered, Sold
+from shop.rules.promotion_kinds import Basket, Good, fill_basket
 from shop.rules.promotion_settings import settled
-from shop.rules.promotions import Basket, Deal, Good, Taken, fill_basket, make_deal, promote, shown
+from shop.rules.promotions import Deal, Taken, make_deal, promote, shown
 
 L = TypeVar("L", bound=LineItem)
 OVER_CUSTOMERS_LIMIT = "You used it as often as you may."

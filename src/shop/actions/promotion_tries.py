@@ -14,8 +14,9 @@ from shop.models.promotions import PromotionRule
 from shop.queries import promotion_pages, promotions, taxes
 from shop.queries.promotions import Facts, Offered
 from shop.rules.lines import taxable
+from shop.rules.promotion_kinds import CONDITIONS, Basket
 from shop.rules.promotion_settings import settled
-from shop.rules.promotions import CONDITIONS, Basket, Deal, Taken, named_goods, promote
+from shop.rules.promotions import Deal, Taken, named_goods, promote
 from shop.rules.totals import Rate, total_order
 
 SPOILED = "it cannot be worked with: set it again"

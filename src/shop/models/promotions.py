@@ -45,7 +45,7 @@ class Promotion(Row, frozen=True, kw_only=True):
 
 
 class PromotionRule(Row, frozen=True, kw_only=True):
-    """A condition: its kind is a row of `rules/promotions.py`, which says what stands in `preferences`."""
+    """A condition: its kind is a row of `rules/promotion_kinds.py`, which says what stands in `preferences`."""
 
     id: UUID
     promotion_id: UUID
@@ -56,7 +56,7 @@ class PromotionRule(Row, frozen=True, kw_only=True):
 
 
 class PromotionAction(Row, frozen=True, kw_only=True):
-    """A benefit: its kind is a row of `rules/promotions.py`, which says what stands in `preferences`."""
+    """A benefit: its kind is a row of `rules/promotion_kinds.py`, which says what stands in `preferences`."""
 
     id: UUID
     promotion_id: UUID

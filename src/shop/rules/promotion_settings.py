@@ -14,7 +14,8 @@ from uuid import UUID
 
 from shop.base.ids import as_uuid
 from shop.base.money import currency_digits, is_currency, minor_units, wire_decimal
-from shop.rules.promotions import BENEFITS, CONDITIONS, BenefitKind, ConditionKind, Ids, Part
+from shop.rules.promotion_kinds import BENEFITS, CONDITIONS, BenefitKind, ConditionKind, Ids
+from shop.rules.promotions import Part
 
 MOST_IDS = 500
 MOST_COUNT = 1000
