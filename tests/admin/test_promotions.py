@@ -60,7 +60,7 @@ async def test_a_promotion_is_made_and_shown_as_it_was_typed(desk: Desk, db: Any
         ({"name": ""}, "Name must be given."),
         ({"name": "x" * 251}, "Name must be one line of at most 250 characters."),
         ({"way": "code"}, "Code must be given."),
-        ({"way": "code", "code": "two words"}, "Code must be at most 100 letters without spaces."),
+        ({"way": "code", "code": "two words"}, "Code must be at most 100 letters without spaces and slashes."),
         ({"way": "magic"}, "How it is had must be one of those offered."),
         ({"match_policy": "some"}, "Conditions must be one of those offered."),
         ({"usage_limit": "0"}, "Uses in all must be 1 or more."),

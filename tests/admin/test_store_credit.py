@@ -171,8 +171,8 @@ async def test_a_long_ledger_is_paged(desk: Desk, member: Member, db: Any) -> No
     credit = await grant_of(db, member)
     await db.execute(
         """insert into store_credit_events
-        (id, store_credit_id, user_id, currency, action, amount, reason, actor_kind, created_at)
-        select ('ffffffff-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, $2, 'USD', 'restored', 1,
+        (id, store_credit_id, user_id, currency, action, amount, user_total_amount, reason, actor_kind, created_at)
+        select ('ffffffff-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, $2, 'USD', 'restored', 1, n,
         'Line ' || lpad(n::text, 3, '0'), 'guest', now() from generate_series(1, 30) n""",
         credit,
         await member.id(),

@@ -59,7 +59,7 @@ async def ready_to_pay_less(http: httpx.AsyncClient, till: Till, mug: MadeProduc
     await till.make.new("store_credits", "store_credit", user_id=owner.id, amount="1", currency="USD", memo="Sorry")
     assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
     await buyer.come_from()
-    assert (await buyer.post("/checkout/add_store_credit")).status == 200
+    assert (await till.make.machine.patch(f"/orders/{opened.id}/use_store_credit", {})).status == 200
     await buyer.pay()
     return buyer
 

@@ -115,6 +115,12 @@ def test_free_shipping_is_free_and_has_nothing_to_do_with_the_goods() -> None:
     assert taken(basket, deal(off("free_shipping"))) == [("shipment", 500, 700)]
 
 
+def test_of_two_that_pay_for_the_same_parcel_the_newest_counts() -> None:
+    basket = dollars(good(1_000), shipments=[(UUID(int=500), 700)])
+
+    assert [each.deal.id.int for each in promote(basket, [deal(off("free_shipping"), number=n) for n in (1, 2)])] == [2]
+
+
 def test_each_condition_says_why_it_does_not_hold() -> None:
     basket = dollars(good(1_000))
     unfit: dict[str, dict[str, Any]] = {
@@ -194,6 +200,8 @@ def test_what_is_not_promotionable_keeps_its_price() -> None:
         ("benefit", "percent_off_items", {"percent": "100.1"}, "preferences.percent"),
         ("benefit", "percent_off_items", {"percent": "1e999999"}, "preferences.percent"),
         ("benefit", "percent_off_items", {"percent": True}, "preferences.percent"),
+        ("benefit", "percent_off_items", {"percent": "1_0"}, "preferences.percent"),
+        ("condition", "item_total", {"amounts": {"USD": "1e999999"}}, "preferences.amounts"),
         ("benefit", "buy_some_get_some", {"buy": 0, "get": 1, "percent": "100"}, "preferences.buy"),
     ],
     ids=str,

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.deals import TENTH, new_code, new_deal
+from tests.deals import FREE_SHIPPING, TENTH, new_code, new_deal
 from tests.shopper import Answer
 from tests.shoppers import Member, sign_in
 from tests.till import ADDRESS, Buyer, Till
@@ -235,3 +235,63 @@ async def test_a_used_promotion_stays_and_the_order_keeps_what_it_said(
         "Kept",
         "closed",
     )
+
+
+async def test_who_would_have_paid_nothing_and_loses_the_last_use_is_told_what_it_costs_now(
+    http: httpx.AsyncClient, till: Till, db: Any
+) -> None:
+    made, code = await till.product("10.00", on_hand=9), new_code()
+    free = ("percent_off_items", {"percent": "100"})
+    await new_deal(till.make, free, FREE_SHIPPING, code=code, usage_limit=1)
+    both = []
+    for _ in range(2):
+        buyer = Buyer(http, till)
+        await buyer.put_in((made, 1))
+        assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
+        await buyer.come_from()
+        both.append(buyer)
+
+    first, second = [await buyer.complete() for buyer in both]
+
+    assert (first.status, first["total"]) == (200, "0.0")
+    assert (second.status, second.code) == (409, "total_changed")
+    consented = await both[1].complete(consent_token=second.json["consent_token"])
+    assert (consented.status, consented.code) == (422, "payment_missing")
+
+
+async def test_many_who_are_declined_and_many_who_buy_do_not_hold_each_other_up(
+    http: httpx.AsyncClient, till: Till, db: Any
+) -> None:
+    made, code = await till.product("10.00", on_hand=100), new_code()
+    deal = await new_deal(till.make, TENTH, code=code, usage_limit=100)
+    before = await db.fetchval("select deadlocks from pg_stat_database where datname = current_database()")
+    scripts = ["approve", "decline"] * 8
+    buyers = [await ready(http, till, made, code, script) for script in scripts]
+
+    answers = await asyncio.gather(*(buyer.complete() for buyer in buyers))
+
+    assert sorted(answer.status for answer in answers) == [200] * 8 + [422] * 8
+    assert await uses(db, deal) == (8, 8)
+    await db.execute("select pg_stat_clear_snapshot()")
+    assert await db.fetchval("select deadlocks from pg_stat_database where datname = current_database()") == before
+
+
+async def test_a_cart_that_is_being_paid_is_not_thrown_away(http: httpx.AsyncClient, till: Till, db: Any) -> None:
+    """However close they come: what was charged is an order, and what was thrown away was not charged."""
+    made, code = await till.product("10.00", on_hand=100), new_code()
+    deal = await new_deal(till.make, TENTH, code=code, usage_limit=100)
+    buyers = [await ready(http, till, made, code) for _ in range(12)]
+
+    async def both(buyer: Buyer, seconds: float) -> tuple[Answer, Answer]:
+        async def throw_away() -> Answer:
+            await asyncio.sleep(seconds)  # The moment between is what is looked for.
+            return await buyer.delete("/cart")
+
+        return await asyncio.gather(buyer.complete(), throw_away())
+
+    pairs = [await both(buyer, place * 0.002) for place, buyer in enumerate(buyers)]
+
+    for done, gone in pairs:
+        assert (done.status, gone.status) in {(200, 422), (200, 404), (404, 204)}, (done, gone)
+    bought = sum(done.status == 200 for done, _ in pairs)
+    assert await uses(db, deal) == (bought, bought)

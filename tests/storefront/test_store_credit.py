@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from shop.models.payments import STORE_CREDIT_METHOD
+from tests.db.processes import until
+from tests.deals import FREE_SHIPPING, new_code, new_deal
 from tests.make import MadeProduct, Make
 from tests.shopper import Answer
 from tests.shoppers import Member, sign_in
@@ -168,7 +170,7 @@ async def test_who_has_none_is_told_so(http: httpx.AsyncClient, till: Till, memb
 async def test_an_amount_must_be_one(till: Till, member: Member) -> None:
     await grant(till.make, member, "10.00")
     await ready(member, till, (await till.product("20.00"), 1))
-    amounts: list[Any] = ["0", "-1", "1.001", "NaN", "much", "1e400", True, 5]
+    amounts: list[Any] = ["0", "-1", "1.001", "NaN", "much", "1e400", "1e999999", True, 5]
 
     answers = [await member.post("/checkout/add_store_credit", amount=amount) for amount in amounts]
 
@@ -186,7 +188,9 @@ async def test_two_orders_at_once_do_not_spend_it_twice(
         opened = await buyer.put_in((made, 1))
         await db.execute("update orders set user_id = $1 where id = $2", await member.id(), opened.id)
         await buyer.come_from()
-        assert (await buyer.post("/checkout/add_store_credit"))["total_minus_store_credits"] == "0.0"
+        both = {"X-Shop-Order-Token": str(buyer.order_token)}
+        added = await member.post("/checkout/add_store_credit", headers=both)
+        assert added["total_minus_store_credits"] == "0.0"
         await buyer.post("/checkout/create_payment", payment_method_id=till.check)
         carts.append(buyer)
 
@@ -232,5 +236,103 @@ async def test_the_way_to_pay_with_it_stays_and_is_offered_to_nobody(http: httpx
     chosen = await buyer.post("/checkout/create_payment", payment_method_id=str(STORE_CREDIT_METHOD))
 
     assert removed.status == 422
+    opened = await till.make.machine.patch(
+        f"/payment_methods/{STORE_CREDIT_METHOD}", {"payment_method": {"display_on": "both"}}
+    )
+    assert opened.status == 422
     assert str(STORE_CREDIT_METHOD) not in [each["id"] for each in offered.json["data"]]
     assert (chosen.status, chosen.code) == (422, "payment_method_not_found")
+
+
+async def test_whoever_holds_the_token_of_a_cart_does_not_spend_its_owners_credit(
+    http: httpx.AsyncClient, till: Till, member: Member, db: Any
+) -> None:
+    await grant(till.make, member, "30.00")
+    buyer = Buyer(http, till)
+    opened = await buyer.put_in((await till.product("20.00"), 1))
+    await db.execute("update orders set user_id = $1 where id = $2", await member.id(), opened.id)
+
+    by_token = await buyer.post("/checkout/add_store_credit")
+
+    assert (by_token.status, by_token.code) == (422, "no_store_credit")
+
+
+async def test_credit_grows_with_what_it_costs_to_send_unless_a_sum_was_asked_for(till: Till, member: Member) -> None:
+    await grant(till.make, member, "50.00")
+    await member.post("/cart")
+    await member.post("/cart/add_item", variant_id=(await till.product("20.00")).sold)
+    early = await member.post("/checkout/add_store_credit")
+    told = {"bill_address_attributes": ADDRESS, "use_billing": True}
+    await member.patch("/checkout", order=told)
+    bought = await member.patch("/checkout/complete")
+
+    await ready(member, till, (await till.product("20.00"), 1))
+    asked = await member.post("/checkout/add_store_credit", amount="4.00")
+
+    assert (early["total"], early["total_minus_store_credits"]) == ("20.0", "0.0")
+    assert (bought.status, bought["total"], bought["payment_state"]) == (200, "25.0", "paid")
+    assert asked["total_minus_store_credits"] == "21.0"
+
+
+async def test_credit_that_is_not_needed_any_more_is_put_back_and_the_order_can_be_sent(
+    till: Till, member: Member, db: Any
+) -> None:
+    code = new_code()
+    await new_deal(till.make, ("percent_off_items", {"percent": "100"}), FREE_SHIPPING, code=code)
+    await grant(till.make, member, "50.00")
+    await ready(member, till, (await till.product("20.00"), 1))
+    await member.post("/checkout/add_store_credit")
+    await member.patch("/cart/apply_coupon_code", coupon_code=code)
+
+    bought = await member.patch("/checkout/complete?include=payments,shipments")
+
+    assert (bought.status, bought["total"], bought["payment_state"]) == (200, "0.0", "paid"), bought
+    assert payments(bought) == []
+    (shipment,) = [each for each in bought.json["included"] if each["type"] == "shipment"]
+    assert (shipment["attributes"]["state"], await left(db, member)) == ("ready", (5_000, 5_000))
+
+
+async def test_an_order_that_was_given_back_is_not_sent_before_it_is_paid_again(till: Till, member: Member) -> None:
+    await grant(till.make, member, "50.00")
+    await ready(member, till, (await till.product("20.00", on_hand=5), 1))
+    await member.post("/checkout/add_store_credit")
+    bought = await member.patch("/checkout/complete")
+    machine = till.make.machine
+
+    await machine.patch(f"/orders/{bought.id}/cancel", {})
+    resumed = await machine.patch(f"/orders/{bought.id}/resume", {})
+    shipments = resumed.json["data"]["relationships"]["shipments"]["data"]
+    sent = await machine.patch(f"/shipments/{shipments[0]['id']}/ship", {})
+
+    assert (resumed["payment_state"], resumed["order_total_after_store_credit"]) == ("balance_due", "25.0")
+    assert (sent.status, sent.code) == (422, "illegal_transition")
+
+
+async def test_what_is_set_aside_while_a_card_is_asked_is_nobodys_to_take(
+    http: httpx.AsyncClient, till: Till, member: Member, db: Any
+) -> None:
+    await grant(till.make, member, "10.00")
+    await ready(member, till, (await till.product("20.00"), 1))
+    await member.post("/checkout/add_store_credit")
+    await pay_by_card(member, till, "late")
+    waiting = asyncio.create_task(member.patch("/checkout/complete"))
+    machine = till.make.machine
+
+    async def is_asked() -> Any:
+        return await db.fetchrow(
+            "select p.id, p.order_id from payments p join orders o on o.id = p.order_id "
+            "where o.user_id = $1 and p.state = 'pending'",
+            await member.id(),
+        )
+
+    await until(is_asked, 10)
+    credit = await is_asked()
+    shown = await machine.get(f"/orders/{credit['order_id']}?include=shipments.shipping_rates")
+    shipment = next(each["id"] for each in shown.json["included"] if each["type"] == "shipment")
+    rates = [each["id"] for each in shown.json["included"] if each["type"] == "shipping_rate"]
+    tried = [await machine.patch(f"/payments/{credit['id']}/{verb}", {}) for verb in ("capture", "void")]
+    moved = await machine.patch(f"/shipments/{shipment}", {"shipment": {"selected_shipping_rate_id": rates[-1]}})
+    waiting.cancel()
+
+    assert [(answer.status, answer.code) for answer in tried] == [(422, "illegal_transition")] * 2
+    assert (moved.status, moved.code) == (409, "payment_in_progress")

@@ -52,9 +52,8 @@ async def get_cart(ctx: Context) -> Order:
 
 async def abandon_cart(ctx: Context) -> None:
     cart_id = (await get_cart(ctx)).id if ctx.claim.bearer else _claimed_cart(ctx)
-    if await orders.delete_open_cart(ctx.db, cart_id):
-        return
     async with ctx.db.transaction():
+        # Held before it is looked at: who began to pay meanwhile is seen only by a statement that comes after.
         held = await orders.lock_open_cart(ctx.db, cart_id)
         if held is None:
             raise NotFound()

@@ -11,6 +11,7 @@ from shop.actions.context import Context
 from shop.actions.lines import Held, hold_cart, keep, pricing_of
 from shop.actions.order_parts import Checkout, change_order, read
 from shop.actions.packing import pack_order, retotal
+from shop.actions.store_credit import resize
 from shop.actions.taking import give_back
 from shop.base.email import read_email
 from shop.base.errors import Invalid
@@ -53,6 +54,8 @@ async def step(ctx: Context, checkout: Checkout) -> Checkout:
         return checkout
     if then == "delivery":
         checkout = await pack_order(ctx, checkout)
+    if then == "payment":
+        checkout = await resize(ctx, checkout)
     return msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, state=then))
 
 

@@ -127,20 +127,22 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> St
         checkout = await _as_it_can_be_had(ctx, checkout, known)
     checkout, why = await walk(ctx, checkout)
     if why:
+        # Who is asked for more than they were told is told that first.
+        _check_consent(ctx, checkout.order, [*_told(checkout.order, found), *_lost(before, checkout.order)], consent)
         raise why
     if lacks := requirements(checkout):
         raise refused(lacks)
     checkout, wanted = await shelves_for(ctx, checkout, known)
     checkout = await retotal_with_uses(ctx, checkout)
     checkout, counted_on, credit = await store_credit.fit(ctx, checkout)
-    if lacks := requirements(checkout):
-        raise refused(lacks)
     told = [*_told(checkout.order, found), *_lost(before, checkout.order)]
     if credit < counted_on:
         told.append({"code": "store_credit_changed", **_amounts(checkout.order, counted_on, credit)})
     if was_quoted and before.total != checkout.order.total:
         told.append({"code": "total_changed", **_amounts(checkout.order, before.total, checkout.order.total)})
     _check_consent(ctx, checkout.order, told, consent)
+    if lacks := requirements(checkout):
+        raise refused(lacks)
     await take(ctx, checkout.order, wanted, [quote.product_id for quote in known.values()])
     return await _pay(ctx, checkout)
 

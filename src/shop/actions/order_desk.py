@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from shop.actions import store_credit
 from shop.actions.audit import audit
 from shop.actions.context import Context
-from shop.actions.order_parts import Checkout, change_order, paid, read
+from shop.actions.order_parts import Checkout, change_order, is_credit, paid, read
 from shop.actions.settling import call_provider, refigure, settle
 from shop.actions.taking import restock, take
 from shop.actions.using import give_back_uses, take_again
-from shop.base.errors import Invalid, NotFound, PaymentInProgress
+from shop.base.errors import Invalid, NotFound, PaymentInProgress, ShopError
 from shop.base.ids import new_id
 from shop.db.pool import Refused
 from shop.gateways.payments import Act, Call
@@ -25,6 +26,7 @@ from shop.queries.prices import Pricing
 from shop.rules.payments import SHIPMENT_MOVES, is_covered, shipment_should_be
 
 Values = Mapping[str, Any]
+CANCELED = store_credit.CANCELED
 
 
 def _illegal(sentence: str) -> Invalid:
@@ -58,18 +60,34 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         # An order that waits for some of its goods says so of all, though others may have been sent.
         if any(shipment.state == "shipped" for shipment in held.shipments):
             raise _illegal("What was sent cannot be canceled.")
-        await restock(ctx, order, await stock.list_sold(ctx.db, order.number))
         await give_back_uses(ctx, order)
+        for payment in held.payments:
+            await store_credit.give_back(ctx, order, payment)
+        await restock(ctx, order, await stock.list_sold(ctx.db, order.number))
         for shipment in held.shipments:
             await changes.update_record(ctx.db, shipments, shipment.id, {"state": "canceled"})
         await orders.cancel_order(ctx.db, order_id, ctx.actor.id)
         await refigure(ctx, await _hold(ctx, order_id))
         await audit(ctx, "order_cancel", "done", subject_id=order_id)
+    failed: list[ShopError] = []
     for payment in held.payments:
-        if payment.state == "pending":
-            await act_on(ctx, payment.id, "void")
-        elif payment.state == "completed" and payment.captured_amount > payment.refunded_amount:
-            await refund(ctx, payment.id, payment.captured_amount - payment.refunded_amount, "The order was canceled.")
+        try:
+            await _undo(ctx, payment)
+        except ShopError as error:
+            # One that cannot be given back now must not keep the others.
+            failed.append(error)
+    if failed:
+        raise failed[0]
+
+
+async def _undo(ctx: Context, payment: Payment) -> None:
+    left = payment.captured_amount - payment.refunded_amount
+    if is_credit(payment):
+        return  # With the order itself, for nobody needs to be asked.
+    if payment.state == "pending":
+        await act_on(ctx, payment.id, "void")
+    elif payment.state == "completed" and left:
+        await refund(ctx, payment.id, left, CANCELED)
 
 
 async def resume(ctx: Context, order_id: UUID) -> None:
@@ -78,8 +96,8 @@ async def resume(ctx: Context, order_id: UUID) -> None:
         held = await _hold(ctx, order_id)
         if held.order.canceled_at is None:
             raise _illegal("Only a canceled order can be resumed.")
-        await _take_again(ctx, held)
         await take_again(ctx, held.order)
+        await _take_again(ctx, held)
         order = await change_order(ctx, held.order, state="resumed", canceled_at=None)
         for shipment in held.shipments:
             await changes.update_record(ctx.db, shipments, shipment.id, {"state": "pending"})
@@ -110,6 +128,8 @@ async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking
         if order_id is None:
             raise NotFound()
         held = await _hold(ctx, order_id)
+        if held.order.completed_at is None:
+            raise _illegal("Nothing is sent before the order is completed.")
         shipment = next(each for each in held.shipments if each.id == shipment_id)
         if shipment.state not in SHIPMENT_MOVES[event]:
             raise _illegal(f"A shipment that is {shipment.state} cannot do that: {event}.")
@@ -188,6 +208,8 @@ async def act_on(
         if order is None:
             raise NotFound()
         whole = payment.amount if amount is None else amount
+        if is_credit(payment) and order.completed_at is None:
+            raise _illegal("Credit that is set aside is taken with the order, or put back with it.")
         _check(payment, act, whole)
         key = new_id()
         fields = {"order_id": order.id, "payment_id": payment_id, "act": act, "amount": whole}

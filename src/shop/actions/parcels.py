@@ -10,7 +10,7 @@ from uuid import UUID
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
-from shop.actions.lines import change_quantity, hold, put_in, take_out
+from shop.actions.lines import change_quantity, hold, put_in, refuse_while_paying, take_out
 from shop.actions.order_parts import Checkout, read
 from shop.actions.packing import choose_rate, pack_order
 from shop.actions.settling import refigure
@@ -124,6 +124,8 @@ async def _held(ctx: Context, shipment_id: UUID) -> Checkout:
     order = await orders.lock_order(ctx.db, order_id) if order_id else None
     if order is None:
         raise NotFound()
+    if order.completed_at is None:
+        await refuse_while_paying(ctx, order)
     held = await read(ctx, order)
     if all(shipment.id != shipment_id for shipment in held.shipments):
         raise NotFound()  # Packed anew while we waited.

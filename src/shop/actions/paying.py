@@ -12,7 +12,7 @@ from shop.base.errors import Invalid
 from shop.base.ids import as_uuid, new_id, new_payment_number
 from shop.base.texts import is_line
 from shop.models.orders import Order
-from shop.models.payments import CreditCard, PaymentMethod, payment_sources, payments
+from shop.models.payments import STORE_CREDIT_METHOD, CreditCard, PaymentMethod, payment_sources, payments
 from shop.queries import cards, changes
 from shop.queries import payments as queries
 
@@ -42,11 +42,11 @@ def payment_wish(given: Values, sources: Values) -> PaymentWish:
 async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) -> Checkout:
     """What was chosen before and not yet paid does not count any more. The amount is what the order comes to."""
     order = checkout.order
-    payer = await _payer(ctx, order)
+    payer = await payer_of(ctx, order)
     card = await _own_card(ctx, payer, wish) if wish.source_id else None
     method_id = wish.payment_method_id or (card.payment_method_id if card else None)
     method = await queries.find_method(ctx.db, method_id) if method_id else None
-    if method is None or not ctx.shared.takes(method.type):
+    if method is None or method.id == STORE_CREDIT_METHOD or not ctx.shared.takes(method.type):
         raise Invalid({"payment_method_id": ["is not a way to pay here"]}, code="payment_method_not_found")
     if card and card.payment_method_id != method.id:
         raise _not_theirs()
@@ -63,9 +63,9 @@ async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) ->
     return msgspec.structs.replace(checkout, payments=await queries.list_payments(ctx.db, order.id))
 
 
-async def _payer(ctx: Context, order: Order) -> UUID | None:
-    """Whose cards these are. Whoever holds a cart's token may pay for it; with their own card, which is then not kept
-    for its owner, and not with the owner's.
+async def payer_of(ctx: Context, order: Order) -> UUID | None:
+    """Whose cards and credit these are. Whoever holds a cart's token may pay for it; with their own card, which is
+    then not kept for its owner, and with nothing of the owner's.
     """
     if ctx.claim.is_platform:
         return order.user_id

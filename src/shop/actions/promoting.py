@@ -43,8 +43,9 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 def email_key(order: Order) -> str | None:
+    """Who it is, however the address is written: a limit for each customer would else be one for each spelling."""
     found = read_email(order.email) if order.email else None
-    return found.key if found else None
+    return found.budget_key if found else None
 
 
 async def discounted(

@@ -66,13 +66,13 @@ async def _check(ctx: Context, values: Values, promotion_id: UUID | None) -> Non
     errors: dict[str, list[str]] = {}
     code = values.get("code")
     if code is not None:
-        if len(code) > LONGEST or any(letter.isspace() or not letter.isprintable() for letter in code):
-            errors["code"] = [f"must be at most {LONGEST} letters without spaces"]
+        if len(code) > LONGEST or not _is_word(code):
+            errors["code"] = [f"must be at most {LONGEST} letters without spaces and slashes"]
         elif values.get("is_automatic"):
             errors["code"] = ["must be empty where a promotion is automatic"]
         else:
             taken = await queries.find_of_code(ctx.db, code)
-            if taken and taken[0] != promotion_id:
+            if taken and (taken[0] != promotion_id or taken[1]):
                 errors["code"] = ["is taken"]
     if values.get("match_policy", "all") not in {"all", "any"}:
         errors["match_policy"] = ["must be all or any"]
@@ -84,6 +84,11 @@ async def _check(ctx: Context, values: Values, promotion_id: UUID | None) -> Non
         errors["expires_at"] = ["must be later than starts_at"]
     if errors:
         raise Invalid(errors)
+
+
+def _is_word(text: str) -> bool:
+    """A code stands in addresses, between slashes."""
+    return text.isprintable() and not any(letter.isspace() or letter == "/" for letter in text)
 
 
 async def _replace_parts(ctx: Context, promotion_id: UUID, values: Values) -> None:
@@ -149,8 +154,8 @@ async def create_batch(ctx: Context, values: Values) -> UUID:
     errors: dict[str, list[str]] = {}
     if not 0 < count <= MOST_CODES:
         errors["codes_count"] = [f"must be 1 to {MOST_CODES}"]
-    if len(prefix) > 20 or any(letter.isspace() or not letter.isprintable() for letter in prefix):
-        errors["prefix"] = ["must be at most 20 letters without spaces"]
+    if len(prefix) > 20 or not _is_word(prefix):
+        errors["prefix"] = ["must be at most 20 letters without spaces and slashes"]
     is_automatic = await changes.find_value(ctx.db, promotions, values["promotion_id"], "is_automatic")
     if is_automatic is None:
         errors["promotion_id"] = ["is not a promotion"]

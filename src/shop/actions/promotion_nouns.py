@@ -38,7 +38,6 @@ from shop.models.store_credit import (
 from shop.queries import changes
 from shop.queries.records import Records
 from shop.queries.setups import currency_of
-from shop.queries.store_credit import TOTAL_AFTER
 
 Values = Mapping[str, Any]
 
@@ -47,12 +46,6 @@ class OrdersAdjustment(Adjustment, frozen=True, kw_only=True):
     """With the currency of its order."""
 
     currency: str
-
-
-class CreditEvent(StoreCreditEvent, frozen=True, kw_only=True):
-    """With what the customer had after it."""
-
-    user_total_amount: int
 
 
 async def _grant(ctx: Context, values: Values) -> UUID:
@@ -118,8 +111,7 @@ STORE_CREDIT_EVENT = Noun(
     "store_credit_event",
     Records(
         table=store_credit_events,
-        row=CreditEvent,
-        extras={"user_total_amount": TOTAL_AFTER},
-        amounts=frozenset({"amount"}),
+        row=StoreCreditEvent,
+        amounts=frozenset({"amount", "user_total_amount"}),
     ),
 )

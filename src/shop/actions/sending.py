@@ -171,6 +171,8 @@ async def create_payment_method(ctx: Context, values: Values) -> UUID:
 async def update_payment_method(ctx: Context, method_id: UUID, values: Values) -> None:
     _check(values, "display_on", DISPLAYS)
     _check_preferences(values)
+    if method_id == STORE_CREDIT_METHOD and values.keys() & {"display_on", "active"}:
+        raise Invalid({"display_on": ["stays: credit is chosen by an address of its own"]})
     await changes.update_record(ctx.db, payment_methods, method_id, values)
 
 

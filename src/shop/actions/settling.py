@@ -85,9 +85,10 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         if is_first:
             befores, state = PAYMENT_MOVES["declined"]
             await queries.change_payment(ctx.db, payment.id, Change(befores, state))
-            await give_back(ctx, order)
+            # In the order in which everybody locks: promotions, credit, then products and what lies on the shelves.
             await give_back_uses(ctx, order)
             await store_credit.unspend(ctx, order)
+            await give_back(ctx, order)
             return await change_order(ctx, order, state="payment")
         if attempt.act == "refund":
             await queries.end_refund(ctx.db, str(attempt.id), "failed")

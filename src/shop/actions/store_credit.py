@@ -11,10 +11,11 @@ import msgspec
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout, change_order, is_credit
+from shop.actions.paying import payer_of
 from shop.base.errors import Invalid
 from shop.base.ids import new_id, new_payment_number
 from shop.models.orders import Order
-from shop.models.payments import STORE_CREDIT_METHOD, Payment, payments
+from shop.models.payments import STORE_CREDIT_METHOD, Payment, payments, refunds
 from shop.models.store_credit import store_credit_events, store_credits
 from shop.queries import changes
 from shop.queries import payments as payment_queries
@@ -23,6 +24,9 @@ from shop.queries.payments import Change
 from shop.rules.payments import PAYMENT_MOVES
 
 NONE = "There is no store credit to pay with."
+CANCELED = "The order was canceled."
+_WANTED = "wanted"
+"""Under which name a payment keeps how much of it the shopper asked for."""
 
 
 async def grant(ctx: Context, values: Mapping[str, Any]) -> UUID:
@@ -45,7 +49,9 @@ async def withdraw(ctx: Context, credit_id: UUID, reason: str) -> None:
 
 
 async def _note(ctx: Context, credit_id: UUID, of: Mapping[str, Any], action: str, amount: int, **more: Any) -> None:
+    left = await queries.find_left(ctx.db, of["user_id"], of["currency"])
     fields = {
+        "user_total_amount": left,
         "store_credit_id": credit_id,
         "user_id": of["user_id"],
         "currency": of["currency"],
@@ -63,7 +69,8 @@ async def _note(ctx: Context, credit_id: UUID, of: Mapping[str, Any], action: st
 async def set_aside(ctx: Context, checkout: Checkout, wanted: int | None) -> Checkout:
     """As much as there is, as is wanted, and as the order comes to; spent when the order is completed."""
     order = checkout.order
-    left = await queries.find_left(ctx.db, order.user_id, order.currency) if order.user_id else 0
+    payer = await payer_of(ctx, order)
+    left = await queries.find_left(ctx.db, payer, order.currency) if payer else 0
     amount = min(left, order.total, order.total if wanted is None else wanted)
     if amount <= 0:
         raise Invalid({"amount": [NONE]}, NONE, code="no_store_credit")
@@ -73,8 +80,23 @@ async def set_aside(ctx: Context, checkout: Checkout, wanted: int | None) -> Che
         "payment_method_id": STORE_CREDIT_METHOD,
         "number": new_payment_number(),
         "amount": amount,
+        "private_metadata": {} if wanted is None else {_WANTED: wanted},
     }
     await changes.insert_record(ctx.db, payments, new_id(), fields)
+    return await _as_it_is(ctx, checkout, amount)
+
+
+async def resize(ctx: Context, checkout: Checkout) -> Checkout:
+    """As much as is wanted of what the order comes to by now: what is sent costs something too."""
+    order, found = checkout.order, _open(checkout.payments)
+    if not found or order.user_id is None:
+        return checkout
+    left = await queries.find_left(ctx.db, order.user_id, order.currency)
+    amount = min(left, order.total, found[0].private_metadata.get(_WANTED, order.total))
+    if amount == found[0].amount:
+        return checkout
+    await changes.update_record(ctx.db, payments, found[0].id, {"amount": amount})
+    await change_order(ctx, order, store_credit_total=amount)
     return await _as_it_is(ctx, checkout, amount)
 
 
@@ -103,9 +125,12 @@ async def fit(ctx: Context, checkout: Checkout) -> tuple[Checkout, int, int]:
     if not found or order.user_id is None:
         return checkout, 0, 0
     left = sum(credit.amount_left for credit in await queries.hold_credits(ctx.db, order.user_id, order.currency))
-    (payment,) = found
+    payment = found[-1]
     counted_on = min(payment.amount, order.total)
     there = min(counted_on, left)
+    if not there:
+        await queries.drop_payments(ctx.db, order.id)
+        return await _as_it_is(ctx, checkout, 0), counted_on, 0
     fitting = [msgspec.structs.replace(each, amount=there) if each is payment else each for each in checkout.payments]
     if there != order.store_credit_total:
         order = await change_order(ctx, order, store_credit_total=there)
@@ -157,8 +182,23 @@ async def unspend(ctx: Context, order: Order) -> None:
             await payment_queries.change_payment(ctx.db, payment.id, Change(frozenset({"pending"}), "checkout"))
 
 
+async def give_back(ctx: Context, order: Order, payment: Payment) -> None:
+    """What a completed order was paid with, when it is canceled: noted as any refund is."""
+    left = payment.captured_amount - payment.refunded_amount
+    if not is_credit(payment) or payment.state != "completed" or not left:
+        return
+    change = Change(frozenset({"completed"}), "completed", refunded=payment.captured_amount)
+    if not await payment_queries.change_payment(ctx.db, payment.id, change):
+        raise AssertionError("a payment of an order that is held is changed by nobody else")
+    fields = {"order_id": order.id, "payment_id": payment.id, "amount": left, "reason": CANCELED, "state": "completed"}
+    await changes.insert_record(ctx.db, refunds, new_id(), fields)
+    await restore(ctx, order, payment, left)
+
+
 async def restore(ctx: Context, order: Order, payment: Payment, amount: int) -> None:
     """So much of a payment goes back to the grants it came from, the newest first."""
+    if order.completed_at is not None:
+        await change_order(ctx, order, store_credit_total=max(order.store_credit_total - amount, 0))
     for spent in await queries.list_spent(ctx.db, payment.id):
         part = min(amount, spent.amount)
         if part:

@@ -55,6 +55,9 @@ def minor_units(amount: Decimal, currency: str) -> int:
     digits = currency_digits(currency)
     if not amount.is_finite() or amount < 0:
         raise ValueError("must be zero or more")
+    # Asked first: what is far beyond it cannot even be scaled.
+    if amount >= LARGEST_AMOUNT:
+        raise ValueError("is too large")
     minor = amount.scaleb(digits)
     if minor >= LARGEST_AMOUNT:
         raise ValueError("is too large")

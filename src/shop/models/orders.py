@@ -68,6 +68,12 @@ class Order(Row, frozen=True, kw_only=True):
         return self.included_tax_total + self.additional_tax_total
 
 
+class OwnedOrder(Order, frozen=True, kw_only=True):
+    """With what the shop owes its customer in its currency."""
+
+    credit_left: int
+
+
 class LineItem(Row, frozen=True, kw_only=True):
     """What is in a cart. Amounts are minor units of the order's currency; name and options are as they were quoted."""
 

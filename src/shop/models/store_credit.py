@@ -62,6 +62,8 @@ class StoreCreditEvent(Row, frozen=True, kw_only=True):
     currency: str
     action: str
     amount: int
+    user_total_amount: int
+    """What the customer had in this currency after it."""
     order_id: UUID | None = None
     payment_id: UUID | None = None
     reason: str | None = None

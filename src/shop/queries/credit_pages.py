@@ -12,16 +12,14 @@ from shop.db.statements import into, statement
 from shop.models.operators import operators
 from shop.models.orders import orders
 from shop.models.store_credit import StoreCredit, StoreCreditEvent, store_credit_events, store_credits
-from shop.queries.store_credit import TOTAL_AFTER
 
 _ID = PG_UUID(as_uuid=True)
 _user_id = bindparam("user_id", type_=_ID)
 
 
 class CreditLine(StoreCreditEvent, frozen=True, kw_only=True):
-    """A line of the ledger with what the customer had after it, the order it was about, and who did it."""
+    """A line of the ledger with the order it was about, and who did it."""
 
-    total_after: int
     order_number: str | None
     operator_email: str | None
 
@@ -43,7 +41,6 @@ _GRANTS = statement(
 _ledger = (
     select(
         store_credit_events,
-        TOTAL_AFTER.label("total_after"),
         orders.c.number.label("order_number"),
         operators.c.email.label("operator_email"),
     )

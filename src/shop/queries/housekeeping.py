@@ -24,6 +24,7 @@ from shop.models.journal import audit_events, idempotency_keys, outbox_mails, ra
 from shop.models.operators import operator_links, operator_sessions
 from shop.models.orders import orders
 from shop.models.people import addresses, users
+from shop.models.store_credit import store_credits
 
 _BROOM = 7_426_732
 _SECOND = literal_column("interval '1 second'", Interval)
@@ -55,6 +56,8 @@ PURGES: dict[str, Statement[Any]] = {
             users.c.created_at < _now - timedelta(days=7),
             users.c.disabled_at.is_(None),
             ~exists().where(orders.c.user_id == users.c.id),
+            # Somebody was promised it.
+            ~exists().where(store_credits.c.user_id == users.c.id),
         ),
     ),
     "idle guest carts": _purge(

@@ -89,9 +89,16 @@ _free = (
     .returning(coupon_codes.c.id)
     .cte("free")
 )
+_theirs = (
+    select(promotions.c.id)
+    .where(promotions.c.id.in_(select(_gone.c.promotion_id)), _is_limited, promotions.c.uses > 0)
+    .order_by(promotions.c.id)
+    .with_for_update()
+    .cte("theirs")
+)
 _GIVE_BACK = statement(
     update(promotions)
-    .where(promotions.c.id == _gone.c.promotion_id, _is_limited, promotions.c.uses > 0)
+    .where(promotions.c.id == _theirs.c.id)
     .values(uses=promotions.c.uses - 1)
     .returning(promotions.c.id)
     .add_cte(_free),

@@ -24,6 +24,13 @@ _LEFT = statement(
     select(sql_cast(func.coalesce(func.sum(_left), 0), BigInteger)).where(*_is_theirs),
     lambda record: cast(int, record[0]),
 )
+CREDIT_LEFT: ColumnElement[int] = (
+    select(sql_cast(func.coalesce(func.sum(_left), 0), BigInteger))
+    .where(store_credits.c.user_id == orders.c.user_id, store_credits.c.currency == orders.c.currency)
+    .correlate(orders)
+    .scalar_subquery()
+)
+"""What the customer of an order has in its currency."""
 _HOLD = statement(
     select(store_credits)
     .where(*_is_theirs, store_credits.c.amount_used < store_credits.c.amount)
@@ -83,20 +90,6 @@ _DROP = statement(
     .add_cte(_dropped),
     lambda record: cast(UUID, record[0]),
 )
-
-
-_earlier = store_credit_events.alias("earlier")
-TOTAL_AFTER: ColumnElement[int] = (
-    select(sql_cast(func.sum(_earlier.c.amount), BigInteger))
-    .where(
-        _earlier.c.user_id == store_credit_events.c.user_id,
-        _earlier.c.currency == store_credit_events.c.currency,
-        _earlier.c.id <= store_credit_events.c.id,
-    )
-    .correlate(store_credit_events)
-    .scalar_subquery()
-)
-"""What the customer had in that currency after a line of the ledger; ids grow with time."""
 
 
 async def find_left(db: Session, user_id: UUID, currency: str) -> int:

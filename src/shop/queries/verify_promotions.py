@@ -53,7 +53,7 @@ PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
             + sql_cast(_uses, Text()),
         ).where(
             _is_limited,
-            or_(promotions.c.uses != _uses, promotions.c.uses > promotions.c.usage_limit),
+            promotions.c.uses != _uses,
         )
     ),
     "promotions of orders": looked(

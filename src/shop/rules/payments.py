@@ -65,11 +65,16 @@ def is_covered(payments: Collection[Paid], total: int) -> bool:
     """Whether it may be sent: every payment that counts was taken, and they come to the total. What was given back
     since for a good reason does not hold up the rest.
     """
-    counted = [payment for payment in payments if is_valid(payment)]
+    counted = [payment for payment in payments if is_valid(payment) and not _is_undone(payment)]
     return (
         all(payment.state == "completed" for payment in counted)
         and sum(payment.captured for payment in counted) >= total
     )
+
+
+def _is_undone(payment: Paid) -> bool:
+    """All of it was given back, as when an order was canceled: it pays for nothing any more."""
+    return 0 < payment.captured <= payment.refunded
 
 
 def payment_total(payments: Collection[Paid]) -> int:
@@ -79,7 +84,9 @@ def payment_total(payments: Collection[Paid]) -> int:
 
 def payment_state(payments: Collection[Paid], total: int, *, is_canceled: bool) -> str:
     paid = payment_total(payments)
-    if payments and not any(is_valid(payment) for payment in payments):
+    # One that was only chosen, and then another instead, has not failed.
+    tried = [payment for payment in payments if payment.state != "invalid"]
+    if tried and not any(is_valid(payment) for payment in tried):
         return "failed"
     if is_canceled and paid == 0:
         return "void"

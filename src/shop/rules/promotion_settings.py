@@ -7,8 +7,9 @@ percent                "12.5"                           a part and a whole
 count                  3                                3
 """
 
+import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from shop.rules.promotion_kinds import BENEFITS, CONDITIONS, BenefitKind, Condit
 from shop.rules.promotions import Part
 
 MOST_IDS = 500
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 MOST_COUNT = 1000
 KINDS: Mapping[str, Mapping[str, ConditionKind | BenefitKind]] = {"condition": CONDITIONS, "benefit": BENEFITS}
 
@@ -92,11 +94,7 @@ def _count(value: Any) -> int:
 def _decimal(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal) or len(str(value)) > 30:
         return None
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
+    return Decimal(str(value)) if _NUMBER.fullmatch(str(value)) else None
 
 
 def _percent_text(value: tuple[int, int]) -> str:

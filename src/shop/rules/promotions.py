@@ -130,9 +130,13 @@ def _best(
     """
     best: list[tuple[int, Deal, Exact] | None] = [None] * len(targets)
     for deal, benefits in sorted(offers, key=_share, reverse=True):
-        if deal.at_most and all(
-            found and found[0] > _rounded((of * deal.at_most[0], deal.at_most[1]))
-            for found, (_, of) in zip(best, targets, strict=True)
+        if (
+            level == "line"
+            and deal.at_most
+            and all(
+                found and found[0] > _rounded((of * deal.at_most[0], deal.at_most[1]))
+                for found, (_, of) in zip(best, targets, strict=True)
+            )
         ):
             break
         why, goods = named_goods(deal, basket)

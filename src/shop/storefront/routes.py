@@ -155,6 +155,7 @@ ROUTES = (
     _cart("PATCH", "change_currency", cart.change_currency, "Quote the cart in another currency", ChangeCurrency),
     _coupon("PATCH", "apply_coupon_code", discounts.apply_code, "Put a code on the cart", CouponCode),
     _coupon("DELETE", "remove_coupon_code", discounts.remove_codes, "Take every code off the cart"),
+    _coupon("DELETE", "remove_coupon_code/", discounts.remove_codes, "The same, by an empty code"),
     _coupon("DELETE", "remove_coupon_code/{code}", discounts.remove_code, "Take a code off the cart"),
     Route(
         "GET",

@@ -315,6 +315,7 @@ def upgrade() -> None:
         sa.Column("currency", sa.Text(), nullable=False),
         sa.Column("action", sa.Text(), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("user_total_amount", sa.BigInteger(), nullable=False),
         sa.Column("order_id", sa.UUID(), nullable=True),
         sa.Column("payment_id", sa.UUID(), nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),

@@ -7,7 +7,7 @@ from shop.actions import promotion_nouns as nouns
 from shop.jsonapi.resource import many, money, one, resource
 from shop.models.coupons import CouponCode, OrderPromotion
 from shop.models.promotions import CouponBatch, Promotion, PromotionAction, PromotionCategory, PromotionRule
-from shop.models.store_credit import StoreCredit, StoreCreditCategory, StoreCreditType
+from shop.models.store_credit import StoreCredit, StoreCreditCategory, StoreCreditEvent, StoreCreditType
 from shop.platform.collection import Collection, kinds
 
 _STAMPS = ("created_at", "updated_at")
@@ -200,7 +200,7 @@ STORE_CREDIT_TYPES = Collection(
 )
 STORE_CREDIT_EVENT = resource(
     "store_credit_event",
-    nouns.CreditEvent,
+    StoreCreditEvent,
     attributes=["action", "currency", money("amount"), money("user_total_amount"), "reason", "created_at"],
     relations=[
         one("store_credit", "store_credit"),

@@ -5,9 +5,10 @@ from typing import Any
 from shop.actions import orders as actions
 from shop.actions.records import Noun
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
-from shop.models.orders import Order, orders
+from shop.models.orders import Order, OwnedOrder, orders
 from shop.platform.collection import Collection, kinds
 from shop.queries.records import Records
+from shop.queries.store_credit import CREDIT_LEFT
 
 
 def _nothing(_order: Any, _scene: Scene) -> None:
@@ -27,9 +28,15 @@ _AMOUNTS = (
     "pre_tax_total",
 )
 
+
+def _credit_after(order: OwnedOrder) -> int:
+    """Once what is set aside is spent; of a completed order it is."""
+    return order.credit_left if order.completed_at else max(order.credit_left - order.store_credit_total, 0)
+
+
 ORDER = resource(
     "order",
-    Order,
+    OwnedOrder,
     attributes=[
         "number",
         "state",
@@ -61,16 +68,12 @@ ORDER = resource(
         money("cart_promo_total", lambda order: order.promo_total),
         money("order_total_after_store_credit", lambda order: order.total_minus_store_credits),
         money("total_applied_store_credit", lambda order: order.store_credit_total),
-        *(
-            money(name, lambda _order: 0)
-            for name in (
-                "taxable_adjustment_total",
-                "non_taxable_adjustment_total",
-                "total_applicable_store_credit",
-                "total_available_store_credit",
-                "store_credit_remaining_after_capture",
-            )
-        ),
+        money("total_applicable_store_credit", lambda order: order.store_credit_total),
+        # What is taken off lines and shipments lowers their taxes; what is taken off the whole does not.
+        money("taxable_adjustment_total", lambda order: order.promo_total - order.order_promo_total),
+        money("non_taxable_adjustment_total", lambda order: order.order_promo_total),
+        money("total_available_store_credit", lambda order: order.credit_left),
+        money("store_credit_remaining_after_capture", _credit_after),
     ],
     relations=[
         one("user", "user"),
@@ -90,7 +93,7 @@ ORDER = resource(
         many("order_promotions", "order_promotion"),
     ],
 )
-_RECORDS = Records(table=orders, row=Order, amounts=frozenset(_AMOUNTS))
+_RECORDS = Records(table=orders, row=OwnedOrder, extras={"credit_left": CREDIT_LEFT}, amounts=frozenset(_AMOUNTS))
 ORDERS = Collection(
     path="orders",
     resource=ORDER,
