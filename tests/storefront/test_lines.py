@@ -283,7 +283,8 @@ async def test_statements_do_not_grow_with_the_lines(make: Make, shopper: Shoppe
         counts.append(service.request_line(answer.request_id)["statements"])
 
     assert len(set(counts[1:])) == 1, counts
-    assert counts[-1] <= 6
+    # One of them asks what is promoted of what, where earlier tests left a promotion that runs.
+    assert counts[-1] <= 7
     seen = await shopper.get("/cart")
     assert service.request_line(seen.request_id)["statements"] == 3
 
