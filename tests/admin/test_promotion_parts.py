@@ -15,6 +15,7 @@ from tests.make import Make
 from tests.platform.machine import Machine
 
 WAYS = {"condition": "conditions", "benefit": "benefits"}
+MANY = [f"00000000-0000-7000-8000-{number:012}" for number in range(501)]
 TABLES = {"conditions": "promotion_rules", "benefits": "promotion_actions"}
 
 
@@ -88,6 +89,7 @@ async def test_every_kind_has_a_form_and_what_it_settles_is_shown_in_words(desk:
     [
         ("conditions", "product", {}, ["Products must be chosen, one at least."]),
         ("conditions", "taxon", {"taxon_ids[]": ["nonsense"]}, ["Categories must be chosen, one at least."]),
+        ("conditions", "product", {"product_ids[]": MANY}, ["Products must be at most 500."]),
         ("conditions", "item_total", {}, ["Amount must be given in one currency at least."]),
         (
             "conditions",
@@ -113,7 +115,16 @@ async def test_every_kind_has_a_form_and_what_it_settles_is_shown_in_words(desk:
             ["Buy must be a whole number from 1 to 1000.", "Get must be a whole number from 1 to 1000."],
         ),
     ],
-    ids=["no product", "no taxon", "no amount", "wrong amounts", "no percent", "too much", "counts"],
+    ids=[
+        "no product",
+        "no taxon",
+        "too many products",
+        "no amount",
+        "wrong amounts",
+        "no percent",
+        "too much",
+        "counts",
+    ],
 )
 async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_is_kept(
     desk: Desk, db: Any, what: str, kind: str, fields: dict[str, Any], told: list[str]

@@ -32,7 +32,19 @@ from tests.till import ADDRESS
 
 DONE = re.compile(rf"The demo shop {NAME} was put up in ([0-9.]+) s\.")
 GOODS = [good for _, good in all_goods()]
-TABLES = ("products", "variants", "prices", "images", "stock_items", "stock_movements", "listings", "users", "taxons")
+TABLES = (
+    "products",
+    "variants",
+    "prices",
+    "images",
+    "stock_items",
+    "stock_movements",
+    "listings",
+    "users",
+    "taxons",
+    "promotions",
+    "store_credits",
+)
 
 
 def environ_of(url: str, data_dir: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ from shop.base.ids import as_uuid
 from shop.base.money import minor_units
 from shop.models.setup import Shop
 from shop.queries import promotion_pages, taxon_pages
-from shop.rules.promotion_settings import KINDS, part_errors
+from shop.rules.promotion_settings import KINDS, MOST_IDS, part_errors
 from shop.rules.typed import amount_text, prefix_query, read_amount
 
 MOST_FOUND = 25
@@ -105,6 +105,8 @@ def read_settings(what: str, kind: str, fields: Fields) -> dict[str, Any]:
             values[name] = sorted(str(each) for each in fields.ids(name))
             if not values[name]:
                 fields.refuse(name, "must be chosen, one at least")
+            if len(values[name]) > MOST_IDS:
+                fields.refuse(name, f"must be at most {MOST_IDS}")
         elif form == "amounts":
             values[name] = _read_amounts(name, fields)
         else:
