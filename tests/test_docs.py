@@ -64,6 +64,7 @@ def test_the_readmes_curl_chain_works_as_pasted(service: Service) -> None:
     assert signed_out == {}
 
 
+@pytest.mark.torture
 def test_the_chain_of_imports_works_as_pasted(service: Service) -> None:
     products, prices, again = paste(0, service, "docs/import.md")
 

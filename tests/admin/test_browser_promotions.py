@@ -21,6 +21,7 @@ from tests.shoppers import sign_in
 from tests.till import Buyer, new_till
 
 
+@pytest.mark.torture
 async def test_a_promotion_is_made_tried_on_a_cart_and_its_codes_are_downloaded_without_a_script(
     browser: Browser, desk: Desk, writer: Machine, http: httpx.AsyncClient, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from tests.service import SHOP, clean_environ
 OwnDatabase = Callable[..., str]
 
 
+@pytest.mark.torture
 def test_an_empty_database_is_migrated_once_and_then_up_to_date(shop: Command, own_database: OwnDatabase) -> None:
     settings = external(own_database(template="template0"))
 

@@ -440,10 +440,7 @@ async def some(machine: Machine, db: Any, collection: Collection, count: int = 5
 
 USUAL = {
     "orders",
-    "users",
     "products",
-    "variants",
-    "prices",
     "payments",
     "audit_events",
 }

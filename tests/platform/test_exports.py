@@ -87,6 +87,7 @@ async def assert_comes_back_unchanged(machine: Machine, db: Any) -> None:
         assert await db.fetch(f"{moved} from stock_movements") == before
 
 
+@pytest.mark.torture
 @settings(
     max_examples=10,
     derandomize=True,

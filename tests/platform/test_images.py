@@ -98,6 +98,7 @@ async def test_a_small_picture_is_not_made_larger(writer: Machine) -> None:
     assert [style["size"] for style in made["styles"]] == ["30x20"]
 
 
+@pytest.mark.torture
 async def test_a_large_picture_is_made_smaller(writer: Machine) -> None:
     made = await upload(writer, encoded(Image.new("1", (6000, 3000)), "PNG"), product_id=await new_product(writer))
 

@@ -177,6 +177,7 @@ async def test_a_card_that_is_forgotten_is_gone(buyer: SignedIn, db: Any) -> Non
     assert await db.fetchval("select deleted_at is not null from payment_sources where id = $1", UUID(card))
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize(("months", "is_good"), [(-1, False), (0, True), (1, True)])
 async def test_a_card_is_good_to_the_end_of_its_month(buyer: SignedIn, db: Any, months: int, is_good: bool) -> None:
     card = await new_card(buyer)

@@ -319,6 +319,7 @@ NAMES = [f"filter[{name}]" for name in FILTERS] + [
 ]
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.torture)], ids=["a shape", "all"])
 @pytest.mark.parametrize("kind", HOSTILE)
 async def test_no_value_of_any_parameter_breaks_the_list(guest: Shopper, kind: str, is_whole: bool) -> None:

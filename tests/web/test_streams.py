@@ -214,6 +214,7 @@ async def test_an_answer_can_be_read_by_whoever_still_sends(http: httpx.AsyncCli
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
+@pytest.mark.torture
 async def test_lines_may_come_in_pieces_of_any_size(writer: Machine) -> None:
     slugs = [new_slug() for _ in range(3)]
     whole = b"\xef\xbb\xbf" + b"\r\n".join(in_lines([{"slug": slug, "name": "Müg"}]).strip() for slug in slugs)
