@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
