@@ -110,8 +110,8 @@ KEPT = (
         (id, user_id, currency, amount, memo, actor_kind, created_at, updated_at)
         select key, customer_id, 'USD', 100, said, 'operator', now(), now() from given returning id, user_id, memo)
     insert into store_credit_events
-    (id, store_credit_id, user_id, currency, action, amount, reason, actor_kind, created_at)
-    select gen_random_uuid(), id, user_id, 'USD', 'granted', 100, memo, 'operator', now() from granted""",
+    (id, store_credit_id, user_id, currency, action, amount, user_total_amount, reason, actor_kind, created_at)
+    select gen_random_uuid(), id, user_id, 'USD', 'granted', 100, 100, memo, 'operator', now() from granted""",
 )
 
 

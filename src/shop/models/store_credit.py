@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from shop.db.rows import Row, check, index, key, refers, table, unique
+from shop.db.rows import Row, check, index, key, refers, table
 from shop.models.orders import orders
 from shop.models.payments import payments
 from shop.models.people import users
@@ -72,8 +72,8 @@ class StoreCreditEvent(Row, frozen=True, kw_only=True):
     created_at: datetime
 
 
-store_credit_categories = table("store_credit_categories", StoreCreditCategory, key("id"), unique("name"))
-store_credit_types = table("store_credit_types", StoreCreditType, key("id"), unique("name"))
+store_credit_categories = table("store_credit_categories", StoreCreditCategory, key("id"))
+store_credit_types = table("store_credit_types", StoreCreditType, key("id"))
 store_credits = table(
     "store_credits",
     StoreCredit,

@@ -92,7 +92,6 @@ def upgrade() -> None:
             sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
             sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
             sa.PrimaryKeyConstraint("id", name=op.f(f"pk_{name}")),
-            sa.UniqueConstraint("name", name=op.f(f"uq_{name}_name")),
         )
     op.create_table(
         "store_credits",
