@@ -51,7 +51,9 @@ class KeptDeals(msgspec.Struct, frozen=True):
     """The automatic promotions as they were read at some version of them."""
 
     version: int = -1
-    found: Sequence[tuple[Offered, Deal]] = ()
+    always: Sequence[Deal] = ()
+    """Those without a time and without a limit."""
+    at_times: Sequence[tuple[Offered, Deal]] = ()
 
 
 class Shared(msgspec.Struct):

@@ -85,7 +85,8 @@ def _less(record: Any, taken: Taken | None) -> Any:
 
 async def look(ctx: Context, order: Order, lines: Sequence[LineItem], shipments: Sequence[Shipment]) -> Looked:
     facts = await queries.find_facts(ctx.db, order.id, order.user_id, order.email, email_key(order))
-    found = [deal for offered, deal in await _automatic(ctx, facts) if why_not_now(offered, facts) is None]
+    kept = await _automatic(ctx, facts)
+    found = [*kept.always, *(deal for offered, deal in kept.at_times if why_not_now(offered, facts) is None)]
     if facts.codes:
         # One that became automatic after its code was typed in counts once.
         known = {each.id for each in found}
@@ -95,7 +96,9 @@ async def look(ctx: Context, order: Order, lines: Sequence[LineItem], shipments:
         for each in await queries.list_offered(ctx.db, list(by_code)):
             if why_not_now(each, facts) is None:
                 found.append(deal_of(msgspec.structs.replace(each, code=by_code[each.id].code)))
-    sold = await queries.list_sold(ctx.db, [line.variant_id for line in lines]) if found else {}
+    with_taxons = any(deal.asks_taxons for deal in found)
+    ids = [line.variant_id for line in lines]
+    sold = await queries.list_sold(ctx.db, ids, with_taxons=with_taxons) if found else {}
     return Looked(basket_of(order, lines, shipments, facts, sold), facts, found)
 
 
@@ -119,13 +122,18 @@ def basket_of(
     return fill_basket(order.currency, goods, shipments=costs, groups=groups, has_ordered=facts.has_ordered)
 
 
-async def _automatic(ctx: Context, facts: Facts) -> Sequence[tuple[Offered, Deal]]:
+async def _automatic(ctx: Context, facts: Facts) -> KeptDeals:
     """Read anew after any change, and else kept: a shop may have many, and every cart asks for them."""
-    kept = ctx.shared.deals
-    if kept.version != facts.version:
-        found = [(offered, deal_of(offered)) for offered in await queries.list_automatic(ctx.db)]
-        kept = ctx.shared.deals = KeptDeals(facts.version, found)
-    return kept.found
+    if ctx.shared.deals.version != facts.version:
+        always, at_times = [], []
+        for offered in await queries.list_automatic(ctx.db):
+            limits = (offered.starts_at, offered.expires_at, offered.usage_limit, offered.customer_limit)
+            if any(limit is not None for limit in limits):
+                at_times.append((offered, deal_of(offered)))
+            else:
+                always.append(deal_of(offered))
+        ctx.shared.deals = KeptDeals(facts.version, always, at_times)
+    return ctx.shared.deals
 
 
 def why_not_now(promotion: Offered, facts: Facts) -> tuple[str, str] | None:

@@ -6,13 +6,27 @@ from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import ColumnElement, FromClause, Table, Text, bindparam, delete, exists, func, or_, select, text, true
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+    true,
+)
 from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import Statement, into, statement
 from shop.models.coupons import CouponCode, coupon_codes, order_promotions, promotion_uses
 from shop.models.orders import orders
 from shop.models.people import customer_group_members
@@ -156,17 +170,23 @@ _standing = (
     .where(classifications.c.product_id == products.c.id)
     .correlate(products)
 )
-_SOLD = statement(
-    select(
-        variants.c.id.label("variant_id"),
-        products.c.id.label("product_id"),
-        products.c.promotionable.label("is_promotionable"),
-        func.array(_standing.scalar_subquery()).label("taxon_ids"),
+
+
+def _sold(taxon_ids: Any) -> Statement[Sold]:
+    return statement(
+        select(
+            variants.c.id.label("variant_id"),
+            products.c.id.label("product_id"),
+            products.c.promotionable.label("is_promotionable"),
+            taxon_ids.label("taxon_ids"),
+        )
+        .select_from(variants.join(products, products.c.id == variants.c.product_id))
+        .where(variants.c.id == sql_any(bindparam("ids", type_=_IDS))),
+        lambda record: Sold(*record),
     )
-    .select_from(variants.join(products, products.c.id == variants.c.product_id))
-    .where(variants.c.id == sql_any(bindparam("ids", type_=_IDS))),
-    lambda record: Sold(*record),
-)
+
+
+_SOLD, _SOLD_IN_TAXONS = _sold(literal_column("'{}'::uuid[]")), _sold(func.array(_standing.scalar_subquery()))
 _CODES = statement(select(_codes), lambda record: Code(*record))
 _DROP_PARTS = {
     table.name: statement(
@@ -214,8 +234,10 @@ async def find_of_code(db: Session, code: str) -> tuple[UUID, UUID | None] | Non
     return await db.one(_OF_CODE, code=code)
 
 
-async def list_sold(db: Session, variant_ids: Sequence[UUID]) -> Mapping[UUID, Sold]:
-    return {sold.variant_id: sold for sold in await db.all(_SOLD, ids=list(variant_ids))}
+async def list_sold(db: Session, variant_ids: Sequence[UUID], *, with_taxons: bool = True) -> Mapping[UUID, Sold]:
+    """In which taxons each stands is read only where somebody asks for it."""
+    found = await db.all(_SOLD_IN_TAXONS if with_taxons else _SOLD, ids=list(variant_ids))
+    return {sold.variant_id: sold for sold in found}
 
 
 async def list_codes(db: Session, order_id: UUID) -> list[Code]:

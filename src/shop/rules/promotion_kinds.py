@@ -1,6 +1,7 @@
 """What must hold for a promotion, and what it gives: two tables of kinds. A new kind is one function and one row."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 from uuid import UUID
 
@@ -102,7 +103,7 @@ def _minimum(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, N
         return f"it does not count in {basket.currency}", None
     if basket.amount >= least:
         return None, None
-    return f"it needs goods for at least {_told(least, basket.currency)}", None
+    return _too_little(least, basket.currency), None
 
 
 def _percent_off_lines(
@@ -175,5 +176,7 @@ BENEFITS: Mapping[str, BenefitKind] = {
 }
 
 
-def _told(minor: int, currency: str) -> str:
-    return f"{wire_decimal(minor, currency_digits(currency))} {currency}"
+@lru_cache(maxsize=1024)
+def _too_little(least: int, currency: str) -> str:
+    """Kept, for most that are tried are not reached, and few carts are told why."""
+    return f"it needs goods for at least {wire_decimal(least, currency_digits(currency))} {currency}"

@@ -40,6 +40,8 @@ class Deal(msgspec.Struct, frozen=True):
     description: str | None = None
     code: str | None = None
     is_any: bool = False
+    asks_taxons: bool = False
+    """Whether it must be known in which taxons goods stand."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -58,7 +60,7 @@ class Taken(msgspec.Struct, frozen=True):
 def make_deal(
     promotion_id: UUID,
     name: str,
-    conditions: Iterable[Part],
+    conditions: Sequence[Part],
     benefits: Iterable[Part],
     *,
     description: str | None = None,
@@ -74,7 +76,8 @@ def make_deal(
             at_most = _sum(at_most, part.settings["percent"]) if at_most and kind.is_share else None
     asked = [(CONDITIONS[part.type].holds, part.settings) for part in conditions]
     of = (given["line"], given["shipment"], given["order"])
-    return Deal(promotion_id, name, asked, *of, at_most, description, code, is_any)
+    asks_taxons = any("taxons" in CONDITIONS[part.type].settings.values() for part in conditions)
+    return Deal(promotion_id, name, asked, *of, at_most, description, code, is_any, asks_taxons)
 
 
 def named_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[Good]]:
