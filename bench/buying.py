@@ -44,7 +44,7 @@ insert into shipping_method_amounts (id, shipping_method_id, currency, amount, c
     select uuidv7(), id, 'USD', 500, now(), now() from shipping_methods;
 insert into payment_methods (id, name, type, created_at, updated_at) values (uuidv7(), 'Check', 'check', now(), now());
 """
-# A third each: off half of all products, off every line from little on, off the whole from much on.
+# A third each: off half of all products, off every line from an amount on, off the whole from more and more on.
 _PROMOTIONS = """
 insert into promotions (id, name, is_automatic, created_at, updated_at)
     select uuidv7(), 'Promotion ' || n, true, now(), now() from generate_series(1, 100) n;
@@ -54,7 +54,7 @@ insert into promotion_rules (id, promotion_id, type, preferences, created_at, up
     from promotions where substr(name, 11)::int % 3 = 0
     union all
     select uuidv7(), id, 'item_total', jsonb_build_object('amounts', jsonb_build_object('USD',
-        case when substr(name, 11)::int % 3 = 1 then '5.0' else (5000 + substr(name, 11)::int * 50) || '.0' end)), now(), now()
+        case when substr(name, 11)::int % 3 = 1 then '5.0' else (substr(name, 11)::int * 5) || '.0' end)), now(), now()
     from promotions where substr(name, 11)::int % 3 > 0;
 insert into promotion_actions (id, promotion_id, type, preferences, created_at, updated_at)
     select uuidv7(), id, 'percent_off_items', jsonb_build_object('percent', (substr(name, 11)::int % 30 + 1)::text),
