@@ -205,7 +205,7 @@ async def keep(ctx: Context, held: Held, lines: Sequence[CartLine], known: Mappi
     they are unpacked, and the checkout goes back to the address.
     """
     order = held.order
-    less = await discounted(ctx, order, lines)
+    less = await discounted(ctx, order, lines, quotes=known)
     totals = total_order(
         [taxable(line) for line in less.lines],
         [],

@@ -11,6 +11,7 @@ from shop.actions.context import Context, KeptDeals
 from shop.base.email import read_email
 from shop.models.fulfilment import Shipment
 from shop.models.orders import LineItem, Order
+from shop.models.quotes import Quote
 from shop.queries import promotions as queries
 from shop.queries.promotions import Facts, Offered, Sold
 from shop.rules.promotion_kinds import Basket, Good, fill_basket
@@ -54,12 +55,15 @@ async def discounted(
     lines: Sequence[L],
     shipments: Sequence[Shipment] = (),
     *,
+    quotes: Mapping[UUID, Quote] | None = None,
     without: frozenset[UUID] = frozenset(),
 ) -> Discounted:
-    """With what is taken off now; `without` names promotions that are known to be used up."""
+    """With what is taken off now. Where the goods were quoted they need not be read again; `without` names promotions
+    that are known to be used up.
+    """
     if not lines:
         return Discounted(lines, shipments)
-    looked = await look(ctx, order, lines, shipments)
+    looked = await look(ctx, order, lines, shipments, quotes)
     deals = [deal for deal in looked.deals if deal.id not in without]
     return taken_off(order, lines, shipments, promote(looked.basket, deals))
 
@@ -83,7 +87,13 @@ def _less(record: Any, taken: Taken | None) -> Any:
     return msgspec.structs.replace(record, promotion_id=promotion_id, promo_total=off)
 
 
-async def look(ctx: Context, order: Order, lines: Sequence[LineItem], shipments: Sequence[Shipment]) -> Looked:
+async def look(
+    ctx: Context,
+    order: Order,
+    lines: Sequence[LineItem],
+    shipments: Sequence[Shipment],
+    quotes: Mapping[UUID, Quote] | None = None,
+) -> Looked:
     facts = await queries.find_facts(ctx.db, order.id, order.user_id, order.email, email_key(order))
     kept = await _automatic(ctx, facts)
     found = [*kept.always, *(deal for offered, deal in kept.at_times if why_not_now(offered, facts) is None)]
@@ -96,10 +106,19 @@ async def look(ctx: Context, order: Order, lines: Sequence[LineItem], shipments:
         for each in await queries.list_offered(ctx.db, list(by_code)):
             if why_not_now(each, facts) is None:
                 found.append(deal_of(msgspec.structs.replace(each, code=by_code[each.id].code)))
-    with_taxons = any(deal.asks_taxons for deal in found)
-    ids = [line.variant_id for line in lines]
-    sold = await queries.list_sold(ctx.db, ids, with_taxons=with_taxons) if found else {}
+    sold = await _sold(ctx, lines, found, quotes) if found else {}
     return Looked(basket_of(order, lines, shipments, facts, sold), facts, found)
+
+
+async def _sold(
+    ctx: Context, lines: Sequence[LineItem], deals: Sequence[Deal], quotes: Mapping[UUID, Quote] | None
+) -> Mapping[UUID, Sold]:
+    with_taxons = any(deal.asks_taxons for deal in deals)
+    if quotes is not None and not with_taxons:
+        return {
+            each.variant_id: Sold(each.variant_id, each.product_id, each.is_promotionable) for each in quotes.values()
+        }
+    return await queries.list_sold(ctx.db, [line.variant_id for line in lines], with_taxons=with_taxons)
 
 
 def basket_of(

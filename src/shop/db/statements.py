@@ -5,7 +5,8 @@ parameters kept in order.
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
-from sqlalchemy import BigInteger, Interval, bindparam, literal_column
+from sqlalchemy import BigInteger, Interval, bindparam, literal_column, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -78,6 +79,13 @@ def planned(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
 def into(row: type[R]) -> Callable[[Any], R]:
     """Reads a record whose columns are the fields of `row`."""
     return lambda record: row(**record)
+
+
+def unseen(name: str, type_: Any) -> Any:
+    """A parameter that the planner cannot look at. Where it can, it makes a plan for each value anew as long as that
+    looks the least bit cheaper; for what a cart asks for, planning takes longer than doing.
+    """
+    return sql_cast(select(bindparam(name, type_=type_)).scalar_subquery(), type_)
 
 
 def seconds(name: str) -> Any:

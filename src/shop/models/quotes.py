@@ -20,6 +20,7 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     weight: Decimal
     is_sold: bool
     """The product is to be seen, and this variant of it is still sold."""
+    is_promotionable: bool
     is_tracked: bool
     on_hand: int
     backorderable: bool

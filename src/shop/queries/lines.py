@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import into, statement, unseen
 from shop.models.fulfilment import shipments
 from shop.models.orders import CartLine, LineItem, Order, line_items, orders
 
@@ -21,7 +21,7 @@ _lines = (
     .join(orders, orders.c.id == line_items.c.order_id)
     .order_by(line_items.c.created_at, line_items.c.id)
 )
-_LINES = statement(_lines.where(line_items.c.order_id == bindparam("order_id", type_=_ID)), into(CartLine))
+_LINES = statement(_lines.where(line_items.c.order_id == unseen("order_id", _ID)), into(CartLine))
 _LINES_OF = statement(
     _lines.where(line_items.c.order_id == sql_any(bindparam("order_ids", type_=ARRAY(_ID)))), into(CartLine)
 )
@@ -46,7 +46,7 @@ _gone = (
     delete(line_items)
     .where(
         line_items.c.order_id == bindparam("order_id", type_=_ID),
-        line_items.c.id == sql_any(bindparam("gone", type_=ARRAY(_ID))),
+        line_items.c.id == sql_any(unseen("gone", ARRAY(_ID))),
     )
     .returning(line_items.c.id)
     .cte("gone")

@@ -73,7 +73,7 @@ class Sold(msgspec.Struct, frozen=True):
     variant_id: UUID
     product_id: UUID
     is_promotionable: bool
-    taxon_ids: list[UUID]
+    taxon_ids: Sequence[UUID] = ()
 
 
 _order_id = bindparam("order_id", type_=_ID)

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement
+from shop.db.statements import Statement, into, shaped_statement, unseen
 from shop.models.prices import prices
 from shop.models.products import products, variants
 from shop.models.quotes import Quote
@@ -23,7 +23,7 @@ from shop.queries.prices import Pricing, resolved
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
 _asked = (
-    func.unnest(bindparam("ids", type_=_IDS), bindparam("quantities", type_=ARRAY(BigInteger)))
+    func.unnest(unseen("ids", _IDS), unseen("quantities", ARRAY(BigInteger)))
     .table_valued(column("id", _ID), column("quantity", BigInteger), name="asked")
     .render_derived()
 )
@@ -74,6 +74,7 @@ def _quotes(*, is_personal: bool) -> Statement[Quote]:
             ),
             func.coalesce(variants.c.weight, literal(Decimal(0))).label("weight"),
             IS_SOLD.label("is_sold"),
+            products.c.promotionable.label("is_promotionable"),
             variants.c.track_inventory.label("is_tracked"),
             sql_cast(ON_HAND, BigInteger).label("on_hand"),
             BACKORDERABLE.label("backorderable"),
