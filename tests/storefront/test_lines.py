@@ -283,7 +283,7 @@ async def test_statements_do_not_grow_with_the_lines(make: Make, shopper: Shoppe
         counts.append(service.request_line(answer.request_id)["statements"])
 
     assert len(set(counts[1:])) == 1, counts
-    # One more where anything is promoted at all: what kind of goods these are.
+    # One more where anything is promoted by where goods stand.
     assert counts[-1] <= 7
     seen = await shopper.get("/cart")
     assert service.request_line(seen.request_id)["statements"] == 3
