@@ -97,6 +97,25 @@ async def test_credit_is_granted_spent_and_withdrawn_and_the_ledger_tells_it(
     assert (await member.get("/account"))["store_credits"] == "7.5"
 
 
+async def test_a_long_ledger_is_turned_page_by_page_and_every_line_is_there_once(
+    desk: Desk, member: Member, writer: Machine
+) -> None:
+    for number in range(27):
+        fields = {"user_id": str(await member.id()), "amount": "1.00", "currency": "USD", "memo": f"Grant {number}"}
+        assert (await writer.post("/store_credits", {"store_credit": fields})).status == 201
+    here = f"{await page_of(member)}/credit"
+
+    first = (await desk.get(here)).text
+    (older,) = re.findall(r'href="([^"]*\?before=[^"]*)"', first)
+    second = (await desk.get(older)).text
+
+    told = [row[1] for page in (first, second) for row in ledger_of(page)]
+    assert told == [f"Grant {number}" for number in reversed(range(27))]
+    assert [row[-1] for row in ledger_of(second)] == ["$2.00", "$1.00"]
+    assert "?before=" not in second
+    assert f'href="{here}"' in second
+
+
 @pytest.mark.parametrize(
     ("fields", "told"),
     [

@@ -76,18 +76,23 @@ async def test_unverified_users_go_after_a_week(house: tuple[Shared, Any]) -> No
     assert await db.fetchval("select count(*) from wishlists") == 2
 
 
-async def test_unverified_users_who_are_disabled_or_have_orders_stay(house: tuple[Shared, Any]) -> None:
+async def test_unverified_users_who_are_disabled_or_owed_or_have_orders_stay(house: tuple[Shared, Any]) -> None:
     shared, db = house
-    old, buyer = await ago(db, 8), uuid.uuid4()
-    for name, user in (("stale", uuid.uuid4()), ("disabled", uuid.uuid4()), ("buyer", buyer)):
+    old, buyer, owed = await ago(db, 8), uuid.uuid4(), uuid.uuid4()
+    for name, user in (("stale", uuid.uuid4()), ("disabled", uuid.uuid4()), ("buyer", buyer), ("owed", owed)):
         await db.execute(USER, user, name, None, old)
+    await db.execute(
+        "insert into store_credits (id, user_id, currency, amount, memo, actor_kind, created_at, updated_at) "
+        "values (gen_random_uuid(), $1, 'USD', 500, 'A late parcel', 'operator', now(), now())",
+        owed,
+    )
     await db.execute("update users set disabled_at = now() where email = 'disabled'")
     await db.execute(CART, uuid.uuid4(), "R1", old, old, buyer)
 
     removed = await keep_house(shared)
 
     assert removed == {"unverified users": 1}
-    assert {row[0] for row in await db.fetch("select email from users")} == {"disabled", "buyer"}
+    assert {row[0] for row in await db.fetch("select email from users")} == {"disabled", "buyer", "owed"}
 
 
 class Aging(NamedTuple):

@@ -189,3 +189,16 @@ async def test_another_rate_of_an_open_shipment_is_chosen_by_its_id(writer: Mach
 
     assert (changed.status, changed["cost"]) == (200, rates[1]["attributes"]["cost"])
     assert (other.status, list(other.json["errors"])) == (422, ["selected_shipping_rate_id"])
+
+
+@pytest.mark.parametrize("verb", ["ready", "ship", "cancel", "resume", "pend"])
+async def test_a_shipment_of_an_order_that_is_still_open_goes_nowhere(writer: Machine, db: Any, verb: str) -> None:
+    sold = await new_sale(writer, db, is_completed=False)
+    (shipment,) = await sold.shipments(writer)
+    before = await writer.get(f"/shipments/{shipment}")
+
+    refused = await writer.patch(f"/shipments/{shipment}/{verb}", {})
+
+    assert refused.status == 422, refused
+    after = await writer.get(f"/shipments/{shipment}")
+    assert [after[name] for name in ("state", "shipped_at")] == [before["state"], None]

@@ -9,7 +9,7 @@ from tests.deals import FREE_SHIPPING, TENTH, about, named, new_code, new_deal
 from tests.service import Service
 from tests.shopper import Answer
 from tests.shoppers import sign_in
-from tests.till import Buyer, Till
+from tests.till import ADDRESS, Buyer, Till
 
 
 async def apply(buyer: Buyer, code: str) -> Answer:
@@ -247,6 +247,34 @@ async def test_groups_and_first_orders_are_the_customers(http: httpx.AsyncClient
     assert bought.status == 200, bought
     # The same e-mail address has bought before: the discount of a first order goes as soon as that is known.
     assert (unknown["promo_total"], known["promo_total"]) == ("-1.0", "0.0")
+
+
+async def test_a_first_order_is_not_made_again_under_another_spelling_of_the_address(
+    http: httpx.AsyncClient, till: Till
+) -> None:
+    made, name = await till.product("10.00", on_hand=9), new_code()
+    await new_deal(till.make, TENTH, conditions=[about(made), ("first_order", {})])
+    totals = []
+    for address in (f"{name}@example.org", f"{name.upper()}+again@Example.org"):
+        buyer = Buyer(http, till)
+        await buyer.put_in((made, 1))
+        await buyer.tell(email=address, bill_address_attributes=ADDRESS, use_billing=True)
+        await buyer.pay()
+        totals.append((await buyer.complete())["promo_total"])
+
+    assert totals == ["-1.0", "0.0"]
+
+
+async def test_a_code_of_a_batch_is_no_code_of_a_promotion_as_well(till: Till) -> None:
+    promotion = await new_deal(till.make, TENTH, code=None, is_automatic=False)
+    await till.make.new("coupon_batches", "coupon_batch", name="Spring", promotion_id=promotion.id, codes_count=1)
+    codes = await till.make.machine.get(f"/coupon_codes?filter[promotion_id_eq]={promotion.id}")
+    code = codes.json["data"][0]["attributes"]["code"]
+
+    own = await till.make.machine.patch(f"/promotions/{promotion.id}", {"promotion": {"code": code}})
+    others = await till.make.machine.post("/promotions", {"promotion": {"name": "Other", "code": code.upper()}})
+
+    assert [(each.status, each.json["errors"]) for each in (own, others)] == [(422, {"code": ["is taken"]})] * 2
 
 
 async def test_a_code_can_be_told_with_the_rest_of_the_checkout(buyer: Buyer, till: Till) -> None:

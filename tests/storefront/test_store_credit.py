@@ -12,7 +12,7 @@ from tests.deals import FREE_SHIPPING, new_code, new_deal
 from tests.make import MadeProduct, Make
 from tests.shopper import Answer
 from tests.shoppers import Member, sign_in
-from tests.till import ADDRESS, Buyer, Till
+from tests.till import ADDRESS, Buyer, Till, leave
 
 
 @pytest.fixture
@@ -148,6 +148,22 @@ async def test_it_is_taken_off_again_and_other_changes_of_the_cart_drop_it(till:
     assert (removed.status, removed["total_minus_store_credits"]) == (200, "25.0")
     assert removed.json["included"] == []
     assert (changed["total_minus_store_credits"], changed.json["included"]) == ("40.0", [])
+
+
+async def test_what_cannot_be_had_any_more_takes_the_credit_for_it_along(till: Till, member: Member, db: Any) -> None:
+    await grant(till.make, member, "50.00")
+    made = await till.product("20.00")
+    await ready(member, till, (made, 1))
+    await member.post("/checkout/add_store_credit")
+    await leave(db, made.sold, 0)
+
+    answer = await member.post("/checkout/validate_order_for_payment?include=payments", skip_state=True)
+
+    assert (answer.status, answer["item_count"], answer["total"]) == (422, 0, "0.0")
+    kept = "select store_credit_total from orders where id = $1"
+    assert await db.fetchval(kept, answer.id) == 0
+    assert "included" not in answer.json or payments(answer) == []
+    assert await left(db, member) == (5000, 5000)
 
 
 async def test_who_has_none_is_told_so(http: httpx.AsyncClient, till: Till, member: Member) -> None:

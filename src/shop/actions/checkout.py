@@ -8,7 +8,7 @@ import msgspec
 
 from shop.actions.account import address_fields
 from shop.actions.context import Context
-from shop.actions.lines import Held, hold_cart, keep, pricing_of
+from shop.actions.lines import Held, hold_cart, keep, pricing_of, unsettle
 from shop.actions.order_parts import Checkout, change_order, read
 from shop.actions.packing import pack_order, retotal
 from shop.actions.store_credit import resize
@@ -126,7 +126,7 @@ async def validate(ctx: Context, *, skips_state: bool) -> tuple[Checkout, list[s
     gone = unavailable(held.lines, known)
     told = [f"{line.name} cannot be had any more and was taken out of the cart." for line in gone]
     if gone:
-        await give_back(ctx, checkout.order)
+        await unsettle(ctx, checkout.order)
         cart = await keep(ctx, held, [line for line in held.lines if line not in gone], known)
         checkout = await read(ctx, cart.order)
     told += [

@@ -83,14 +83,19 @@ async def refuse_while_paying(ctx: Context, cart: Order) -> None:
 
 async def hold(ctx: Context, order_id: UUID | None = None) -> Held:
     order = await hold_cart(ctx, order_id)
-    if order.state in PACKED:
-        # What was held for the lines as they were counts for them as they will be.
-        await give_back(ctx, order)
-    if order.store_credit_total:
-        # It was set aside for another sum.
-        await drop_payments(ctx.db, order.id)
+    await unsettle(ctx, order)
     lines = await queries.list_lines(ctx.db, order.id) if order.item_count else []
     return Held(order, lines, await pricing_of(ctx, order))
+
+
+async def unsettle(ctx: Context, order: Order) -> None:
+    """Lines are about to change: what was held for them as they were counts for them as they will be, and what was set
+    aside to pay them with was for another sum.
+    """
+    if order.state in PACKED:
+        await give_back(ctx, order)
+    if order.store_credit_total:
+        await drop_payments(ctx.db, order.id)
 
 
 async def pricing_of(ctx: Context, order: Order, currency: str | None = None) -> Pricing:

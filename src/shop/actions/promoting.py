@@ -138,7 +138,9 @@ def basket_of(
         goods.append(Good(line.id, place, product, taxons, price, line.quantity, amount, is_promotionable))
     costs = [(shipment.id, shipment.cost) for shipment in shipments]
     groups = frozenset(each.int for each in facts.group_ids)
-    return fill_basket(order.currency, goods, shipments=costs, groups=groups, has_ordered=facts.has_ordered)
+    # Whoever used a promotion has ordered, also where another spelling of the address hides it.
+    has_ordered = facts.has_ordered or bool(facts.uses)
+    return fill_basket(order.currency, goods, shipments=costs, groups=groups, has_ordered=has_ordered)
 
 
 async def _automatic(ctx: Context, facts: Facts) -> KeptDeals:
