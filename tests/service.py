@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -15,33 +14,19 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from tests.kept import NO_CERTIFICATES, Kept
 from tests.secrets_seen import NotingAsyncClient, NotingClient, search_log
 from tests.warm import Forked
 
 SHOP = Path(sys.executable).parent / "shop"
 KEYS = "t1:" + "5a" * 32
 START_SECONDS = 30
-# Shops are served in plain HTTP here. A client of its own accord reads every certificate of the machine, for 50 ms.
-NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def clean_environ(**extra: str) -> dict[str, str]:
     """The machine's environment without any setting of a shop, and then what the test wants."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_")}
     return {**kept, "SHOP_LOG_FORMAT": "json", **extra}
-
-
-class Kept(httpx.AsyncBaseTransport):
-    """Connections that the end of a client does not close: for one client after another."""
-
-    def __init__(self) -> None:
-        self._inner = httpx.AsyncHTTPTransport(verify=NO_CERTIFICATES)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return await self._inner.handle_async_request(request)
-
-    async def close(self) -> None:
-        await self._inner.aclose()
 
 
 class Service:
