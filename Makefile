@@ -4,6 +4,7 @@ VENV := .venv
 PIP := $(VENV)/bin/pip --disable-pip-version-check --quiet
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
+CHECKED := tests/test_architecture.py tests/test_migrations.py tests/test_locks.py
 
 # Every command and every test that starts a shop would compile its source anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -17,14 +18,14 @@ help: ## list the verbs
 run: install ## everything a fresh machine needs, then serve the demo shop on http://127.0.0.1:8000
 	@exec $(VENV)/bin/shop serve --demo
 
-test: $(DEV) ## everything a fresh machine needs, then the whole suite
-	@$(VENV)/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not torture"
+test: $(DEV) ## everything a fresh machine needs, then the suite, but for the tests of `check`
+	@$(VENV)/bin/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not torture" $(CHECKED:%=--ignore=%)
 
 check: $(DEV) ## format, lint, types, walls, migrations in step with tables, locks in step with pyproject.toml
 	@$(VENV)/bin/ruff format --check --quiet .
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/mypy --no-error-summary
-	@$(VENV)/bin/python -m pytest tests/test_architecture.py tests/test_migrations.py tests/test_locks.py
+	@$(VENV)/bin/python -m pytest $(CHECKED)
 
 bench: $(DEV) ## the benchmark: ratios against limits measured in the same run, written to bench/report.md
 	@$(VENV)/bin/python -m bench.run

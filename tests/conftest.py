@@ -34,6 +34,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if _RUN_DIR not in os.environ:
         os.environ[_RUN_DIR] = str(make_run_dir())
         config.add_cleanup(lambda: remove_run_dir(Path(os.environ.pop(_RUN_DIR))))
+        if getattr(config.option, "numprocesses", None) and not config.option.collectonly:
+            _start_early(config)
+
+
+def _start_early(config: pytest.Config) -> None:
+    """While the workers look for their tests, which they all do, the server is made that they would wait for."""
+    cluster = Cluster(Path(os.environ[_RUN_DIR]))
+    maker = ThreadPoolExecutor(1)
+    started = maker.submit(cluster.start)
+
+    def end() -> None:
+        started.exception()
+        maker.shutdown()
+        cluster.stop()
+
+    config.add_cleanup(end)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

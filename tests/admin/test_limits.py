@@ -5,6 +5,7 @@ import itertools
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.admin.desk import PASSWORD, SAME_ORIGIN, Desk, code, new_operator, new_session, sign_in
 
@@ -40,6 +41,7 @@ async def test_an_operator_may_be_tried_so_often_and_then_not_even_rightly(
     assert await limits_audited(empty_db, answers) == ["sign-ins by operator"]
 
 
+@pytest.mark.torture
 async def test_an_unknown_operator_is_limited_alike(empty: httpx.AsyncClient, empty_db: Any) -> None:
     answers = [await sign_in(empty, "nobody@operators.example", **new_source()) for _ in range(ALLOWED + 1)]
 

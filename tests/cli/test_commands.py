@@ -41,6 +41,7 @@ def test_four_migrations_at_once_all_succeed(shop: Command, own_database: OwnDat
     assert ask(url, "select count(*) from shops") == 1
 
 
+@pytest.mark.torture
 def test_a_migration_leaves_a_database_that_is_ahead_alone(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
     ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
@@ -51,6 +52,7 @@ def test_a_migration_leaves_a_database_that_is_ahead_alone(shop: Command, own_da
     assert done.stdout == "The database is up to date (revision ffff, ahead of this program).\n"
 
 
+@pytest.mark.torture
 def test_a_migration_of_a_database_that_is_away_says_so(shop: Command) -> None:
     said = sentence(shop("migrate", **external("postgresql://shop@127.0.0.1:1/shop")))
 

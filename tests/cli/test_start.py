@@ -31,6 +31,7 @@ from tests.warm import Forked
 OwnDatabase = Callable[..., str]
 
 
+@pytest.mark.torture
 def test_a_port_that_another_program_holds_is_refused(shop: Command, database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])

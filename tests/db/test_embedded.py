@@ -201,6 +201,7 @@ def test_a_server_that_died_is_revived_by_the_first_process_of_a_container(made_
     assert living(made_dir) == []
 
 
+@pytest.mark.torture
 def test_a_server_whose_process_cannot_be_seen_from_here_is_joined(made_dir: Path, user: User) -> None:
     user(made_dir).start()
     pid, file = postmaster_pid(made_dir), made_dir / "postgres" / "postmaster.pid"
@@ -262,6 +263,7 @@ def test_cluster_and_socket_are_for_the_servers_account_alone(made_dir: Path, us
     assert {mode(made_dir / name) for name in ("postgres.log", "postgres.control", "postgres.users")} == {"0o600"}
 
 
+@pytest.mark.torture
 def test_a_socket_directory_that_was_opened_is_closed_by_the_next_start(made_dir: Path, user: User) -> None:
     (made_dir / "run").chmod(0o777)
 
@@ -316,6 +318,7 @@ def test_a_server_with_a_long_path_is_found_from_another_temporary_directory(dat
             assert told(second) == url
 
 
+@pytest.mark.torture
 def test_a_data_directory_may_have_spaces_percent_signs_and_umlauts(data_dir: Path, made_dir: Path, user: User) -> None:
     url = user(with_cluster(data_dir / "100 % für uns", made_dir)).start()
 

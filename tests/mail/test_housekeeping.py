@@ -243,6 +243,7 @@ class Deaf:
             await asyncio.Event().wait()
 
 
+@pytest.mark.torture
 async def test_the_loop_ends_when_it_is_asked_to_even_if_that_was_lost_on_the_way(house: tuple[Shared, Any]) -> None:
     shared, postman = house[0], Deaf()
     email = read_email("ada@shoppers.example")

@@ -441,7 +441,7 @@ async def some(machine: Machine, db: Any, collection: Collection, count: int = 5
 USUAL = {
     "orders",
     "products",
-    "payments",
+    "store_credits",
     "audit_events",
 }
 """One of each kind of collection: written and only read, with amounts, links, extras, verbs of their own. What holds

@@ -32,8 +32,7 @@ from tests.shoppers import AUTH, new_email
 ROUTES = [route for door in DOORS for route in door.routes]
 DESCRIPTION = describe(DOORS)
 # `make torture` asks more of the same, and at every edge.
-SMALL = settings(max_examples=10, derandomize=True, deadline=None)
-SMALLER = settings(SMALL, max_examples=4)
+SMALL = settings(max_examples=4, derandomize=True, deadline=None)
 SMALLEST = settings(SMALL, max_examples=2)
 ONE = settings(SMALL, max_examples=1)
 schema = schemathesis.openapi.from_dict(describe(DOORS))

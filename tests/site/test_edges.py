@@ -14,7 +14,7 @@ from tests.service import Service
 from tests.site.test_description import (
     CATALOGUE,
     SMALL,
-    SMALLER,
+    SMALLEST,
     call_as_anyone,
     call_the_catalogue,
     call_with,
@@ -50,7 +50,7 @@ def test_requests_to_the_catalogue_at_every_edge_are_answered_as_described(
 
 
 @schema.include(path_regex="/platform/").parametrize()
-@SMALLER
+@SMALLEST
 def test_requests_of_a_machine_at_every_edge_are_answered_as_described(
     case: Any, service: Service, machine: str
 ) -> None:

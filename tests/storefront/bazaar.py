@@ -11,7 +11,7 @@ import msgspec
 
 from tests.make import Make
 
-COUNT = 32
+COUNT = 28
 SIZES, COLOURS = ("s", "m", "l"), ("red", "blue")
 MATERIALS = ("Wool", "Bone China", "Oak")
 TAGS = ("new", "sale", "Gift Idea")

@@ -74,7 +74,15 @@ async def test_it_is_put_back_when_its_time_is_over_and_can_still_be_bought(buye
     assert await on_hand(db, mug.sold) == 0
 
 
-@pytest.mark.parametrize("act", ["fewer", "more of another", "emptied", "abandoned", "moved", "in euros"])
+@pytest.mark.parametrize(
+    "act",
+    [
+        "fewer",
+        "emptied",
+        "abandoned",
+        *(pytest.param(act, marks=pytest.mark.torture) for act in ("more of another", "moved", "in euros")),
+    ],
+)
 async def test_whatever_is_done_with_the_cart_nothing_is_lost(buyer: Buyer, till: Till, db: Any, act: str) -> None:
     mug, bowl = await till.product(on_hand=3, prices={"EUR": "9.00"}), await till.product(on_hand=3)
     cart = await buyer.ready((mug, 3))

@@ -259,6 +259,7 @@ async def test_who_would_have_paid_nothing_and_loses_the_last_use_is_told_what_i
     assert (consented.status, consented.code) == (422, "payment_missing")
 
 
+@pytest.mark.torture
 async def test_many_who_are_declined_and_many_who_buy_do_not_hold_each_other_up(
     http: httpx.AsyncClient, till: Till, db: Any
 ) -> None:

@@ -16,8 +16,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.kept import NO_CERTIFICATES
 from tests.secrets_seen import NotingClient
-from tests.service import NO_CERTIFICATES, Service
+from tests.service import Service
 from tests.shopper import PREFIX
 from tests.shoppers import AUTH, new_email
 

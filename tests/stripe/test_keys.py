@@ -16,6 +16,7 @@ from tests.till import Buyer, Till
 BOTH = {"SHOP_STRIPE_SECRET_KEY": SECRET_KEY, "SHOP_STRIPE_WEBHOOK_SECRET": WEBHOOK_SECRET}
 
 
+@pytest.mark.torture
 async def test_without_keys_nobody_pays_by_stripe_and_what_was_paid_is_still_known(
     buyer: Buyer, till: Till, writer: Machine, db: Any, database_url: str, tmp_path: Path, stripe: StandIn
 ) -> None:

@@ -216,7 +216,7 @@ async def test_an_answer_that_was_lost_is_asked_for_again_and_charged_once(
 
 # What is told as a failure is for the shop what is not told at all.
 @pytest.mark.parametrize(
-    "fault", ["lost", "dropped", *(pytest.param(each, marks=pytest.mark.torture) for each in ("fails", "busy"))]
+    "fault", ["lost", *(pytest.param(each, marks=pytest.mark.torture) for each in ("dropped", "fails", "busy"))]
 )
 async def test_what_nobody_heard_of_is_found_out_by_the_worker(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn, fault: str
@@ -305,6 +305,7 @@ async def test_a_refund_that_never_arrived_is_not_taken_for_another(
     assert (await payment_of(db, done))["refunded_amount"] == 400
 
 
+@pytest.mark.torture
 async def test_a_key_that_stripe_does_not_know_is_the_operators_to_read_of(
     buyer: Buyer, till: Till, stripe: StandIn, service: Service
 ) -> None:

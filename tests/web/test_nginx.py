@@ -280,6 +280,7 @@ def spellings(token: str) -> list[str]:
     ]
 
 
+@pytest.mark.torture
 async def test_no_token_is_in_a_log_of_the_proxy(proxy: Proxy, shop: Service) -> None:
     token = secret_text(USER_ACCESS, new_bytes())
     secret = token.partition("_")[2]

@@ -24,7 +24,7 @@ from shop.web.request import Request, read_form
 from shop.web.router import Router
 from shop.web.source import source_address
 from shop.web.strict_json import load_json
-from tests.service import NO_CERTIFICATES
+from tests.kept import NO_CERTIFICATES
 
 QUICK = settings(max_examples=150, derandomize=True, deadline=None)
 
