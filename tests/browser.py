@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, ConsoleMessage, Page, Response, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Page, Response, async_playwright, expect
 
 LAPTOP, PHONE, SMALL_PHONE = (1280, 900), (390, 844), (360, 740)
 __all__ = ["LAPTOP", "PHONE", "SMALL_PHONE", "Browser", "Page", "barriers", "chromium", "scrolls_sideways", "visit"]
 
+# A page has as long as a busy machine needs; what is there is seen at once.
+expect.set_options(timeout=20_000)
 _AXE = Axe().axe_script
 _FIND = """options => axe.run(options).then(found => found.violations
     .filter(rule => ["serious", "critical"].includes(rule.impact))
