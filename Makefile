@@ -60,4 +60,6 @@ $(RUN): requirements/run.txt pyproject.toml | $(VENV)/bin/python
 $(DEV): requirements/dev.txt $(RUN)
 	@echo "Installing the locked development tools into $(VENV) ..."
 	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@# Tests are compiled as they are gathered: once here, and not by every process of the first run at the same time.
+	@$(VENV)/bin/python -m pytest --collect-only -qq > /dev/null
 	@touch $@

