@@ -379,8 +379,8 @@ def kinds_for(route: Route, is_whole: bool) -> list[str]:
 
 
 def usual_first() -> list[Any]:
-    """Every twelfth page of the dashboard, which all have one door, every second address of shoppers, and two of the
-    machines' collections; torture looks at the others.
+    """Every twelfth page of the dashboard, which all have one door, every second address of shoppers but all of the
+    checkout, where one comes after another, and two of the machines' collections; torture looks at the others.
     """
     pages = [route for route in every_route() if route.path.startswith("/admin")][::12]
     others = [route for route in every_route() if not route.path.startswith(("/admin", PLATFORM))][::2]
@@ -388,7 +388,7 @@ def usual_first() -> list[Any]:
     def is_usual(route: Route) -> bool:
         if route.path.startswith(PLATFORM):
             return route.path.split("/")[4] in {"orders", "addresses"}
-        return route in pages or route in others
+        return route in pages or route in others or route.path.startswith(f"{STORE}/checkout")
 
     return [pytest.param(route, marks=() if is_usual(route) else pytest.mark.torture) for route in every_route()]
 
