@@ -42,6 +42,8 @@ GIVE_UP_SECONDS = 600
 """A provider that has not heard of an attempt for so long never will."""
 CONFIRMATION_TTL = 3 * 24 * 3600
 _log = structlog.get_logger("shop.payments")
+_FIRST = {"authorise", "purchase"}
+"""What an order is completed with."""
 
 
 async def call_provider(provider: Provider, call: Call) -> Result:
@@ -80,21 +82,8 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         raise NotFound()
     detail = {"payment": payment.number, "act": attempt.act, "amount": attempt.amount, "message": result.message}
     await audit(ctx, "payment", result.outcome, subject_id=order.id, detail=detail)
-    is_first = attempt.act in {"authorise", "purchase"}
     if result.outcome == "declined":
-        if is_first:
-            befores, state = PAYMENT_MOVES["declined"]
-            await queries.change_payment(ctx.db, payment.id, Change(befores, state))
-            # In the order in which everybody locks: promotions, credit, then products and what lies on the shelves.
-            await give_back_uses(ctx, order)
-            await store_credit.unspend(ctx, order)
-            await give_back(ctx, order)
-            return await change_order(ctx, order, state="payment")
-        if attempt.act == "refund":
-            await queries.end_refund(ctx.db, str(attempt.id), "failed")
-        if attempt.act == "undo":
-            _log.error("a payment that came too late could not be undone; give it back there", payment=payment.number)
-        return order
+        return await _decline(ctx, order, payment, attempt)
     change = _CHANGES[attempt.act](payment, attempt)
     if not await queries.change_payment(
         ctx.db, payment.id, msgspec.structs.replace(change, reference=result.reference)
@@ -107,7 +96,24 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
     if attempt.act == "undo":
         return order
     checkout = await read(ctx, order)
-    return await (finish(ctx, checkout) if is_first and order.completed_at is None else refigure(ctx, checkout))
+    is_first = attempt.act in _FIRST and order.completed_at is None
+    return await (finish(ctx, checkout) if is_first else refigure(ctx, checkout))
+
+
+async def _decline(ctx: Context, order: Order, payment: Payment, attempt: PaymentAttempt) -> Order:
+    if attempt.act in _FIRST:
+        befores, state = PAYMENT_MOVES["declined"]
+        await queries.change_payment(ctx.db, payment.id, Change(befores, state))
+        # In the order in which everybody locks: promotions, credit, then products and what lies on the shelves.
+        await give_back_uses(ctx, order)
+        await store_credit.unspend(ctx, order)
+        await give_back(ctx, order)
+        return await change_order(ctx, order, state="payment")
+    if attempt.act == "refund":
+        await queries.end_refund(ctx.db, str(attempt.id), "failed")
+    if attempt.act == "undo":
+        _log.error("a payment that came too late could not be undone; give it back there", payment=payment.number)
+    return order
 
 
 def _captured(payment: Payment, attempt: PaymentAttempt) -> Change:
