@@ -2,11 +2,11 @@
 
 import asyncio
 import gc
-import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -22,7 +22,9 @@ from tests.platform.machine import Machine, new_machine
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
 
-_RUN_DIR = "SHOPTEST_RUN_DIR"
+pytest_plugins = ["tests.forks"]
+_RUN_DIR = pytest.StashKey[Path]()
+_STARTING = pytest.StashKey[Thread]()
 # Asked for by the client at every request; that it is not there is otherwise found out anew each time.
 sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 # What runs the shop runs its tests: it takes an eighth off their time.
@@ -30,26 +32,24 @@ asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # The controller makes the directory; its workers inherit the name, and all share one server in it.
-    if _RUN_DIR not in os.environ:
-        os.environ[_RUN_DIR] = str(make_run_dir())
-        config.add_cleanup(lambda: remove_run_dir(Path(os.environ.pop(_RUN_DIR))))
-        if getattr(config.option, "numprocesses", None) and not config.option.collectonly:
-            _start_early(config)
+    run_dir = config.stash[_RUN_DIR] = make_run_dir()
+    config.add_cleanup(lambda: remove_run_dir(run_dir))
+    if config.getoption("forks") and not config.option.collectonly:
+        config.stash[_STARTING] = _start_early(config)
 
 
-def _start_early(config: pytest.Config) -> None:
-    """While the workers look for their tests, which they all do, the server is made that they would wait for."""
-    cluster = Cluster(Path(os.environ[_RUN_DIR]))
-    maker = ThreadPoolExecutor(1)
-    started = maker.submit(cluster.start)
+def _start_early(config: pytest.Config) -> Thread:
+    """While the tests are gathered the server is made that they would wait for."""
+    cluster = Cluster(config.stash[_RUN_DIR])
+    starting = Thread(target=cluster.start)
+    starting.start()
 
     def end() -> None:
-        started.exception()
-        maker.shutdown()
+        starting.join()
         cluster.stop()
 
     config.add_cleanup(end)
+    return starting
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -57,19 +57,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path.name == "test_edges.py" and config.getoption("markexpr") != "torture" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Workers are given whole files by the ids of their tests: of two tests with one id, one would not be run."""
-    for item in items:
-        # Generated tests carry the operation in their name but not in their id.
-        if operation := getattr(item, "operation_label", None):
-            item._id = item.id.with_params(operation)
-    assert len({item.nodeid for item in items}) == len(items)
-
-
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """What was loaded stays to the end, and need not be looked at by every collection of garbage."""
     gc.collect()
     gc.freeze()
+    if starting := session.config.stash.get(_STARTING, None):
+        # A process with threads is not one to be copied.
+        starting.join()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -80,16 +74,11 @@ def nothing_leaked() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    cluster = Cluster(Path(os.environ[_RUN_DIR]))
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    cluster = Cluster(pytestconfig.stash[_RUN_DIR])
     cluster.start()
     yield cluster
     cluster.stop()
-
-
-@pytest.fixture(scope="session")
-def worker_name(request: pytest.FixtureRequest) -> str:
-    return str(getattr(request.config, "workerinput", {}).get("workerid", "alone"))
 
 
 @pytest.fixture(scope="session")

@@ -29,8 +29,7 @@ def main() -> int:
         options = f"-c listen_addresses='' -c unix_socket_directories='{sockets}' -c fsync=off"
         run("pg_ctl", "start", "-w", "-D", str(data), "-l", str(directory / "log"), "-o", options, user=user)
         url = f"postgresql:///postgres?host={sockets}&user=shop"
-        workers = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
-        suite = [sys.executable, "-m", "pytest", *workers, "-m", "not torture", *sys.argv[1:]]
+        suite = [sys.executable, "-m", "pytest", "--forks", "2", "-m", "not torture", *sys.argv[1:]]
         return subprocess.run(suite, env={**os.environ, "TEST_POSTGRES_URL": url}, check=False).returncode
     finally:
         if (data / "postmaster.pid").exists():
