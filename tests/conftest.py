@@ -15,12 +15,14 @@ import uvloop
 
 from tests import secrets_seen
 from tests.browser import Browser, chromium
+from tests.cli.command import Command
 from tests.cluster import Cluster, make_run_dir, remove_run_dir
 from tests.connections import as_new
 from tests.kept import Kept
 from tests.platform.machine import Machine, new_machine
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
+from tests.warm import warm
 
 pytest_plugins = ["tests.forks"]
 _RUN_DIR = pytest.StashKey[Path]()
@@ -39,7 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _start_early(config: pytest.Config) -> Thread:
-    """While the tests are gathered the server is made that they would wait for."""
+    """While the tests are gathered the server is made that they would wait for, and what shops are forked off."""
+    warm()
     cluster = Cluster(config.stash[_RUN_DIR])
     starting = Thread(target=cluster.start)
     starting.start()
@@ -124,6 +127,11 @@ def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     yield service
     service.stop()
     secrets_seen.search_files(data_dir)
+
+
+@pytest.fixture(scope="session")
+def shop() -> Command:
+    return Command()
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,9 @@
-"""Shops that need not load their libraries: forks of a process that has them, and does nothing else.
+"""Commands that need not load their libraries: forks of a process that has them, and does nothing else.
 
 To load them takes as long as everything else of a start. The fork runs the command as the installed script would, with
-an environment and a log of its own. Its workers are started by it as ever, with nothing loaded; or, for tests that are
-about neither processes nor starts, are forks in their turn, and then all else of their start is as ever.
+an environment of its own, and writes where it is told to. Its workers are started by it as ever, with nothing loaded;
+or, for tests that are about neither processes nor starts, are forks in their turn, and then all else of their start is
+as ever.
 """
 
 import atexit
@@ -14,7 +15,9 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import IO
 
 _READY_TO_FORK = """
@@ -55,11 +58,11 @@ def fork_worker(path, command, kept):
     finally:
         os._exit(1)
 
-def run(arguments, environ, has_loaded_workers, log):
+def run(arguments, environ, has_loaded_workers, output, log):
     if has_loaded_workers:
         multiprocessing.util.spawnv_passfds = fork_worker
     nothing = os.open(os.devnull, os.O_RDWR)
-    for number, end in ((0, nothing), (1, nothing), (2, log)):
+    for number, end in ((0, nothing), (1, output), (2, log)):
         os.dup2(end, number)
     os.closerange(3, 100)
     os.environ.clear()
@@ -70,22 +73,23 @@ def run(arguments, environ, has_loaded_workers, log):
     sys.exit(main())
 
 while True:
-    said, ends, _, _ = socket.recv_fds(asked, 1 << 20, 2)
+    said, ends, _, _ = socket.recv_fds(asked, 1 << 20, 3)
     if not said:
         break
-    log, told = ends
+    output, log, told = ends
     if os.fork() == 0:
         # One to wait for the end, and to tell how it was.
         pid = os.fork()
         if pid == 0:
-            run(*json.loads(said), log)
+            run(*json.loads(said), output, log)
+        os.close(output)
         os.close(log)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.write(told, b"%d\\n" % pid)
         os.write(told, b"%d\\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         os._exit(0)
-    os.close(log)
-    os.close(told)
+    for end in ends:
+        os.close(end)
     with contextlib.suppress(ChildProcessError):
         while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
             pass
@@ -93,8 +97,8 @@ while True:
 
 
 @cache
-def _warm() -> socket.socket:
-    """Where to ask it; it ends with this process."""
+def warm() -> socket.socket:
+    """Where to ask it, for this process and for what is forked off it later; it ends with the last of them."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     roomy = {**os.environ, "ROOM": " " * 4096}
     process = subprocess.Popen([sys.executable, "-c", _READY_TO_FORK], stdin=its.fileno(), env=roomy)
@@ -105,19 +109,31 @@ def _warm() -> socket.socket:
 
 
 class Forked:
-    """A command in a fork, with what a `Popen` would tell of it."""
+    """A command in a fork, with what a `Popen` would tell of it. What it writes can be read, if no files are given."""
 
-    def __init__(self, arguments: list[str], environ: dict[str, str], *, has_loaded_workers: bool = False) -> None:
-        self.arguments = arguments
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environ: dict[str, str],
+        *,
+        has_loaded_workers: bool = False,
+        files: tuple[IO[str], IO[str]] | None = None,
+    ) -> None:
+        self.arguments = list(arguments)
         self.returncode: int | None = None
-        reading, log = os.pipe()
-        told, telling = os.pipe()
-        self.stderr: IO[str] = os.fdopen(reading)
-        self._told = os.fdopen(told)
-        socket.send_fds(_warm(), [json.dumps([arguments, environ, has_loaded_workers]).encode()], [log, telling])
-        os.close(log)
-        os.close(telling)
+        with contextlib.ExitStack() as here:
+            output, log = files or self._to_be_read(here)
+            told, telling = os.pipe()
+            here.callback(os.close, telling)
+            self._told = os.fdopen(told)
+            asked = json.dumps([self.arguments, environ, has_loaded_workers]).encode()
+            socket.send_fds(warm(), [asked], [output.fileno(), log.fileno(), telling])
         self.pid = int(self._told.readline())
+
+    def _to_be_read(self, here: contextlib.ExitStack) -> tuple[IO[str], IO[str]]:
+        reading, log = os.pipe()
+        self.stderr: IO[str] = os.fdopen(reading)
+        return here.enter_context(Path(os.devnull).open("w")), here.enter_context(os.fdopen(log, "w"))
 
     def send_signal(self, sign: int) -> None:
         # Killed by another, it may be gone before anybody told us.

@@ -59,6 +59,7 @@ class Desk:
         self.id = operator_id
         self.email = email
         self.secret = secret
+        self._csrf: tuple[str, str] | None = None
 
     @property
     def cookie(self) -> dict[str, str]:
@@ -68,7 +69,10 @@ class Desk:
         return await self.http.get(path, headers={**self.cookie, **headers})
 
     async def csrf(self) -> str:
-        return csrf_of((await self.get("/admin/confirm")).text)
+        """What every form of this session carries, looked up on one page."""
+        if self._csrf is None or self._csrf[0] != self.secret:
+            self._csrf = self.secret, csrf_of((await self.get("/admin/confirm")).text)
+        return self._csrf[1]
 
     async def post(self, path: str, *, headers: Any = None, **fields: Any) -> httpx.Response:
         """As the page's own form would; a list is of boxes with one name."""

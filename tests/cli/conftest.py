@@ -5,16 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Command
 from tests.db.processes import roomy_dir, serving_installed
 from tests.service import Service
-
-
-@pytest.fixture(scope="session")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
-    command = Command(tmp_path_factory.mktemp("said"))
-    yield command
-    command.close()
 
 
 @pytest.fixture(scope="package")

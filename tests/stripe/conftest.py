@@ -12,20 +12,12 @@ import pytest
 from shop.actions.verify import verify
 from shop.db.pool import open_database
 from tests import secrets_seen
-from tests.cli.command import Command
 from tests.cluster import Cluster
 from tests.make import Make
 from tests.platform.machine import Machine
 from tests.service import KEYS, Service
 from tests.stripe.stand_in import PUBLISHABLE_KEY, SECRET_KEY, WEBHOOK_SECRET, StandIn, stand_in
 from tests.till import Buyer, Till, new_till
-
-
-@pytest.fixture(scope="session")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
-    command = Command(tmp_path_factory.mktemp("said"))
-    yield command
-    command.close()
 
 
 def environ(url: str, data: Path, stripe: StandIn) -> dict[str, str]:
