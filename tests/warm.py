@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 _READY_TO_FORK = """
-import contextlib, ctypes, gc, json, multiprocessing.util, os, signal, socket, sys, traceback
+import atexit, contextlib, ctypes, gc, json, multiprocessing.util, os, signal, socket, sys, threading, traceback
 from shop.cli.main import main
 
 gc.collect()
@@ -51,12 +51,16 @@ def fork_worker(path, command, kept):
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.argv = ["-c", mark]
         exec(code)
-    except SystemExit as end:
-        os._exit(end.code or 0)
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:
+        os._exit(status(error))
     finally:
-        os._exit(1)
+        os._exit(0)
+
+def status(error):
+    if isinstance(error, SystemExit):
+        return error.code or 0
+    traceback.print_exc()
+    return 1
 
 def run(arguments, environ, has_loaded_workers, output, log):
     if has_loaded_workers:
@@ -70,7 +74,16 @@ def run(arguments, environ, has_loaded_workers, output, log):
     told = b"".join(f"{name}={value}".encode() + bytes(1) for name, value in environ.items())
     ctypes.memmove(first, told.ljust(last - first, bytes(1)), last - first)
     sys.argv = ["shop", *arguments]
-    sys.exit(main())
+    code = 0
+    try:
+        main()
+    except BaseException as error:
+        code = status(error)
+    # As the interpreter ends, but that it would take apart all that was loaded, and copy it for that.
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(code)
 
 while True:
     said, ends, _, _ = socket.recv_fds(asked, 1 << 20, 3)
