@@ -3,13 +3,11 @@
 import string
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shop.base.email import Email, read_email
 
-THOROUGH = settings(max_examples=500, derandomize=True, deadline=None)
-QUICK = settings(THOROUGH, max_examples=100)
 TEXTS = st.text(max_size=300) | st.emails() | st.builds("{}@{}".format, st.text(max_size=20), st.text(max_size=20))
 
 HOSTILE = [
@@ -179,7 +177,6 @@ def test_an_address_may_not_grow_beyond_its_limit_by_its_a_labels() -> None:
     assert email is None or len(email.address) <= 254
 
 
-@QUICK
 @given(text=TEXTS)
 @example("mike@\ud800")
 @example("\ud800@example.com")
@@ -200,7 +197,6 @@ def test_no_text_makes_it_raise_and_what_is_taken_is_plain(text: str) -> None:
         assert read_email(email.address) == email
 
 
-@QUICK
 @given(st.emails())
 def test_an_ordinary_address_is_its_own_identity_whatever_its_case(text: str) -> None:
     found = read_email(text)
@@ -211,14 +207,12 @@ def test_an_ordinary_address_is_its_own_identity_whatever_its_case(text: str) ->
 
 
 @pytest.mark.torture
-@THOROUGH
 @given(text=TEXTS)
 def test_of_many_texts_none_makes_it_raise_and_what_is_taken_is_plain(text: str) -> None:
     test_no_text_makes_it_raise_and_what_is_taken_is_plain.hypothesis.inner_test(text)  # type: ignore[attr-defined]
 
 
 @pytest.mark.torture
-@THOROUGH
 @given(st.emails())
 def test_of_many_ordinary_addresses_each_is_its_own_identity_whatever_its_case(text: str) -> None:
     test_an_ordinary_address_is_its_own_identity_whatever_its_case.hypothesis.inner_test(text)  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ import pycountry
 import pytest
 from babel import Locale
 from babel.numbers import get_minus_sign_symbol, parse_pattern
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.base.money import MoneyText, currency_digits, is_currency, minor_units, money_text, wire_decimal
@@ -17,7 +17,6 @@ ISO = sorted(currency.alpha_3 for currency in pycountry.currencies)
 LOCALES = ("en-US", "de-DE", "fr-FR", "ja-JP", "en-IN", "hi-IN", "pl-PL", "sv-SE", "es-ES")
 EDGES = (0, 1, -99, 100, 999, -1000, 99_999, 100_000, -12_345_678, 123_456_789_012)
 AMOUNTS = st.integers(-(2**63), 2**63 - 1) | st.integers(-200_000, 200_000)
-QUICK = settings(max_examples=100, derandomize=True, deadline=None)
 
 
 def babel_text(currency: str, locale: str) -> Callable[[int], str]:
@@ -42,7 +41,6 @@ def test_every_iso_currency_is_written_as_babel_writes_it(locale: str) -> None:
     assert ours == {code: [*map(babel_text(code, locale), EDGES)] for code in ISO}
 
 
-@QUICK
 @given(currency=st.sampled_from(ISO), locale=st.sampled_from(LOCALES), minor=AMOUNTS)
 def test_any_amount_is_written_as_babel_writes_it(currency: str, locale: str, minor: int) -> None:
     assert MoneyText(currency, locale)(minor) == babel_text(currency, locale)(minor)
@@ -95,7 +93,6 @@ def test_a_decimal_loses_its_trailing_zeros_but_keeps_one_fraction_digit(minor: 
     assert wire_decimal(minor, currency_digits(currency)) == text
 
 
-@QUICK
 @given(minor=AMOUNTS, digits=st.integers(0, 4))
 def test_a_decimal_has_the_value_of_its_minor_units(minor: int, digits: int) -> None:
     text = wire_decimal(minor, digits)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.base.errors import CannotStart
@@ -298,7 +298,6 @@ def test_a_limit_of_requests_needs_a_window(text: str) -> None:
         read_settings({"SHOP_LIMIT_REQUESTS_PER_SOURCE": text})
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
 @given(name=st.sampled_from([variable.name for variable in VARIABLES]), value=st.text(max_size=40))
 def test_no_value_ends_in_anything_but_settings_or_a_sentence(name: str, value: str) -> None:
     said = None

@@ -7,7 +7,7 @@ import zlib
 from uuid import UUID, uuid4
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.base.keys import Keys
@@ -18,7 +18,6 @@ OLD, NEW = b"\x5a" * 32, b"\xa5" * 32
 KEYS = Keys({"k1": OLD})
 TOKEN = order_token(KEYS, CART)
 SCANNER = re.compile(r"shpot_[0-9a-z]{1,8}_[0-9a-f]{104}", re.ASCII)
-QUICK = settings(max_examples=100, derandomize=True, deadline=None)
 
 
 def sealed(key_id: str, cart_id: UUID, key: bytes) -> str:
@@ -162,13 +161,11 @@ def test_whatever_is_not_exactly_a_token_is_none(token: str) -> None:
     assert cart_of_order_token(KEYS, token) is None
 
 
-@QUICK
 @given(st.text(max_size=300) | st.text("0123456789abcdef \t", max_size=110).map("shpot_k1_{}".format))
 def test_no_text_is_a_token_and_none_breaks_anything(text: str) -> None:
     assert cart_of_order_token(KEYS, text) is None
 
 
-@QUICK
 @given(st.text(max_size=4), st.text(max_size=32), st.text(max_size=72))
 def test_no_text_in_a_tokens_places_is_a_token(key_id: str, cart_id: str, rest: str) -> None:
     assert cart_of_order_token(KEYS, f"shpot_{key_id}_{cart_id:>32}{rest:>72}") is None

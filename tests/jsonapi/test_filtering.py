@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.base.errors import Malformed
@@ -131,7 +131,6 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=150, derandomize=True, deadline=None, database=None)
 @given(st.dictionaries(names, values, max_size=4) | values)
 def test_whatever_is_sent_as_a_filter_is_read_or_malformed(filters: Any) -> None:
     try:
@@ -145,7 +144,6 @@ def test_whatever_is_sent_as_a_filter_is_read_or_malformed(filters: Any) -> None
         assert condition.predicate not in TEXTUAL or kinds == {str}
 
 
-@settings(max_examples=100, derandomize=True, deadline=None, database=None)
 @given(st.sampled_from(sorted(KINDS)), st.text(max_size=80))
 def test_a_place_that_is_not_ours_is_malformed(name: str, text: str) -> None:
     with pytest.raises(Malformed):

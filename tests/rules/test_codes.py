@@ -4,7 +4,7 @@ from collections import Counter
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.base.keys import Keys, parse_keys
@@ -15,7 +15,6 @@ REQUEST = UUID("0190f5fe-7c00-7a00-8000-000000000001")
 NONCE = bytes(range(16))
 CROCKFORD = set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 LONG = "0123456789ABCDEFGHJKMNPQRS"
-QUICK = settings(max_examples=100, derandomize=True, deadline=None)
 
 NO_CODES = [
     "",
@@ -178,7 +177,6 @@ def test_what_cannot_be_a_code_is_none(text: str) -> None:
     assert typed_code(text) is None
 
 
-@QUICK
 @given(text=st.text(max_size=60) | st.text(alphabet="0123456789 -oOiIlLuU_\n", max_size=40))
 def test_whatever_is_typed_is_none_or_a_plain_code(text: str) -> None:
     typed = typed_code(text)
@@ -189,7 +187,6 @@ def test_whatever_is_typed_is_none_or_a_plain_code(text: str) -> None:
         assert typed_code(typed) == typed
 
 
-@QUICK
 @given(number=st.integers(0, 2**128 - 1), groups=st.lists(st.integers(0, 26), max_size=6), data=st.data())
 def test_every_long_code_survives_being_copied_by_hand(number: int, groups: list[int], data: st.DataObject) -> None:
     code = long(number.to_bytes(16))

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.models.taxons import Taxon
@@ -52,7 +52,6 @@ def above(taxons: list[Taxon], taxon: Taxon) -> list[Taxon]:
     return [*(above(taxons, found[0]) if found else []), taxon]
 
 
-@settings(max_examples=200, derandomize=True, deadline=None, database=None)
 @given(shape=shapes)
 def test_numbers_are_the_steps_of_a_walk_around_the_tree(shape: Shape) -> None:
     taxons = tree_of(shape)
@@ -72,7 +71,6 @@ def test_numbers_are_the_steps_of_a_walk_around_the_tree(shape: Shape) -> None:
         assert sorted(set(positions)) == list(range(len(set(positions))))
 
 
-@settings(max_examples=100, derandomize=True, deadline=None, database=None)
 @given(shape=shapes, which=st.integers(0, 30), index=st.integers(-3, 20))
 def test_a_taxon_is_put_at_its_index_and_the_others_keep_their_order(shape: Shape, which: int, index: int) -> None:
     taxons = tree_of(shape)
@@ -88,7 +86,6 @@ def test_a_taxon_is_put_at_its_index_and_the_others_keep_their_order(shape: Shap
     assert sorted(item.id for item in after) == sorted(item.id for item in taxons)
 
 
-@settings(max_examples=100, derandomize=True, deadline=None, database=None)
 @given(shape=shapes, one=st.integers(0, 30), other=st.integers(0, 30))
 def test_a_taxon_is_within_those_above_it_and_itself(shape: Shape, one: int, other: int) -> None:
     taxons = tree_of(shape)

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message, Scope
 
@@ -25,8 +25,6 @@ from shop.web.router import Router
 from shop.web.source import source_address
 from shop.web.strict_json import load_json
 from tests.kept import NO_CERTIFICATES
-
-QUICK = settings(max_examples=150, derandomize=True, deadline=None)
 
 
 def nested(depth: int, inner: str = "") -> bytes:
@@ -130,7 +128,6 @@ PLAIN = (
 VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3))
 
 
-@QUICK
 @given(VALUES, st.booleans())
 def test_every_value_that_keeps_the_rules_is_read_as_it_was_written(value: Any, ensure_ascii: bool) -> None:
     assert load_json(json.dumps(value, ensure_ascii=ensure_ascii).encode()) == value
@@ -139,7 +136,6 @@ def test_every_value_that_keeps_the_rules_is_read_as_it_was_written(value: Any, 
 JSONISH = st.lists(st.sampled_from([*'{}[]",:0123456789eE+-.', "\\u", "\\", "null", "NaN", '"a":', "d83d"]))
 
 
-@QUICK
 @given(st.binary(max_size=80) | JSONISH.map("".join).map(str.encode))
 def test_no_bytes_end_in_anything_but_a_value_or_a_refusal(body: bytes) -> None:
     read = None
@@ -206,7 +202,6 @@ def test_parameters_nested_deeper_than_json_may_be_are_malformed() -> None:
         read_form(b"a" + b"[b]" * 33 + b"=1")
 
 
-@QUICK
 @given(st.binary(max_size=60) | st.text("ab[]=&%0fF+", max_size=40).map(str.encode))
 def test_no_parameters_end_in_anything_but_a_mapping_or_a_refusal(encoded: bytes) -> None:
     read: Any = {}
