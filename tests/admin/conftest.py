@@ -9,6 +9,7 @@ import pytest
 from tests.admin.desk import Desk, new_desk
 from tests.cluster import Cluster
 from tests.connections import as_new
+from tests.kept import Kept
 from tests.service import KEYS, Service
 
 
@@ -58,6 +59,6 @@ async def empty_db(empty_url: str, kept_connections: dict[str, Any]) -> AsyncIte
 
 
 @pytest.fixture
-async def empty(empty_service: Service, empty_db: Any) -> AsyncIterator[httpx.AsyncClient]:
-    async with empty_service.client() as client:
+async def empty(empty_service: Service, empty_db: Any, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
+    async with empty_service.client(transport=kept_lines) as client:
         yield client

@@ -21,6 +21,7 @@ from shop.web.endpoint import Route
 from shop.web.request import LINES, UPLOAD
 from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
 from tests.journeys.sales import Sales
+from tests.kept import Kept
 from tests.make import Make
 from tests.platform.builders import builder_of, new_body, sample, upload_of
 from tests.platform.bulk import in_lines
@@ -349,9 +350,9 @@ class World:
 
 
 @pytest.fixture(scope="module")
-async def world(service: Service, database_url: str) -> AsyncIterator[World]:
+async def world(service: Service, database_url: str, kept_lines: Kept) -> AsyncIterator[World]:
     connection = await asyncpg.connect(database_url)
-    async with service.client() as client:
+    async with service.client(transport=kept_lines) as client:
         made = World(client, connection)
         made.card = Card(Path(service.environ["SHOP_DATA_DIR"]) / "test_card")
         await made.fill()

@@ -10,6 +10,7 @@ import pytest
 
 from shop.base.secrets import CLIENT_SECRET, new_secret
 from tests.cluster import Cluster
+from tests.kept import Kept
 from tests.platform.machine import App, Machine, ask_for_token, new_app, refresh
 from tests.service import KEYS, Service
 from tests.shopper import Answer
@@ -42,8 +43,8 @@ def limited_service(limited_url: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-async def limited(limited_service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with limited_service.client() as client:
+async def limited(limited_service: Service, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
+    async with limited_service.client(transport=kept_lines) as client:
         yield client
 
 

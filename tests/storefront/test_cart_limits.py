@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.deals import TENTH, new_code, new_deal
+from tests.kept import Kept
 from tests.make import Make
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
@@ -33,8 +34,8 @@ def counting(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture
-async def there(counting: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with counting.client() as client:
+async def there(counting: Service, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
+    async with counting.client(transport=kept_lines) as client:
         yield client
 
 

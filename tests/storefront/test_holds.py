@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.db.processes import until
+from tests.kept import Kept
 from tests.service import KEYS, Service
 from tests.shopper import Answer
 from tests.shoppers import sign_in
@@ -30,8 +31,8 @@ def holding(database_url: str, service: Service) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def there(holding: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with holding.client() as client:
+async def there(holding: Service, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
+    async with holding.client(transport=kept_lines) as client:
         yield client
 
 

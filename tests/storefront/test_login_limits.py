@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.cluster import Cluster
+from tests.kept import Kept
 from tests.service import KEYS, Service
 from tests.storefront.test_login import NOTICE, ask, lasting, mails_to, new_address, new_code, wrong
 
@@ -56,10 +57,10 @@ def limited_service(limited_url: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-async def limited(limited_service: Service, journal: Any) -> AsyncIterator[httpx.AsyncClient]:
+async def limited(limited_service: Service, journal: Any, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
     """Nothing was counted yet."""
     await journal.execute("delete from rate_counts")
-    async with limited_service.client() as client:
+    async with limited_service.client(transport=kept_lines) as client:
         yield client
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from shop.actions.context import Context
 from shop.base.ids import new_id
 from shop.queries import prices
+from tests.kept import Kept
 from tests.make import Make
 from tests.platform.machine import back_office, new_machine
 from tests.service import Service
@@ -204,9 +205,9 @@ def at(hours: int | None) -> datetime | None:
 
 
 @pytest.fixture(scope="module")
-async def stage(service: Service, database_url: str) -> AsyncIterator[Stage]:
+async def stage(service: Service, database_url: str, kept_lines: Kept) -> AsyncIterator[Stage]:
     db = await asyncpg.connect(database_url)
-    async with service.client() as http, back_office(database_url) as ctx:
+    async with service.client(transport=kept_lines) as http, back_office(database_url) as ctx:
         make, guest = Make(await new_machine(http, db)), Shopper(http)
         stage = Stage(ctx, db, await sign_in(http), guest, await new_shelf(make, guest))
         stage.user_id = await stage.member.id()

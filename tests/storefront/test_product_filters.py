@@ -11,6 +11,7 @@ import pytest
 
 from shop.storefront.wishes import FILTERS, SORTS
 from tests.cluster import Cluster
+from tests.kept import Kept
 from tests.make import Make
 from tests.platform.machine import new_machine
 from tests.service import KEYS, Service
@@ -33,7 +34,7 @@ SORT_BY = {
 
 @pytest.fixture(scope="module")
 async def bazaar(
-    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
+    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory, kept_lines: Kept
 ) -> AsyncIterator[tuple[Bazaar, Shopper]]:
     """A shop of its own: what it lists is what the model knows, and nothing else."""
     with cluster.database(f"bazaar_{worker_name}") as url:
@@ -47,7 +48,7 @@ async def bazaar(
             SHOP_DRAIN_SECONDS="0",
         )
         try:
-            async with service.client() as http:
+            async with service.client(transport=kept_lines) as http:
                 yield await fill(Make(await new_machine(http, db)), db), Shopper(http)
         finally:
             await db.close()

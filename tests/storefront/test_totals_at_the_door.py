@@ -17,6 +17,7 @@ from shop.rules.promotion_kinds import Good, fill_basket
 from shop.rules.totals import COLUMNS, Rate, Taxable
 from tests.cluster import Cluster
 from tests.deals import about, new_deal
+from tests.kept import Kept
 from tests.make import Make
 from tests.platform.machine import new_machine
 from tests.rules.test_promotions import model as promotions_model
@@ -30,7 +31,7 @@ SHIPPING = {"USD": "5.00", "JPY": "500", "KWD": "1.255"}
 
 @pytest.fixture(scope="module")
 async def counter(
-    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory
+    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory, kept_lines: Kept
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Till]]:
     """A shop that sells in currencies of no, two and three digits."""
     with cluster.database(f"counter_{worker_name}") as url:
@@ -44,7 +45,7 @@ async def counter(
             SHOP_DRAIN_SECONDS="0",
         )
         try:
-            async with service.client() as http:
+            async with service.client(transport=kept_lines) as http:
                 yield http, await new_till(Make(await new_machine(http, db)), **SHIPPING)
         finally:
             await db.close()

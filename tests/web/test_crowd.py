@@ -9,6 +9,7 @@ import pytest
 from shop.base.errors import TooMany
 from shop.web.crowd import MOST_SOURCES, Crowd
 from tests.cluster import Cluster
+from tests.kept import Kept
 from tests.service import KEYS, Service
 
 CART = "/api/v2/storefront/cart"
@@ -34,8 +35,8 @@ def counting(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
-async def proxy(counting: Service) -> AsyncIterator[httpx.AsyncClient]:
-    async with counting.client() as client:
+async def proxy(counting: Service, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
+    async with counting.client(transport=kept_lines) as client:
         yield client
 
 
