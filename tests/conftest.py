@@ -39,6 +39,7 @@ hypothesis.settings.load_profile("suite")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()
     run_dir = config.stash[_RUN_DIR] = make_run_dir()
     config.add_cleanup(lambda: remove_run_dir(run_dir))
     if config.getoption("forks") and not config.option.collectonly:
@@ -69,6 +70,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """What was loaded stays to the end, and need not be looked at by every collection of garbage."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     if starting := session.config.stash.get(_STARTING, None):
         # A process with threads is not one to be copied.
         starting.join()
