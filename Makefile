@@ -19,7 +19,7 @@ run: install ## everything a fresh machine needs, then serve the demo shop on ht
 	@exec $(VENV)/bin/shop serve --demo
 
 test: $(DEV) ## everything a fresh machine needs, then the suite, but for the tests of `check`
-	@$(VENV)/bin/python -m pytest --forks 4 -m "not torture" $(CHECKED:%=--ignore=%)
+	@$(VENV)/bin/python -m pytest --forks 3 -m "not torture" $(CHECKED:%=--ignore=%)
 
 check: $(DEV) ## format, lint, types, walls, migrations in step with tables, locks in step with pyproject.toml
 	@$(VENV)/bin/ruff format --check --quiet .
