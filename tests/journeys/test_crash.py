@@ -106,7 +106,7 @@ async def lost(data_dir: Path, tokens: dict[UUID, str]) -> set[UUID]:
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param([True], id="with it", marks=pytest.mark.torture),
+        pytest.param([True], id="with it"),
         pytest.param([False, True], id="alone, then with it", marks=pytest.mark.torture),
     ],
 )
