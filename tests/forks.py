@@ -6,6 +6,7 @@ A process of its own for each would gather all of them again: that took more of 
 import os
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import groupby
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -42,12 +43,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         copies[heard] = _FORK.Process(target=_run, args=(session, number, items, told, [*copies, heard]))
         copies[heard].start()
         told.close()
+    os.close(turns)
     broken: list[str] = []
     try:
         _listen(session, list(copies), broken)
     finally:
-        while os.read(turns, 4096):
-            pass
+        for heard in copies:
+            heard.close()
         for copy in copies.values():
             copy.join()
     if broken:
@@ -85,15 +87,21 @@ def _run(
     capture.start_global_capturing()
     config.pluginmanager.register(_Teller(config, told))
     try:
-        item = next(items, None)
-        while item is not None:
-            following = next(items, None)
-            config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            item = following
-        told.send(None)
+        # When nobody listens any more, there is no use in going on.
+        with suppress(BrokenPipeError, KeyboardInterrupt):
+            _run_all(config, items)
+            told.send(None)
     finally:
         session._setupstate.teardown_exact(None)
         capture.stop_global_capturing()
+
+
+def _run_all(config: pytest.Config, items: Iterator[pytest.Item]) -> None:
+    item = next(items, None)
+    while item is not None:
+        following = next(items, None)
+        config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        item = following
 
 
 class _Teller:

@@ -64,6 +64,7 @@ def test_a_process_that_ends_within_a_test_fails_the_run_and_names_it(tmp_path: 
 
 
 def test_it_stops_at_the_failures_it_was_told_to_stop_at(tmp_path: Path) -> None:
-    code, text = run(tmp_path, "--maxfail=1", **{f"wrong_{n}": FAILS for n in range(40)})
+    many = "".join(FAILS.replace("wrong", f"wrong_{n}") for n in range(200))
+    code, text = run(tmp_path, "--maxfail=1", one=many, two=many)
     assert code == pytest.ExitCode.TESTS_FAILED
     assert "stopping after 1 failures" in text
