@@ -1,13 +1,17 @@
 """What a cart is read and written with is planned once: PostgreSQL would else plan for longer than it does."""
 
-from uuid import UUID
+from collections.abc import Callable
+from uuid import UUID, uuid4
 
+import asyncpg
 import msgspec
+import pytest
 
 from shop.db.pool import open_database
 from shop.queries.lines import WRITTEN, list_lines, write_lines
 from shop.queries.orders import lock_open_cart
 from shop.queries.prices import Pricing
+from shop.queries.promotions import find_facts
 from shop.queries.quotes import list_quotes
 from tests.make import Make
 from tests.shopper import Shopper
@@ -40,3 +44,25 @@ async def test_a_cart_is_planned_once(make: Make, guest: Shopper, database_url: 
         await database.close()
     assert len(found) >= 4
     assert [row["statement"] for row in found if row["custom_plans"] > FIRST] == []
+
+
+@pytest.mark.parametrize(("customer", "has_ordered"), [("user8@example.org", True), ("nobody@example.org", False)])
+async def test_whether_somebody_has_ordered_is_not_asked_of_every_order(
+    own_database: Callable[..., str], customer: str, has_ordered: bool
+) -> None:
+    url = own_database()
+    connection = await asyncpg.connect(url)
+    await connection.execute("""insert into orders (id, number, currency, email, created_at, updated_at, completed_at)
+        select gen_random_uuid(), 'R' || n, 'USD', 'user.' || n || '+tag@example.org', now(), now(), now()
+        from generate_series(1, 5000) n""")
+    await connection.execute("analyze orders")
+    read = "select pg_stat_force_next_flush(), seq_scan from pg_stat_user_tables where relname = 'orders'"
+    database = open_database(url, size=1)
+    try:
+        before = (await connection.fetchrow(read))["seq_scan"]
+        facts = await find_facts(database.session(), uuid4(), uuid4(), customer)
+    finally:
+        await database.close()
+    after = (await connection.fetchrow(read))["seq_scan"]
+    await connection.close()
+    assert (facts.has_ordered, after) == (has_ordered, before)

@@ -83,7 +83,7 @@ async def put_on(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     if found is None:
         raise _refused("coupon_unknown", "There is no such code.")
     promotion_id, coupon_code_id = found
-    facts = await queries.find_facts(ctx.db, order.id, order.user_id, order.email, email_key(order))
+    facts = await queries.find_facts(ctx.db, order.id, order.user_id, email_key(order))
     if any(present.promotion_id == promotion_id for present in facts.codes):
         raise _refused("coupon_already_applied", "This code is on the cart already.")
     (promotion,) = await queries.list_offered(ctx.db, [promotion_id])

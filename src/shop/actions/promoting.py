@@ -94,7 +94,7 @@ async def look(
     shipments: Sequence[Shipment],
     quotes: Mapping[UUID, Quote] | None = None,
 ) -> Looked:
-    facts = await queries.find_facts(ctx.db, order.id, order.user_id, order.email, email_key(order))
+    facts = await queries.find_facts(ctx.db, order.id, order.user_id, email_key(order))
     kept = await _automatic(ctx, facts)
     found = [*kept.always, *(deal for offered, deal in kept.at_times if why_not_now(offered, facts) is None)]
     if facts.codes:

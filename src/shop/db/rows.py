@@ -81,6 +81,11 @@ def index(name: str, *columns: str, where: str | None = None, is_unique: bool = 
     return Index(name, *columns, unique=is_unique, postgresql_where=text(where) if where else None)
 
 
+def made_index(name: str, expression: str, *, where: str) -> Index:
+    """For what is made of a row's columns when it is looked for."""
+    return Index(name, text(expression), postgresql_where=text(where))
+
+
 def search_index(name: str, column: str) -> Index:
     """For what a row has many of: words, ids in a list."""
     return Index(name, column, postgresql_using="gin")
