@@ -329,6 +329,8 @@ class World:
         self.line_id = await self.sales.fill(ask)
         if "store_credit" in path:
             await self.sales.owe(self.db, self.line_id)
+        if "apply_coupon_code" in path:
+            await ask("DELETE", f"/cart/remove_coupon_code/{await self.sales.code()}", None)
         if "remove_coupon_code" in path and is_theirs:
             await ask("PATCH", "/cart/apply_coupon_code", {"coupon_code": await self.sales.code()})
             return path.replace("/default", f"/{await self.sales.code()}")
