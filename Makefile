@@ -31,8 +31,8 @@ bench: $(DEV) ## the benchmark: ratios against limits measured in the same run, 
 	@$(VENV)/bin/python -m bench.run
 
 torture: $(DEV) ## what is slow and valuable: kill loops, every page and edge, the suite on PostgreSQL 15
-	@$(VENV)/bin/python -m pytest -m torture
-	@$(VENV)/bin/python -m pytest -m "hypothesis and not torture" --hypothesis-profile thorough
+	@$(VENV)/bin/python -m pytest --forks 3 -m torture
+	@$(VENV)/bin/python -m pytest --forks 3 -m "hypothesis and not torture" --hypothesis-profile thorough
 	@$(VENV)/bin/python -m tests.on_postgres_15
 
 install: $(RUN) ## the virtual environment in .venv with the locked dependencies
