@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import groupby
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -82,9 +83,7 @@ def _run(
     config.stash[_NUMBER] = number
     config.pluginmanager.unregister(name="terminalreporter")
     capture: Any = config.pluginmanager.getplugin("capturemanager")
-    # Copies would write over each other in the file they have in common.
-    capture.stop_global_capturing()
-    capture.start_global_capturing()
+    _capture_alone(capture)
     config.pluginmanager.register(_Teller(config, told))
     try:
         # When nobody listens any more, there is no use in going on.
@@ -94,6 +93,16 @@ def _run(
     finally:
         session._setupstate.teardown_exact(None)
         capture.stop_global_capturing()
+
+
+def _capture_alone(capture: Any) -> None:
+    """Copies would write over each other in the files that they have in common. Whatever was loaded may hold on to
+    these, so they stay, and are of one copy alone from here on.
+    """
+    for stream in (capture._global_capturing.out, capture._global_capturing.err):
+        if hasattr(stream, "targetfd"):
+            with TemporaryFile() as own:
+                os.dup2(own.fileno(), stream.tmpfile.fileno())
 
 
 def _run_all(config: pytest.Config, items: Iterator[pytest.Item]) -> None:

@@ -9,6 +9,15 @@ import pytest
 
 PASSES = "def test_{n}():\n    pass\n"
 FAILS = "def test_wrong():\n    print('what was seen')\n    assert 1 == 2\n"
+EARLY = """
+import sys
+
+out = sys.stdout
+
+def test_early():
+    print("written to what was there", file=out)
+    assert 3 == 4
+"""
 UNDONE = """
 import pytest
 
@@ -42,11 +51,13 @@ def run(directory: Path, *options: str, **files: str) -> tuple[int, str]:
 
 def test_every_test_is_run_once_and_one_that_fails_is_shown_with_what_it_wrote(tmp_path: Path) -> None:
     many = {f"of_{file}": "".join(PASSES.format(n=n) for n in range(40)) for file in range(20)}
-    code, text = run(tmp_path, wrong=FAILS, **many)
+    code, text = run(tmp_path, wrong=FAILS, early=EARLY, **many)
     assert code == pytest.ExitCode.TESTS_FAILED
-    assert "1 failed, 800 passed" in text
+    assert "2 failed, 800 passed" in text
     assert "assert 1 == 2" in text
     assert "what was seen" in text
+    assert "assert 3 == 4" in text
+    assert "written to what was there" in text
 
 
 def test_what_cannot_be_put_away_at_the_end_is_an_error(tmp_path: Path) -> None:
