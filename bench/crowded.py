@@ -4,16 +4,15 @@
 """
 
 import os
+import shutil
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
-from granian.constants import HTTPModes, Interfaces, Loops
-
 from shop.app import Application, Serving
 from shop.base.settings import read_settings
-from shop.cli.serve import DrainingServer
+from shop.cli.serve import make_server
 from shop.site.health import live
 from shop.web.endpoint import Frame, Route
 from shop.web.log import configure_logging
@@ -45,14 +44,9 @@ def load_crowded(serving: Serving) -> Crowded:
 if __name__ == "__main__":
     settings = read_settings({"SHOP_DATABASE_URL": sys.argv[2], "SHOP_SECRET_KEYS": sys.argv[3]})
     served = Serving(settings, "127.0.0.1", os.getpid(), Path(tempfile.mkdtemp(prefix="shop-")), frozenset())
-    DrainingServer(
-        0,
-        served.run_dir / "never-draining",
-        target="crowded",
-        port=int(sys.argv[1]),
-        interface=Interfaces.ASGI,
-        loop=Loops.uvloop,
-        http=HTTPModes.http1,
-        websockets=False,
-        log_enabled=False,
-    ).serve(target_loader=partial(load_crowded, served), wrap_loader=False)
+    try:
+        make_server(served, "127.0.0.1", int(sys.argv[1]), 1).serve(
+            target_loader=partial(load_crowded, served), wrap_loader=False
+        )
+    finally:
+        shutil.rmtree(served.run_dir, ignore_errors=True)

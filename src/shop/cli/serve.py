@@ -61,12 +61,12 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
             serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
             link = first_link(settings, url) if settings.is_try_out(host) else None
             said = _banner(serving, port, link, has_demo=has_demo)
-            _serve(serving, _server(serving, address, port, workers), embedded, said)
+            _serve(serving, make_server(serving, address, port, workers), embedded, said)
         finally:
             shutil.rmtree(run_dir, ignore_errors=True)
 
 
-def _server(serving: Serving, address: str, port: int, workers: int) -> "DrainingServer":
+def make_server(serving: Serving, address: str, port: int, workers: int) -> "DrainingServer":
     return DrainingServer(
         serving.settings.drain_seconds,
         serving.run_dir / "draining",
