@@ -55,15 +55,19 @@ def _note(content: bytes) -> None:
     _cores.update(core for core in found if len(set(core)) > 4)
 
 
-def _note_exchange(request: httpx.Request, response: httpx.Response) -> None:
-    sent = b"\n".join([request.url.raw_path, *(value for _, value in request.headers.raw)])
-    # A body that is made while it is sent is not kept.
-    body = request.content if hasattr(request, "_content") else b""
-    for content in (sent, body, response.content, b"\n".join(value for _, value in response.headers.raw)):
-        _note(content)
-    if request.url.path == "/mailbox.json":
+def note_exchange(path: str, sent: bytes, response: httpx.Response) -> None:
+    """All that was sent, and all that was answered."""
+    _note(b"\n".join([sent, response.content, *(value for _, value in response.headers.raw)]))
+    if path.startswith("/mailbox.json"):
         for code in _CODE.findall(response.content):
             (_codes if len(code) == 6 else _cores).add(code.decode())
+
+
+def _note_answer(request: httpx.Request, response: httpx.Response) -> None:
+    # A body that is made while it is sent is not kept.
+    body = request.content if hasattr(request, "_content") else b""
+    sent = b"\n".join([request.url.raw_path, *(value for _, value in request.headers.raw), body])
+    note_exchange(request.url.path, sent, response)
 
 
 class NotingClient(httpx.Client):
@@ -72,7 +76,7 @@ class NotingClient(httpx.Client):
     def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
         response = super().send(request, stream=stream, **options)
         if not stream:
-            _note_exchange(request, response)
+            _note_answer(request, response)
         return response
 
 
@@ -82,7 +86,7 @@ class NotingAsyncClient(httpx.AsyncClient):
     async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
         response = await super().send(request, stream=stream, **options)
         if not stream:
-            _note_exchange(request, response)
+            _note_answer(request, response)
         return response
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.kept import NO_CERTIFICATES, Kept
+from tests.kept import NO_CERTIFICATES, Kept, KeptClient
 from tests.secrets_seen import NotingAsyncClient, NotingClient, search_log
 from tests.warm import Forked
 
@@ -100,7 +100,9 @@ class Service:
                 return
 
     def client(self, *, timeout: float = 20, transport: Kept | None = None) -> httpx.AsyncClient:
-        return NotingAsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout, transport=transport)
+        if transport:
+            return KeptClient(transport, self.url, timeout)
+        return NotingAsyncClient(base_url=self.url, verify=NO_CERTIFICATES, timeout=timeout)
 
     def get(self, path: str) -> httpx.Response:
         """Over a connection of its own."""

@@ -15,7 +15,10 @@ class Answer:
         self.response = response
         self.status = response.status_code
         self.headers = response.headers
-        self.request_id = response.headers.get("x-request-id", "")
+
+    @property
+    def request_id(self) -> str:
+        return str(self.headers.get("x-request-id", ""))
 
     @property
     def json(self) -> Any:

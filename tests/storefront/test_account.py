@@ -525,11 +525,13 @@ async def test_links_are_absolute_can_be_followed_and_keep_the_size(member: Memb
 
 
 async def test_the_self_link_is_the_address_that_was_asked(member: Member) -> None:
+    address = f"{str(member.http.base_url).rstrip('/')}/api/v2/storefront/account/addresses"
+
     plain = await member.get("/account/addresses")
     paged = await member.get("/account/addresses?per_page=2&page=1")
 
-    assert plain.json["links"]["self"] == str(plain.response.request.url)
-    assert paged.json["links"]["self"] == str(paged.response.request.url)
+    assert plain.json["links"]["self"] == address
+    assert paged.json["links"]["self"] == f"{address}?per_page=2&page=1"
 
 
 @pytest.mark.parametrize("odd", ["access_token=hunter2", "%61ccess_token=hunter2", "x=1&token[]=hunter2", "hunter2"])

@@ -32,7 +32,9 @@ class Machine:
 
     async def grant(self, scope: str) -> dict[str, Any]:
         body = {"grant_type": "client_credentials", "scope": scope, **self.client}
-        granted: dict[str, Any] = (await self.http.post(TOKEN, json=body)).raise_for_status().json()
+        answer = await self.http.post(TOKEN, json=body)
+        assert answer.status_code == 200, answer.text
+        granted: dict[str, Any] = answer.json()
         return granted
 
 

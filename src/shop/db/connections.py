@@ -66,7 +66,7 @@ class Connections:
     async def _connect(self) -> Any:
         connection = None
         try:
-            connection = await asyncpg.connect(self._url, timeout=WAIT_SECONDS, server_settings=self._server_settings)
+            connection = await asyncpg.connect(self._url, timeout=WAIT_SECONDS, server_settings=self._server_settings, statement_cache_size=300, max_cached_statement_lifetime=0)
             await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_to_json, decoder=msgspec.json.decode)
         except BaseException:
             if connection is not None:

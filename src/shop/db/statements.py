@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy import BigInteger, Interval, bindparam, literal_column, select
+from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -86,6 +88,11 @@ def unseen(name: str, type_: Any) -> Any:
     looks the least bit cheaper; for what a cart asks for, planning takes longer than doing.
     """
     return sql_cast(select(bindparam(name, type_=type_)).scalar_subquery(), type_)
+
+
+def among(name: str, type_: Any) -> Any:
+    """Any member of an array that the planner cannot look at: it would count the members, and plan for each number."""
+    return sql_any(unseen(name, ARRAY(type_)))
 
 
 def seconds(name: str) -> Any:

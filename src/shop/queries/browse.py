@@ -17,13 +17,12 @@ from sqlalchemy import (
     select,
     union_all,
 )
-from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import among, into, statement
 from shop.models.catalog import Facet, Facets, ShownOptionType, ShownProperty, ShownVariant
 from shop.models.listings import listing_facets
 from shop.models.media import Image, images
@@ -42,7 +41,7 @@ from shop.queries.listings import EVERYWHERE, currency_facet
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
-_these = sql_any(bindparam("ids", type_=_IDS))
+_these = among("ids", _ID)
 
 
 def _array(chosen: Any) -> ColumnElement[Any]:
@@ -125,7 +124,7 @@ _IMAGES = statement(select(images).where(images.c.id == _these), into(Image))
 
 _counted = (
     select(listing_facets.c.facet_id, func.max(listing_facets.c.product_count).label("product_count"))
-    .where(listing_facets.c.scope_id == sql_any(bindparam("scopes", type_=_IDS)), listing_facets.c.product_count > 0)
+    .where(listing_facets.c.scope_id == among("scopes", _ID), listing_facets.c.product_count > 0)
     .group_by(listing_facets.c.facet_id)
     .cte("counted")
 )
@@ -187,7 +186,7 @@ _FACETS = statement(
         ).where(
             listing_facets.c.facet_id == bindparam("currency_facet", type_=_ID),
             or_(
-                listing_facets.c.scope_id == sql_any(bindparam("scopes", type_=_IDS)),
+                listing_facets.c.scope_id == among("scopes", _ID),
                 listing_facets.c.scope_id == literal(EVERYWHERE, _ID),
             ),
         ),

@@ -6,13 +6,12 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Boolean, Table, bindparam, column, delete, func, literal_column, select, update
-from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Lost, Session
 from shop.db.rows import metadata
-from shop.db.statements import Statement, shaped_statement, statement
+from shop.db.statements import Statement, among, shaped_statement, statement
 from shop.models.products import variants
 from shop.models.stock import stock_items
 from shop.rules.import_lines import Recount
@@ -101,13 +100,13 @@ def _update(table: Table, names: tuple[str, ...]) -> Statement[UUID]:
 
 @lru_cache(maxsize=64)
 def _delete(table: Table) -> Statement[UUID]:
-    these = sql_any(bindparam("ids", type_=ARRAY(_ID)))
+    these = among("ids", _ID)
     return shaped_statement(delete(table).where(table.c.id == these).returning(table.c.id), _first)
 
 
 _REMOVE_VARIANTS = statement(
     update(variants)
-    .where(variants.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID))))
+    .where(variants.c.id == among("ids", _ID))
     .values(deleted_at=func.now(), updated_at=func.now())
     .returning(variants.c.id),
     _first,

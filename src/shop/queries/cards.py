@@ -4,12 +4,10 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Boolean, Text, bindparam, case, extract, func, or_, select, update
-from sqlalchemy import any_ as sql_any
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import among, into, statement
 from shop.models.payments import CreditCard, payment_attempts, payment_methods, payment_sources, payments
 
 _ID = PG_UUID(as_uuid=True)
@@ -39,9 +37,7 @@ _default = (
     .scalar_subquery()
 )
 _cards = select(payment_sources, func.coalesce(payment_sources.c.id == _default, False).label("is_default"))
-_SOURCES_OF = statement(
-    _cards.where(payment_sources.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))), into(CreditCard)
-)
+_SOURCES_OF = statement(_cards.where(payment_sources.c.id == among("ids", _ID)), into(CreditCard))
 _kept = _cards.join(payment_methods, payment_methods.c.id == payment_sources.c.payment_method_id).where(
     payment_sources.c.user_id == bindparam("user_id", type_=_ID), *_is_usable(payment_sources, payment_methods)
 )

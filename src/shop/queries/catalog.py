@@ -6,12 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Select, Text, and_, bindparam, func, literal_column, or_, select
-from sqlalchemy import any_ as sql_any
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement
+from shop.db.statements import Statement, among, into, shaped_statement
 from shop.models.catalog import ShownProduct
 from shop.models.listings import listings
 from shop.models.prices import prices
@@ -99,7 +97,7 @@ async def find_product(db: Session, key: UUID | str, pricing: Pricing) -> ShownP
 @lru_cache(maxsize=4)
 def _of_ids(*, is_personal: bool) -> Statement[ShownProduct]:
     named = select(listings.c.product_id).join(products, products.c.id == listings.c.product_id)
-    named = named.where(IS_SEEN_TO_THE_END, listings.c.product_id == sql_any(bindparam("ids", type_=ARRAY(_ID))))
+    named = named.where(IS_SEEN_TO_THE_END, listings.c.product_id == among("ids", _ID))
     return shaped_statement(shown(named.cte("page"), is_personal=is_personal), into(ShownProduct))
 
 

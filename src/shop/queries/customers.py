@@ -5,12 +5,10 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Text, bindparam, func, or_, select, update
-from sqlalchemy import any_ as sql_any
-from sqlalchemy.dialects.postgresql import ARRAY
 
 from shop.base.listing import Place
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, statement
+from shop.db.statements import Statement, among, into, statement
 from shop.models.access import sessions
 from shop.models.people import User, users
 from shop.queries.dashboard import like_prefix, paged
@@ -55,7 +53,7 @@ _ENABLE = _switch(None, users.c.disabled_at.is_not(None))
 
 
 _BY_KEYS = statement(
-    select(users.c.email_key, users.c.id).where(users.c.email_key == sql_any(bindparam("keys", type_=ARRAY(Text())))),
+    select(users.c.email_key, users.c.id).where(users.c.email_key == among("keys", Text())),
     lambda record: cast(tuple[str, UUID], tuple(record)),
 )
 

@@ -5,12 +5,11 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Text, bindparam, delete, exists, func, or_, select, update
-from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import among, into, statement
 from shop.models.fulfilment import (
     Shipment,
     ShipmentItem,
@@ -31,7 +30,7 @@ from shop.rules.shipping import Method, Shelf
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
 _of_order = bindparam("order_id", type_=_ID)
-_of_orders = sql_any(bindparam("order_ids", type_=_IDS))
+_of_orders = among("order_ids", _ID)
 
 _SHELVES = statement(
     select(
@@ -42,7 +41,7 @@ _SHELVES = statement(
         stock_items.c.backorderable,
     )
     .join(stock_locations, stock_locations.c.id == stock_items.c.stock_location_id)
-    .where(stock_locations.c.active, stock_items.c.variant_id == sql_any(bindparam("ids", type_=_IDS)))
+    .where(stock_locations.c.active, stock_items.c.variant_id == among("ids", _ID))
     .order_by(stock_locations.c.default.desc(), stock_locations.c.id),
     lambda record: Shelf(*record),
 )
@@ -107,7 +106,7 @@ _METHODS = statement(
         _amounts(shipping_method_amounts.c.amount).label("amounts"),
     ).where(
         shipping_methods.c.deleted_at.is_(None),
-        shipping_methods.c.display_on == sql_any(bindparam("displays", type_=ARRAY(Text()))),
+        shipping_methods.c.display_on == among("displays", Text()),
         _reaches,
     ),
     _method,
@@ -125,7 +124,7 @@ _REACHED = statement(
     )
     .where(
         shipping_methods.c.deleted_at.is_(None),
-        shipping_methods.c.display_on == sql_any(bindparam("displays", type_=ARRAY(Text()))),
+        shipping_methods.c.display_on == among("displays", Text()),
     ),
     lambda record: cast(tuple[UUID, UUID | None], tuple(record)),
 )

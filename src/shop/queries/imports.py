@@ -5,12 +5,10 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Table, Text, and_, bindparam, delete, or_, select
-from sqlalchemy import any_ as sql_any
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, statement
+from shop.db.statements import Statement, among, into, statement
 from shop.models.prices import Price, PriceList, PriceListEntry, price_list_entries, price_lists, prices
 from shop.models.products import option_types, option_values, product_slugs, products, properties, variants
 from shop.models.stock import StockLocation, stock_locations
@@ -21,9 +19,8 @@ from shop.rules.price_imports import Owned, Priced
 
 R = TypeVar("R")
 
-_IDS = ARRAY(PG_UUID(as_uuid=True))
-_names = sql_any(bindparam("names", type_=ARRAY(Text())))
-_ids = sql_any(bindparam("ids", type_=_IDS))
+_names = among("names", Text())
+_ids = among("ids", PG_UUID(as_uuid=True))
 
 
 def _pair(record: Any) -> tuple[str, UUID]:
@@ -43,7 +40,7 @@ _LOCATIONS = statement(select(stock_locations).where(stock_locations.c.name == _
 _OPTION_VALUES = statement(
     select(option_types.c.name, option_values.c.name, option_values.c.id)
     .join(option_types, option_types.c.id == option_values.c.option_type_id)
-    .where(option_types.c.name == sql_any(bindparam("types", type_=ARRAY(Text()))), option_values.c.name == _names),
+    .where(option_types.c.name == among("types", Text()), option_values.c.name == _names),
     lambda record: cast(tuple[str, str, UUID], tuple(record)),
 )
 _is_sold = (variants.c.sku == _names, variants.c.sku != "", variants.c.deleted_at.is_(None))
@@ -76,7 +73,7 @@ _PRICES = statement(select(prices).where(prices.c.variant_id == _ids).order_by(p
 _ENTRIES = statement(
     select(price_list_entries).where(
         price_list_entries.c.variant_id == _ids,
-        price_list_entries.c.price_list_id == sql_any(bindparam("lists", type_=_IDS)),
+        price_list_entries.c.price_list_id == among("lists", PG_UUID(as_uuid=True)),
     ),
     into(PriceListEntry),
 )

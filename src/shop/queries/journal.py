@@ -22,7 +22,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import into, statement, unseen
 from shop.models.journal import IdempotencyKey, audit_events, rate_counts
 from shop.models.journal import idempotency_keys as keys
 from shop.rules.limits import Count
@@ -52,7 +52,7 @@ _FINISH = statement(
 
 
 _asked = (
-    func.unnest(bindparam("keys", type_=ARRAY(LargeBinary)), bindparam("windows", type_=ARRAY(BigInteger)))
+    func.unnest(unseen("keys", ARRAY(LargeBinary)), unseen("windows", ARRAY(BigInteger)))
     .table_valued("key", "seconds")
     .render_derived()
 )

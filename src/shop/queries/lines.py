@@ -5,13 +5,12 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import any_ as sql_any
 from sqlalchemy import bindparam, column, delete, func, literal_column, select, update
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
+from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement, unseen
+from shop.db.statements import among, into, statement, unseen
 from shop.models.fulfilment import shipments
 from shop.models.orders import CartLine, LineItem, Order, line_items, orders
 
@@ -22,9 +21,7 @@ _lines = (
     .order_by(line_items.c.created_at, line_items.c.id)
 )
 _LINES = statement(_lines.where(line_items.c.order_id == unseen("order_id", _ID)), into(CartLine))
-_LINES_OF = statement(
-    _lines.where(line_items.c.order_id == sql_any(bindparam("order_ids", type_=ARRAY(_ID)))), into(CartLine)
-)
+_LINES_OF = statement(_lines.where(line_items.c.order_id == among("order_ids", _ID)), into(CartLine))
 _STAMPS = ("created_at", "updated_at")
 _names = tuple(name for name in LineItem.__struct_fields__ if name not in _STAMPS)
 _given = func.jsonb_populate_recordset(literal_column("null::line_items"), bindparam("rows", type_=JSONB)).table_valued(
@@ -46,7 +43,7 @@ _gone = (
     delete(line_items)
     .where(
         line_items.c.order_id == bindparam("order_id", type_=_ID),
-        line_items.c.id == sql_any(unseen("gone", ARRAY(_ID))),
+        line_items.c.id == among("gone", _ID),
     )
     .returning(line_items.c.id)
     .cte("gone")

@@ -14,7 +14,6 @@ from sqlalchemy import (
     ColumnElement,
     Text,
     and_,
-    bindparam,
     case,
     func,
     literal,
@@ -25,14 +24,13 @@ from sqlalchemy import (
     true,
     union_all,
 )
-from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.texts import DOUBLE_LETTERS, MARKS, OTHER_LETTERS, SEPARATORS
 from shop.db.pool import Session
-from shop.db.statements import statement
+from shop.db.statements import among, statement
 from shop.models.listings import listing_facets, listings
 from shop.models.media import images
 from shop.models.prices import prices
@@ -58,7 +56,7 @@ def currency_facet(currency: str) -> UUID:
 
 
 _IDS = ARRAY(PG_UUID(as_uuid=True))
-_these = sql_any(bindparam("ids", type_=_IDS))
+_these = among("ids", PG_UUID(as_uuid=True))
 
 _LOCK = statement(
     # Not so tight that whoever names the product in a row of their own, and is to lock it next, would wait for us.

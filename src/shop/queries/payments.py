@@ -6,11 +6,11 @@ from uuid import UUID
 import msgspec
 from sqlalchemy import BigInteger, Text, bindparam, func, or_, select, update
 from sqlalchemy import any_ as sql_any
-from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
-from shop.db.statements import into, seconds, statement
+from shop.db.statements import among, into, seconds, statement
 from shop.models.payments import (
     STORE_CREDIT_METHOD,
     Payment,
@@ -27,7 +27,7 @@ _ID = PG_UUID(as_uuid=True)
 _is_offered = (
     payment_methods.c.deleted_at.is_(None),
     payment_methods.c.active,
-    payment_methods.c.display_on == sql_any(bindparam("displays", type_=ARRAY(Text()))),
+    payment_methods.c.display_on == among("displays", Text()),
 )
 _METHODS = statement(
     select(payment_methods).where(*_is_offered).order_by(payment_methods.c.position, payment_methods.c.id),
@@ -38,12 +38,12 @@ _METHOD = statement(
     into(PaymentMethod),
 )
 _METHODS_OF = statement(
-    select(payment_methods).where(payment_methods.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))),
+    select(payment_methods).where(payment_methods.c.id == among("ids", _ID)),
     into(PaymentMethod),
 )
 _PAYMENTS = statement(
     select(payments)
-    .where(payments.c.order_id == sql_any(bindparam("order_ids", type_=ARRAY(_ID))))
+    .where(payments.c.order_id == among("order_ids", _ID))
     .order_by(payments.c.created_at, payments.c.id),
     into(Payment),
 )
@@ -71,7 +71,7 @@ _CHANGE = statement(
     update(payments)
     .where(
         payments.c.id == bindparam("payment_id", type_=_ID),
-        payments.c.state == sql_any(bindparam("befores", type_=ARRAY(Text()))),
+        payments.c.state == among("befores", Text()),
     )
     .values(
         state=bindparam("new_state", type_=Text()),

@@ -6,13 +6,12 @@ from uuid import UUID
 
 import msgspec
 from sqlalchemy import BigInteger, Text, and_, bindparam, func, or_, select
-from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.db.statements import Statement, among, into, shaped_statement, statement
 from shop.models.people import customer_groups, users
 from shop.models.prices import (
     PriceList,
@@ -131,7 +130,7 @@ def _entries(is_searched: bool, is_older: bool) -> Statement[NamedEntry]:
 _OF_VARIANTS = statement(
     select(price_list_entries.c.variant_id, price_list_entries.c.min_quantity, price_list_entries.c.id).where(
         price_list_entries.c.price_list_id == _list_id,
-        price_list_entries.c.variant_id == sql_any(bindparam("ids", type_=ARRAY(_ID))),
+        price_list_entries.c.variant_id == among("ids", _ID),
     ),
     lambda record: cast(tuple[UUID, int, UUID], tuple(record)),
 )

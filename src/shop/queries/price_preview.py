@@ -5,12 +5,11 @@ from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Text, bindparam, func, or_, select
-from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import among, into, statement
 from shop.models.listings import listings
 from shop.models.people import CustomerGroup, customer_group_members, customer_groups
 from shop.models.prices import (
@@ -28,7 +27,6 @@ from shop.queries.product_pages import found_by
 from shop.queries.skus import NamedVariant
 
 _ID = PG_UUID(as_uuid=True)
-_IDS = ARRAY(_ID)
 _user_id = bindparam("user_id", type_=_ID)
 _direct = (
     select(price_list_users.c.id)
@@ -66,8 +64,8 @@ _LISTS = statement(
 _ENTRIES = statement(
     select(price_list_entries)
     .where(
-        price_list_entries.c.price_list_id == sql_any(bindparam("list_ids", type_=_IDS)),
-        price_list_entries.c.variant_id == sql_any(bindparam("variant_ids", type_=_IDS)),
+        price_list_entries.c.price_list_id == among("list_ids", _ID),
+        price_list_entries.c.variant_id == among("variant_ids", _ID),
     )
     .order_by(price_list_entries.c.min_quantity),
     into(PriceListEntry),

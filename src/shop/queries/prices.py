@@ -37,7 +37,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import among, into, statement
 from shop.models.access import access_tokens, sessions
 from shop.models.people import customer_group_members, users
 from shop.models.prices import (
@@ -173,7 +173,7 @@ _RESOLVE = statement(
 )
 _BASE = statement(
     select(prices.c.variant_id, prices.c.amount, prices.c.compare_at_amount).where(
-        prices.c.variant_id == sql_any(bindparam("ids", type_=_IDS)),
+        prices.c.variant_id == among("ids", _ID),
         prices.c.currency == bindparam("currency", type_=Text()),
     ),
     lambda record: Resolved(record[0], record[1], record[1], record[2], None, None, None, None, None),

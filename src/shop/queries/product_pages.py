@@ -7,14 +7,13 @@ from uuid import UUID
 
 import msgspec
 from sqlalchemy import BigInteger, ColumnElement, Text, and_, bindparam, func, literal_column, or_, select
-from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Place
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.db.statements import Statement, among, into, shaped_statement, statement
 from shop.models.listings import listings
 from shop.models.media import images
 from shop.models.prices import Price, prices
@@ -40,7 +39,7 @@ from shop.queries.dashboard import paged
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
 _product_id = bindparam("product_id", type_=_ID)
-_these = sql_any(bindparam("ids", type_=_IDS))
+_these = among("ids", _ID)
 
 
 class ProductFilter(msgspec.Struct, frozen=True):

@@ -6,12 +6,11 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Table, Text, bindparam, delete, func, literal_column, or_, select, update
-from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.db.statements import Statement, among, into, shaped_statement, statement
 from shop.models.prices import Price, prices
 from shop.models.products import (
     Product,
@@ -82,10 +81,7 @@ _REMOVE_VARIANTS = statement(
     _first,
 )
 _TOUCH = statement(
-    update(products)
-    .where(products.c.id == sql_any(bindparam("ids", type_=_IDS)))
-    .values(updated_at=_now)
-    .returning(products.c.id),
+    update(products).where(products.c.id == among("ids", _ID)).values(updated_at=_now).returning(products.c.id),
     _first,
 )
 _DUE = statement(
@@ -97,7 +93,7 @@ _DUE = statement(
 )
 _ACTIVATE = statement(
     update(products)
-    .where(products.c.id == sql_any(bindparam("ids", type_=_IDS)))
+    .where(products.c.id == among("ids", _ID))
     .values(status="active", make_active_at=None, updated_at=_now)
     .returning(products.c.id),
     _first,
@@ -123,9 +119,7 @@ _SET_PRICE = statement(
     _first,
 )
 _CHOSEN = statement(
-    select(option_values.c.option_type_id, option_values.c.id).where(
-        option_values.c.id == sql_any(bindparam("ids", type_=_IDS))
-    ),
+    select(option_values.c.option_type_id, option_values.c.id).where(option_values.c.id == among("ids", _ID)),
     lambda record: cast(tuple[UUID, UUID], tuple(record)),
 )
 _OTHERS_OPTIONS = statement(
@@ -165,9 +159,7 @@ _ADD_OPTION_TYPES = statement(
 
 _HOLD_TAXONOMIES = statement(
     select(taxonomies.c.id)
-    .where(
-        taxonomies.c.id.in_(select(taxons.c.taxonomy_id).where(taxons.c.id == sql_any(bindparam("ids", type_=_IDS))))
-    )
+    .where(taxonomies.c.id.in_(select(taxons.c.taxonomy_id).where(taxons.c.id == among("ids", _ID))))
     .order_by(taxonomies.c.id)
     .with_for_update(read=True, key_share=True),
     _first,

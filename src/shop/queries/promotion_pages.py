@@ -8,14 +8,12 @@ from uuid import UUID
 
 import msgspec
 from sqlalchemy import BigInteger, ColumnElement, Table, Text, bindparam, case, func, literal_column, or_, select
-from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Place
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.db.statements import Statement, among, into, shaped_statement, statement
 from shop.models.coupons import coupon_codes, promotion_uses
 from shop.models.listings import listings
 from shop.models.orders import Order, orders
@@ -136,7 +134,7 @@ _EXPORTED = statement(
     .order_by(coupon_codes.c.code),
     into(ExportedCode),
 )
-_these = sql_any(bindparam("ids", type_=ARRAY(_ID)))
+_these = among("ids", _ID)
 _NAMES = statement(
     select(products.c.id, products.c.name)
     .where(products.c.id == _these)

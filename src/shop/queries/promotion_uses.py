@@ -7,17 +7,15 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Text, bindparam, delete, func, or_, select, true, update
-from sqlalchemy import any_ as sql_any
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import statement
+from shop.db.statements import among, statement
 from shop.models.coupons import coupon_codes, promotion_uses
 from shop.models.promotions import promotions
 
 _ID = PG_UUID(as_uuid=True)
-_ids = bindparam("ids", type_=ARRAY(_ID))
+_ids = among("ids", _ID)
 _order_id = bindparam("order_id", type_=_ID)
 _is_limited = or_(promotions.c.usage_limit.is_not(None), promotions.c.customer_limit.is_not(None))
 
@@ -29,14 +27,14 @@ def _id(record: Any) -> UUID:
 # Shared among buyers; whoever gives it a limit waits for them, and counts them.
 _SHARE = statement(
     select(promotions.c.id)
-    .where(promotions.c.id == sql_any(_ids), ~_is_limited)
+    .where(promotions.c.id == _ids, ~_is_limited)
     .order_by(promotions.c.id)
     .with_for_update(read=True),
     _id,
 )
 _held = (
     select(promotions.c.id)
-    .where(promotions.c.id == sql_any(_ids), _is_limited)
+    .where(promotions.c.id == _ids, _is_limited)
     .order_by(promotions.c.id)
     .with_for_update()
     .cte("held")
@@ -53,7 +51,7 @@ _TAKE = statement(
 )
 _OVER = statement(
     select(promotions.c.id).where(
-        promotions.c.id == sql_any(_ids),
+        promotions.c.id == _ids,
         promotions.c.customer_limit
         <= select(func.count())
         .where(
@@ -71,7 +69,7 @@ _OVER = statement(
 )
 _TAKE_CODES = statement(
     update(coupon_codes)
-    .where(coupon_codes.c.id == sql_any(_ids), coupon_codes.c.order_id.is_(None))
+    .where(coupon_codes.c.id == _ids, coupon_codes.c.order_id.is_(None))
     .values(order_id=_order_id, used_at=func.now())
     .returning(coupon_codes.c.id),
     _id,

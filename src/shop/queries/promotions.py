@@ -21,12 +21,10 @@ from sqlalchemy import (
     text,
     true,
 )
-from sqlalchemy import any_ as sql_any
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, statement
+from shop.db.statements import Statement, among, into, statement, unseen
 from shop.models.coupons import CouponCode, coupon_codes, order_promotions, promotion_uses
 from shop.models.orders import customer_of, orders
 from shop.models.people import customer_group_members
@@ -35,7 +33,6 @@ from shop.models.promotions import Promotion, promotion_actions, promotion_rules
 from shop.models.taxons import classifications, taxons
 
 _ID = PG_UUID(as_uuid=True)
-_IDS = ARRAY(_ID)
 
 
 class Code(msgspec.Struct, frozen=True):
@@ -76,9 +73,9 @@ class Sold(msgspec.Struct, frozen=True):
     taxon_ids: Sequence[UUID] = ()
 
 
-_order_id = bindparam("order_id", type_=_ID)
-_user_id = bindparam("user_id", type_=_ID)
-_key = bindparam("email_key", type_=Text())
+_order_id = unseen("order_id", _ID)
+_user_id = unseen("user_id", _ID)
+_key = unseen("email_key", Text())
 
 
 def _together(rows: FromClause, aggregated: Any, nothing: str) -> ColumnElement[Any]:
@@ -152,7 +149,7 @@ _AUTOMATIC = statement(
     _offered.where(promotions.c.is_automatic, func.coalesce(promotions.c.expires_at > func.now(), true())),
     _read_offered,
 )
-_OFFERED = statement(_offered.where(promotions.c.id == sql_any(bindparam("ids", type_=_IDS))), _read_offered)
+_OFFERED = statement(_offered.where(promotions.c.id == among("ids", _ID)), _read_offered)
 _OF_CODE = statement(
     select(promotions.c.id.label("promotion_id"), bindparam("none", None, type_=_ID).label("coupon_code_id"))
     .where(promotions.c.code == bindparam("code"))
@@ -184,7 +181,7 @@ def _sold(taxon_ids: Any) -> Statement[Sold]:
             taxon_ids.label("taxon_ids"),
         )
         .select_from(variants.join(products, products.c.id == variants.c.product_id))
-        .where(variants.c.id == sql_any(bindparam("ids", type_=_IDS))),
+        .where(variants.c.id == among("ids", _ID)),
         lambda record: Sold(*record),
     )
 

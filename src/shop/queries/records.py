@@ -33,7 +33,7 @@ from shop.base.listing import Condition, Page, Path, Sort, Wishes
 from shop.base.loaded import Link
 from shop.base.money import MINOR_UNITS
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, planned, shaped_statement
+from shop.db.statements import Statement, among, into, planned, shaped_statement
 
 EXACT = 10_000
 """Totals are counted up to here; beyond, the planner's estimate is enough."""
@@ -222,7 +222,7 @@ def _kin_of(kin: Kin) -> Statement[Any]:
     column = records.table.c[by]
     # Whoever names a record by its id sees it even when it is hidden; of many, only those that a list would show.
     shown = [] if by == "id" else kin.shown
-    clause = _selected(records).where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *shown)
+    clause = _selected(records).where(column == among("ids", column.type), *shown)
     return shaped_statement(clause.order_by(_place(records.table), records.table.c.id), into(records.row))
 
 
@@ -235,7 +235,7 @@ def _kin_ids_of(kin: Kin) -> Statement[tuple[UUID, UUID]]:
     if between is not None:
         clause = clause.join(between, between.c[kin.other] == theirs.c.id)
         order = between.c.position if "position" in between.c else order
-    clause = clause.where(column == sql_any(bindparam("ids", type_=ARRAY(column.type))), *kin.shown)
+    clause = clause.where(column == among("ids", column.type), *kin.shown)
     return shaped_statement(clause.order_by(order, theirs.c.id), lambda record: cast(tuple[UUID, UUID], tuple(record)))
 
 

@@ -5,12 +5,10 @@ from uuid import UUID
 
 import msgspec
 from sqlalchemy import Text, bindparam, select
-from sqlalchemy import any_ as sql_any
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import among, into, statement
 from shop.models.products import products, variants
 from shop.queries.catalog_columns import OPTIONS_TEXT
 
@@ -29,7 +27,7 @@ class NamedVariant(msgspec.Struct, frozen=True):
 
 _BY_SKU = statement(
     select(variants.c.sku, variants.c.id).where(
-        variants.c.sku == sql_any(bindparam("skus", type_=ARRAY(Text()))),
+        variants.c.sku == among("skus", Text()),
         variants.c.sku != "",
         variants.c.deleted_at.is_(None),
     ),

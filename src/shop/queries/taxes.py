@@ -2,16 +2,16 @@
 
 from uuid import UUID
 
-from sqlalchemy import and_, bindparam, exists, or_, select
+from sqlalchemy import and_, exists, or_, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import statement
+from shop.db.statements import statement, unseen
 from shop.models.people import addresses
 from shop.models.zones import tax_rates, zone_members, zones
 from shop.rules.totals import Rate
 
-_address = bindparam("address_id", type_=PG_UUID(as_uuid=True))
+_address = unseen("address_id", PG_UUID(as_uuid=True))
 _holds_address = (
     exists()
     .where(

@@ -6,13 +6,12 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Text, bindparam, column, exists, func, or_, select, update
-from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Page
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.db.statements import Statement, among, into, shaped_statement, statement
 from shop.models.listings import listing_facets
 from shop.models.taxons import ShownTaxon, Taxon, Taxonomy, classifications, taxonomies, taxons
 from shop.rules.taxons import Place
@@ -78,12 +77,12 @@ _shown = select(
     .correlate(taxons)
     .label("has_products"),
 )
-_SHOWN_OF = statement(_shown.where(taxons.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID)))), into(ShownTaxon))
+_SHOWN_OF = statement(_shown.where(taxons.c.id == among("ids", _ID)), into(ShownTaxon))
 _SHOWN_BY_PERMALINK = statement(
     _shown.where(taxons.c.permalink == bindparam("permalink", type_=Text())), into(ShownTaxon)
 )
 _FILTERS = {
-    "ids": taxons.c.id == sql_any(bindparam("ids", type_=ARRAY(_ID))),
+    "ids": taxons.c.id == among("ids", _ID),
     "parent_id": taxons.c.parent_id == bindparam("parent_id", type_=_ID),
     "parent_permalink": taxons.c.parent_id.in_(
         select(_below.c.id).where(_below.c.permalink == bindparam("parent_permalink", type_=Text()))

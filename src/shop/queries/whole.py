@@ -5,12 +5,10 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Table, Text, bindparam, select
-from sqlalchemy import any_ as sql_any
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, statement
+from shop.db.statements import Statement, among, into, statement
 from shop.models.prices import Price, prices
 from shop.models.products import (
     Product,
@@ -33,8 +31,7 @@ from shop.models.whole import WholeProduct, WholeVariant
 
 T = TypeVar("T")
 
-_IDS = ARRAY(PG_UUID(as_uuid=True))
-_these = sql_any(bindparam("ids", type_=_IDS))
+_these = among("ids", PG_UUID(as_uuid=True))
 
 
 def _named(row: type[T]) -> Callable[[Any], tuple[str, T]]:
@@ -50,7 +47,7 @@ def _named(row: type[T]) -> Callable[[Any], tuple[str, T]]:
 # In the order of ids, as every writer of several products holds them; a key that others refer to may still be read.
 _LOCK = statement(
     select(products)
-    .where(products.c.slug == sql_any(bindparam("slugs", type_=ARRAY(Text()))), products.c.deleted_at.is_(None))
+    .where(products.c.slug == among("slugs", Text()), products.c.deleted_at.is_(None))
     .order_by(products.c.id)
     .with_for_update(key_share=True),
     into(Product),

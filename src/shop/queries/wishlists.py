@@ -6,13 +6,12 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Text, and_, bindparam, case, column, delete, exists, func, or_, select, true, update
-from sqlalchemy import any_ as sql_any
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.ids import new_id, new_wishlist_token
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.db.statements import Statement, among, into, shaped_statement, statement
 from shop.models.people import users
 from shop.models.prices import prices
 from shop.models.products import products, variants
@@ -86,13 +85,13 @@ _CLEAR_DEFAULT = statement(
 )
 _DELETE = statement(delete(wishlists).where(_theirs, _named).returning(wishlists.c.id), _an_id)
 
-_of_lists = wished_items.c.wishlist_id == sql_any(bindparam("ids", type_=_IDS))
+_of_lists = wished_items.c.wishlist_id == among("ids", _ID)
 _order = (wished_items.c.created_at, wished_items.c.id)
 _ITEMS = statement(select(wished_items).where(_of_lists).order_by(*_order), into(WishedItem))
 _SOLD = statement(
     select(variants.c.id)
     .join(products, products.c.id == variants.c.product_id)
-    .where(variants.c.id == sql_any(bindparam("ids", type_=_IDS)), IS_SOLD),
+    .where(variants.c.id == among("ids", _ID), IS_SOLD),
     _an_id,
 )
 _given = (
@@ -128,9 +127,7 @@ _SET_QUANTITY = statement(
     _an_id,
 )
 _REMOVE = statement(
-    delete(wished_items)
-    .where(_of_list, wished_items.c.id == sql_any(bindparam("ids", type_=_IDS)))
-    .returning(wished_items.c.id),
+    delete(wished_items).where(_of_list, wished_items.c.id == among("ids", _ID)).returning(wished_items.c.id),
     _an_id,
 )
 
@@ -156,7 +153,7 @@ def _seen(by: str, *, is_personal: bool) -> Statement[SeenItem]:
         case((IS_SOLD, price)).label("price"),
         variants.c.deleted_at.is_not(None).label("is_gone"),
     )
-    these = wished_items.c[by] == sql_any(bindparam("ids", type_=_IDS))
+    these = wished_items.c[by] == among("ids", _ID)
     return shaped_statement(clause.select_from(found).where(these).order_by(*_order), into(SeenItem))
 
 
