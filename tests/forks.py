@@ -4,6 +4,7 @@ A process of its own for each would gather all of them again: that took more of 
 """
 
 import os
+import signal
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
@@ -79,6 +80,8 @@ def _run(
     for connection in of_parent:
         # So that no copy goes on when there is nobody left to tell.
         connection.close()
+    # Every run of a loop that finds the usual handler puts another in its place, which takes longer than most runs.
+    signal.signal(signal.SIGINT, _interrupt)
     config = session.config
     config.stash[_NUMBER] = number
     config.pluginmanager.unregister(name="terminalreporter")
@@ -93,6 +96,10 @@ def _run(
     finally:
         session._setupstate.teardown_exact(None)
         capture.stop_global_capturing()
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def _capture_alone(capture: Any) -> None:

@@ -39,6 +39,10 @@ _DIGITS = re.compile(r'(?<![.\w])(?<!"pid":)\d{6}(?!\w)', re.ASCII)
 _WITHOUT_NUMBERS = {"login_requests", "outbox_mails", "audit_events", "sessions", "users"}
 
 
+_WITH_BYTES = """select distinct table_name from information_schema.columns
+    where table_schema = 'public' and data_type in ('bytea', 'ARRAY')"""
+
+
 def note(text: str) -> str:
     """The same text; the secrets in it are known from now on."""
     _note(text.encode())
@@ -99,10 +103,11 @@ async def search_database(url: str) -> None:
     db = await asyncpg.connect(url)
     try:
         tables = [row[0] for row in await db.fetch("select tablename from pg_tables where schemaname = 'public'")]
+        with_bytes = [row[0] for row in await db.fetch(_WITH_BYTES)]
         # Bytes are looked at as they are and as the text that they may be.
-        for form in ("hex", "escape"):
+        for form, looked_at in (("hex", tables), ("escape", with_bytes)):
             await db.execute(f"set bytea_output = {form}")
-            for table in tables:
+            for table in looked_at:
                 rows = (row[0] for row in await db.fetch(f'select t::text from "{table}" t'))
                 _search(f"the table {table}", rows, has_numbers=table not in _WITHOUT_NUMBERS)
     finally:
