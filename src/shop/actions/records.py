@@ -179,7 +179,8 @@ async def _present(ctx: Context, noun: Noun, before: Any, values: Values) -> dic
     was = {name: _said(before, name, value) for name, value in values.items()}
     for name in values.keys() & {f"{kin.removesuffix('s')}_ids" for kin in noun.records.kin}:
         kin = noun.records.kin[f"{name.removesuffix('_ids')}s"]
-        was[name] = [theirs for _, theirs in await records.list_kin_ids(ctx.db, kin, [before.id])]
+        (theirs,) = await records.list_kin_ids(ctx.db, [kin], [before.id])
+        was[name] = theirs[before.id]
     return was | ({} if noun.present is None else dict(await noun.present(ctx, before, values)))
 
 
@@ -213,15 +214,34 @@ async def _load(
 ) -> list[Loaded]:
     """Rows with their relations: links alone, or the related records too where they are asked for."""
     links: list[dict[str, Link]] = [dict(of.nothing) for _ in rows]
-    for name, kin in of.kin.items():
-        if relations is not None and name not in relations:
-            continue
-        found = await (_load_many if kin.is_many else _load_one)(ctx, kin, rows, include.get(name))
+    wanted = {name: kin for name, kin in of.kin.items() if relations is None or name in relations}
+    # Their own rows say whom they belong to, where these are read and nothing stands between.
+    linked = {
+        name: kin for name, kin in wanted.items() if kin.is_many and (kin.between is not None or name not in include)
+    }
+    ids = await records.list_kin_ids(ctx.db, list(linked.values()), [row.id for row in rows])
+    ids_of = dict(zip(linked, ids, strict=True))
+    for name, kin in wanted.items():
+        found = await _load_kin(ctx, kin, rows, include.get(name), ids_of.get(name))
         for place, row in enumerate(rows):
             links[place][name] = found.get(
                 row.id if kin.is_many else getattr(row, kin.column), [] if kin.is_many else None
             )
     return [Loaded(row, links[place]) for place, row in enumerate(rows)]
+
+
+async def _load_kin(
+    ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree | None, ids_of: dict[UUID, list[UUID]] | None
+) -> Mapping[Any, Link]:
+    if not kin.is_many:
+        return await _load_one(ctx, kin, rows, include)
+    if ids_of is None:
+        return await _load_theirs(ctx, kin, rows, include or {})
+    loaded: Mapping[UUID, Loaded] = {}
+    if include is not None:
+        theirs = await records.list_kin(ctx.db, kin, {one for ids in ids_of.values() for one in ids})
+        loaded = {record.row.id: record for record in await _load(ctx, kin.records, theirs, include)}
+    return {ours: [loaded.get(one) or Loaded(Named(one)) for one in ids] for ours, ids in ids_of.items()}
 
 
 async def _load_one(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree | None) -> dict[Any, Link]:
@@ -232,19 +252,9 @@ async def _load_one(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree |
     return {record.row.id: record for record in theirs}
 
 
-async def _load_many(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree | None) -> dict[Any, Link]:
-    ids = [row.id for row in rows]
+async def _load_theirs(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree) -> Mapping[Any, Link]:
     found: dict[Any, list[Loaded]] = {}
-    if include is None:
-        for ours, theirs in await records.list_kin_ids(ctx.db, kin, ids):
-            found.setdefault(ours, []).append(Loaded(Named(theirs)))
-    elif kin.between is not None:
-        pairs = await records.list_kin_ids(ctx.db, kin, ids)
-        rows = await records.list_kin(ctx.db, kin, {theirs for _, theirs in pairs})
-        loaded = {record.row.id: record for record in await _load(ctx, kin.records, rows, include)}
-        for ours, theirs in pairs:
-            found.setdefault(ours, []).append(loaded[theirs])
-    else:
-        for record in await _load(ctx, kin.records, await records.list_kin(ctx.db, kin, ids), include):
-            found.setdefault(getattr(record.row, kin.column), []).append(record)
+    theirs = await records.list_kin(ctx.db, kin, [row.id for row in rows])
+    for record in await _load(ctx, kin.records, theirs, include):
+        found.setdefault(getattr(record.row, kin.column), []).append(record)
     return dict(found)

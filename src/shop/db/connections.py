@@ -14,6 +14,8 @@ import msgspec
 from shop.base.errors import Unavailable
 
 WAIT_SECONDS = 2.0
+_STATEMENTS = 300
+"""That a connection keeps prepared: one that is prepared again is planned six times again before its plan is kept."""
 
 
 class Connections:
@@ -66,7 +68,13 @@ class Connections:
     async def _connect(self) -> Any:
         connection = None
         try:
-            connection = await asyncpg.connect(self._url, timeout=WAIT_SECONDS, server_settings=self._server_settings, statement_cache_size=300, max_cached_statement_lifetime=0)
+            connection = await asyncpg.connect(
+                self._url,
+                timeout=WAIT_SECONDS,
+                server_settings=self._server_settings,
+                statement_cache_size=_STATEMENTS,
+                max_cached_statement_lifetime=0,
+            )
             await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_to_json, decoder=msgspec.json.decode)
         except BaseException:
             if connection is not None:

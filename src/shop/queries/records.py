@@ -28,13 +28,15 @@ from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy import tuple_ as sql_tuple
 from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Condition, Page, Path, Sort, Wishes
 from shop.base.loaded import Link
 from shop.base.money import MINOR_UNITS
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, planned, shaped_statement
+from shop.db.statements import Statement, among, into, planned, shaped_statement, unseen
 
+_ID = PG_UUID(as_uuid=True)
 EXACT = 10_000
 """Totals are counted up to here; beyond, the planner's estimate is enough."""
 
@@ -139,9 +141,10 @@ async def list_kin(db: Session, kin: Kin, ids: Iterable[UUID]) -> list[Any]:
     return await db.all(_kin_of(kin), ids=wanted) if wanted else []
 
 
-async def list_kin_ids(db: Session, kin: Kin, ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
-    """Of relations to many the pairs of our id and theirs: enough for links."""
-    return await db.all(_kin_ids_of(kin), ids=ids) if ids else []
+async def list_kin_ids(db: Session, kin: Sequence[Kin], ids: Sequence[UUID]) -> list[dict[UUID, list[UUID]]]:
+    """Of each relation to many their ids by ours, which is enough for links: one statement, however many there are."""
+    rows = await db.all(_kin_ids_of(tuple(kin)), ids=ids) if ids and kin else []
+    return [{row[0]: row[place] for row in rows} for place in range(1, len(kin) + 1)]
 
 
 def _shape(wishes: Wishes) -> Shape:
@@ -227,16 +230,20 @@ def _kin_of(kin: Kin) -> Statement[Any]:
 
 
 @lru_cache(maxsize=512)
-def _kin_ids_of(kin: Kin) -> Statement[tuple[UUID, UUID]]:
+def _kin_ids_of(relations: tuple[Kin, ...]) -> Statement[Any]:
+    ours = func.unnest(unseen("ids", ARRAY(_ID))).table_valued("id", name="ours").render_derived()
+    theirs = [func.array(_ids_of(kin, sql_cast(ours.c.id, _ID)).correlate(ours).scalar_subquery()) for kin in relations]
+    return shaped_statement(select(sql_cast(ours.c.id, _ID), *theirs), lambda record: record)
+
+
+def _ids_of(kin: Kin, our_id: Any) -> Select[Any]:
     theirs, between = kin.records.table, kin.between
-    column = theirs.c[kin.column] if between is None else between.c[kin.column]
-    clause = select(column, theirs.c.id)
-    order = _place(theirs)
+    column, order = theirs.c[kin.column] if between is None else between.c[kin.column], _place(theirs)
+    clause = select(theirs.c.id)
     if between is not None:
         clause = clause.join(between, between.c[kin.other] == theirs.c.id)
         order = between.c.position if "position" in between.c else order
-    clause = clause.where(column == among("ids", column.type), *kin.shown)
-    return shaped_statement(clause.order_by(order, theirs.c.id), lambda record: cast(tuple[UUID, UUID], tuple(record)))
+    return clause.where(column == our_id, *kin.shown).order_by(order, theirs.c.id)
 
 
 def _place(table: Table) -> ColumnElement[Any]:
