@@ -6,6 +6,7 @@ import asyncio
 import json as plain_json
 import re
 import ssl
+from time import monotonic
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,6 +17,8 @@ from tests.secrets_seen import NotingAsyncClient, note_exchange
 # Shops are served in plain HTTP here. A client of its own accord reads every certificate of the machine, for 50 ms.
 NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _LONGEST = 1 << 26
+_IDLE_SECONDS = 5
+"""How long a connection is kept that nobody uses: a shop closes it some seconds later."""
 # What no client would write in another way.
 _PLAIN_PATH = re.compile(r"/(?:[\w/.~=&?,:+-]|%[0-9A-F]{2})*", re.ASCII)
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -26,7 +29,7 @@ class Kept(httpx.AsyncBaseTransport):
 
     def __init__(self) -> None:
         self._general = httpx.AsyncHTTPTransport(verify=NO_CERTIFICATES)
-        self._idle: dict[bytes, list[_Streams]] = {}
+        self._idle: dict[bytes, list[tuple[float, _Streams]]] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if not hasattr(request, "_content"):
@@ -49,13 +52,13 @@ class Kept(httpx.AsyncBaseTransport):
             raise httpx.ReadTimeout("no answer in time") from error
         finally:
             if is_kept:
-                idle.append((reader, writer))
+                idle.append((monotonic(), (reader, writer)))
             else:
                 writer.close()
         return response
 
     async def close(self) -> None:
-        writers = [writer for idle in self._idle.values() for _, writer in idle]
+        writers = [writer for idle in self._idle.values() for _, (_, writer) in idle]
         for writer in writers:
             writer.close()
         await asyncio.gather(*(writer.wait_closed() for writer in writers))
@@ -127,10 +130,10 @@ def _bytes(value: str | bytes) -> bytes:
     return value if isinstance(value, bytes) else value.encode()
 
 
-async def _open(url: httpx.URL, idle: list[_Streams]) -> _Streams:
+async def _open(url: httpx.URL, idle: list[tuple[float, _Streams]]) -> _Streams:
     while idle:
-        reader, writer = idle.pop()
-        if not reader.at_eof() and not writer.is_closing():
+        since, (reader, writer) = idle.pop()
+        if monotonic() - since < _IDLE_SECONDS and not reader.at_eof() and not writer.is_closing():
             return reader, writer
         writer.close()
     return await asyncio.open_connection(url.host, url.port, limit=_LONGEST)

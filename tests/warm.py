@@ -21,8 +21,11 @@ from pathlib import Path
 from typing import IO
 
 _READY_TO_FORK = """
-import atexit, contextlib, ctypes, gc, json, multiprocessing.util, os, signal, socket, sys, threading, traceback
+import atexit, contextlib, ctypes, gc, json, multiprocessing.util, os, select, signal, socket, sys, threading, traceback
+from shop.actions import letter
+from shop.admin import pages
 from shop.cli.main import main
+from shop.db.statements import STATEMENTS
 
 gc.collect()
 gc.freeze()
@@ -85,7 +88,19 @@ def run(arguments, environ, has_loaded_workers, output, log):
     sys.stdout.flush()
     os._exit(code)
 
+def compiled():
+    # What every shop would make for itself when it is first wanted.
+    for known in STATEMENTS:
+        yield known.sql
+    for templates in (pages._templates, letter._templates, letter._plain):
+        for name in templates.list_templates(["html", "txt"]):
+            yield templates.get_template(name)
+
+making = compiled()
+
 while True:
+    while not select.select([asked], [], [], 0)[0] and next(making, None):
+        pass
     said, ends, _, _ = socket.recv_fds(asked, 1 << 20, 3)
     if not said:
         break
