@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import hypothesis
+import msgspec
 import pytest
 import uvloop
 
@@ -20,9 +21,11 @@ from tests.cli.command import Command
 from tests.cluster import Cluster, make_run_dir, remove_run_dir
 from tests.connections import as_new
 from tests.kept import Kept
+from tests.make import Make
 from tests.platform.machine import Machine, new_machine
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
+from tests.till import Buyer, Till, new_till
 from tests.warm import warm
 
 pytest_plugins = ["tests.forks"]
@@ -207,6 +210,34 @@ async def writer(http: httpx.AsyncClient, db: Any, granted: dict[str, Machine]) 
 async def reader(http: httpx.AsyncClient, db: Any, granted: dict[str, Machine]) -> Machine:
     """A machine that only reads."""
     return await _known(granted, http, db, "read")
+
+
+@pytest.fixture(scope="session")
+def common() -> dict[str, Any]:
+    """What the tests of one shop make once: where goods lie, and how they are sent and paid."""
+    return {}
+
+
+@pytest.fixture
+async def make(writer: Machine, common: dict[str, Any]) -> Make:
+    """What it stores lies where other tests have theirs: whoever changes that place has one of their own."""
+    if "place" not in common:
+        common["place"] = await Make(writer).place()
+    return Make(writer, common["place"])
+
+
+@pytest.fixture
+async def till(make: Make, common: dict[str, Any]) -> Till:
+    """The same for all: whoever changes anything of it has one of their own."""
+    if "till" not in common:
+        common["till"] = await new_till(make)
+    shared: Till = common["till"]
+    return msgspec.structs.replace(shared, make=make)
+
+
+@pytest.fixture
+def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
+    return Buyer(http, till)
 
 
 async def _known(granted: dict[str, Machine], http: httpx.AsyncClient, db: Any, level: str) -> Machine:

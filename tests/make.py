@@ -28,9 +28,9 @@ class MadeProduct(msgspec.Struct, frozen=True):
 class Make:
     """Says only what a test is about; the rest is some usual shop's."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, place: str | None = None) -> None:
         self.machine = machine
-        self._known: dict[tuple[str, ...], str] = {}
+        self._known: dict[tuple[str, ...], str] = {("place",): place} if place else {}
 
     async def new(self, path: str, kind: str, /, **fields: Any) -> Answer:
         made = await self.machine.post(f"/{path}", {kind: fields})

@@ -11,29 +11,13 @@ from tests.admin.bought import HERE, buy, payment_of, shipment_of, states, text_
 from tests.admin.desk import NOBODY, Desk, age, events
 from tests.admin.goods import done, field, mark, said
 from tests.make import Make
-from tests.platform.machine import Machine
-from tests.till import Buyer, Till, leave, new_till, on_hand
-
-
-@pytest.fixture
-def make(writer: Machine) -> Make:
-    return Make(writer)
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
-
-
-@pytest.fixture
-def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
-    return Buyer(http, till)
+from tests.till import Buyer, leave, new_till, on_hand
 
 
 async def test_the_page_shows_lines_sums_addresses_shipments_and_payments(
     desk: Desk, buyer: Buyer, make: Make, db: Any
 ) -> None:
-    colour = f"Colour {mark()}"
+    colour, buyer.till = f"Colour {mark()}", await new_till(make)
     order, _ = await buy(buyer, options={colour: ["Red"]}, name="Teapot")
     url = "https://post.example/follow?n=:tracking"
     await make.change("shipping_methods", buyer.till.post, "shipping_method", tracking_url=url)
@@ -192,7 +176,7 @@ async def test_parts_of_another_order_are_not_there(desk: Desk, buyer: Buyer, db
 
 
 async def test_names_of_strangers_are_text(desk: Desk, buyer: Buyer, db: Any, make: Make) -> None:
-    evil = "<script>alert(1)</script>"
+    evil, buyer.till = "<script>alert(1)</script>", await new_till(make)
     made = await buyer.till.product(name=evil)
     await buyer.put_in((made, 1))
     await buyer.come_from(firstname=evil, address1=evil)

@@ -4,31 +4,13 @@ import asyncio
 from typing import Any
 from uuid import UUID
 
-import httpx
 import pytest
 
 from tests.admin.bought import HERE, buy, payment_of, states, text_of
 from tests.admin.desk import Desk, waiting
 from tests.admin.goods import done, field, said
-from tests.make import Make
-from tests.platform.machine import Machine
-from tests.till import Buyer, Till, new_till
+from tests.till import Buyer
 from tests.usual import first
-
-
-@pytest.fixture
-def make(writer: Machine) -> Make:
-    return Make(writer)
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
-
-
-@pytest.fixture
-def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
-    return Buyer(http, till)
 
 
 async def test_money_is_given_back_in_parts_with_a_reason(desk: Desk, buyer: Buyer, db: Any) -> None:

@@ -12,16 +12,10 @@ from tests.admin.desk import NOBODY, Desk, events
 from tests.admin.goods import GROUPS, done, field, id_of, mark, place, said
 from tests.admin.promoting import add, boxes, new_promotion, parts_of
 from tests.make import Make
-from tests.platform.machine import Machine
 
 WAYS = {"condition": "conditions", "benefit": "benefits"}
 MANY = [f"00000000-0000-7000-8000-{number:012}" for number in range(501)]
 TABLES = {"conditions": "promotion_rules", "benefits": "promotion_actions"}
-
-
-@pytest.fixture
-def make(writer: Machine) -> Make:
-    return Make(writer)
 
 
 async def kept(db: Any, promotion: str, what: str) -> list[tuple[str, dict[str, Any]]]:

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-import pytest
 
 from tests.admin.bought import text_of
 from tests.admin.desk import Desk
@@ -13,24 +12,8 @@ from tests.admin.goods import done, id_of, mark, said
 from tests.admin.promoting import a_tenth, add, new_promotion, tried
 from tests.deals import about, new_code, new_deal
 from tests.make import Make
-from tests.platform.machine import Machine
 from tests.shoppers import sign_in
-from tests.till import Buyer, Till, new_till
-
-
-@pytest.fixture
-def make(writer: Machine) -> Make:
-    return Make(writer)
-
-
-@pytest.fixture
-async def till(make: Make) -> Till:
-    return await new_till(make)
-
-
-@pytest.fixture
-def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
-    return Buyer(http, till)
+from tests.till import Buyer, Till
 
 
 async def test_it_says_what_is_taken_off_which_line_and_the_total_before_and_after(

@@ -25,13 +25,7 @@ from tests.admin.setting_up import (
     new_zone,
 )
 from tests.make import Make
-from tests.platform.machine import Machine
 from tests.till import Buyer, Till, country_id
-
-
-@pytest.fixture
-def make(writer: Machine) -> Make:
-    return Make(writer)
 
 
 async def test_what_is_set_up_here_lets_a_shopper_check_out_at_the_right_total(

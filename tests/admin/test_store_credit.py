@@ -10,17 +10,11 @@ import pytest
 from tests.admin.bought import text_of
 from tests.admin.desk import NOBODY, Desk, age, events
 from tests.admin.goods import done, field, said
-from tests.make import Make
 from tests.platform.machine import Machine
 from tests.shoppers import Member, sign_in
-from tests.till import ADDRESS, Till, new_till
+from tests.till import ADDRESS, Till
 
 CUSTOMERS = "/admin/customers"
-
-
-@pytest.fixture
-async def till(writer: Machine) -> Till:
-    return await new_till(Make(writer))
 
 
 @pytest.fixture

@@ -9,12 +9,6 @@ from tests.admin.desk import NOBODY, Desk
 from tests.admin.goods import done, field, mark, said
 from tests.admin.setting_up import TAXES, new, new_rate
 from tests.make import Make
-from tests.platform.machine import Machine
-
-
-@pytest.fixture
-def make(writer: Machine) -> Make:
-    return Make(writer)
 
 
 @pytest.mark.parametrize(

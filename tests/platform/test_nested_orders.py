@@ -5,14 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.make import Make
 from tests.platform.machine import Machine
-from tests.till import ADDRESS, Buyer, Till, new_till
-
-
-@pytest.fixture
-async def till(writer: Machine) -> Till:
-    return await new_till(Make(writer))
+from tests.till import ADDRESS, Buyer, Till
 
 
 async def test_an_order_is_made_with_all_its_parts_and_completed(writer: Machine, till: Till, db: Any) -> None:

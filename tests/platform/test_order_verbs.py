@@ -15,11 +15,6 @@ from tests.till import Buyer, Till, new_till, on_hand
 
 
 @pytest.fixture
-async def till(writer: Machine) -> Till:
-    return await new_till(Make(writer))
-
-
-@pytest.fixture
 async def mug(till: Till) -> MadeProduct:
     return await till.product(on_hand=5)
 
@@ -194,7 +189,9 @@ async def test_what_was_given_back_in_part_holds_nothing_up(
     assert sent.status == 200
 
 
-async def test_a_zone_keeps_its_countries_when_it_is_told_that_it_has_no_states(writer: Machine, till: Till) -> None:
+async def test_a_zone_keeps_its_countries_when_it_is_told_that_it_has_no_states(writer: Machine, make: Make) -> None:
+    till = await new_till(make)
+
     changed = await writer.patch(f"/zones/{till.zone}", {"zone": {"state_ids": []}})
     emptied = await writer.patch(f"/zones/{till.zone}", {"zone": {"country_ids": []}})
 

@@ -10,15 +10,9 @@ from shop.rules.wishlists import MOST_ITEMS, MOST_LISTS
 from tests.at_once import at_once
 from tests.make import Make
 from tests.platform.hostile import HOSTILE, assert_refused
-from tests.platform.machine import Machine
 from tests.shopper import Answer
 from tests.shoppers import Member, sign_in
 from tests.wishlists import add_items, add_lists
-
-
-@pytest.fixture
-def make(writer: Machine) -> Make:
-    return Make(writer)
 
 
 @pytest.fixture

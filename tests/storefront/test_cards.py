@@ -10,7 +10,7 @@ from tests.make import Make
 from tests.service import Service
 from tests.shopper import Answer
 from tests.shoppers import sign_in
-from tests.till import Buyer, SignedIn, Till
+from tests.till import Buyer, SignedIn, Till, new_till
 
 HERE = "/account/credit_cards"
 UNKNOWN = "source_not_found"
@@ -190,6 +190,7 @@ async def test_a_card_is_good_to_the_end_of_its_month(buyer: SignedIn, db: Any, 
 
 
 async def test_a_card_of_a_way_to_pay_that_is_offered_no_more_is_not_seen(buyer: SignedIn, make: Make) -> None:
+    buyer.till = await new_till(make)
     card = await new_card(buyer)
 
     await make.change("payment_methods", buyer.till.card, "payment_method", display_on="back_end")

@@ -9,10 +9,11 @@ import pytest
 from shop.base.email import read_email
 from shop.models.orders import customer_of
 from tests.deals import FREE_SHIPPING, TENTH, about, named, new_code, new_deal
+from tests.make import Make
 from tests.service import Service
 from tests.shopper import Answer
 from tests.shoppers import sign_in
-from tests.till import ADDRESS, Buyer, Till
+from tests.till import ADDRESS, Buyer, Till, new_till
 
 
 async def apply(buyer: Buyer, code: str) -> Answer:
@@ -23,8 +24,9 @@ def refusal(answer: Answer) -> tuple[int, str, str]:
     return answer.status, answer.code, answer.json["error"]
 
 
-async def test_a_tenth_off_one_line_with_shipping_and_without_again(buyer: Buyer, till: Till) -> None:
+async def test_a_tenth_off_one_line_with_shipping_and_without_again(buyer: Buyer, make: Make) -> None:
     """The worked example of the contract: a line of 10.00, shipping of 100.00."""
+    till = buyer.till = await new_till(make)
     for method in (till.post, till.express):
         await till.make.change("shipping_methods", method, "shipping_method", amounts={"USD": "100.00"})
     code, made = new_code(), await till.product("10.00")

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
+import msgspec
 import pytest
 
 from shop.actions.verify import verify
@@ -17,7 +17,7 @@ from tests.make import Make
 from tests.platform.machine import Machine
 from tests.service import KEYS, Service
 from tests.stripe.stand_in import PUBLISHABLE_KEY, SECRET_KEY, WEBHOOK_SECRET, StandIn, stand_in
-from tests.till import Buyer, Till, new_till
+from tests.till import Till, new_till
 
 
 def environ(url: str, data: Path, stripe: StandIn) -> dict[str, str]:
@@ -73,21 +73,19 @@ def granted() -> dict[str, Machine]:
     return {}
 
 
-@pytest.fixture
-def make(writer: Machine) -> Make:
-    return Make(writer)
+@pytest.fixture(scope="session")
+def common() -> dict[str, Any]:
+    return {}
 
 
 @pytest.fixture
-async def till(make: Make) -> Till:
-    """Its card is one of Stripe."""
+async def till(make: Make, common: dict[str, Any]) -> Till:
+    """Its card is one of Stripe, and a test's own."""
+    if "till" not in common:
+        common["till"] = await new_till(make, KWD="1.000")
+    shared: Till = common["till"]
     made = await make.new("payment_methods", "payment_method", name="Card", type="stripe")
-    return (await new_till(make, KWD="1.000")).with_card(made.id)
-
-
-@pytest.fixture
-def buyer(http: httpx.AsyncClient, till: Till) -> Buyer:
-    return Buyer(http, till)
+    return msgspec.structs.replace(shared, make=make, card=made.id)
 
 
 async def wrong(url: str) -> dict[str, Any]:
