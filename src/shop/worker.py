@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -12,11 +12,13 @@ from shop.actions.catalog import show_due
 from shop.actions.context import Shared
 from shop.actions.holding import release_due
 from shop.actions.housekeeping import keep_house
-from shop.actions.outbox import Postman, deliver
+from shop.actions.outbox import Postman, deliver, lease
 from shop.actions.settling import settle_stuck
 from shop.base.errors import ShopError
 from shop.base.settings import Settings
 from shop.gateways.mail import Mail, Smtp
+
+T = TypeVar("T")
 
 LOOK_SECONDS = 1.0
 LANES = 4
@@ -38,18 +40,23 @@ def postman_for(settings: Settings) -> Postman:
 
 async def work(shared: Shared, postman: Postman) -> None:
     """Until cancelled. What fails is tried again at the next look: no loop ever ends, or waits for another."""
+    turn = asyncio.Lock()
     async with asyncio.TaskGroup() as group:
         for _ in range(LANES):
-            group.create_task(_deliver(shared, postman))
+            group.create_task(_deliver(shared, postman, turn))
         group.create_task(_keep(shared))
 
 
-async def _deliver(shared: Shared, postman: Postman) -> None:
+async def _deliver(shared: Shared, postman: Postman, turn: asyncio.Lock) -> None:
+    """One lane looks for a mail; while it delivers what it found, the next one looks."""
     while not _is_cancelled():
-        await _tried(deliver(shared, postman))
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(shared.mail_waits.wait(), LOOK_SECONDS)
-        shared.mail_waits.clear()
+        async with turn:
+            if (queued := await _tried(lease(shared))) is None:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(shared.mail_waits.wait(), LOOK_SECONDS)
+                shared.mail_waits.clear()
+                continue
+        await _tried(deliver(shared, postman, queued))
 
 
 async def _keep(shared: Shared) -> None:
@@ -76,13 +83,14 @@ async def _clean(shared: Shared) -> None:
         _log.info("kept house", **removed)
 
 
-async def _tried(work: Coroutine[Any, Any, None]) -> None:
+async def _tried(work: Coroutine[Any, Any, T]) -> T | None:
     try:
-        await work
+        return await work
     except ShopError as away:
         _log.warning("the worker waits", reason=away.code)
     except Exception:
         _log.exception("the worker stumbled")
+    return None
 
 
 def _is_cancelled() -> bool:

@@ -35,7 +35,7 @@ DESCRIPTION = describe(DOORS)
 SMALL = settings(max_examples=4, derandomize=True, deadline=None)
 SMALLEST = settings(SMALL, max_examples=2)
 ONE = settings(SMALL, max_examples=1)
-schema = schemathesis.openapi.from_dict(describe(DOORS))
+schema = schemathesis.openapi.from_dict(DESCRIPTION)
 # Every edge of every field is tried in `test_edges.py`.
 schema.config.phases.update(phases=["fuzzing"])
 

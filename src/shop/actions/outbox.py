@@ -25,19 +25,13 @@ class Postman(Protocol):
     async def send(self, mail: Mail) -> None: ...
 
 
-async def deliver(shared: Shared, postman: Postman) -> None:
-    """Delivers all that is due, one after the other and each leased by itself: a slow server must not outlast the lease
-    of a mail that still waits. A crash after sending repeats the same mail, code and mark.
-    """
-    task = asyncio.current_task()
-    while task is None or not task.cancelling():
-        leased = await outbox.lease_mails(shared.database.session(), most=1, lease=LEASE_SECONDS)
-        if not leased:
-            return
-        await _deliver_one(shared, postman, leased[0])
+async def lease(shared: Shared) -> OutboxMail | None:
+    """The next mail that is due, and no other: a slow server must not outlast the lease of one that still waits."""
+    return await outbox.lease_mail(shared.database.session(), lease=LEASE_SECONDS)
 
 
-async def _deliver_one(shared: Shared, postman: Postman, queued: OutboxMail) -> None:
+async def deliver(shared: Shared, postman: Postman, queued: OutboxMail) -> None:
+    """A crash after sending repeats the same mail, code and mark."""
     db = shared.database.session()
     try:
         letter = await write_letter(shared, db, queued)

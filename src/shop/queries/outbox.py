@@ -3,7 +3,7 @@
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, bindparam, func, select, update
+from sqlalchemy import BigInteger, bindparam, func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
@@ -33,7 +33,7 @@ _due = (
     select(mails.c.id)
     .where(_IS_WAITING, mails.c.next_at <= _now, mails.c.locked_until.is_(None) | (mails.c.locked_until < _now))
     .order_by(mails.c.next_at)
-    .limit(bindparam("most", type_=BigInteger))
+    .limit(literal_column("1"))
     .with_for_update(skip_locked=True)
 )
 # Leased, not held: a worker that dies with a mail in hand gives it back by the passing of time.
@@ -94,9 +94,9 @@ async def insert_mail(db: Session, **values: Any) -> None:
     await db.one(_INSERT, **values)
 
 
-async def lease_mails(db: Session, *, most: int, lease: int) -> list[OutboxMail]:
-    """Mails that are due, ours alone for `lease` seconds; their attempt is counted now."""
-    return await db.all(_LEASE, most=most, lease=lease)
+async def lease_mail(db: Session, *, lease: int) -> OutboxMail | None:
+    """A mail that is due, ours alone for `lease` seconds; its attempt is counted now."""
+    return await db.one(_LEASE, lease=lease)
 
 
 async def mark_sent(db: Session, mail_id: UUID) -> None:
