@@ -194,6 +194,25 @@ async def test_a_filter_reaches_over_two_relations_and_into_either_of_two(writer
     assert [ids_of(answer) for answer in found] == [[items[0]], [items[1]], []]
 
 
+async def test_several_filters_over_a_relation_are_about_the_same_record(writer: Machine) -> None:
+    word, place = uuid4().hex, (await new(writer, "stock_location")).id
+    products = [await new(writer, "product", name=f"{name} {word}", sku=f"{name}-{word}") for name in ("Mug", "Jug")]
+    masters = [await master_of(writer, product.id) for product in products]
+    items = [(await new(writer, "stock_item", variant_id=master, stock_location_id=place)).id for master in masters]
+    mugs_name, jugs_sku = f"Mug {word}", f"Jug-{word}"
+
+    async def found(**filters: str) -> set[str]:
+        sent = {f"filter[{name}]": value for name, value in filters.items()}
+        return set(ids_of(await writer.get("/stock_items", {**sent, "filter[stock_location_id_eq]": place})))
+
+    named = {"variant_product_name_eq": mugs_name, "variant_product_slug_not_null": "1"}
+    assert await found(**named) == {items[0]}
+    assert await found(**named, variant_sku_eq=f"Mug-{word}") == {items[0]}
+    assert await found(**named, variant_sku_eq=jugs_sku) == set()
+    either = {"filter[variant_product_name_eq]": mugs_name, "filter[variant_sku_eq]": jugs_sku, "filter[m]": "or"}
+    assert set(ids_of(await writer.get("/stock_items", either))) == set(items)
+
+
 async def test_products_are_found_by_their_master_in_the_familys_word(writer: Machine) -> None:
     sku = uuid4().hex
     product = await new(writer, "product", sku=sku)
