@@ -4,11 +4,12 @@ The document is the hot path, so an encoder is prepared once for each selection 
 struct that msgspec writes in one go, and a record is drawn by reading its values in the struct's order.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, compress
 from operator import attrgetter, itemgetter
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -33,7 +34,7 @@ class ResourceObject(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     type: str
     attributes: Any
-    relationships: dict[str, Any]
+    relationships: dict[str, Any] | msgspec.Raw
 
 
 def encoder(resource: Resource, wanted: frozenset[str] | None) -> "Encoder":
@@ -61,6 +62,8 @@ class Encoder:
         "_shown",
         "_times",
         "_type",
+        "_unlinked",
+        "_written",
     )
 
     def __init__(self, resource: Resource, wanted: frozenset[str] | None) -> None:
@@ -85,6 +88,8 @@ class Encoder:
         self._relations = [relation for name, relation in resource.relations.items() if shown(name)]
         self._links = _picker([relation.name for relation in self._relations])
         self._empty = {relation.name: _EMPTY_MANY if relation.is_many else _EMPTY_ONE for relation in self._relations}
+        self._written = msgspec.Raw(msgspec.json.encode(self._empty))
+        self._unlinked: Mapping[str, Any] | None = None
         names = [*plain, *times, *amounts, *(field.name for field in made)]
         self._attributes = msgspec.defstruct("Attributes", names, frozen=True, gc=False)
 
@@ -105,10 +110,15 @@ class Encoder:
         both = _amount_texts(row.currency, scene.locale)[amounts]
         return compress(both, self._shown) if self._shown else both
 
-    def _linkages(self, record: Loaded) -> dict[str, Any]:
+    def _linkages(self, record: Loaded) -> dict[str, Any] | msgspec.Raw:
+        if record.links is self._unlinked:
+            return self._written
         try:
             if not any(self._links(record.links)):
-                return self._empty
+                # What cannot be changed need not be looked at again: every new cart is linked with the same nothing.
+                if isinstance(record.links, MappingProxyType):
+                    self._unlinked = record.links
+                return self._written
         except KeyError as missing:
             raise NotLoaded(f"{type(record.row).__name__}.{missing.args[0]}") from None
         found = {

@@ -1,6 +1,7 @@
 """What the storefront shows of carts and orders."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -203,5 +204,7 @@ PAYMENT = resource(
     relations=[one("source", "credit_card"), one("payment_method", "payment_method")],
 )
 
-UNLINKED: Mapping[str, Link] = {name: [] if relation.is_many else None for name, relation in CART.relations.items()}
+UNLINKED: Mapping[str, Link] = MappingProxyType(
+    {name: () if relation.is_many else None for name, relation in CART.relations.items()}
+)
 """Every relation of an order with nothing at its other end; what there is is laid over it."""
