@@ -60,6 +60,7 @@ def test_every_test_is_run_once_and_one_that_fails_is_shown_with_what_it_wrote(t
     assert "written to what was there" in text
 
 
+@pytest.mark.torture
 def test_what_cannot_be_put_away_at_the_end_is_an_error(tmp_path: Path) -> None:
     code, text = run(tmp_path, undone=UNDONE, fine=PASSES.format(n=1))
     assert code == pytest.ExitCode.TESTS_FAILED
@@ -67,13 +68,14 @@ def test_what_cannot_be_put_away_at_the_end_is_an_error(tmp_path: Path) -> None:
     assert "not put away" in text
 
 
-@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.parametrize("code", [0, pytest.param(3, marks=pytest.mark.torture)])
 def test_a_process_that_ends_within_a_test_fails_the_run_and_names_it(tmp_path: Path, code: int) -> None:
     ended, text = run(tmp_path, ends=ENDS.format(code=code), fine=PASSES.format(n=1))
     assert ended == pytest.ExitCode.TESTS_FAILED
     assert "a process ended in test_ends.py::test_that_ends_it" in text
 
 
+@pytest.mark.torture
 def test_it_stops_at_the_failures_it_was_told_to_stop_at(tmp_path: Path) -> None:
     many = "".join(FAILS.replace("wrong", f"wrong_{n}") for n in range(200))
     code, text = run(tmp_path, "--maxfail=1", one=many, two=many)

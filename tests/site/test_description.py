@@ -184,7 +184,7 @@ def test_generated_requests_are_answered_as_described(case: Any, service: Servic
 
 
 @schema.include(path_regex="/(account|cart|storefront/wishlists)").parametrize()
-@SMALLEST
+@ONE
 def test_generated_requests_of_a_signed_in_shopper_are_answered_as_described(
     case: Any, service: Service, member: str
 ) -> None:
