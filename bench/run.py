@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -192,6 +193,9 @@ def main() -> None:
     options.add_argument("--seconds", type=int, default=2, help="length of one load (2)")
     options.add_argument("--rounds", type=int, default=7, help="rounds, of which medians are taken (7)")
     chosen = options.parse_args()
+    # Asked to end, by whatever sign, it ends what it started; in the background it would not hear the usual one.
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sign, lambda *_: sys.exit("bench: broken off"))
     with tempfile.TemporaryDirectory(prefix="shop-bench-") as name:
         directory = Path(name)
         directory.chmod(0o755)

@@ -26,6 +26,7 @@ from tests.platform.machine import Machine, new_machine
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
 from tests.till import Buyer, Till, new_till
+from tests.usual import leave_out_the_rest
 from tests.warm import warm
 
 pytest_plugins = ["tests.forks"]
@@ -43,6 +44,8 @@ hypothesis.settings.load_profile("suite")
 
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
+    if config.getoption("markexpr") == "not torture":
+        leave_out_the_rest()
     run_dir = config.stash[_RUN_DIR] = make_run_dir()
     config.add_cleanup(lambda: remove_run_dir(run_dir))
     if config.getoption("forks") and not config.option.collectonly:

@@ -1,16 +1,31 @@
-"""Which cases of a test the suite looks at: where many are of one kind, the first few. `make torture` looks at all."""
+"""Which cases of a test the suite looks at: where many are of one kind, a few. `make torture` looks at all."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import count
 from typing import Any
 
 import pytest
 
+_leaves_out = False
 
-def first(count: int, cases: Iterable[Any]) -> list[Any]:
+
+def leave_out_the_rest() -> None:
+    """Nobody asks for torture: to gather what it would look at takes as long as many a test."""
+    global _leaves_out
+    _leaves_out = True
+
+
+def first(most: int, cases: Iterable[Any]) -> list[Any]:
     """Those after the first ones are torture's."""
-    return [
-        case
-        if number < count
-        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.torture)
-        for number, case in enumerate(cases)
-    ]
+    numbers = count()
+    return usual(cases, lambda _: next(numbers) < most)
+
+
+def usual(cases: Iterable[Any], is_usual: Callable[[Any], bool]) -> list[Any]:
+    """In their order; the others are torture's."""
+    known = [(case, is_usual(case)) for case in cases]
+    return [case if is_it else _tortured(case) for case, is_it in known if is_it or not _leaves_out]
+
+
+def _tortured(case: Any) -> Any:
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.torture)

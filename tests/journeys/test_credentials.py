@@ -31,6 +31,7 @@ from tests.service import KEYS, Service
 from tests.shopper import PREFIX as STORE
 from tests.shopper import Shopper
 from tests.shoppers import Member, new_email, sign_in
+from tests.usual import first, usual
 
 Headers = dict[str, str]
 PLATFORM = "/api/v2/platform"
@@ -393,11 +394,11 @@ def usual_first() -> list[Any]:
             return route.path.split("/")[4] in {"orders", "addresses"}
         return route in pages or route in others or route.path.startswith(f"{STORE}/checkout")
 
-    return [pytest.param(route, marks=() if is_usual(route) else pytest.mark.torture) for route in every_route()]
+    return usual(every_route(), is_usual)
 
 
 @pytest.mark.parametrize(
-    "is_whole", [False, pytest.param(True, marks=pytest.mark.torture)], ids=["one of those alike", "all"]
+    "is_whole", first(1, [False, True]), ids=lambda whole: "all" if whole else "one of those alike"
 )
 @pytest.mark.parametrize("route", usual_first(), ids=lambda route: f"{route.method} {route.path}")
 async def test_every_route_answers_every_credential_as_the_table_says(

@@ -22,11 +22,12 @@ from tests.platform.machine import Machine
 from tests.platform.test_addresses import new_address
 from tests.platform.test_resources import each
 from tests.shopper import Answer
+from tests.usual import first
 
 Item = dict[str, Any]
 # All that is declared is told by one of each kind; `make torture` looks at each.
 WHOLE = pytest.mark.parametrize(
-    "is_whole", [False, pytest.param(True, marks=pytest.mark.torture)], ids=["one of a kind", "all"]
+    "is_whole", first(1, [False, True]), ids=lambda whole: "all" if whole else "one of a kind"
 )
 EXAMPLES: dict[Any, str] = {
     str: "a",

@@ -23,14 +23,12 @@ from tests.platform.builders import (
 from tests.platform.machine import PREFIX, Machine
 from tests.service import Service
 from tests.shopper import Answer
+from tests.usual import usual
 
 
 def each(collections: list[Collection]) -> pytest.MarkDecorator:
-    chosen = [
-        pytest.param(collection, id=collection.path, marks=() if collection.path in USUAL else pytest.mark.torture)
-        for collection in collections
-    ]
-    return pytest.mark.parametrize("collection", chosen)
+    chosen = usual(collections, lambda collection: collection.path in USUAL)
+    return pytest.mark.parametrize("collection", chosen, ids=lambda collection: collection.path)
 
 
 def told(answer: Answer) -> dict[str, Any]:
