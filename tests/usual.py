@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-_leaves_out = False
+_left_out: list[str] = []
 
 
 def leave_out_the_rest() -> None:
     """Nobody asks for torture: to gather what it would look at takes as long as many a test."""
-    global _leaves_out
-    _leaves_out = True
+    _left_out.append("torture")
 
 
 def first(most: int, cases: Iterable[Any]) -> list[Any]:
@@ -24,7 +23,7 @@ def first(most: int, cases: Iterable[Any]) -> list[Any]:
 def usual(cases: Iterable[Any], is_usual: Callable[[Any], bool]) -> list[Any]:
     """In their order; the others are torture's."""
     known = [(case, is_usual(case)) for case in cases]
-    return [case if is_it else _tortured(case) for case, is_it in known if is_it or not _leaves_out]
+    return [case if is_it else _tortured(case) for case, is_it in known if is_it or not _left_out]
 
 
 def _tortured(case: Any) -> Any:

@@ -131,7 +131,6 @@ async def test_what_was_sent_stays_where_it_is(writer: Machine, db: Any) -> None
             ("remove_item", {}, "illegal_transition"),
         ],
     ),
-    ids=["place", "too many", "shipment", "add", "variant", "no id", "none", "remove"],
 )
 async def test_what_cannot_be_is_told_and_nothing_moves(
     writer: Machine, db: Any, verb: str, wish: dict[str, Any], code: str
