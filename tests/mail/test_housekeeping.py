@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import asyncpg
 import pytest
@@ -17,13 +17,15 @@ from shop.actions.settling import settle_stuck
 from shop.base.email import read_email
 from shop.base.keys import parse_keys
 from shop.base.settings import read_settings
-from shop.db.pool import open_database
+from shop.db.pool import Database, Session, open_database
+from shop.db.statements import Statement
 from shop.gateways.mail import Mail
 from shop.models.setup import Shop
 from shop.worker import work
 from tests.service import KEYS
 from tests.wishlists import add_lists
 
+R = TypeVar("R")
 CART = """insert into orders (id, number, currency, created_at, updated_at, completed_at, user_id)
     values ($1, $2, 'USD', $3, $3, $4, $5)"""
 USER = "insert into users (id, email, email_key, verified_at, created_at, updated_at) values ($1, $2, $2, $3, $4, $4)"
@@ -241,6 +243,39 @@ class Deaf:
         self.left.set()
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
+
+
+class Watched(Database):
+    """Counts who looks for a mail."""
+
+    looks = 0
+
+    def session(self) -> Session:
+        return _WatchedSession(self)
+
+
+class _WatchedSession(Session):
+    async def one(self, statement: Statement[R], **values: Any) -> R | None:
+        if isinstance(self._database, Watched) and statement.sql.startswith("UPDATE outbox_mails SET attempts"):
+            self._database.looks += 1
+        return await super().one(statement, **values)
+
+
+async def test_for_one_mail_nobody_looks_but_who_finds_it_and_who_looks_next(house: tuple[Shared, Any]) -> None:
+    shared, postman = house[0], Deaf()
+    shared.database = watched = Watched(shared.database.connections)
+    email = read_email("ada@shoppers.example")
+    assert email
+    await request_code(Context(shared), email, Names())
+    shared.mail_waits.clear()
+    loop = asyncio.create_task(work(shared, postman))
+
+    await postman.left.wait()
+
+    looks = watched.looks
+    loop.cancel()
+    await asyncio.wait([loop], timeout=10)
+    assert looks in {1, 2}
 
 
 @pytest.mark.torture
