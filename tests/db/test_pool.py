@@ -6,8 +6,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from shop.base.errors import Unavailable
-from shop.db.pool import Database, LockTimeout, Lost, Session
+from shop.base.errors import Lost, Unavailable
+from shop.db.pool import Database, LockTimeout, Session
 from tests.db.pools import ONE, PID, Opened, assert_whole, sql, timed
 from tests.db.processes import until
 

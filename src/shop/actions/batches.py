@@ -12,8 +12,8 @@ import msgspec
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
-from shop.base.errors import ShopError
-from shop.db.pool import LockTimeout, Lost, Refused
+from shop.base.errors import Lost, ShopError
+from shop.db.pool import LockTimeout, Refused
 from shop.rules.import_lines import Errors
 
 T = TypeVar("T")

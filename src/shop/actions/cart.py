@@ -1,7 +1,7 @@
 """What can be done with a cart: open, show, abandon, and join with another at sign-in."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from uuid import UUID
 
 import msgspec
@@ -10,16 +10,20 @@ from shop.actions import attempts, lines
 from shop.actions.context import Context
 from shop.actions.lines import Cart, Held
 from shop.actions.taking import drop_cart, give_back
+from shop.base.actor import GUEST
 from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated, Unavailable
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
 from shop.models.orders import CartLine, Order
 from shop.queries import lines as line_queries
 from shop.queries import orders, people, prices, quotes
+from shop.rules.limits import Limit
 from shop.rules.merging import Line, Merge, Strategy, merge_carts
 
 
 async def open_cart(ctx: Context, currency: str | None) -> Order:
     """The cart the caller already has, or a new one; a new one made with a bearer is that user's."""
+    if ctx.claim is GUEST and ctx.once_key is None:
+        return await _new_guests_cart(ctx, currency)
     cart, user_id = await _find_cart(ctx)
     if cart and ctx.once_key is None:
         return cart
@@ -161,11 +165,13 @@ async def _get_cart(ctx: Context, cart_id: UUID) -> Order:
     return cart
 
 
-async def _new_guests_cart(ctx: Context, currency: str | None) -> Order:
-    """Counted and made by one statement."""
+def _new_guests_cart(ctx: Context, currency: str | None) -> Awaitable[Order]:
     limits = attempts.cart_limits(ctx)
-    if not limits:
-        return await new_cart(ctx, currency, None)
+    return _new_counted_cart(ctx, currency, limits) if limits else new_cart(ctx, currency, None)
+
+
+async def _new_counted_cart(ctx: Context, currency: str | None, limits: Sequence[Limit]) -> Order:
+    """Counted and made by one statement."""
     for digits in ORDER_NUMBER_DIGITS:
         cart, counts = await orders.insert_counted_cart(
             ctx.db, limits, cart_id=new_id(), number=new_order_number(digits), currency=_sold_in(ctx, currency)

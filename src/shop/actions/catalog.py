@@ -10,11 +10,11 @@ from uuid import UUID
 
 from shop.actions.context import Context, Shared
 from shop.actions.records import plain
-from shop.base.errors import Invalid, NotFound
+from shop.base.errors import Invalid, Lost, NotFound
 from shop.base.ids import new_id
 from shop.base.money import is_currency, minor_units
 from shop.base.texts import slug_of
-from shop.db.pool import Lost, Refused
+from shop.db.pool import Refused
 from shop.models.products import (
     Variant,
     product_option_types,

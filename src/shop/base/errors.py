@@ -259,5 +259,9 @@ class Unavailable(ShopError):
     retry_after = 5
 
 
+class Lost(Exception):
+    """A serialisation failure or a deadlock: nothing of the work was kept, and it is done again."""
+
+
 class CannotStart(Exception):
     """Why a command cannot do its work, in one sentence that says what to do."""

@@ -45,5 +45,5 @@ def cart_of_order_token(keys: Keys, token: str) -> UUID | None:
 
 def _derived(keys: Keys, key_id: str, cart_id: bytes) -> str:
     mac = keys.mac(key_id, _ORDER_USE, cart_id)
-    text = f"{_PREFIX}{key_id}_{cart_id.hex()}{mac.hex()}"
+    text = f"{_PREFIX}{key_id}_{(cart_id + mac).hex()}"
     return f"{text}{zlib.crc32(text.encode()):08x}"

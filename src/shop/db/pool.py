@@ -2,13 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, ParamSpec, TypeVar
 
 import asyncpg
 
-from shop.base.errors import Unavailable
+from shop.base.errors import Lost, Unavailable
 from shop.db.connections import Connections
 from shop.db.statements import Statement
 
@@ -26,10 +26,6 @@ SESSION_SETTINGS = {
     "jit": "off",
 }
 _SNAPSHOT = {"isolation": "repeatable_read", "readonly": True}
-
-
-class Lost(Exception):
-    """A serialisation failure or a deadlock; nothing of the work was kept."""
 
 
 class Refused(Exception):
@@ -78,18 +74,19 @@ class Session:
     def is_in_transaction(self) -> bool:
         return self._connection is not None
 
-    async def one(self, statement: Statement[R], **values: Any) -> R | None:
-        record = await self._run("fetchrow", statement, statement.arguments(values))
-        return None if record is None else statement.read(record)
+    # Not coroutines around a coroutine: every one between a request and its connection is stepped through twice.
+    def one(self, statement: Statement[R], **values: Any) -> Coroutine[Any, Any, R | None]:
+        return self._run("fetchrow", statement, values)
 
-    async def all(self, statement: Statement[R], **values: Any) -> list[R]:
-        records = await self._run("fetch", statement, statement.arguments(values))
-        return [statement.read(record) for record in records]
+    def all(self, statement: Statement[R], **values: Any) -> Coroutine[Any, Any, list[R]]:
+        return self._run("fetch", statement, values)
 
-    async def _run(self, method: str, statement: Statement[Any], arguments: list[Any]) -> Any:
+    async def _run(self, method: str, statement: Statement[Any], values: Mapping[str, Any]) -> Any:
+        arguments = statement.arguments(values)
         self.count += 1
         if self._connection is not None:
-            return await _translating(getattr(self._connection, method), statement.sql, *arguments)
+            result = await _translating(getattr(self._connection, method), statement.sql, *arguments)
+            return _read(statement, result)
         if statement.writes and self.committed:
             raise AssertionError("a second write outside a transaction: open one with `async with ctx.transaction()`")
         connections = self._database.connections
@@ -108,7 +105,7 @@ class Session:
                 connections.release(connection)
         # A guarded write that found nothing to change has kept nothing.
         self.committed |= statement.writes and bool(result)
-        return result
+        return _read(statement, result)
 
     @asynccontextmanager
     async def transaction(self, *, is_snapshot: bool = False) -> AsyncIterator[None]:
@@ -152,14 +149,29 @@ class Session:
 
     async def retrying(self, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Runs `work`, and again while it loses against other transactions, unless a part of it is already kept."""
-        for retries_left in range(RETRIES, -1, -1):
+        try:
+            return await work(*args, **kwargs)
+        except Lost as lost:
+            return await self.retry(lost, work, *args, **kwargs)
+
+    async def retry(self, lost: Lost, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Runs again what lost."""
+        for _ in range(RETRIES):
+            if self.committed:
+                break
+            await asyncio.sleep(random.uniform(0.01, 0.2))  # noqa: S311  Jitter, not a secret.
             try:
                 return await work(*args, **kwargs)
-            except Lost as lost:
-                if self.committed or not retries_left:
-                    raise Unavailable() from lost
-            await asyncio.sleep(random.uniform(0.01, 0.2))  # noqa: S311  Jitter, not a secret.
-        raise AssertionError("unreachable")
+            except Lost as again:
+                lost = again
+        raise Unavailable() from lost
+
+
+def _read(statement: Statement[Any], result: Any) -> Any:
+    """What the caller asked for: the rows of a list, or one, or none."""
+    if type(result) is list:
+        return [statement.read(record) for record in result]
+    return None if result is None else statement.read(result)
 
 
 async def _translating(call: Callable[..., Awaitable[T]], *arguments: Any) -> T:

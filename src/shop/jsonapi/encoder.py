@@ -20,6 +20,7 @@ from shop.base.money import currency_digits, money_text, wire_decimal
 from shop.jsonapi.resource import Attribute, Computed, Money, Relation, Resource, Scene
 
 _AMOUNTS_KEPT = 2048
+_write = msgspec.json.Encoder().encode
 _EMPTY_MANY: dict[str, Any] = {"data": []}
 _EMPTY_ONE: dict[str, Any] = {"data": None}
 
@@ -95,13 +96,13 @@ class Encoder:
 
     def __call__(self, record: Loaded, scene: Scene) -> ResourceObject:
         row = record.row
-        values = [
+        attributes = self._attributes(
             *self._plain(row),
             *map(wire_time, self._times(row)),
             *self._amount_texts(row, scene),
             *[make(row, scene) for make in self._made],
-        ]
-        return ResourceObject(row.id, self._type, self._attributes(*values), self._linkages(record))
+        )
+        return ResourceObject(row.id, self._type, attributes, self._linkages(record))
 
     def _amount_texts(self, row: Any, scene: Scene) -> Iterable[str | None]:
         amounts = self._amounts(row)
@@ -152,12 +153,14 @@ def _amount_texts(currency: str, locale: str) -> _AmountTexts:
     return _AmountTexts(currency, locale)
 
 
-@lru_cache(maxsize=1024)
 def wire_time(moment: datetime | None) -> str | None:
-    """`2022-11-08T19:34:36.444Z`: UTC, milliseconds. The database gives UTC, so the offset need not be asked for;
-    kept, because what is new was changed at the moment it was made.
+    """`2022-11-08T19:34:36.444Z`: UTC, milliseconds. The database gives UTC, which msgspec writes several times faster
+    than `isoformat`: to the microsecond, or to the second where there are none.
     """
-    return None if moment is None else moment.isoformat("T", "milliseconds")[:-6] + "Z"
+    if moment is None:
+        return None
+    written = _write(moment)
+    return written[1:24].decode() + "Z" if moment.microsecond else written[1:20].decode() + ".000Z"
 
 
 def linked(record: Loaded, relation: Relation) -> Sequence[Loaded]:

@@ -9,7 +9,8 @@ from sqlalchemy import BigInteger, Boolean, Table, bindparam, column, delete, fu
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.db.pool import Lost, Session
+from shop.base.errors import Lost
+from shop.db.pool import Session
 from shop.db.rows import metadata
 from shop.db.statements import Statement, among, shaped_statement, statement
 from shop.models.products import variants

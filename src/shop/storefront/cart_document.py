@@ -40,7 +40,15 @@ async def cart_reply(
     if cart.warnings:
         told = [_told(found, cart.order.currency) for found in cart.warnings]
         extras = Extras({**(extras.meta or {}), "warnings": told}, extras.links)
-    return document_reply(document(CART, await loaded_cart(cart, ctx, drawing, checkout), drawing, extras), status)
+    loaded = Loaded(cart.order, UNLINKED) if _is_bare(cart) else await _loaded_cart(cart, ctx, drawing, checkout)
+    return document_reply(document(CART, loaded, drawing, extras), status)
+
+
+def _is_bare(cart: Cart) -> bool:
+    """Whether it is linked with nothing, as every new one."""
+    order = cart.order
+    linked = cart.lines or order.user_id or order.bill_address_id or order.ship_address_id
+    return order.state == "cart" and not linked
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -56,10 +64,7 @@ class Around(msgspec.Struct, frozen=True):
     """Whose they all are, where that may be told."""
 
 
-async def loaded_cart(cart: Cart, ctx: Context, drawing: Drawing, checkout: Checkout | None = None) -> Loaded:
-    order = cart.order
-    if order.state == "cart" and not (cart.lines or order.user_id or order.bill_address_id or order.ship_address_id):
-        return Loaded(order, UNLINKED)
+async def _loaded_cart(cart: Cart, ctx: Context, drawing: Drawing, checkout: Checkout | None) -> Loaded:
     include = drawing.query.include or {}
     parts = checkout
     if parts is None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from random import getrandbits
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 
 import msgspec
@@ -12,12 +12,12 @@ from starlette.types import Receive, Scope, Send
 
 from shop.actions.context import Context, Origin, Shared
 from shop.base.actor import Claim
-from shop.base.errors import Broken, ShopError, Unauthenticated
+from shop.base.errors import Broken, Lost, ShopError, Unauthenticated
 from shop.base.settings import Network
 from shop.web.credentials import check_repeated, read_claim, read_platform_claim
 from shop.web.crowd import crowd_for
 from shop.web.idempotency import read_once_key
-from shop.web.log import RequestLine, log_request
+from shop.web.log import Answered, log_request
 from shop.web.metrics import Observer
 from shop.web.reply import JSON, JSON_API, Reply, error_reply
 from shop.web.request import LINES, MAX_PARAMS, PARAMETERS, Request
@@ -130,12 +130,14 @@ class Endpoint:
         self._frame = frame
         self._route = route
         self._observe = Observer(route.method, route.path)
+        self._check_sent = _SENT[route.who] if route.reads_claim else _anyone
         self._is_platform = route.who.startswith("application")
         self._crowd = None if route.path in _UNCOUNTED else frame.crowd
         self._is_cross_origin = route.path.startswith("/api/v2/storefront")
         self._reads_body = route.method in _BODY_METHODS and route.reads is not LINES
+        self._is_once = route.method in _ONCE_METHODS and route.reads_claim
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: dict[str, str]) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: Mapping[str, str]) -> None:
         started = perf_counter()
         headers = dict(scope["headers"])
         sent_id = headers.get(b"x-request-id")
@@ -159,15 +161,16 @@ class Endpoint:
         seconds = perf_counter() - started
         self._observe(status, seconds)
         log_request(
-            RequestLine(
+            Answered(
                 request_id,
                 scope["method"],
                 self._route.path,
                 status,
-                round(seconds * 1000, 2),
+                seconds,
                 context.db.count,
                 request.claim.kind,
                 source,
+                time(),
             )
         )
 
@@ -186,14 +189,18 @@ class Endpoint:
                 if self._is_platform
                 else read_claim(request.headers, self._frame.shared.keys)
             )
-            _SENT[route.who](request.claim)
+            self._check_sent(request.claim)
         if route.admits is not None:
             await route.admits(request, context)
         if self._reads_body:
-            await request.read_body(route.body_limit, route.reads)
-            if route.method in _ONCE_METHODS and route.reads_claim:
+            if request.has_body:
+                await request.read_body(route.body_limit, route.reads)
+            if self._is_once:
                 context.once_key = read_once_key(request, route.method, route.path)
-        return await context.db.retrying(route.handler, request, context)
+        try:
+            return await route.handler(request, context)
+        except Lost as lost:
+            return await context.db.retry(lost, route.handler, request, context)
 
     async def _send(self, reply: Reply, request: Request, send: Send) -> int:
         """The status that is logged: the one sent, unless the answer broke off behind it."""
@@ -205,7 +212,7 @@ class Endpoint:
         ]
         # An answer that never has a body must not speak of its length, or it would be taken for the file's.
         if reply.chunks is None and reply.status != 304:
-            headers.append((b"content-length", str(len(reply.body)).encode()))
+            headers.append((b"content-length", b"%d" % len(reply.body)))
         if self._is_cross_origin and self._frame.cors_origins:
             headers += self._cors_headers(request.headers.get(b"origin"))
         if self._frame.draining:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
@@ -133,13 +134,13 @@ class Request:
         """What the application bounds by itself, whatever stands in front of it."""
         if len(self.scope.get("raw_path") or self.scope["path"]) > MAX_PATH or len(self.query_string) > MAX_QUERY:
             raise UriTooLong()
-        if sum([len(name) + len(value) for name, value in self.scope["headers"]]) > MAX_HEADERS:
+        if sum(map(len, chain.from_iterable(self.scope["headers"]))) > MAX_HEADERS:
             raise HeadersTooLarge()
 
     async def read_body(self, limit: int, media: Sequence[str] = PARAMETERS) -> None:
         """Reads the body by the bytes that come, not by what Content-Length says of them."""
         self._is_read = True
-        if not self._has_body():
+        if not self.has_body:
             return
         try:
             async with asyncio.timeout(BODY_SECONDS + limit // SLOWEST):
@@ -153,7 +154,7 @@ class Request:
         """The body of lines as it comes, for a handler that reads it by itself: no bound on the whole, and a time for
         each piece.
         """
-        if not self._has_body():
+        if not self.has_body:
             return
         self._check_media(LINES)
         while not self._is_read:
@@ -180,13 +181,14 @@ class Request:
 
     async def discard_body(self) -> None:
         """Takes in what nobody wants to read: a proxy that is still sending would miss our answer for a broken line."""
-        if self._is_read or not self._has_body():
+        if self._is_read or not self.has_body:
             return
         with contextlib.suppress(TimeoutError, Malformed, TooLarge):
             async with asyncio.timeout(BODY_SECONDS):
                 await self._gather(0)
 
-    def _has_body(self) -> bool:
+    @property
+    def has_body(self) -> bool:
         declared = self.headers.get(b"content-length")
         return declared != b"0" and (declared is not None or b"transfer-encoding" in self.headers)
 

@@ -15,6 +15,8 @@ from shop.web.request import Request
 Methods = dict[str, Endpoint]
 
 _PAGES = "/admin"
+_NO_METHODS: Methods = {}
+_NO_PARAMS: Mapping[str, str] = {}
 
 _PREFLIGHT_HEADERS = (
     b"Authorization, Content-Type, X-Shop-Order-Token, X-Spree-Order-Token, Idempotency-Key, X-Request-Id"
@@ -57,17 +59,21 @@ class Router:
         self._add_page_fallbacks(routes)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        path, method = scope["path"], scope["method"]
-        methods = self._literal.get(path)
-        params: dict[str, str] = {}
-        endpoint = _chosen(methods, method) if methods else None
+        methods = self._literal.get(scope["path"], _NO_METHODS)
+        endpoint, params = methods.get(scope["method"]), _NO_PARAMS
         if endpoint is None:
-            # A literal address with other methods does not hide a pattern that has this one.
-            matched, params = self._match(path)
-            endpoint = _chosen(matched, method)
-            if endpoint is None:
-                endpoint, params = self._fallback({**matched, **(methods or {})}, scope)
+            endpoint, params = self._found(methods, scope)
         return endpoint(scope, receive, send, params)
+
+    def _found(self, methods: Methods, scope: Scope) -> tuple[Endpoint, Mapping[str, str]]:
+        method = scope["method"]
+        endpoint = _chosen(methods, method)
+        if endpoint is not None:
+            return endpoint, _NO_PARAMS
+        # A literal address with other methods does not hide a pattern that has this one.
+        matched, params = self._match(scope["path"])
+        endpoint = _chosen(matched, method)
+        return (endpoint, params) if endpoint is not None else self._fallback({**matched, **methods}, scope)
 
     def _fallback(self, methods: Mapping[str, Endpoint], scope: Scope) -> tuple[Endpoint, dict[str, str]]:
         path: str = scope["path"]
