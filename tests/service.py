@@ -32,9 +32,6 @@ def clean_environ(**extra: str) -> dict[str, str]:
 class Service:
     """One served shop. What it logs can be awaited; nothing here sleeps."""
 
-    has_loaded_workers = True
-    """Whether its workers need not load their libraries, where its parent has no thread that a fork could trip over."""
-
     def __init__(self, *arguments: str, **environ: str) -> None:
         self._changed = threading.Condition()
         self.lines: list[str] = []
@@ -53,8 +50,7 @@ class Service:
             raise
 
     def _begin(self, command: list[str]) -> "Forked | subprocess.Popen[str]":
-        is_plain = "SHOP_DATABASE_URL" in self.environ and "--demo" not in command
-        return Forked(command, self.environ, has_loaded_workers=self.has_loaded_workers and is_plain)
+        return Forked(command, self.environ)
 
     def _read(self) -> None:
         assert self.process.stderr
@@ -143,12 +139,6 @@ class Service:
         if self.process.stderr and not self._reader.is_alive():
             self.process.stderr.close()
         search_log(urlsplit(self.environ.get("SHOP_DATABASE_URL", "")).path or "a shop", self.lines)
-
-
-class CleanService(Service):
-    """Served by workers that the shop starts itself, in every respect: for tests of processes."""
-
-    has_loaded_workers = False
 
 
 class InstalledService(Service):

@@ -1,9 +1,7 @@
 """Commands that need not load their libraries: forks of a process that has them, and does nothing else.
 
 To load them takes as long as everything else of a start. The fork runs the command as the installed script would, with
-an environment of its own, and writes where it is told to. Its workers are started by it as ever, with nothing loaded;
-or, for tests that are about neither processes nor starts, are forks in their turn, and then all else of their start is
-as ever.
+an environment of its own, and writes where it is told to.
 """
 
 import atexit
@@ -21,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 _READY_TO_FORK = """
-import atexit, contextlib, ctypes, gc, json, multiprocessing.util, os, select, signal, socket, sys, threading, traceback
+import atexit, contextlib, ctypes, gc, json, os, select, signal, socket, sys, threading, traceback
 from shop.actions import letter
 from shop.admin import pages
 from shop.cli.main import main
@@ -33,41 +31,13 @@ asked = socket.socket(fileno=0)
 # Where the system reads what it tells others of our environment; nothing else uses it once that is cleared.
 first, last = map(int, open("/proc/self/stat").read().rpartition(")")[2].split()[47:49])
 
-begin = multiprocessing.util.spawnv_passfds
-
-def fork_worker(path, command, kept):
-    *_, code, mark = command
-    if mark != "--multiprocessing-fork":
-        return begin(path, command, kept)
-    # In the place of a new interpreter: nothing open that it would not have, and no signal handled as by its parent.
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        for name in os.listdir("/proc/self/fd"):
-            if int(name) > 2 and int(name) not in kept:
-                with contextlib.suppress(OSError):
-                    os.close(int(name))
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        sys.argv = ["-c", mark]
-        exec(code)
-    except BaseException as error:
-        os._exit(status(error))
-    finally:
-        os._exit(0)
-
 def status(error):
     if isinstance(error, SystemExit):
         return error.code or 0
     traceback.print_exc()
     return 1
 
-def run(arguments, environ, has_loaded_workers, output, log):
-    if has_loaded_workers:
-        multiprocessing.util.spawnv_passfds = fork_worker
+def run(arguments, environ, output, log):
     nothing = os.open(os.devnull, os.O_RDWR)
     for number, end in ((0, nothing), (1, output), (2, log)):
         os.dup2(end, number)
@@ -143,8 +113,6 @@ class Forked:
         self,
         arguments: Sequence[str],
         environ: dict[str, str],
-        *,
-        has_loaded_workers: bool = False,
         files: tuple[IO[str], IO[str]] | None = None,
     ) -> None:
         self.arguments = list(arguments)
@@ -154,7 +122,7 @@ class Forked:
             told, telling = os.pipe()
             here.callback(os.close, telling)
             self._told = os.fdopen(told)
-            asked = json.dumps([self.arguments, environ, has_loaded_workers]).encode()
+            asked = json.dumps([self.arguments, environ]).encode()
             socket.send_fds(warm(), [asked], [output.fileno(), log.fileno(), telling])
         self.pid = int(self._told.readline())
 

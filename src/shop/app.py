@@ -106,6 +106,9 @@ def load(serving: Serving) -> ASGIApp:
     """A worker's application; called once in each worker process."""
     # Ctrl-C at a terminal goes to the whole group: it is for the parent, which stops its workers once they drained.
     os.setpgrp()
+    # As its parent's fork it has the parent's handlers. Until it serves, it can be ended without a word.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     configure_logging(serving.settings.log_level, serving.settings.log_format)
     return Application(serving)
 

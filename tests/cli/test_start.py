@@ -24,7 +24,7 @@ from shop.db.embedded import database_url as embedded_url
 from shop.migrations.upgrade import newest_revision
 from tests.cli.command import Command, external, sentence
 from tests.cluster import Cluster, with_database
-from tests.db.processes import ask, first_to_end, living, serving_loaded, until
+from tests.db.processes import ask, first_to_end, living, serving, until
 from tests.service import Service, clean_environ
 from tests.warm import Forked
 
@@ -84,7 +84,7 @@ def ahead_at_localhost(cluster: Cluster, worker_name: str) -> Iterator[Service]:
     """A shop at a name instead of an address, on a database that a newer program has migrated."""
     with cluster.database(f"ahead_{worker_name}") as url:
         ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
-        with serving_loaded("--host", "localhost", **external(url), SHOP_DRAIN_SECONDS="0") as service:
+        with serving("--host", "localhost", **external(url), SHOP_DRAIN_SECONDS="0") as service:
             yield service
 
 

@@ -29,7 +29,6 @@ from tests.db.processes import (
     postmaster_pid,
     roomy_dir,
     serving,
-    serving_loaded,
     stop,
     until,
     watched,
@@ -53,9 +52,8 @@ def url(own_database: Callable[..., str]) -> str:
 def served(url: str, tmp_path: Path) -> Serve:
     """Serves a shop whose temporary files are the only ones in `tmp_path`, by which its processes can be told too."""
 
-    def serve(*arguments: str, drain: str, is_loaded: bool = False) -> AbstractContextManager[Service]:
-        begin = serving_loaded if is_loaded else serving
-        return begin(*arguments, **external(url, SHOP_DRAIN_SECONDS=drain, TMPDIR=str(tmp_path)))
+    def serve(*arguments: str, drain: str) -> AbstractContextManager[Service]:
+        return serving(*arguments, **external(url, SHOP_DRAIN_SECONDS=drain, TMPDIR=str(tmp_path)))
 
     return serve
 
@@ -150,7 +148,7 @@ class Load:
 
 
 async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drains(served: Serve, url: str) -> None:
-    with served(drain="1", is_loaded=True) as service:
+    with served(drain="1") as service:
         load = Load(service)
         shoppers = [asyncio.create_task(load.shop()) for _ in range(8)]
         await load.busy.wait()
@@ -173,7 +171,7 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
 
 async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(served: Serve, url: str) -> None:
     key = {"Idempotency-Key": str(uuid4())}
-    with served(drain="0", is_loaded=True) as service:
+    with served(drain="0") as service:
         rival = await asyncpg.connect(url)
         async with service.client() as http:
             first = await http.post(CART, headers=key)
@@ -353,7 +351,7 @@ def stop_reading(service: Service) -> None:
 @pytest.mark.parametrize("form", ["json", pytest.param("console", marks=pytest.mark.torture)])
 async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its_mails(url: str, form: str) -> None:
     db = await asyncpg.connect(url)
-    with serving_loaded(**external(url, SHOP_DRAIN_SECONDS="0", SHOP_LOG_FORMAT=form)) as service:
+    with serving(**external(url, SHOP_DRAIN_SECONDS="0", SHOP_LOG_FORMAT=form)) as service:
         await asyncio.to_thread(stop_reading, service)
         async with service.client() as http:
             await db.execute("alter table orders add constraint full_up check (false) not valid")

@@ -16,7 +16,7 @@ from uuid import uuid4
 import asyncpg
 
 from tests.cluster import make_run_dir
-from tests.service import CleanService, InstalledService, Service
+from tests.service import InstalledService, Service
 from tests.warm import Forked
 
 HOLDER = """
@@ -118,13 +118,6 @@ def _end_all(path: Path) -> None:
 @contextmanager
 def serving(*arguments: str, **environ: str) -> Iterator[Service]:
     """A served shop that is stopped at the end; if the test has ended it by force, with whatever outlived that."""
-    with _to_the_end(CleanService, *arguments, **environ) as service:
-        yield service
-
-
-@contextmanager
-def serving_loaded(*arguments: str, **environ: str) -> Iterator[Service]:
-    """The same by workers that need not load their libraries: for tests of what is answered meanwhile."""
     with _to_the_end(Service, *arguments, **environ) as service:
         yield service
 

@@ -18,6 +18,18 @@ from tests.db.processes import HOLDER, ask, kill, living, postmaster_pid, roomy_
 
 User = Callable[[Path], Embedded]
 
+FORKING = """
+import os, sys
+from pathlib import Path
+from shop.db.embedded import Embedded
+
+url = Embedded(Path(sys.argv[1])).start()
+if os.fork():
+    print(url, flush=True)
+sys.stdin.read()
+"""
+"""A program that has a fork while it uses the embedded database; both live until their standard input ends."""
+
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
@@ -125,6 +137,19 @@ def test_the_last_stop_stops_the_server_after_another_user_was_killed(made_dir: 
         assert ended(5)
 
     assert living(made_dir) == []
+
+
+def test_a_fork_of_a_user_that_was_killed_is_no_user(made_dir: Path, user: User) -> None:
+    server = user(made_dir)
+    with holder(made_dir, FORKING) as other:
+        told(other)
+        server.start()
+        kill(other.pid)
+
+        # The fork goes on reading meanwhile.
+        with watched(postmaster_pid(made_dir)) as ended:
+            server.stop()
+            assert ended(5)
 
 
 def test_a_stop_without_a_start_does_nothing(made_dir: Path, user: User) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.command import external
 from tests.cluster import Cluster
-from tests.db.processes import serving_loaded, until
+from tests.db.processes import serving, until
 from tests.platform.bulk import in_lines, new_slug
 from tests.platform.machine import PREFIX, Machine, new_machine
 from tests.service import Service
@@ -76,7 +76,7 @@ async def large(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.Tem
         await connection.execute(LARGE.replace("$1", str(COUNT)))
         await connection.execute(MASTERS)
         temp = tmp_path_factory.mktemp("large")
-        with serving_loaded(**external(url, SHOP_DRAIN_SECONDS="0", TMPDIR=str(temp))) as service:
+        with serving(**external(url, SHOP_DRAIN_SECONDS="0", TMPDIR=str(temp))) as service:
             async with service.client() as http:
                 yield Large(service, connection, await new_machine(http, connection))
         await connection.close()

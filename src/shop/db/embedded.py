@@ -50,6 +50,17 @@ log_min_messages = warning
 log_min_error_statement = panic
 """
 
+_held: set[int] = set()
+"""The locks by which this process is a user; a fork of it is none, and must not be taken for one when we are gone."""
+
+
+def _let_go() -> None:
+    while _held:
+        os.close(_held.pop())
+
+
+os.register_at_fork(after_in_child=_let_go)
+
 
 def database_url(data_dir: Path, database: str = DATABASE) -> str:
     """The address of the embedded database, whether or not it runs."""
@@ -76,6 +87,7 @@ class Embedded:
         with self._control():
             if self._users is None:
                 self._users = self._open_lock("postgres.users")
+                _held.add(self._users)
                 fcntl.flock(self._users, fcntl.LOCK_SH)
             if not self._is_running():
                 self._launch()
@@ -101,6 +113,7 @@ class Embedded:
                     self._run("pg_ctl", "stop", "-D", str(self._cluster), "-m", "fast", "-t", "20")
                 if _socket_dir(self._dir).parent != self._dir:
                     shutil.rmtree(_socket_dir(self._dir), ignore_errors=True)
+            _held.discard(self._users)
             os.close(self._users)
             self._users = None
 
