@@ -145,6 +145,7 @@ class Application:
         self._router: Router | None = None
         self._opened: tuple[Route, ...] = ()
         self._close: Callable[[], Any] | None = None
+        self._saved = b""
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and self._router:
@@ -248,7 +249,7 @@ class Application:
 
     def _save_snapshot(self) -> None:
         make_run_dir(self._serving.run_dir)
-        save_snapshot(self._serving.run_dir / f"{os.getpid()}.metrics")
+        self._saved = save_snapshot(self._serving.run_dir / f"{os.getpid()}.metrics", self._saved)
 
     def _others_snapshots(self) -> Iterable[Path]:
         ours = f"{os.getpid()}.metrics"
