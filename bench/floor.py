@@ -3,6 +3,7 @@
 `python -m bench.floor PORT URL` serves it; without a URL it serves one constant body, which is the server alone.
 """
 
+import gc
 import random
 import sys
 from datetime import datetime
@@ -106,6 +107,9 @@ class Floor:
             self.platform = FloorPlatform(self.pool)
             self.catalog = FloorCatalog(self.pool)
             self.buying = FloorBuying(self.pool)
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await send({"type": "lifespan.shutdown.complete"})

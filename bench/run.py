@@ -113,7 +113,7 @@ def sign_in_table(bench: Bench, url: str) -> None:
 
 
 def database_alone(bench: Bench, server: Embedded, url: str) -> None:
-    """pgbench, from the same binaries, with the same two statements and as many connections as a worker has."""
+    """pgbench, from the same binaries, with two statements like ours and as many connections as a worker has."""
     scripts = {
         "insert": "insert into orders (id, number, currency, created_at, updated_at) values (gen_random_uuid(), "
         "'B' || gen_random_uuid(), 'USD', now(), now()) returning created_at;",

@@ -59,6 +59,11 @@ class Serving(msgspec.Struct, frozen=True):
     outdated: frozenset[str]
     """Migrations that are not the newest one this program has."""
 
+    @property
+    def stopping(self) -> Path:
+        """Is there when a stop is near."""
+        return self.run_dir / "draining"
+
 
 def make_run_dir(run_dir: Path) -> None:
     """Makes the run directory again after a cleaner of temporary files took it away. Its name is known by then, so that
@@ -233,7 +238,7 @@ class Application:
         has_mailbox = is_mailbox_on(settings, serving.host)
         return all_routes(
             site_routes(
-                ready=health.ready(frame, serving.outdated),
+                ready=health.ready(lambda: self._is_stopping(frame), serving.outdated),
                 metrics=health.metrics(
                     is_public=settings.metrics == "public",
                     is_try_out=settings.is_try_out(serving.host),
@@ -255,9 +260,12 @@ class Application:
         ours = f"{os.getpid()}.metrics"
         return [file for file in self._serving.run_dir.glob("*.metrics") if file.name != ours]
 
+    def _is_stopping(self, frame: Frame) -> bool:
+        frame.draining = self._serving.stopping.exists()
+        return frame.draining
+
     async def _watch(self, frame: Frame) -> None:
         """Workers would outlive a killed parent and keep the port; and they must know when a stop is near."""
-        flag = self._serving.run_dir / "draining"
         # A supervisor may send SIGTERM to every process at once; it is for the parent, which stops us by SIGINT.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
         while True:
@@ -268,5 +276,5 @@ class Application:
             if os.getppid() != self._serving.parent:
                 shutil.rmtree(self._serving.run_dir, ignore_errors=True)
                 os._exit(1)
-            frame.draining = flag.exists()
+            self._is_stopping(frame)
             await asyncio.sleep(WATCH_SECONDS)

@@ -18,6 +18,7 @@ import asyncpg
 import pytest
 
 from shop.app import read_keys
+from shop.base.errors import CannotStart
 from shop.base.settings import read_settings
 from shop.cli.prepare import ensure_keys
 from shop.db.embedded import database_url as embedded_url
@@ -31,7 +32,6 @@ from tests.warm import Forked
 OwnDatabase = Callable[..., str]
 
 
-@pytest.mark.torture
 def test_a_port_that_another_program_holds_is_refused(shop: Command, database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
@@ -198,8 +198,13 @@ def test_an_account_without_rights_in_the_database_is_said(
     assert "permission denied" in said
 
 
-def test_a_database_that_is_behind_is_refused(shop: Command, own_database: OwnDatabase) -> None:
-    said = sentence(shop.serve(**external(own_database(template="template0"))))
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_database_that_is_behind_is_refused(shop: Command, own_database: OwnDatabase, is_empty: bool) -> None:
+    url = own_database(template="template0") if is_empty else own_database()
+    if not is_empty:
+        ask(url, "update alembic_version set version_num = '0001'")
+
+    said = sentence(shop.serve(**external(url)))
 
     assert said == "The database is behind this program; run `shop migrate` first."
 
@@ -304,20 +309,46 @@ def test_commands_work_beside_a_served_shop(shop: Command, at_home: tuple[Servic
     assert service.get("/readyz").status_code == 200
 
 
-def test_a_first_start_that_was_cut_short_does_not_stand_in_the_way_of_the_next(tmp_path: Path) -> None:
+def test_a_first_start_that_was_cut_short_does_not_stand_in_the_way_of_the_next(
+    tmp_path: Path, own_database: OwnDatabase
+) -> None:
     settings = read_settings({"SHOP_DATA_DIR": str(tmp_path)})
     (tmp_path / f"secret_keys.{os.getpid()}").touch()  # As a start left it that had our process id before us.
 
-    ensure_keys(settings)
+    ensure_keys(settings, own_database())
 
     assert re.fullmatch(r"k1:[0-9a-f]{64}\n", (tmp_path / "secret_keys").read_text())
 
 
-def test_of_many_first_starts_at_once_all_end_with_one_key_and_leave_nothing_else(tmp_path: Path) -> None:
-    settings = read_settings({"SHOP_DATA_DIR": str(tmp_path)})
+@pytest.mark.parametrize(
+    "row",
+    [
+        "orders (id, number, currency, created_at, updated_at) values (gen_random_uuid(), 'R1', 'USD', now(), now())",
+        "users (id, email, email_key, created_at, updated_at) "
+        "values (gen_random_uuid(), 'a@b.example', 'a@b.example', now(), now())",
+        "operators (id, email, email_key, created_at, updated_at) "
+        "values (gen_random_uuid(), 'a@b.example', 'a@b.example', now(), now())",
+    ],
+    ids=lambda row: str(row).split()[0],
+)
+def test_keys_that_were_lost_are_not_replaced_in_silence(tmp_path: Path, own_database: OwnDatabase, row: str) -> None:
+    url = own_database()
+    ask(url, f"insert into {row}")
+
+    with pytest.raises(CannotStart, match="put the file back; or set SHOP_SECRET_KEYS") as refused:
+        ensure_keys(read_settings({"SHOP_DATA_DIR": str(tmp_path)}), url)
+
+    assert str(tmp_path / "secret_keys") in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_many_first_starts_at_once_all_end_with_one_key_and_leave_nothing_else(
+    tmp_path: Path, own_database: OwnDatabase
+) -> None:
+    settings, url = read_settings({"SHOP_DATA_DIR": str(tmp_path)}), own_database()
 
     def start(_: int) -> bytes:
-        ensure_keys(settings)
+        ensure_keys(settings, url)
         return read_keys(settings).derived("k1", "test")
 
     with ThreadPoolExecutor(16) as starts:

@@ -15,7 +15,6 @@ from tests.db.pools import ONE, PID, Opened, all_taken, assert_whole, sql, timed
 from tests.db.processes import roomy_dir, until
 
 
-@pytest.mark.torture
 async def test_a_wait_for_a_connection_or_for_a_silent_server_ends_in_time(opened: Opened) -> None:
     # They wait side by side.
     await asyncio.gather(

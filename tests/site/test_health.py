@@ -55,6 +55,10 @@ async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_a
         await admin.execute("alter table alembic_version rename to hidden")
         hidden = await http.get("/readyz")
         await admin.execute("alter table hidden rename to alembic_version")
+        newest = await admin.fetchval("select version_num from alembic_version")
+        await admin.execute("update alembic_version set version_num = '0001'")
+        behind = await http.get("/readyz")
+        await admin.execute("update alembic_version set version_num = $1", newest)
         await outside.execute(f"alter database {name} with allow_connections false")
         await outside.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
         away, alive, cart = await asyncio.gather(
@@ -65,7 +69,7 @@ async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_a
     admin.terminate()
     await outside.close()
 
-    assert hidden.status_code == 503
+    assert (hidden.status_code, behind.status_code) == (503, 503)
     assert (away.status_code, alive.status_code, cart.status_code) == (503, 200, 503)
     assert (cart.json()["code"], cart.headers["retry-after"]) == ("temporarily_unavailable", "5")
     assert name not in away.text

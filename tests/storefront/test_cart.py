@@ -256,6 +256,26 @@ async def test_a_taken_order_number_costs_one_retry_and_no_error(
     assert service.request_line(cart.request_id)["statements"] == (4 if headers else 2)
 
 
+@pytest.mark.parametrize(("times", "status"), [(1, 201), (2, 201), (100, 503)])
+async def test_work_that_loses_is_done_again_and_given_up_in_the_end(
+    guest: Shopper, db: Any, service: Service, times: int, status: int
+) -> None:
+    await db.execute(f"""
+        create sequence losses;
+        create function lose() returns trigger language plpgsql as $$
+        begin if nextval('losses') <= {times} then raise serialization_failure; end if; return new; end $$;
+        create trigger lose before insert on orders for each row execute function lose();
+    """)
+    try:
+        cart = await guest.post("/cart")
+    finally:
+        await db.execute("drop trigger lose on orders; drop function lose(); drop sequence losses")
+
+    assert cart.status == status
+    assert service.request_line(cart.request_id)["statements"] == min(times, 5) + 1
+    assert status == 201 or (cart.code, cart.headers["retry-after"]) == ("temporarily_unavailable", "5")
+
+
 async def test_a_key_repeated_returns_the_first_cart_and_makes_no_second(http: httpx.AsyncClient, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     before = await db.fetchval("select count(*) from orders")
@@ -288,7 +308,6 @@ async def test_a_key_with_another_request_is_refused(http: httpx.AsyncClient) ->
     assert (other.status, other.code) == (422, "idempotency_key_reused")
 
 
-@pytest.mark.torture
 async def test_a_key_at_work_is_a_conflict(http: httpx.AsyncClient, db: Any) -> None:
     key = str(uuid4())
     first = await Shopper(http).post("/cart", headers={"Idempotency-Key": key})

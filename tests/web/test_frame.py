@@ -1,6 +1,7 @@
 """What every answer and every log line has, whatever the endpoint."""
 
 import json
+import re
 from typing import Any
 
 import httpx
@@ -35,6 +36,32 @@ async def test_every_answer_has_the_security_headers(
     assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
     assert response.headers["x-request-id"]
     assert "set-cookie" not in response.headers
+
+
+async def test_a_failure_of_ours_is_named_by_its_request_id_and_shows_nothing(
+    http: httpx.AsyncClient, db: Any, service: Service
+) -> None:
+    await db.execute("""
+        create function break() returns trigger language plpgsql as $$
+        begin raise exception 'a secret of the database' using errcode = 'XX000'; end $$;
+        create trigger break before insert on orders for each row execute function break();
+    """)
+    try:
+        answer = await http.post(CART)
+    finally:
+        await db.execute("drop trigger break on orders; drop function break()")
+
+    request_id = answer.headers["x-request-id"]
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
+    assert answer.json().keys() == {"error", "code", "request_id"}
+    assert answer.json()["request_id"] == request_id
+    assert not {"secret", "insert", "orders", "asyncpg", "Traceback"} & set(re.findall(r"\w+", answer.text))
+    failure, request = (
+        json.loads(service.wait_for(lambda line, event=event: f'"event":"{event}"' in line and request_id in line))
+        for event in ("failure", "request")
+    )
+    assert "a secret of the database" in failure["exception"]
+    assert request["status"] == 500
 
 
 async def test_answers_with_a_token_are_not_for_caches(http: httpx.AsyncClient) -> None:

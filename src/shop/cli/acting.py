@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 def act(settings: Settings, work: Callable[[Context], Awaitable[T]]) -> T:
     """Runs one action, ascribed to the command line."""
-    ensure_keys(settings)
     with database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)
+        ensure_keys(settings, url)
         return act_on(url, settings, work)
 
 

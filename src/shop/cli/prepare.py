@@ -15,7 +15,9 @@ from shop.app import KEY_FILE, is_mailbox_on, read_keys
 from shop.base.errors import CannotStart
 from shop.base.settings import Settings, read_settings
 from shop.db.embedded import Embedded
+from shop.db.pool import open_database
 from shop.migrations.upgrade import current_revision, outdated_revisions, upgrade
+from shop.queries import setup
 
 
 def settings_here() -> Settings:
@@ -61,8 +63,10 @@ def ensure_migrated(url: str, *, may_upgrade: bool) -> None:
         raise CannotStart("The database is behind this program; run `shop migrate` first.")
 
 
-def ensure_keys(settings: Settings) -> None:
-    """Makes keys once for the embedded database; with a database of its own an installation must bring its keys."""
+def ensure_keys(settings: Settings, url: str) -> None:
+    """Makes keys once for the embedded database; with a database of its own an installation must bring its keys. New
+    ones in the place of lost ones would make void what the lost ones made, and nobody would know why.
+    """
     file = settings.data_dir / KEY_FILE
     if settings.secret_keys is None and settings.database_url:
         raise CannotStart(
@@ -70,9 +74,21 @@ def ensure_keys(settings: Settings) -> None:
             "make one with: python3 -c \"import secrets; print('k1:' + secrets.token_hex(32))\""
         )
     if settings.secret_keys is None and not file.exists():
-        make_data_dir(settings)
+        if asyncio.run(_is_in_use(url)):
+            raise CannotStart(
+                f"The secret keys {file} are gone, and this shop's carts, sessions and authenticators were made with "
+                "them: put the file back; or set SHOP_SECRET_KEYS to a new key, and all of those are void."
+            )
         _make_keys(file)
     read_keys(settings)
+
+
+async def _is_in_use(url: str) -> bool:
+    opened = open_database(url, size=1)
+    try:
+        return await setup.is_in_use(opened.session())
+    finally:
+        await opened.close()
 
 
 def _make_keys(file: Path) -> None:

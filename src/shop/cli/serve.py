@@ -64,7 +64,7 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
     address, port = free_port(host, port)
     with _held(address, port), database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)
-        ensure_keys(settings)
+        ensure_keys(settings, url)
         ensure_mail(settings, host)
         has_demo = demo and _apart(fill, url, settings)
         run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
@@ -80,7 +80,7 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
 def make_server(serving: Serving, address: str, port: int, workers: int) -> "DrainingServer":
     return DrainingServer(
         serving.settings.drain_seconds,
-        serving.run_dir / "draining",
+        serving.stopping,
         target="shop",
         address=address,
         port=port,

@@ -2,10 +2,13 @@
 
 from typing import Any, cast
 
-from sqlalchemy import and_, bindparam, column, exists, literal_column, select, table, update
+from sqlalchemy import and_, bindparam, column, exists, literal_column, or_, select, table, update
 
 from shop.db.pool import Session
 from shop.db.statements import into, statement
+from shop.models.operators import operators
+from shop.models.orders import orders
+from shop.models.people import users
 from shop.models.products import products
 from shop.models.setup import Shop, shops
 
@@ -39,6 +42,12 @@ _UPDATE = statement(
     into(Shop),
 )
 
+# Whatever a secret key has made belongs to one of these.
+_IN_USE = statement(
+    select(or_(*(exists().select_from(each) for each in (orders, users, operators)))),
+    lambda record: cast(bool, record[0]),
+)
+
 
 async def find_shop(db: Session) -> Shop | None:
     return await db.one(_SHOP)
@@ -47,6 +56,11 @@ async def find_shop(db: Session) -> Shop | None:
 async def find_revision(db: Session) -> str | None:
     """The migration the database stands at."""
     return await db.one(_REVISION)
+
+
+async def is_in_use(db: Session) -> bool:
+    """Whether there are carts, shoppers or operators."""
+    return await db.one(_IN_USE) is True
 
 
 async def is_empty(db: Session) -> bool:

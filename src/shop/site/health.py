@@ -10,7 +10,7 @@ from shop.actions.context import Context
 from shop.base.errors import NotFound, Unavailable
 from shop.base.settings import is_loopback
 from shop.queries import setup
-from shop.web.endpoint import Frame, Handler
+from shop.web.endpoint import Handler
 from shop.web.metrics import exposition
 from shop.web.reply import NO_STORE, Reply, json_reply
 from shop.web.request import Request
@@ -22,11 +22,13 @@ async def live(_request: Request, _ctx: Context) -> Reply:
     return json_reply({"status": "alive"})
 
 
-def ready(frame: Frame, outdated: frozenset[str]) -> Handler:
-    """Ready: not about to stop, and the database answers and is not behind this program's migrations."""
+def ready(is_stopping: Callable[[], bool], outdated: frozenset[str]) -> Handler:
+    """Ready: not about to stop, and the database answers and is not behind this program's migrations. Without keys
+    there is no process that could be asked.
+    """
 
     async def answer(_request: Request, ctx: Context) -> Reply:
-        if frame.draining:
+        if is_stopping():
             raise Unavailable()
         try:
             async with asyncio.timeout(READY_SECONDS):

@@ -32,6 +32,7 @@ def site_routes(
             204,
             (400, 404, 413, 415),
             JSON,
+            reads=("application/json",),
             reads_claim=False,
         ),
     )

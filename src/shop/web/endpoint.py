@@ -180,7 +180,7 @@ class Endpoint:
     async def _answer(self, request: Request, context: Context) -> Reply:
         route = self._route
         request.most_params = route.most_params
-        request.check_size()
+        request.check_head()
         if route.reads_claim:
             if len(request.headers) != len(request.scope["headers"]):
                 check_repeated(request.scope["headers"])
@@ -195,8 +195,12 @@ class Endpoint:
         if self._reads_body:
             if request.has_body:
                 await request.read_body(route.body_limit, route.reads)
+                if route.reads is PARAMETERS:
+                    request.body_params()  # Refused if it cannot be read, even where nobody looks at it.
             if self._is_once:
                 context.once_key = read_once_key(request, route.method, route.path)
+        elif request.has_body and route.reads is not LINES:
+            await request.discard_body()
         try:
             return await route.handler(request, context)
         except Lost as lost:

@@ -40,6 +40,7 @@ class Request:
     """One request. `headers` has each name once; those that may not be repeated are checked where they are read."""
 
     __slots__ = (
+        "_body_params",
         "_is_read",
         "_params",
         "_parts",
@@ -65,6 +66,7 @@ class Request:
         self.body = b""
         self._is_read = False
         self._params: Mapping[str, Any] | None = None
+        self._body_params: Mapping[str, Any] | None = None
         self._parts: Parts | None = None
 
     @property
@@ -98,8 +100,11 @@ class Request:
 
     def body_params(self) -> Mapping[str, Any]:
         """The body's parameters alone, for what must not stand in an address."""
-        if not self.body:
-            return {}
+        if self._body_params is None:
+            self._body_params = self._read_params() if self.body else {}
+        return self._body_params
+
+    def _read_params(self) -> Mapping[str, Any]:
         if self.is_form:
             return read_form(self.body, self.most_params)
         if self._media_type() == MULTIPART:
@@ -130,12 +135,15 @@ class Request:
     def _media_type(self) -> str:
         return self.headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
 
-    def check_size(self) -> None:
-        """What the application bounds by itself, whatever stands in front of it."""
+    def check_head(self) -> None:
+        """What the application checks by itself, whatever stands in front of it."""
         if len(self.scope.get("raw_path") or self.scope["path"]) > MAX_PATH or len(self.query_string) > MAX_QUERY:
             raise UriTooLong()
         if sum(map(len, chain.from_iterable(self.scope["headers"]))) > MAX_HEADERS:
             raise HeadersTooLarge()
+        # The server has taken the chunks apart, and nothing else.
+        if self.headers.get(b"transfer-encoding", b"chunked").strip().lower() != b"chunked":
+            raise Malformed("The only Transfer-Encoding that is read here is chunked.")
 
     async def read_body(self, limit: int, media: Sequence[str] = PARAMETERS) -> None:
         """Reads the body by the bytes that come, not by what Content-Length says of them."""
