@@ -1,11 +1,15 @@
 """The embedded database: one server for all who use it, which outlives none of them and loses nothing."""
 
 import asyncio
+import fcntl
 import os
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import pbkdf2_hmac
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,6 +17,7 @@ import asyncpg
 import pytest
 
 from shop.base.errors import CannotStart
+from shop.db import embedded
 from shop.db.embedded import Embedded, database_url
 from tests.db.processes import HOLDER, ask, kill, living, postmaster_pid, roomy_dir, watched
 
@@ -24,7 +29,7 @@ from pathlib import Path
 from shop.db.embedded import Embedded
 
 url = Embedded(Path(sys.argv[1])).start()
-if os.fork():
+if not os.fork():
     print(url, flush=True)
 sys.stdin.read()
 """
@@ -150,6 +155,48 @@ def test_a_fork_of_a_user_that_was_killed_is_no_user(made_dir: Path, user: User)
         with watched(postmaster_pid(made_dir)) as ended:
             server.stop()
             assert ended(5)
+
+
+def test_a_fork_does_not_hold_up_who_starts_and_stops(made_dir: Path, user: User) -> None:
+    ours, its = socket.socketpair()
+    with user(made_dir)._control():
+        fork = os.fork()
+        if fork == 0:
+            ours.close()
+            its.send(b"here")
+            its.recv(1)
+            os._exit(0)
+    its.close()
+    lock = os.open(made_dir / "postgres.control", os.O_RDWR)
+    try:
+        assert ours.recv(4) == b"here"
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(lock)
+        ours.close()
+        os.waitpid(fork, 0)
+
+
+def test_nobody_is_forked_while_a_process_is_begun() -> None:
+    begun: list[str] = []
+    beginning = threading.Event()
+
+    def begin() -> None:
+        with embedded._beginning:
+            beginning.set()
+            pbkdf2_hmac("sha256", b"something", b"that takes", 200_000)
+            begun.append("and all its pipes closed")
+
+    other = threading.Thread(target=begin)
+    other.start()
+    beginning.wait()
+    fork = os.fork()
+    if fork == 0:
+        os._exit(0 if begun and not embedded._beginning.locked() else 1)
+    other.join()
+
+    assert os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) == 0
+    assert not embedded._beginning.locked()
 
 
 def test_a_stop_without_a_start_does_nothing(made_dir: Path, user: User) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import pty
 import re
+import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import psutil
 import pytest
 
 from shop.cli.banner import banner
@@ -332,6 +334,35 @@ async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_dat
     async with back_office(url, data_dir=tmp_path) as ctx:
         assert await load_demo(ctx, lambda _done, _steps: None)
     assert await connection.fetchval("select count(*) from products") == 60
+    await connection.close()
+    await holder.close()
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+async def test_asked_to_stop_half_way_it_stops_and_says_why_if_nobody_asked(
+    own_database: Any, tmp_path: Path, sign: signal.Signals
+) -> None:
+    """The shop is asked alone, without the process that puts the demo up; or that process is killed alone."""
+    url = own_database()
+    connection, holder = await asyncpg.connect(url), await asyncpg.connect(url)
+    ours, theirs = pty.openpty()
+    async with holder.transaction():
+        await holder.execute("lock table price_lists in share mode")
+        process = begin(clean_environ(**environ_of(url, tmp_path), TERM="xterm", COLUMNS="100"), theirs)
+        while not await waiting_for(connection, "price_lists"):
+            assert process.poll() is None
+        (filling,) = psutil.Process(process.pid).children()
+        filling.suspend()  # It does not end by itself.
+        (filling if sign == signal.SIGKILL else process).send_signal(sign)
+        status = await asyncio.to_thread(process.wait, 10)
+    said = await asyncio.to_thread(_read_all, ours)
+
+    assert not psutil.pid_exists(filling.pid)
+    assert status != 0
+    assert "Traceback" not in said
+    assert (sign == signal.SIGKILL) == ("could not be put up" in said)
+    assert await connection.fetchval("select count(*) from products") == 0
     await connection.close()
     await holder.close()
 

@@ -11,13 +11,12 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal
 
 import click
 import structlog
@@ -28,6 +27,7 @@ from granian.server.mp import MPServer
 
 from shop.app import Serving, is_mailbox_on, load, make_run_dir
 from shop.base.errors import CannotStart
+from shop.base.settings import Settings
 from shop.cli.admin import first_link
 from shop.cli.banner import banner
 from shop.cli.fill import fill
@@ -42,13 +42,6 @@ ASK_SECONDS = 2.0
 _START: Literal["fork", "spawn"] = "fork" if sys.platform == "linux" else "spawn"
 """A worker that is forked need not load again what we have loaded: it is ready in a tenth of the time."""
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-_at_work = threading.Lock()
-"""Held by our other thread while it does anything: a worker must not be forked in the midst of that."""
-os.register_at_fork(before=_at_work.acquire, after_in_parent=_at_work.release, after_in_child=_at_work.release)
-
 
 @click.command(epilog="Example: shop serve --port 8080 --workers 2")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
@@ -59,6 +52,7 @@ os.register_at_fork(before=_at_work.acquire, after_in_parent=_at_work.release, a
 @click.option("--demo", is_flag=True, help="Fill an empty database with the demo shop.")
 def serve(host: str, port: int, workers: int, demo: bool) -> None:
     """Serve the shop until SIGTERM or Ctrl-C."""
+    multiprocessing.set_start_method(_START, force=True)
     settings = settings_here()
     configure_logging(settings.log_level, settings.log_format)
     address, port = free_port(host, port)
@@ -66,7 +60,7 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
         ensure_migrated(url, may_upgrade=embedded is not None)
         ensure_keys(settings, url)
         ensure_mail(settings, host)
-        has_demo = demo and _apart(fill, url, settings)
+        has_demo = demo and _fill_apart(url, settings)
         run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
         try:
             serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
@@ -101,23 +95,41 @@ def _banner(serving: Serving, port: int, link: str | None, *, has_demo: bool) ->
     return banner(serving.host, port, has_mailbox=has_mailbox, link=link, has_demo=has_demo)
 
 
-def _apart(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def _fill_apart(url: str, settings: Settings) -> bool:
     """In a process of its own. What threads it starts stay there: a worker would have them by name only, and wait for
     them for ever.
     """
-    with ProcessPoolExecutor(1, multiprocessing.get_context(_START), initializer=_end_with_parent) as process:
-        return process.submit(work, *args, **kwargs).result()
+    here, there = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.Process(target=_fill_and_tell, args=(there, url, settings))
+    process.start()
+    there.close()
+    try:
+        has_demo, reason = here.recv()
+    except EOFError:
+        has_demo, reason = False, "The demo shop could not be put up: the process that did it has ended."
+    finally:
+        process.kill()
+        process.join()
+        here.close()
+    if reason:
+        raise CannotStart(reason)
+    return bool(has_demo)
 
 
-def _end_with_parent() -> None:
-    """At once, in the midst of its work: nobody is there any more who wants it done."""
+def _fill_and_tell(there: Connection, url: str, settings: Settings) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
+        # At once, in the midst of its work: nobody is there any more who wants it done.
         threading.Thread(target=lambda: wait([parent.sentinel]) and os._exit(1), daemon=True).start()
+    try:
+        there.send((fill(url, settings), None))
+    except CannotStart as reason:
+        there.send((False, str(reason)))
+    except KeyboardInterrupt:
+        pass  # Our parent was asked to stop too, and says so.
 
 
 def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None, said: str) -> None:
-    multiprocessing.set_start_method(_START, force=True)
     click.echo(said, err=True)
     # What is loaded is shared with the workers as long as nobody writes to it, and a collection would.
     gc.freeze()
@@ -181,14 +193,13 @@ def _keep_alive(embedded: Embedded | None, finished: threading.Event) -> None:
     """The embedded server has nobody else to start it again when it is killed."""
     log = structlog.get_logger("shop")
     while embedded and not finished.wait(REVIVE_SECONDS):
-        with _at_work:
-            try:
-                if embedded.revive():
-                    log.warning("the embedded database had died and was started again")
-            except CannotStart as reason:
-                log.error("the embedded database is down", reason=str(reason))
-            except OSError as error:
-                log.error("the embedded database cannot be looked after right now", reason=error.strerror)
+        try:
+            if embedded.revive():
+                log.warning("the embedded database had died and was started again")
+        except CannotStart as reason:
+            log.error("the embedded database is down", reason=str(reason))
+        except OSError as error:
+            log.error("the embedded database cannot be looked after right now", reason=error.strerror)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import stat
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,7 +52,12 @@ log_min_error_statement = panic
 """
 
 _held: set[int] = set()
-"""The locks by which this process is a user; a fork of it is none, and must not be taken for one when we are gone."""
+"""The locks that this process has; a fork of it has none, and must not be taken for a user when we are gone."""
+
+
+def _close(lock: int) -> None:
+    _held.discard(lock)
+    os.close(lock)
 
 
 def _let_go() -> None:
@@ -59,6 +65,9 @@ def _let_go() -> None:
         os.close(_held.pop())
 
 
+_beginning = threading.Lock()
+"""Held while a process is begun: a fork in the midst of that keeps its pipes open, and we would wait for their end."""
+os.register_at_fork(before=_beginning.acquire, after_in_parent=_beginning.release, after_in_child=_beginning.release)
 os.register_at_fork(after_in_child=_let_go)
 
 
@@ -87,7 +96,6 @@ class Embedded:
         with self._control():
             if self._users is None:
                 self._users = self._open_lock("postgres.users")
-                _held.add(self._users)
                 fcntl.flock(self._users, fcntl.LOCK_SH)
             if not self._is_running():
                 self._launch()
@@ -113,8 +121,7 @@ class Embedded:
                     self._run("pg_ctl", "stop", "-D", str(self._cluster), "-m", "fast", "-t", "20")
                 if _socket_dir(self._dir).parent != self._dir:
                     shutil.rmtree(_socket_dir(self._dir), ignore_errors=True)
-            _held.discard(self._users)
-            os.close(self._users)
+            _close(self._users)
             self._users = None
 
     def _launch(self) -> None:
@@ -128,7 +135,7 @@ class Embedded:
         if self._account:
             os.chown(log, self._account.pw_uid, self._account.pw_gid)
         self._forget_dead()
-        if self._run(*start, may_fail=True).returncode:
+        if self._run(*start, may_fail=True):
             reason = log.read_text(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
             raise CannotStart(f"The embedded database does not start: {reason[0]} (the whole log is {log}).")
 
@@ -178,29 +185,28 @@ class Embedded:
         except (OSError, IndexError):
             return False
 
-    def _run(
-        self, program: str, *arguments: str, may_fail: bool = False, stdin: str | None = None
-    ) -> "subprocess.CompletedProcess[str]":
+    def _run(self, program: str, *arguments: str, may_fail: bool = False, stdin: str | None = None) -> int:
         account = self._account
-        done = subprocess.run(  # noqa: S603  Our own binaries, no shell.
-            [self._binaries / program, *arguments],
-            input=stdin or "",
-            text=True,
-            stdout=subprocess.PIPE if program != "pg_ctl" else subprocess.DEVNULL,
-            stderr=subprocess.STDOUT if program != "pg_ctl" else subprocess.DEVNULL,
-            cwd="/",
-            env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC"},
-            # Ctrl-C at the terminal is for us: we stop the server ourselves when the last answer is out.
-            start_new_session=True,
-            user=account.pw_uid if account else None,
-            group=account.pw_gid if account else None,
-            extra_groups=[] if account else None,
-            check=False,
-        )
-        if done.returncode and not may_fail:
-            last = (done.stdout or "").strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        with _beginning:
+            process = subprocess.Popen(  # noqa: S603  Our own binaries, no shell.
+                [self._binaries / program, *arguments],
+                text=True,
+                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if program != "pg_ctl" else subprocess.DEVNULL,
+                stderr=subprocess.STDOUT if program != "pg_ctl" else subprocess.DEVNULL,
+                cwd="/",
+                env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC"},
+                # Ctrl-C at the terminal is for us: we stop the server ourselves when the last answer is out.
+                start_new_session=True,
+                user=account.pw_uid if account else None,
+                group=account.pw_gid if account else None,
+                extra_groups=[] if account else None,
+            )
+        said, _ = process.communicate(stdin)
+        if process.returncode and not may_fail:
+            last = (said or "").strip().splitlines()[-1:] or [f"exit status {process.returncode}"]
             raise CannotStart(f"{program} of the embedded database failed: {last[0]}")
-        return done
+        return process.returncode
 
     @contextmanager
     def _control(self) -> Iterator[None]:
@@ -209,13 +215,15 @@ class Embedded:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(lock)
+            _close(lock)
 
     def _open_lock(self, name: str) -> int:
         try:
-            return os.open(self._dir / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = os.open(self._dir / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             raise CannotStart(f"{self._dir} cannot be written; choose another with SHOP_DATA_DIR.") from None
+        _held.add(lock)
+        return lock
 
     def _own_directory(self, path: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)

@@ -191,6 +191,7 @@ class Request:
         """Takes in what nobody wants to read: a proxy that is still sending would miss our answer for a broken line."""
         if self._is_read or not self.has_body:
             return
+        self._is_read = True
         with contextlib.suppress(TimeoutError, Malformed, TooLarge):
             async with asyncio.timeout(BODY_SECONDS):
                 await self._gather(0)
