@@ -155,6 +155,18 @@ def create_script(directory: Path) -> Path:
     return script
 
 
+def counted_script(directory: Path) -> Path:
+    """Each request from another source, as a proxy tells: sources that are not this machine are counted."""
+    script = directory / "counted.lua"
+    script.write_text(
+        'wrk.method = "POST"\nlocal function part() return math.random(0, 255) end\n'
+        "request = function()\n"
+        '  wrk.headers["X-Forwarded-For"] = "10." .. part() .. "." .. part() .. "." .. part()\n'
+        "  return wrk.format()\nend\n"
+    )
+    return script
+
+
 def read_script(directory: Path, name: str, tokens: list[str]) -> Path:
     """Each request reads another cart, so that no cache of ours or the database's is flattered."""
     listing = directory / f"{name}.txt"

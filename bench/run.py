@@ -17,6 +17,7 @@ from bench.machinery import (
     Server,
     bearer_script,
     body_script,
+    counted_script,
     fill,
     load,
     median,
@@ -55,6 +56,8 @@ def main_table(bench: Bench, url: str) -> None:
     plain = Server([sys.executable, "-m", "bench.floor", "PORT"], bench.directory / "plain.log").wait("/ready")
     crowded = Server([sys.executable, "-m", "bench.crowded", "PORT", url, KEYS], bench.directory / "crowded.log").wait()
     shop = bench.shop(url, "shop")
+    behind = bench.shop(url, "behind", SHOP_TRUSTED_PROXIES="127.0.0.1")
+    counted = counted_script(bench.directory)
     by_id, by_token = (
         bench.reader(url, "by_id", str),
         bench.reader(url, "by_token", lambda cart: order_token(key, cart)),
@@ -65,13 +68,14 @@ def main_table(bench: Bench, url: str) -> None:
             "floor create": lambda: load(bench.wrk, floor, bench.seconds, bench.create),
             "shop create": lambda: load(bench.wrk, shop, bench.seconds, bench.create),
             "shop create, 150 more routes": lambda: load(bench.wrk, crowded, bench.seconds, bench.create),
+            "counted create": lambda: load(bench.wrk, behind, bench.seconds, counted),
             "floor read": lambda: load(bench.wrk, floor, bench.seconds, by_id),
             "shop read": lambda: load(bench.wrk, shop, bench.seconds, by_token),
             "shop read, 150 more routes": lambda: load(bench.wrk, crowded, bench.seconds, by_token),
         }
     )
     memory = shop.worker.memory_info().rss / 1e6
-    for server in (floor, plain, crowded, shop):
+    for server in (floor, plain, crowded, shop, behind):
         server.stop()
     ratio_table(bench, found, {"create": "0.80", "read": "0.65"})
     for verb in ("create", "read"):

@@ -94,7 +94,7 @@ WRONG = {
     "SHOP_CORS_ORIGINS": ["*", "store.example", "https://a.example, *", "https://a.example/", "https://a.example?q=1"],
     "SHOP_MEDIA_URL": ["\n", "s3://bucket\x00"],
     "SHOP_METRICS": ["on", "Public"],
-    "SHOP_DRAIN_SECONDS": ["-1", "soon", "1e3", "inf", "nan", ".5"],
+    "SHOP_DRAIN_SECONDS": ["-1", "soon", "1e3", "inf", "nan", ".5", "25.1", "30"],
     "SHOP_LOG_LEVEL": ["INFO", "verbose"],
     "SHOP_LOG_FORMAT": ["text", "JSON"],
     "SHOP_LOGIN_CODE_TTL": ["0", "10m"],

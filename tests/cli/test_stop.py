@@ -196,7 +196,7 @@ async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(se
 
 @pytest.mark.torture
 async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(served: Serve) -> None:
-    with served(drain="30") as service:
+    with served(drain="25") as service:
         async with service.client() as http:
             group = os.getpgid(service.process.pid)
             # A terminal sends it to a whole group.
@@ -307,7 +307,7 @@ def test_a_stop_after_its_files_were_swept_away_is_a_stop_like_any_other(served:
 async def test_after_its_files_were_swept_away_the_shop_is_measured_and_drains_as_before(
     url: str, tmp_path: Path
 ) -> None:
-    settings = external(url, SHOP_DRAIN_SECONDS="30", SHOP_METRICS="public", TMPDIR=str(tmp_path))
+    settings = external(url, SHOP_DRAIN_SECONDS="25", SHOP_METRICS="public", TMPDIR=str(tmp_path))
     with serving(**settings) as service:
         async with service.client() as http:
             await http.post(CART)

@@ -2,6 +2,7 @@
 
 ShopError
 ├── Malformed 400             cannot be read
+│   ├── BadSignature          a notice that its provider did not sign
 │   ├── InvalidGrant          a platform refresh token that is bad in any way, in the words of RFC 6749
 │   ├── InvalidScope          more than the application's level allows, or nothing
 │   └── UnsupportedGrant      another grant type than ours

@@ -60,6 +60,13 @@ def _seconds(text: str) -> float:
     return float(text)
 
 
+def _drain(text: str) -> float:
+    seconds = _seconds(text)
+    if seconds > 25:
+        raise ValueError("give at most 25 seconds; whoever stops a process mostly kills it after 30")
+    return seconds
+
+
 def _grace(text: str) -> int:
     seconds = _whole(text)
     if seconds > 60:
@@ -190,7 +197,7 @@ VARIABLES = (
         "an S3-compatible store; unset: `media/` in the data directory",
     ),
     Variable("SHOP_METRICS", "metrics", _word("public"), None, "unset: loopback only, under the mailbox's conditions"),
-    Variable("SHOP_DRAIN_SECONDS", "drain_seconds", _seconds, "5", "unready but serving, before a stop"),
+    Variable("SHOP_DRAIN_SECONDS", "drain_seconds", _drain, "5", "unready but serving, before a stop"),
     Variable("SHOP_LOG_LEVEL", "log_level", _word("debug", "info", "warning", "error"), "info", "how much is logged"),
     Variable(
         "SHOP_LOG_FORMAT", "log_format", _word("console", "json"), None, "unset: console on a terminal, else json"
