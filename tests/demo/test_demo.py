@@ -339,7 +339,7 @@ async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_dat
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
 async def test_asked_to_stop_half_way_it_stops_and_says_why_if_nobody_asked(
     own_database: Any, tmp_path: Path, sign: signal.Signals
 ) -> None:
