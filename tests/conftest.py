@@ -37,7 +37,7 @@ sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 # What runs the shop runs its tests: it takes an eighth off their time.
 asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 # How much is thought out where nothing is asked of a shop; `make torture` takes the second.
-hypothesis.settings.register_profile("suite", max_examples=60, derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("suite", max_examples=40, derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None, database=None, print_blob=True)
 hypothesis.settings.load_profile("suite")
 
