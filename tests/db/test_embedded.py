@@ -130,31 +130,19 @@ def test_a_stop_leaves_the_server_to_another_process(made_dir: Path, user: User)
     assert living(made_dir) == []
 
 
-def test_the_last_stop_stops_the_server_after_another_user_was_killed(made_dir: Path, user: User) -> None:
+@pytest.mark.parametrize("program", [HOLDER, FORKING], ids=["alone", "its fork lives on"])
+def test_the_last_stop_stops_the_server_after_another_user_was_killed(made_dir: Path, user: User, program: str) -> None:
     server = user(made_dir)
-    with holder(made_dir) as other:
+    with holder(made_dir, program) as other:
         told(other)
         server.start()
         kill(other.pid)
 
-    with watched(postmaster_pid(made_dir)) as ended:
-        server.stop()
-        assert ended(5)
-
-    assert living(made_dir) == []
-
-
-def test_a_fork_of_a_user_that_was_killed_is_no_user(made_dir: Path, user: User) -> None:
-    server = user(made_dir)
-    with holder(made_dir, FORKING) as other:
-        told(other)
-        server.start()
-        kill(other.pid)
-
-        # The fork goes on reading meanwhile.
         with watched(postmaster_pid(made_dir)) as ended:
             server.stop()
             assert ended(5)
+
+    assert living(made_dir) == []
 
 
 def test_a_fork_does_not_hold_up_who_starts_and_stops(made_dir: Path, user: User) -> None:
