@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from shop.base.secrets import OPERATOR_LINK, USER_ACCESS, new_bytes, secret_text
+from shop.cli.serve import IDLE_SECONDS
 from tests.cluster import Cluster
 from tests.db.processes import roomy_dir
 from tests.service import KEYS, Service
@@ -309,3 +310,44 @@ async def test_no_sign_out_and_no_link_is_in_the_error_log_while_the_shop_is_awa
     assert CART in written
     assert token not in written
     assert link not in written
+
+
+class Relay:
+    """Stands between nginx and the shop, and notes which of the two ends an idle connection."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._address = (host, port)
+        self.closed_by: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        shop_reader, shop_writer = await asyncio.open_connection(*self._address)
+        await asyncio.gather(self._copy("nginx", reader, shop_writer), self._copy("shop", shop_reader, writer))
+
+    async def _copy(self, side: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+        if not self.closed_by.done():
+            self.closed_by.set_result(side)
+        writer.close()
+
+
+@pytest.mark.torture
+async def test_nginx_closes_an_idle_connection_before_the_shop_does(shop: Service) -> None:
+    address = urlsplit(shop.url)
+    relay = Relay(address.hostname or "", address.port or 0)
+    async with await asyncio.start_server(relay, "127.0.0.1", 0) as upstream:
+        with proxying(f"127.0.0.1:{upstream.sockets[0].getsockname()[1]}") as proxy:
+            async with proxy.http() as http:
+                created = await http.post(CART)
+
+            closed_by = await asyncio.wait_for(relay.closed_by, 30)
+
+    assert (created.status_code, closed_by) == (201, "nginx")
+
+
+def test_the_upstream_keep_alive_is_at_most_half_of_the_idle_time_out() -> None:
+    upstream = re.search(r"upstream shop \{.*?\}", EXAMPLE.read_text(), re.DOTALL)
+    assert upstream
+    (seconds,) = re.findall(r"^ *keepalive_timeout (\d+)s;", upstream[0], re.MULTILINE)
+
+    assert int(seconds) * 2 <= IDLE_SECONDS
