@@ -4,13 +4,13 @@ VENV := .venv
 PIP := $(VENV)/bin/pip --disable-pip-version-check --quiet
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
-CHECKED := tests/test_architecture.py tests/test_migrations.py tests/test_locks.py
+CHECKED := tests/test_architecture.py tests/test_migrations.py tests/test_locks.py tests/test_security.py
 
 # Every command and every test that starts a shop would compile its source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench install torture lock clean
+.PHONY: help run test check security bench install torture lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,11 +21,14 @@ run: install ## everything a fresh machine needs, then serve the demo shop on ht
 test: $(DEV) ## everything a fresh machine needs, then the suite, but for the tests of `check`
 	@$(VENV)/bin/python -m pytest --forks 3 -m "not torture" $(CHECKED:%=--ignore=%)
 
-check: $(DEV) ## format, lint, types, walls, migrations in step with tables, locks in step with pyproject.toml
+check: $(DEV) ## format, lint, types, walls, migrations in step with tables, locks in step with pyproject.toml, security rules tested
 	@$(VENV)/bin/ruff format --check --quiet .
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/mypy --no-error-summary
 	@$(VENV)/bin/python -m pytest $(CHECKED)
+
+security: $(DEV) ## write docs/security-tests.md: which test proves which rule of docs/security.md
+	@$(VENV)/bin/python -m tests.security_rules
 
 bench: $(DEV) ## the benchmark: ratios against limits measured in the same run, written to bench/report.md
 	@$(VENV)/bin/python -m bench.run
