@@ -1,9 +1,12 @@
-"""One PostgreSQL for the whole run, and a fresh database for whoever asks, copied from a migrated template."""
+"""PostgreSQL for tests: one shared server with a fresh database for each test that asks, and data directories with an
+embedded database of their own. Both are copied from migrated templates.
+"""
 
 import asyncio
 import fcntl
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +15,12 @@ from pathlib import Path
 
 import asyncpg
 
-from shop.db.embedded import Embedded
+from shop.db.embedded import DATABASE, Embedded
 from shop.migrations.upgrade import upgrade
 
 TEMPLATE = "shop_template"
+OTHER_BINARIES = "TEST_POSTGRES_BINARIES"
+"""The variable that names the programs of another PostgreSQL than the embedded one."""
 ROOM = 4 << 30
 _MEMORY = Path("/dev/shm")
 
@@ -37,30 +42,77 @@ def with_database(url: str, name: str) -> str:
     return f"{address.rpartition('/')[0]}/{name}{mark}{options}"
 
 
+def execute(url: str, *statements: str) -> None:
+    async def run() -> None:
+        connection = await asyncpg.connect(url)
+        try:
+            for statement in statements:
+                await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    # A thread of its own: the calling test may have a running loop.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(run())).result()
+
+
+class Server(Embedded):
+    """The server of a data directory. A shop that is served in the directory joins it, whatever its version."""
+
+    def __init__(self, data_dir: Path) -> None:
+        super().__init__(data_dir)
+        self._other = os.environ.get(OTHER_BINARIES)
+        if self._other:
+            # The builtin locale provider came with PostgreSQL 17.
+            self.LOCALE = ("--locale=C.UTF-8", "--encoding=UTF8")
+
+    def _check_reachable(self) -> None:
+        super()._check_reachable()
+        if self._other:
+            self._binaries = Path(self._other)
+
+
 class Cluster:
-    """This process's hold on the shared server; `TEST_POSTGRES_URL` names another one than the embedded."""
+    """This process's hold on the shared server."""
 
     def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir
-        self._given = os.environ.get("TEST_POSTGRES_URL")
-        self._embedded = None if self._given else Embedded(run_dir)
+        self._server = Server(run_dir)
         self._url = ""
 
     def start(self) -> None:
-        self._url = self._given or self._embedded.start()  # type: ignore[union-attr]
         with self._lock():
+            self._url = self._server.start()
             if not (self.run_dir / "template.ready").exists():
-                if self._embedded:
-                    # Nothing here is to outlive the run; what is, has a server of its own in the tests that look.
-                    needless = [f"alter system set {name} = off" for name in ("fsync", "full_page_writes")]
-                    self._execute(*needless, "select pg_reload_conf()")
-                self._execute(f"drop database if exists {TEMPLATE}", f"create database {TEMPLATE}")
-                upgrade(with_database(self._url, TEMPLATE))
+                self._make_templates()
                 (self.run_dir / "template.ready").touch()
 
     def stop(self) -> None:
-        if self._embedded:
-            self._embedded.stop()
+        self._server.stop()
+
+    def _make_templates(self) -> None:
+        """The files of a server that was stopped, for data directories; a database, for the shared server."""
+        # No test data outlives the run; tests of durability start a server of their own.
+        settings = [f"alter system set {name} = off" for name in ("fsync", "full_page_writes")]
+        self._execute(*settings, "select pg_reload_conf()")
+        upgrade(self._url)
+        self._server.stop()
+        _copy(self.run_dir / "postgres", self.run_dir / "template")
+        self._server.start()
+        self._execute(f"create database {TEMPLATE} template {DATABASE} strategy file_copy")
+
+    @contextmanager
+    def data_dir(self, name: str) -> Iterator[tuple[Path, str]]:
+        """A data directory with a migrated embedded database, which runs from here to there, and the database's URL."""
+        path = self.run_dir / name
+        path.mkdir(mode=0o711)
+        _copy(self.run_dir / "template", path / "postgres")
+        server = Server(path)
+        try:
+            yield path, server.start()
+        finally:
+            server.stop()
+            shutil.rmtree(path, ignore_errors=True)
 
     def new_database(self, name: str, template: str = TEMPLATE) -> str:
         # Files are copied, page by page nothing need be written twice.
@@ -79,21 +131,8 @@ class Cluster:
         yield self.new_database(name)
         self.drop_database(name)
 
-    def execute_in(self, name: str, statement: str) -> None:
-        self._execute(statement, name=name)
-
-    def _execute(self, *statements: str, name: str = "postgres") -> None:
-        async def run() -> None:
-            connection = await asyncpg.connect(with_database(self._url, name))
-            try:
-                for statement in statements:
-                    await connection.execute(statement)
-            finally:
-                await connection.close()
-
-        # A thread of its own: the asking test may have a running loop.
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(lambda: asyncio.run(run())).result()
+    def _execute(self, *statements: str) -> None:
+        execute(with_database(self._url, "postgres"), *statements)
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -101,6 +140,11 @@ class Cluster:
         with (self.run_dir / "template.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _copy(source: Path, target: Path) -> None:
+    """With owners and modes: as root the server runs under an account of its own."""
+    subprocess.run(["cp", "-a", source, target], check=True)
 
 
 def remove_run_dir(path: Path) -> None:

@@ -18,7 +18,7 @@ import uvloop
 from tests import secrets_seen
 from tests.browser import Browser, chromium
 from tests.cli.command import Command
-from tests.cluster import Cluster, make_run_dir, remove_run_dir
+from tests.cluster import Cluster, execute, make_run_dir, remove_run_dir
 from tests.connections import as_new
 from tests.kept import Kept
 from tests.make import Make
@@ -98,15 +98,20 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def database_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
-    """The database of the shop that `service` serves."""
-    name = f"shop_{worker_name}"
-    with cluster.database(name) as url:
-        cluster.execute_in(name, "update shops set name = 'Tested', currencies = '{USD,EUR,GBP,JPY}'")
-        yield url
+def database(cluster: Cluster, worker_name: str) -> Iterator[tuple[Path, str]]:
+    """The data directory of the shop that `service` serves, and the URL of the embedded database in it."""
+    with cluster.data_dir(f"data_{worker_name}") as (data_dir, url):
+        execute(url, "update shops set name = 'Tested', currencies = '{USD,EUR,GBP,JPY}'")
+        yield data_dir, url
         # A thread of its own: the loop of the tests may still run.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(lambda: asyncio.run(secrets_seen.search_database(url))).result()
+
+
+@pytest.fixture(scope="session")
+def database_url(database: tuple[Path, str]) -> str:
+    """The database of the shop that `service` serves."""
+    return database[1]
 
 
 @pytest.fixture
@@ -124,14 +129,12 @@ def own_database(cluster: Cluster, worker_name: str) -> Iterator[Callable[..., s
 
 
 @pytest.fixture(scope="session")
-def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A shop with four currencies and nothing to sell, served by one worker process."""
-    data_dir = tmp_path_factory.mktemp("data")
+def service(database: tuple[Path, str]) -> Iterator[Service]:
+    """A try-out with four currencies and nothing to sell, served by one worker process."""
+    data_dir, _ = database
     service = Service(
         SHOP_DATA_DIR=str(data_dir),
-        SHOP_DATABASE_URL=database_url,
         SHOP_SECRET_KEYS=KEYS,
-        SHOP_MAILBOX="on",
         SHOP_DRAIN_SECONDS="0",
         SHOP_LOG_LEVEL="info",
         SHOP_METRICS="public",

@@ -115,7 +115,10 @@ async def search_database(url: str) -> None:
 
 
 def search_files(directory: Path) -> None:
-    for path in directory.rglob("*"):
+    """All but the files of an embedded database, which is searched as a database."""
+    for path in (
+        path for entry in directory.iterdir() if entry.name != "postgres" for path in (entry, *entry.rglob("*"))
+    ):
         if path.is_file():
             _search(f"the file {path.name}", [path.read_text("latin-1")], has_numbers=True)
 

@@ -8,12 +8,12 @@ import pytest
 
 from tests.cli.command import Command, external
 from tests.platform.bulk import in_lines, new_slug
-from tests.service import SHOP, Service, clean_environ
+from tests.service import SHOP, clean_environ
 
 
 @pytest.mark.torture
-def test_a_file_is_tried_then_brought_in_then_given_out(shop: Command, service: Service, tmp_path: Path) -> None:
-    settings, slug, file = external(service.environ["SHOP_DATABASE_URL"]), new_slug(), tmp_path / "mugs.jsonl"
+def test_a_file_is_tried_then_brought_in_then_given_out(shop: Command, database_url: str, tmp_path: Path) -> None:
+    settings, slug, file = external(database_url), new_slug(), tmp_path / "mugs.jsonl"
     master = {"sku": slug, "prices": {"USD": "5"}}
     file.write_bytes(in_lines([{"slug": slug, "name": "Mug", "master": master}, {"slug": slug, "colour": 1}]))
 
@@ -35,8 +35,8 @@ def test_a_file_is_tried_then_brought_in_then_given_out(shop: Command, service: 
 
 
 @pytest.mark.torture
-def test_what_is_read_from_another_command_is_brought_in_and_a_reader_may_leave(service: Service) -> None:
-    environ = clean_environ(**external(service.environ["SHOP_DATABASE_URL"]))
+def test_what_is_read_from_another_command_is_brought_in_and_a_reader_may_leave(database_url: str) -> None:
+    environ = clean_environ(**external(database_url))
     lines = in_lines({"slug": new_slug(), "name": "Mug", "description": "long " * 900} for _ in range(300))
 
     piped = subprocess.run(

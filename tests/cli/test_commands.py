@@ -59,8 +59,10 @@ def test_a_migration_of_a_database_that_is_away_says_so(shop: Command) -> None:
     assert said.startswith("The database does not answer (")
 
 
-def test_the_doctor_says_of_everything_that_it_is_well(shop: Command, database_url: str, tmp_path: Path) -> None:
-    done = shop("doctor", **external(database_url, SHOP_DATA_DIR=str(tmp_path)))
+def test_the_doctor_says_of_everything_that_it_is_well(
+    shop: Command, own_database: OwnDatabase, tmp_path: Path
+) -> None:
+    done = shop("doctor", **external(own_database(), SHOP_DATA_DIR=str(tmp_path)))
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [

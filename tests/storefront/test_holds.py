@@ -16,14 +16,12 @@ from tests.till import Buyer, Till, on_hand
 
 
 @pytest.fixture(scope="module")
-def holding(database_url: str, service: Service) -> Iterator[Service]:
+def holding(service: Service) -> Iterator[Service]:
     """The same shop, told to hold goods for a minute."""
     held = Service(
         SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"],
-        SHOP_DATABASE_URL=database_url,
         SHOP_SECRET_KEYS=KEYS,
         SHOP_HOLD_SECONDS="60",
-        SHOP_MAILBOX="on",
         SHOP_DRAIN_SECONDS="0",
     )
     yield held

@@ -12,7 +12,7 @@ import pytest
 from shop.actions.verify import verify
 from shop.db.pool import open_database
 from tests import secrets_seen
-from tests.cluster import Cluster
+from tests.cluster import Cluster, execute
 from tests.make import Make
 from tests.platform.machine import Machine
 from tests.service import KEYS, Service
@@ -53,7 +53,7 @@ def stripe(standing_in: StandIn) -> Iterator[StandIn]:
 def database_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
     name = f"stripe_{worker_name}"
     with cluster.database(name) as url:
-        cluster.execute_in(name, "update shops set name = 'Tested', currencies = '{USD,EUR,JPY,KWD}'")
+        execute(url, "update shops set name = 'Tested', currencies = '{USD,EUR,JPY,KWD}'")
         yield url
         with ThreadPoolExecutor(1) as thread:
             thread.submit(lambda: asyncio.run(secrets_seen.search_database(url))).result()

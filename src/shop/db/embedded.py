@@ -79,6 +79,13 @@ def database_url(data_dir: Path, database: str = DATABASE) -> str:
 class Embedded:
     """One user's hold on the embedded server: it runs from `start` to the `stop` of its last user."""
 
+    LOCALE: tuple[str, ...] = (
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--locale=C",
+        "--encoding=UTF8",
+    )
+
     def __init__(self, data_dir: Path) -> None:
         self._dir = data_dir
         self._cluster = data_dir / "postgres"
@@ -160,9 +167,8 @@ class Embedded:
         # Under a name of its own: a start that was killed may have left an initdb that is still at work on another.
         making = Path(tempfile.mkdtemp(dir=self._dir, prefix="postgres.making."))
         self._own_directory(making)
-        locale = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8")
         # Peers are kept out by the mode of the socket's directory, so `trust` lets in nobody but its owner and root.
-        self._run("initdb", "-D", str(making), "-U", ROLE, "--auth=trust", "--no-instructions", *locale)
+        self._run("initdb", "-D", str(making), "-U", ROLE, "--auth=trust", "--no-instructions", *self.LOCALE)
         with (making / "postgresql.conf").open("a") as file:
             file.write(_CONFIGURATION)
         single = f"create database {DATABASE};\n"
