@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "src" / "shop"
 FLOORS = (
@@ -233,6 +235,7 @@ def comparisons_of(path: Path) -> Iterator[ast.Compare]:
             yield node
 
 
+@pytest.mark.security("T-04")
 def test_secrets_are_compared_with_compare_digest() -> None:
     """Not in look-ups: there the database compares digests, and of a digest time may tell."""
     found = {

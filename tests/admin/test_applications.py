@@ -68,6 +68,7 @@ async def test_the_shown_commands_work_as_pasted(desk: Desk) -> None:
     assert isinstance(json.loads(out)["data"], list)
 
 
+@pytest.mark.security("P-06")
 async def test_a_form_sent_twice_makes_one_and_tells_once(desk: Desk, db: Any) -> None:
     application_id = new_id()
     first = await make(desk, application_id)
@@ -81,6 +82,7 @@ async def test_a_form_sent_twice_makes_one_and_tells_once(desk: Desk, db: Any) -
     assert await db.fetchval("select count(*) from application_secrets where application_id = $1", application_id) == 1
 
 
+@pytest.mark.security("P-06")
 async def test_no_page_shows_a_secret_again(desk: Desk, service: Service) -> None:
     application_id = new_id()
     secret = shown(await make(desk, application_id), "client-secret")
@@ -164,6 +166,7 @@ async def test_rotating_twice_at_once_replaces_the_secret_once(desk: Desk, db: A
     assert await db.fetchval(live, application_id) == 2
 
 
+@pytest.mark.security("P-06")
 async def test_an_overlap_that_is_not_offered_is_refused(desk: Desk) -> None:
     application_id = new_id()
     await make(desk, application_id)
@@ -171,6 +174,7 @@ async def test_an_overlap_that_is_not_offered_is_refused(desk: Desk) -> None:
     assert (await desk.post(f"{HERE}/{application_id}/rotate", overlap="99999999")).status_code == 422
 
 
+@pytest.mark.security("P-06")
 async def test_revoking_asks_first_and_kills_the_token_at_once(desk: Desk, db: Any) -> None:
     application_id = new_id()
     made = await make(desk, application_id)

@@ -135,6 +135,7 @@ async def see(page: Page, path: str, *texts: str) -> str:
     return str(said)
 
 
+@pytest.mark.security("D-05")
 @pytest.mark.torture
 @pytest.mark.parametrize("every", [1], ids=["many"])
 async def test_names_of_strangers_are_text_on_every_page(
@@ -224,6 +225,7 @@ async def stock_up(desk: Desk, db: Any, order_id: Any) -> tuple[str, dict[str, s
     return found[mark], {text: found[f"{mark}-{number}"] for number, text in enumerate(NAMES)}
 
 
+@pytest.mark.security("D-05")
 @pytest.mark.torture
 async def test_words_of_the_catalogue_are_text_on_every_page(
     browser: Browser, empty: httpx.AsyncClient, empty_db: Any

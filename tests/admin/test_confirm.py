@@ -30,6 +30,7 @@ FRESH_FORMS = [
 ]
 
 
+@pytest.mark.security("D-06")
 @pytest.mark.parametrize("path", FRESH_PAGES)
 async def test_a_dangerous_page_wants_a_fresh_password(desk: Desk, db: Any, path: str) -> None:
     await age(db, desk, "authenticated_at", "11 minutes")
@@ -39,6 +40,7 @@ async def test_a_dangerous_page_wants_a_fresh_password(desk: Desk, db: Any, path
     assert (answer.status_code, answer.headers["location"]) == (303, f"/admin/confirm?next={path}")
 
 
+@pytest.mark.security("D-06")
 @pytest.mark.parametrize("path", FRESH_FORMS)
 async def test_a_dangerous_form_wants_a_fresh_password(desk: Desk, db: Any, path: str) -> None:
     await age(db, desk, "authenticated_at", "11 minutes")
@@ -49,6 +51,7 @@ async def test_a_dangerous_form_wants_a_fresh_password(desk: Desk, db: Any, path
     assert answer.headers["location"].startswith("/admin/confirm?next=/admin/")
 
 
+@pytest.mark.security("D-06")
 async def test_nothing_is_made_with_an_old_password(desk: Desk, db: Any) -> None:
     await age(db, desk, "authenticated_at", "11 minutes")
     application_id, email = new_id(), f"{uuid4()}@invited.example"

@@ -44,6 +44,7 @@ async def test_a_customers_page_shows_facts_sessions_and_carts(desk: Desk, http:
         assert text in page
 
 
+@pytest.mark.security("T-10")
 async def test_ending_a_session_ends_that_one(desk: Desk, http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     other = await sign_in(http, member.email)
@@ -69,6 +70,7 @@ async def test_a_session_of_somebody_else_is_not_ended_by_this_customers_page(
     assert await other.is_signed_in()
 
 
+@pytest.mark.security("T-10")
 async def test_ending_all_ends_all(desk: Desk, http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     other = await sign_in(http, member.email)
@@ -81,6 +83,7 @@ async def test_ending_all_ends_all(desk: Desk, http: httpx.AsyncClient, db: Any)
     assert ("sessions_end", "done") in await events(db, actor=desk.id, subject=user_id)
 
 
+@pytest.mark.security("T-10")
 async def test_shutting_out_kills_the_tokens_for_good_and_sends_no_code(
     desk: Desk, http: httpx.AsyncClient, db: Any
 ) -> None:
@@ -114,6 +117,7 @@ async def test_what_was_done_is_in_the_customers_timeline(desk: Desk, http: http
     assert f"by {desk.email}" in page
 
 
+@pytest.mark.security("D-05")
 @pytest.mark.parametrize("name", XSS)
 async def test_names_are_shown_as_text(desk: Desk, http: httpx.AsyncClient, db: Any, name: str) -> None:
     member = await sign_in(http, first_name=name)

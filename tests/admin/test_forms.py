@@ -33,6 +33,7 @@ async def is_disabled(db: Any, customer_id: Any) -> bool:
     return bool(await db.fetchval("select disabled_at is not null from users where id = $1", customer_id))
 
 
+@pytest.mark.security("D-04")
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -61,6 +62,7 @@ async def test_a_form_must_come_from_our_own_page(desk: Desk, db: Any, headers: 
     assert await is_disabled(db, customer_id) is (status == 303)
 
 
+@pytest.mark.security("D-04")
 @pytest.mark.parametrize(
     "kind", ["missing", "empty", "foreign", "another session's", "its query", "twice", "no cookie"]
 )
@@ -83,6 +85,7 @@ async def test_a_form_must_carry_its_sessions_own_token(desk: Desk, another_desk
     assert not await is_disabled(db, customer_id)
 
 
+@pytest.mark.security("D-04")
 async def test_no_form_is_taken_from_elsewhere(desk: Desk) -> None:
     fields = {"csrf": await desk.csrf()}
     elsewhere: list[dict[str, str]] = [{}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}]
@@ -92,6 +95,7 @@ async def test_no_form_is_taken_from_elsewhere(desk: Desk) -> None:
         assert answer.status_code == 403, path
 
 
+@pytest.mark.security("D-04")
 async def test_no_operators_form_is_taken_without_its_token_or_after_the_session(desk: Desk, db: Any) -> None:
     token, headers = await desk.csrf(), {**desk.cookie, **SAME_ORIGIN}
     for path in OPERATORS_FORMS:
@@ -104,6 +108,7 @@ async def test_no_operators_form_is_taken_without_its_token_or_after_the_session
         assert (after.status_code, "nothing was changed" in after.text) == (401, True), path
 
 
+@pytest.mark.security("D-04")
 async def test_no_page_is_shown_without_a_session_and_bearers_are_not_looked_at(http: httpx.AsyncClient) -> None:
     member = await sign_in_shopper(http)
     bearer = {"Authorization": f"Bearer {member.access_token}"}
@@ -115,6 +120,7 @@ async def test_no_page_is_shown_without_a_session_and_bearers_are_not_looked_at(
         assert 'action="/admin/sign-in"' in answer.text
 
 
+@pytest.mark.security("D-04")
 async def test_the_cookie_opens_nothing_on_the_apis(desk: Desk) -> None:
     for path in ("/api/v2/storefront/account", "/api/v2/storefront/cart", "/api/v2/platform/orders"):
         assert (await desk.get(path)).status_code == 401
@@ -126,6 +132,7 @@ async def test_a_bearer_beside_the_cookie_changes_nothing(desk: Desk) -> None:
     assert (await desk.get("/admin/account", Authorization="Bearer junk")).status_code == 200
 
 
+@pytest.mark.security("D-05", "H-09")
 async def test_every_page_carries_the_security_headers(desk: Desk) -> None:
     others = ["/admin/sign-in", "/admin/join/x", "/admin/nowhere", "/admin/static/x.css"]
     for path in [*map(filled, PAGES), *others]:
@@ -178,6 +185,7 @@ async def test_an_address_that_is_not_there_is_said_as_a_page(desk: Desk) -> Non
     assert missing.headers["x-request-id"] in missing.text
 
 
+@pytest.mark.security("H-08")
 async def test_other_sites_are_offered_nothing(http: httpx.AsyncClient) -> None:
     asked = {"Origin": "https://store.example", "Access-Control-Request-Method": "POST"}
 

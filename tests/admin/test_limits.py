@@ -48,6 +48,7 @@ async def test_an_unknown_operator_is_limited_alike(empty: httpx.AsyncClient, em
     assert [answer.status_code for answer in answers] == [401] * ALLOWED + [429]
 
 
+@pytest.mark.security("D-02")
 async def test_a_source_may_try_so_often_whoever_it_tries(empty: httpx.AsyncClient, empty_db: Any) -> None:
     source = new_source()
     emails = [(await new_operator(empty_db))[1] for _ in range(ALLOWED + 1)]

@@ -40,6 +40,7 @@ async def test_looking_at_a_link_uses_nothing_up(http: httpx.AsyncClient, db: An
     assert (await use(http, link)).status_code == 303
 
 
+@pytest.mark.security("D-01")
 async def test_a_link_works_once_and_then_says_what_to_do(http: httpx.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)
@@ -64,6 +65,7 @@ async def test_of_four_who_use_a_link_at_once_one_succeeds(http: httpx.AsyncClie
     assert sorted(answer.status_code for answer in answers) == [303, 410, 410, 410]
 
 
+@pytest.mark.security("D-01")
 @pytest.mark.parametrize("trouble", ["expired", "operator disabled", "unknown", "malformed"])
 async def test_a_link_that_has_had_its_time_is_gone(http: httpx.AsyncClient, db: Any, trouble: str) -> None:
     operator_id, _ = await new_operator(db, password_hash=None)
@@ -154,6 +156,7 @@ async def test_a_first_operator_without_an_address_uses_nothing_up(empty: httpx.
     assert (await empty.get(link)).status_code == 200
 
 
+@pytest.mark.security("D-01")
 async def test_the_first_operators_link_is_refused_once_there_is_one(empty: httpx.AsyncClient, empty_db: Any) -> None:
     link = await new_link(empty_db, None)
     await new_operator(empty_db, password_hash=None)
@@ -177,6 +180,7 @@ async def test_of_two_first_operators_at_once_one_comes_in(empty: httpx.AsyncCli
     assert await empty_db.fetchval("select count(*) from operators") == 1
 
 
+@pytest.mark.security("D-01")
 async def test_no_route_makes_an_operator_without_a_link(empty: httpx.AsyncClient, empty_db: Any) -> None:
     fields = {"email": "someone@operators.example", "password": NEW, "again": NEW, "name": "x", "ticket": "x"}
 
@@ -223,6 +227,7 @@ async def test_a_newer_invitation_ends_the_one_before(desk: Desk, db: Any) -> No
     assert (row["all"], row["live"]) == (2, 1)
 
 
+@pytest.mark.security("A-01")
 async def test_a_link_is_logged_as_a_template(http: httpx.AsyncClient, db: Any, service: Service) -> None:
     operator_id, _ = await new_operator(db, password_hash=None)
     link = await new_link(db, operator_id)

@@ -42,6 +42,7 @@ async def test_the_right_password_opens_a_session_and_leads_to_the_overview(http
     assert await events(db, actor=operator_id) == [("sign_in", "done")]
 
 
+@pytest.mark.security("D-03")
 async def test_the_cookie_is_strict_and_only_its_digest_is_kept(http: httpx.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db)
 
@@ -55,6 +56,7 @@ async def test_the_cookie_is_strict_and_only_its_digest_is_kept(http: httpx.Asyn
     assert set(kept) == {secret_hash(secret_of(first)), secret_hash(secret_of(second))}
 
 
+@pytest.mark.security("D-03")
 async def test_a_session_that_somebody_brings_along_is_not_taken_over(http: httpx.AsyncClient, db: Any) -> None:
     _, email = await new_operator(db)
     stranger = await new_desk(http, db)
@@ -189,6 +191,7 @@ async def test_signing_out_ends_the_session_and_takes_the_cookie(desk: Desk, db:
     assert await events(db, actor=desk.id) == [("sign_out", "done")]
 
 
+@pytest.mark.security("D-03")
 @pytest.mark.parametrize(
     ("column", "interval", "lives"),
     [
@@ -236,6 +239,7 @@ async def test_two_cookies_of_the_name_are_none(desk: Desk, another_desk: Desk) 
     assert (await desk.http.get("/admin/account", headers=both)).status_code == 401
 
 
+@pytest.mark.security("A-01")
 async def test_no_secret_of_a_sign_in_reaches_the_log(http: httpx.AsyncClient, db: Any, service: Service) -> None:
     _, email = await new_operator(db)
     answer = await sign_in(http, email)

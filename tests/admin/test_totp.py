@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pyotp
+import pytest
 
 from shop.base.secrets import secret_hash
 from tests.admin.desk import (
@@ -37,6 +38,7 @@ async def give(http: httpx.AsyncClient, ticket: str, typed: str) -> httpx.Respon
     return await http.post("/admin/sign-in/code", data={"ticket": ticket, "code": typed}, headers=SAME_ORIGIN)
 
 
+@pytest.mark.security("D-02")
 async def test_without_the_code_there_is_no_entry(http: httpx.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, totp=True)
     ticket = await ticket_of(http, email)
@@ -57,6 +59,7 @@ async def test_password_and_code_open_a_session(http: httpx.AsyncClient, db: Any
     assert await Desk(http, operator_id, email, secret_of(answer)).is_signed_in()
 
 
+@pytest.mark.security("D-02")
 async def test_a_code_counts_once(http: httpx.AsyncClient, db: Any) -> None:
     _, email = await new_operator(db, totp=True)
     used = code()
@@ -82,6 +85,7 @@ async def test_a_code_does_not_bring_back_an_authenticator_that_was_removed_mean
     assert await db.fetchval("select totp_sealed from operators where id = $1", operator_id) is None
 
 
+@pytest.mark.security("D-02")
 async def test_of_three_who_bring_the_same_code_at_once_one_comes_in(http: httpx.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, totp=True)
     ticket, typed = await ticket_of(http, email), code()

@@ -110,6 +110,7 @@ def test_one_mailbox_in_any_case_is_one_identity(text: str) -> None:
     assert (email.key, email.budget_key) == ("mike@example.com", "mike@example.com")
 
 
+@pytest.mark.security("M-01")
 @pytest.mark.parametrize("text", ["m.i.k.e@example.com", "mike+a@example.com", "M.ike+b+c.d@EXAMPLE.com"])
 def test_tags_and_dots_spend_the_same_budget_but_are_another_identity(text: str) -> None:
     email = read_email(text)
@@ -126,6 +127,7 @@ def test_an_address_that_is_all_tag_has_a_budget_of_its_own() -> None:
     assert email.budget_key == "+tag@example.com"
 
 
+@pytest.mark.security("M-05")
 @pytest.mark.parametrize(
     ("typed", "domain"),
     [
@@ -146,11 +148,13 @@ def test_a_domain_of_any_script_is_kept_as_its_a_label(typed: str, domain: str) 
     assert (email.address, email.key) == (f"mike@{domain}", f"mike@{domain}")
 
 
+@pytest.mark.security("M-03")
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_what_is_not_one_deliverable_mailbox_is_none(text: str) -> None:
     assert read_email(text) is None
 
 
+@pytest.mark.security("M-05")
 @pytest.mark.parametrize("text", LOOK_ALIKES, ids=ascii)
 def test_a_look_alike_is_nobody_or_someone_else(text: str) -> None:
     email = read_email(text)
@@ -158,6 +162,7 @@ def test_a_look_alike_is_nobody_or_someone_else(text: str) -> None:
     assert email is None or (email.key != "mike@example.com" and email.budget_key != "mike@example.com")
 
 
+@pytest.mark.security("M-03")
 def test_an_address_may_have_254_octets_and_a_local_part_of_64_and_no_more() -> None:
     longest = "m" * 64 + "@" + ".".join(["a" * 61, "b" * 61, "c" * 61]) + ".com"
     assert len(longest) == 254

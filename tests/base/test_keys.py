@@ -48,6 +48,7 @@ def shows(message: str, secret: str) -> bool:
     return any(secret[start : start + 6] in message.lower() for start in range(len(secret) - 5))
 
 
+@pytest.mark.security("A-03")
 def test_the_first_key_of_the_list_signs_and_all_are_known() -> None:
     keys = parse_keys(f"k2:{TWO},k1:{ONE}")
 
@@ -108,6 +109,7 @@ def test_an_empty_list_of_keys_cannot_be_made() -> None:
         Keys({})
 
 
+@pytest.mark.security("A-03")
 def test_each_use_has_a_key_of_its_own() -> None:
     keys = parse_keys(f"k1:{ONE},k2:{TWO}")
 

@@ -2,9 +2,12 @@
 
 import re
 
+import pytest
+
 from shop.base.passwords import NOBODYS, hash_password, is_outdated, is_password
 
 
+@pytest.mark.security("D-02")
 def test_a_hash_is_argon2id_with_46_mebibytes_or_more_and_never_the_same() -> None:
     first, second = hash_password("a good password"), hash_password("a good password")
 

@@ -24,6 +24,7 @@ def number(text: str) -> int:
     return total
 
 
+@pytest.mark.security("T-01", "T-02")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("value", [bytes(32), b"\xff" * 32, VALUE, bytes(31) + b"\x01"])
 def test_a_secret_is_its_kind_43_of_base_62_and_a_checksum(kind: str, value: bytes) -> None:
@@ -45,6 +46,7 @@ def test_a_scanner_finds_a_secret_in_running_text() -> None:
         assert found[0] == text
 
 
+@pytest.mark.security("T-02")
 def test_every_change_of_one_character_is_refused() -> None:
     text = secret_text(USER_REFRESH, VALUE)
     for place in range(len(text)):
@@ -62,6 +64,7 @@ def test_every_character_lost_doubled_or_swapped_is_refused() -> None:
         assert swapped == text or not is_secret(USER_ACCESS, swapped)
 
 
+@pytest.mark.security("T-11")
 def test_kinds_do_not_mix_even_with_the_same_value() -> None:
     access, refresh = secret_text(USER_ACCESS, VALUE), secret_text(USER_REFRESH, VALUE)
 
@@ -86,11 +89,13 @@ def test_blanks_and_line_ends_around_a_secret_are_refused() -> None:
         assert not is_secret(USER_ACCESS, around)
 
 
+@pytest.mark.security("T-04")
 @given(text=st.text(max_size=80))
 def test_no_text_makes_the_check_raise(text: str) -> None:
     assert not is_secret(USER_ACCESS, text)
 
 
+@pytest.mark.security("T-01")
 def test_new_values_have_256_bits_and_never_come_twice() -> None:
     values = [new_bytes() for _ in range(10_000)]
 
@@ -99,6 +104,7 @@ def test_new_values_have_256_bits_and_never_come_twice() -> None:
     assert len(new_bytes(16)) == 16
 
 
+@pytest.mark.security("T-03")
 def test_what_is_kept_is_the_sha_256_of_the_whole_text() -> None:
     text = secret_text(USER_ACCESS, VALUE)
 

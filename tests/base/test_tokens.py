@@ -38,6 +38,7 @@ def test_a_token_opens_the_cart_it_was_made_for() -> None:
     assert [cart_of_order_token(KEYS, order_token(KEYS, cart)) for cart in carts] == carts
 
 
+@pytest.mark.security("T-05")
 def test_carts_whose_ids_differ_by_one_have_tokens_that_share_nothing_secret() -> None:
     neighbour = order_token(KEYS, UUID(int=CART.int + 1))
 
@@ -45,6 +46,7 @@ def test_carts_whose_ids_differ_by_one_have_tokens_that_share_nothing_secret() -
     assert sum(a == b for a, b in zip(mac, other, strict=True)) < 20
 
 
+@pytest.mark.security("T-02")
 @pytest.mark.parametrize("key_id", ["a", "k1", "20260131"])
 def test_the_published_scanner_pattern_finds_every_token(key_id: str) -> None:
     tokens = [order_token(Keys({key_id: OLD}), uuid4()) for _ in range(50)]
@@ -57,11 +59,13 @@ def test_a_scanner_can_tell_a_token_from_noise_by_its_checksum() -> None:
     assert TOKEN[-8:] == f"{zlib.crc32(TOKEN[:-8].encode()):08x}"
 
 
+@pytest.mark.security("T-05")
 def test_a_token_is_nothing_under_another_key() -> None:
     assert cart_of_order_token(Keys({"k1": NEW}), TOKEN) is None
     assert cart_of_order_token(Keys({"k2": OLD}), TOKEN) is None
 
 
+@pytest.mark.security("A-03")
 def test_of_two_keys_the_first_signs_and_both_verify() -> None:
     rotated = Keys({"k2": NEW, "k1": OLD})
 
@@ -79,6 +83,7 @@ def test_a_token_says_whether_the_key_that_signs_today_made_it() -> None:
     assert is_current(KEYS, TOKEN)
 
 
+@pytest.mark.security("A-03")
 def test_a_retired_key_opens_nothing_any_more() -> None:
     assert cart_of_order_token(Keys({"k2": NEW}), TOKEN) is None
 
@@ -99,6 +104,7 @@ def test_a_token_whose_key_id_is_swapped_is_refused() -> None:
     assert cart_of_order_token(both, swapped) is None
 
 
+@pytest.mark.security("T-02")
 def test_every_change_of_one_character_is_refused() -> None:
     alphabet = string.hexdigits + "gzZ_ \x00é٣"
     changed = [

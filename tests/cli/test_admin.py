@@ -87,6 +87,7 @@ def test_what_is_no_address_is_said_in_one_sentence(shop: Command, own_database:
     assert said == "Give an e-mail address like ada@example.com."
 
 
+@pytest.mark.security("D-01")
 @pytest.mark.torture
 def test_a_first_start_prints_a_link_that_ends_with_the_first_operator(
     shop: Command, at_home: tuple[Service, Path]

@@ -222,6 +222,7 @@ def test_a_mailbox_that_is_on_does_not_open_the_metrics(ahead_at_localhost: Serv
     assert statuses == [200, 404]
 
 
+@pytest.mark.security("A-03")
 def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_path: Path) -> None:
     said = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
 
@@ -320,6 +321,7 @@ def test_a_first_start_that_was_cut_short_does_not_stand_in_the_way_of_the_next(
     assert re.fullmatch(r"k1:[0-9a-f]{64}\n", (tmp_path / "secret_keys").read_text())
 
 
+@pytest.mark.security("A-03")
 @pytest.mark.parametrize(
     "row",
     [

@@ -96,6 +96,7 @@ def ended(service: Service) -> Any:
     return asyncio.to_thread(service.process.wait, 30)
 
 
+@pytest.mark.security("X-06")
 async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_end(served: Serve) -> None:
     with served(drain="1") as service:
         async with service.client() as http:
@@ -146,6 +147,7 @@ class Load:
         return True
 
 
+@pytest.mark.security("X-06")
 async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drains(served: Serve, url: str) -> None:
     with served(drain="1") as service:
         load = Load(service)
@@ -168,6 +170,7 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
     assert load.answers[201] <= kept <= load.answers[201] + len(load.unanswered)
 
 
+@pytest.mark.security("X-06")
 async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(served: Serve, url: str) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     with served(drain="0") as service:

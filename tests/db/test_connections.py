@@ -15,6 +15,7 @@ from tests.db.pools import ONE, PID, Opened, all_taken, assert_whole, sql, timed
 from tests.db.processes import roomy_dir, until
 
 
+@pytest.mark.security("X-03")
 async def test_a_wait_for_a_connection_or_for_a_silent_server_ends_in_time(opened: Opened) -> None:
     # They wait side by side.
     await asyncio.gather(
@@ -53,6 +54,7 @@ async def test_connections_are_made_when_first_needed_and_the_last_one_is_used_f
     assert len(set(pids)) == 1
 
 
+@pytest.mark.security("X-03")
 async def test_every_connection_has_the_time_limits(opened: Opened) -> None:
     session = (await opened()).session()
 

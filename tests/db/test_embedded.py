@@ -332,6 +332,7 @@ def test_a_socket_directory_that_was_opened_is_closed_by_the_next_start(made_dir
     assert mode(made_dir / "run") == "0o700"
 
 
+@pytest.mark.security("X-01")
 def test_there_is_no_port_and_nothing_is_acknowledged_before_it_is_on_disk(made_dir: Path, user: User) -> None:
     url = user(made_dir).start()
 

@@ -38,6 +38,7 @@ async def a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_o
     assert await database.session().one(PID) == pid
 
 
+@pytest.mark.security("X-03")
 @pytest.mark.torture
 async def test_a_held_row_and_a_long_statement_end_in_time(opened: Opened, rival: Any) -> None:
     # They wait side by side.
@@ -47,6 +48,7 @@ async def test_a_held_row_and_a_long_statement_end_in_time(opened: Opened, rival
     )
 
 
+@pytest.mark.security("X-03")
 async def test_a_deadlock_is_retried_until_both_are_done(opened: Opened) -> None:
     database = await opened(size=2)
     both_hold_one = asyncio.Barrier(2)
@@ -80,6 +82,7 @@ async def overtaken(session: Session, rival: Any) -> None:
         await session.one(ADD["a"])
 
 
+@pytest.mark.security("X-03")
 async def test_a_serialisation_failure_is_retried(opened: Opened, rival: Any) -> None:
     session = (await opened()).session()
     tries = 0
@@ -96,6 +99,7 @@ async def test_a_serialisation_failure_is_retried(opened: Opened, rival: Any) ->
     assert tries == 3
 
 
+@pytest.mark.security("X-03")
 @pytest.mark.torture
 async def test_retries_end_after_five_as_unavailable(opened: Opened, rival: Any) -> None:
     database = await opened(size=1)
@@ -267,6 +271,7 @@ async def test_a_task_cancelled_in_a_transaction_leaves_nothing_of_it(opened: Op
     await assert_whole(database, 1)
 
 
+@pytest.mark.security("X-03")
 async def test_a_connection_lost_at_commit_is_unavailable_and_not_retried(opened: Opened, rival: Any) -> None:
     database = await opened(size=1)
     session = database.session()

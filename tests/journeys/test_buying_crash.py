@@ -71,6 +71,7 @@ async def finish(buyer: Buyer) -> Any:
     return None
 
 
+@pytest.mark.security("C-04")
 @pytest.mark.torture
 async def test_many_buyers_on_two_processes_get_what_there_is(own_database: Callable[..., str], tmp_path: Path) -> None:
     url = own_database()
@@ -96,6 +97,7 @@ async def test_many_buyers_on_two_processes_get_what_there_is(own_database: Call
         service.stop()
 
 
+@pytest.mark.security("X-01")
 @pytest.mark.torture
 async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
     own_database: Callable[..., str], tmp_path: Path

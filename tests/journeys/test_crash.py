@@ -103,6 +103,7 @@ async def lost(data_dir: Path, tokens: dict[UUID, str]) -> set[UUID]:
     return set(tokens) - kept
 
 
+@pytest.mark.security("X-01")
 @pytest.mark.parametrize(
     "kills",
     [
@@ -162,6 +163,7 @@ async def test_a_worker_killed_with_its_database_is_replaced_and_the_shop_serves
     assert set(load.answers) <= {(201, None), (503, "5")}
 
 
+@pytest.mark.security("X-01")
 @pytest.mark.torture
 async def test_no_acknowledged_cart_is_lost_in_ten_rounds_of_random_kills(data_dir: Path) -> None:
     seed = random.randrange(10**6)

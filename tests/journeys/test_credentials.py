@@ -397,6 +397,7 @@ def usual_first() -> list[Any]:
     return usual(every_route(), is_usual)
 
 
+@pytest.mark.security("T-11", "C-01", "P-03")
 @pytest.mark.parametrize(
     "is_whole", first(1, [False, True]), ids=lambda whole: "all" if whole else "one of those alike"
 )

@@ -139,6 +139,7 @@ def test_a_code_arrives_by_mail_and_signs_in(shop: Posted, server: MailServer) -
     assert shop.trade(email, code).status_code == 200
 
 
+@pytest.mark.security("M-04", "M-05")
 def test_mail_goes_to_the_stored_spelling_and_nothing_a_caller_supplied_is_in_it(
     shop: Posted, server: MailServer
 ) -> None:
@@ -204,6 +205,7 @@ def test_a_server_with_a_certificate_nobody_vouches_for_gets_no_password(private
     assert (len(server.received.mails), server.logins) == before
 
 
+@pytest.mark.security("X-05")
 async def test_while_the_mail_server_is_away_the_api_answers_and_mails_follow_when_it_is_back(
     shop: Posted, server: MailServer
 ) -> None:
@@ -235,6 +237,7 @@ async def medians(shop: Posted, count: int = 60) -> dict[str, float]:
     return {path: statistics.median(each) for path, each in taken.items()}
 
 
+@pytest.mark.security("X-05")
 @pytest.mark.torture
 async def test_while_the_mail_server_is_away_the_api_answers_as_fast_as_before(
     shop: Posted, server: MailServer
@@ -254,6 +257,7 @@ async def test_while_the_mail_server_is_away_the_api_answers_as_fast_as_before(
     assert all(away[path] < 2 * before[path] + 0.02 for path in before), (before, away)
 
 
+@pytest.mark.security("X-05")
 @pytest.mark.torture
 async def test_a_live_code_leaves_within_a_minute_of_the_servers_return_however_long_it_was_away(
     shop: Posted, server: MailServer
@@ -302,6 +306,7 @@ async def taken_away(url: str) -> AsyncIterator[None]:
         await outside.close()
 
 
+@pytest.mark.security("X-05")
 async def test_while_the_database_is_away_no_code_is_mailed_or_taken_and_the_service_lives(
     shop: Posted, server: MailServer
 ) -> None:
@@ -322,6 +327,7 @@ async def test_while_the_database_is_away_no_code_is_mailed_or_taken_and_the_ser
     assert server.received.to(stranger) == []
 
 
+@pytest.mark.security("X-05")
 @pytest.mark.torture
 async def test_while_nothing_can_be_counted_no_code_is_mailed_or_taken_and_the_shop_is_open(
     shop: Posted, server: MailServer
@@ -344,6 +350,7 @@ async def test_while_nothing_can_be_counted_no_code_is_mailed_or_taken_and_the_s
     await db.close()
 
 
+@pytest.mark.security("X-04")
 async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: Posted, server: MailServer) -> None:
     email = someone()
     server.stop()
@@ -361,6 +368,7 @@ async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: Posted, server:
     await db.close()
 
 
+@pytest.mark.security("X-04")
 async def test_a_code_whose_time_is_over_is_dropped(shop: Posted, server: MailServer) -> None:
     """Nobody used it and no other was asked for; only the time has passed."""
     email, other, db = someone(), someone(), await shop.connect()
@@ -380,6 +388,7 @@ async def test_a_code_whose_time_is_over_is_dropped(shop: Posted, server: MailSe
     await db.close()
 
 
+@pytest.mark.security("X-04")
 async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(shop: Posted, server: MailServer) -> None:
     refused, taken, before = someone(), someone(), len(shop.service.lines)
     server.received.answer = "554 no such mailbox"
@@ -396,6 +405,7 @@ async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(sho
     await db.close()
 
 
+@pytest.mark.security("X-04")
 @pytest.mark.torture
 async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_same_code(
     shop: Posted, server: MailServer
@@ -421,6 +431,7 @@ async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_s
     assert code_in(second) == code_in(first)
 
 
+@pytest.mark.security("M-03", "X-04")
 def test_no_mail_leaves_for_a_request_that_was_refused(shop: Posted, server: MailServer) -> None:
     before, email = len(server.received.mails), someone()
 
@@ -499,6 +510,7 @@ def left() -> Iterator[Left]:
         remove_run_dir(directory)
 
 
+@pytest.mark.security("A-01", "T-03")
 @pytest.mark.torture
 def test_with_a_mail_server_no_secret_is_in_any_log_or_in_the_database(left: Left) -> None:
     assert left.email in left.dump
@@ -508,6 +520,7 @@ def test_with_a_mail_server_no_secret_is_in_any_log_or_in_the_database(left: Lef
         assert not re.search(rf"\b{secret}\b", left.dump)
 
 
+@pytest.mark.security("T-03")
 @pytest.mark.torture
 def test_no_token_is_on_disk_outside_the_key_file(left: Left) -> None:
     """With the embedded database: its files, its log of changes, and whatever else the data directory holds."""

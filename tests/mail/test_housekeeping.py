@@ -46,6 +46,7 @@ async def ago(db: Any, days: float) -> Any:
     return await db.fetchval("select now() - interval '1 day' * $1", days)
 
 
+@pytest.mark.security("C-05")
 async def test_idle_guest_carts_go_and_all_others_stay(house: tuple[Shared, Any]) -> None:
     shared, db = house
     old, new, user = await ago(db, 31), await ago(db, 29), uuid.uuid4()
@@ -171,6 +172,7 @@ async def test_a_count_since_the_last_success_is_kept_however_old_it_is(house: t
     assert await db.fetchval("select count from rate_counts") == 7
 
 
+@pytest.mark.security("X-09")
 async def test_a_session_goes_with_all_its_tokens_at_its_absolute_end_and_not_before(house: tuple[Shared, Any]) -> None:
     shared, db = house
     user = uuid.uuid4()
@@ -188,6 +190,7 @@ async def test_a_session_goes_with_all_its_tokens_at_its_absolute_end_and_not_be
     assert {row[0] for row in await db.fetch("select hash from refresh_tokens")} == {b"revoked", b"live"}
 
 
+@pytest.mark.security("A-02")
 async def test_audit_events_go_after_a_year_and_not_before(house: tuple[Shared, Any]) -> None:
     shared, db = house
     event = "insert into audit_events (id, at, actor_kind, action, outcome) values ($1, $2, 'guest', $3, 'done')"
@@ -199,6 +202,7 @@ async def test_audit_events_go_after_a_year_and_not_before(house: tuple[Shared, 
     assert [row[0] for row in await db.fetch("select action from audit_events")] == ["kept"]
 
 
+@pytest.mark.security("X-09")
 async def test_more_than_a_batch_goes_in_several(house: tuple[Shared, Any]) -> None:
     shared, db = house
     fill = """insert into rate_counts

@@ -139,6 +139,7 @@ async def test_every_field_takes_every_predicate_that_fits_it(
         assert answer.status == 200, answer
 
 
+@pytest.mark.security("C-02")
 @each(ALL)
 async def test_an_unknown_filter_or_sort_is_told_what_there_is(writer: Machine, collection: Collection) -> None:
     filtered = await writer.get(f"/{collection.path}", {"filter[nothing_eq]": "1"})
@@ -277,6 +278,7 @@ async def test_amounts_are_compared_in_the_currencys_own_units(writer: Machine, 
     assert [[item["id"] for item in items] for items in found] == [[ids[0]], [ids[1]], [ids[1]]]
 
 
+@pytest.mark.security("C-02")
 @pytest.mark.parametrize("text", ["%", "_", "\\", "'", "a%b", "' or 1=1 --"])
 async def test_a_filters_text_is_only_text(writer: Machine, text: str) -> None:
     made = await writer.post("/orders", {"order": {"special_instructions": "x", "email": None}})

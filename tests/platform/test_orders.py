@@ -88,6 +88,7 @@ async def test_a_completed_order_stays(writer: Machine, db: Any) -> None:
     assert (await writer.get(f"/orders/{made.id}"))["state"] == "complete"
 
 
+@pytest.mark.security("T-05")
 async def test_a_machine_sees_the_carts_of_shoppers_and_not_their_keys(guest: Shopper, writer: Machine) -> None:
     cart = await guest.post("/cart")
 
@@ -116,6 +117,7 @@ async def test_a_repeated_request_under_one_key_is_done_once(writer: Machine, db
     assert await db.fetchval(told, first.id) == {"POST": 2, "PATCH": 3}[method]
 
 
+@pytest.mark.security("C-06")
 async def test_a_key_is_its_own_machines(http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
     key, other = {"Idempotency-Key": "1"}, await new_machine(http, db)
 

@@ -126,6 +126,7 @@ async def test_a_removed_record_is_gone(writer: Machine, collection: Collection)
     assert (await writer.delete(f"/{collection.path}/{record_id}")).status == 404
 
 
+@pytest.mark.security("P-03")
 @each(ALL)
 async def test_without_a_token_the_door_is_shut_and_with_a_reading_one_nothing_is_written(
     http: httpx.AsyncClient, writer: Machine, reader: Machine, db: Any, collection: Collection
@@ -191,6 +192,7 @@ def protected(collection: Collection, *, is_new: bool) -> dict[str, Any]:
     return {name: guess(name) for name in sorted(names - settable)}
 
 
+@pytest.mark.security("C-02")
 @each(CREATED)
 async def test_what_is_not_for_callers_to_set_is_not_set(writer: Machine, db: Any, collection: Collection) -> None:
     name, table = collection.resource.type, collection.noun.records.table.name
@@ -238,6 +240,7 @@ async def test_only_the_fields_asked_for_are_shown(writer: Machine, db: Any, col
     assert [answer.json["data"].get("relationships") or {} for answer in answers] == [{}, {}, {}]
 
 
+@pytest.mark.security("A-02")
 @each(CREATED)
 async def test_every_change_is_in_the_audit_with_what_was_and_what_is(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)

@@ -56,6 +56,7 @@ async def test_a_lost_answer_is_repeated_to_the_letter(http: httpx.AsyncClient, 
     assert (again.status, again.json) == (200, first.json)
 
 
+@pytest.mark.security("R-04")
 async def test_many_refreshes_at_once_make_one_pair(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     machine = await grant(http, app)
@@ -66,6 +67,7 @@ async def test_many_refreshes_at_once_make_one_pair(http: httpx.AsyncClient, db:
     assert len({answer.response.text for answer in answers}) == 1
 
 
+@pytest.mark.security("R-02")
 async def test_reuse_after_the_grace_ends_this_family_and_no_other(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     machine, other = await grant(http, app), await grant(http, app)
@@ -94,6 +96,7 @@ async def test_a_grandparent_is_reuse_even_within_the_grace(http: httpx.AsyncCli
     assert not await machine.may_read()
 
 
+@pytest.mark.security("R-06")
 async def test_another_client_cannot_refresh_and_uses_nothing_up(http: httpx.AsyncClient, db: Any) -> None:
     app, thief = await new_app(db), await new_app(db)
     machine = await grant(http, app)
@@ -131,6 +134,7 @@ async def test_a_scope_may_narrow_and_the_narrower_token_is_narrower(
     assert await machine.may_write()
 
 
+@pytest.mark.security("R-06")
 @pytest.mark.parametrize(
     ("granted", "asked"),
     [
@@ -157,6 +161,7 @@ async def test_a_scope_never_grows_and_asking_uses_nothing_up(
     assert (after.status, after.json["scope"]) == (200, granted)
 
 
+@pytest.mark.security("R-05")
 @pytest.mark.parametrize("column", ["idle_expires_at", "absolute_expires_at"])
 async def test_a_grant_that_was_idle_too_long_or_is_too_old_is_not_refreshed(
     http: httpx.AsyncClient, db: Any, column: str
@@ -192,6 +197,7 @@ async def introspect(http: httpx.AsyncClient, app: App | None, token: str) -> An
     return Answer(await http.post(INTROSPECT, json={"token": token, **(app.in_body if app else {})}))
 
 
+@pytest.mark.security("P-07")
 async def test_a_live_token_of_ones_own_is_told_about(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     granted = (await ask_for_token(http, app, "admin:write")).json
@@ -216,6 +222,7 @@ async def test_a_narrowed_token_is_told_as_narrow_as_it_is(http: httpx.AsyncClie
     assert told[1] == {"active": False}
 
 
+@pytest.mark.security("P-07")
 async def test_of_any_other_token_nothing_is_told(http: httpx.AsyncClient, db: Any) -> None:
     app, member = await new_app(db), await sign_in(http)
     foreign, revoked, expired = await new_machine(http, db), await grant(http, app), await grant(http, app)
@@ -230,6 +237,7 @@ async def test_of_any_other_token_nothing_is_told(http: httpx.AsyncClient, db: A
     assert [(answer.status, answer.json) for answer in answers] == [(200, {"active": False})] * len(tokens)
 
 
+@pytest.mark.security("P-07")
 async def test_whoever_does_not_say_who_they_are_is_told_nothing(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     machine = await grant(http, app)
@@ -241,6 +249,7 @@ async def test_whoever_does_not_say_who_they_are_is_told_nothing(http: httpx.Asy
         assert (answer.status, answer.json["error"]) == (401, "invalid_client")
 
 
+@pytest.mark.security("P-07")
 async def test_the_server_says_exactly_what_works(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
 

@@ -75,6 +75,7 @@ async def test_less_than_nothing_is_refused_unless_more_may_be_sold(writer: Mach
     assert (await changed(writer, "stock_item", item_id, backorderable=False, count_on_hand=0))["count_on_hand"] == 0
 
 
+@pytest.mark.security("C-04")
 async def test_of_twenty_who_take_the_last_seven_at_once_seven_succeed(writer: Machine) -> None:
     item_id = await stocked(writer, 7)
 
@@ -105,6 +106,7 @@ async def test_a_movement_stays_as_it_is_even_for_the_database(writer: Machine, 
         assert (await writer.ask(method, f"/stock_movements/{made.id}", json={})).status == 405
 
 
+@pytest.mark.security("C-04")
 async def test_a_count_below_zero_is_refused_by_the_database_too(writer: Machine, db: Any) -> None:
     item_id = await stocked(writer, 1)
 

@@ -107,6 +107,7 @@ MALFORMED: dict[str, tuple[Any, tuple[int, str]]] = {
 }
 
 
+@pytest.mark.security("P-01")
 @pytest.mark.parametrize("kind", MALFORMED)
 async def test_a_malformed_token_request_has_the_error_of_the_standard(
     http: httpx.AsyncClient, db: Any, kind: str
@@ -122,6 +123,7 @@ async def test_a_malformed_token_request_has_the_error_of_the_standard(
     assert ("www-authenticate" in response.headers) == (status == 401)
 
 
+@pytest.mark.security("P-01")
 async def test_two_authorization_headers_cannot_be_told_apart(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     headers = [("Authorization", basic("x", "y")["Authorization"]), ("Authorization", app.in_header["Authorization"])]

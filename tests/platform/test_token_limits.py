@@ -66,6 +66,7 @@ async def events(journal: Any, source: str) -> list[tuple[str, str]]:
     return [tuple(row) for row in await journal.fetch(rows, source)]
 
 
+@pytest.mark.security("P-05")
 async def test_the_first_failure_over_the_limit_is_told_to_wait_and_a_good_secret_still_works(
     limited: httpx.AsyncClient, journal: Any
 ) -> None:
@@ -82,6 +83,7 @@ async def test_the_first_failure_over_the_limit_is_told_to_wait_and_a_good_secre
     assert await Machine(limited, good.json).may_write()
 
 
+@pytest.mark.security("A-02")
 async def test_a_flood_leaves_the_failure_and_the_limit_that_it_passed_once_each(
     limited: httpx.AsyncClient, journal: Any
 ) -> None:
@@ -95,6 +97,7 @@ async def test_a_flood_leaves_the_failure_and_the_limit_that_it_passed_once_each
     assert (told["limit"], told["allowed"], told["count"]) == ("client failures by source", "5/86400", 6)
 
 
+@pytest.mark.security("P-05")
 async def test_one_sources_flood_is_no_other_sources_matter(limited: httpx.AsyncClient, journal: Any) -> None:
     app = await new_app(journal)
     await fail(limited, app, "198.18.0.3", 7)

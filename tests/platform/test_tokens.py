@@ -54,6 +54,7 @@ WAYS: dict[str, Callable[[App], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.security("T-06", "T-07")
 @pytest.mark.parametrize("path", [TOKEN, "/spree_oauth/token"])
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_token_is_the_seeds_answer_however_the_client_says_who_it_is(
@@ -75,6 +76,7 @@ async def test_a_token_is_the_seeds_answer_however_the_client_says_who_it_is(
     assert await Machine(http, body).may_read()
 
 
+@pytest.mark.security("T-06")
 async def test_a_token_says_the_second_it_was_made_in(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     # Late in a second, where rounding would name the next one.
@@ -95,6 +97,7 @@ WORDS = {" ".join(words): frozenset(words) for count in range(1, 4) for words in
 }
 
 
+@pytest.mark.security("P-03")
 @pytest.mark.parametrize("level", ["read", "write"])
 @pytest.mark.parametrize("scope", WORDS)
 async def test_a_scope_is_granted_up_to_the_level_and_no_token_of_a_read_application_writes(
@@ -113,6 +116,7 @@ async def test_a_scope_is_granted_up_to_the_level_and_no_token_of_a_read_applica
     assert await machine.may_write() == (level == "write" and ("write" in words or words == {"admin"}))
 
 
+@pytest.mark.security("P-03")
 async def test_a_read_application_cannot_write_even_with_a_scope_it_should_not_have(
     http: httpx.AsyncClient, db: Any
 ) -> None:
@@ -124,6 +128,7 @@ async def test_a_read_application_cannot_write_even_with_a_scope_it_should_not_h
         assert not await machine.may_write(), scope
 
 
+@pytest.mark.security("P-04")
 async def test_a_token_ends_at_its_own_second(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     granted = (await ask_for_token(http, app, "admin")).json
@@ -142,6 +147,7 @@ async def test_a_token_ends_at_its_own_second(http: httpx.AsyncClient, db: Any) 
     assert late.headers["www-authenticate"] == 'Bearer realm="shop", error="invalid_token"'
 
 
+@pytest.mark.security("P-06")
 async def test_revoking_an_application_kills_its_tokens_and_its_secret_at_once(
     http: httpx.AsyncClient, db: Any
 ) -> None:
@@ -181,6 +187,7 @@ async def bad_clients(db: Any) -> dict[str, App]:
     }
 
 
+@pytest.mark.security("P-02")
 async def test_whatever_is_wrong_with_a_client_the_answer_is_the_same(http: httpx.AsyncClient, db: Any) -> None:
     answers = {why: await ask_for_token(http, app, "admin") for why, app in (await bad_clients(db)).items()}
 
@@ -206,6 +213,7 @@ async def median_gap(http: httpx.AsyncClient, app: App, pairs: int = 40) -> floa
     return abs(statistics.median(gaps))
 
 
+@pytest.mark.security("P-02")
 async def test_an_unknown_client_takes_as_long_as_a_wrong_secret(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
 
@@ -220,6 +228,7 @@ async def rotated(ctx: Context, app: App, overlap: int) -> App:
     return App(app.id, app.client_id, secret)
 
 
+@pytest.mark.security("P-06")
 async def test_an_old_secret_works_while_it_overlaps_and_two_are_the_most(
     http: httpx.AsyncClient, db: Any, database_url: str
 ) -> None:
@@ -250,6 +259,7 @@ async def test_a_secret_rotated_without_overlap_ends_at_once_and_its_tokens_live
     assert await machine.may_read()
 
 
+@pytest.mark.security("T-11")
 async def test_no_kind_of_credential_is_taken_for_another(http: httpx.AsyncClient, guest: Shopper, db: Any) -> None:
     app, member = await new_app(db), await sign_in(http)
     machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
@@ -269,12 +279,14 @@ async def test_no_kind_of_credential_is_taken_for_another(http: httpx.AsyncClien
         assert (await refresh(http, app, token)).json["error"] == "invalid_grant"
 
 
+@pytest.mark.security("T-07")
 async def test_a_token_in_the_address_is_not_one(http: httpx.AsyncClient, writer: Machine) -> None:
     answer = await http.get(f"{PREFIX}/orders", params={"access_token": writer.access_token})
 
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
+@pytest.mark.security("T-04", "T-02")
 @pytest.mark.parametrize(
     "sent", first(2, ["Bearer " + "a" * 10_000, "Bearer \x80\x81", "Bearer é", "Bearer", "Bearer a b"])
 )
@@ -287,6 +299,7 @@ async def test_an_odd_bearer_is_no_bearer_and_costs_no_statement(
     assert service.request_line(answer.headers["x-request-id"])["statements"] == 0
 
 
+@pytest.mark.security("T-03", "A-01")
 async def test_no_secret_stands_in_the_database_or_the_log(http: httpx.AsyncClient, db: Any, service: Service) -> None:
     app = await new_app(db)
     first = (await ask_for_token(http, app, "admin")).json
@@ -303,6 +316,7 @@ async def test_no_secret_stands_in_the_database_or_the_log(http: httpx.AsyncClie
         assert not any(secret in line for line in service.lines)
 
 
+@pytest.mark.security("A-02")
 async def test_every_grant_is_in_the_audit(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     granted = await ask_for_token(http, app, "admin:read")

@@ -74,12 +74,14 @@ def ten_thousand() -> list[str]:
     return [short(number.to_bytes(16)) for number in range(10_000)]
 
 
+@pytest.mark.security("L-01")
 def test_a_short_code_is_six_ascii_digits_and_keeps_its_leading_zeros(ten_thousand: list[str]) -> None:
     assert all(len(code) == 6 and code.isascii() and code.isdigit() for code in ten_thousand)
     assert 850 < sum(code.startswith("0") for code in ten_thousand) < 1150
     assert any(code.startswith("000") for code in ten_thousand)
 
 
+@pytest.mark.security("L-01")
 def test_every_digit_is_as_likely_as_any_other_at_every_place(ten_thousand: list[str]) -> None:
     for place in range(6):
         # With 9 degrees of freedom 35 is passed once in 20,000 times; the nonces here are always the same.
@@ -145,6 +147,7 @@ def test_digits_of_another_number_are_a_code_that_is_merely_wrong() -> None:
     assert not matches("012345", "12345")
 
 
+@pytest.mark.security("L-11")
 @pytest.mark.parametrize(
     "text",
     [
@@ -172,11 +175,13 @@ def test_a_long_code_that_happens_to_be_digits_is_still_one() -> None:
     assert typed_code(digits.replace("0", "o").replace("1", "l")) == digits
 
 
+@pytest.mark.security("L-11")
 @pytest.mark.parametrize("text", NO_CODES)
 def test_what_cannot_be_a_code_is_none(text: str) -> None:
     assert typed_code(text) is None
 
 
+@pytest.mark.security("L-11")
 @given(text=st.text(max_size=60) | st.text(alphabet="0123456789 -oOiIlLuU_\n", max_size=40))
 def test_whatever_is_typed_is_none_or_a_plain_code(text: str) -> None:
     typed = typed_code(text)

@@ -24,6 +24,7 @@ SECRET = b"12345678901234567890"
 ADA = UUID(int=7)
 
 
+@pytest.mark.security("D-02")
 @pytest.mark.parametrize(
     ("password", "fits"),
     [

@@ -9,6 +9,7 @@ from shop.rules.permissions import SCOPES, is_grantable, is_within, may, scope_w
 SUBSETS = [" ".join(words) for size in (1, 2, 3) for words in combinations(SCOPES, size)]
 
 
+@pytest.mark.security("P-03")
 @pytest.mark.parametrize("scope", SUBSETS)
 def test_a_read_application_never_writes_whatever_its_token_says(scope: str) -> None:
     assert not may("write", scope, "read")

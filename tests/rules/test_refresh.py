@@ -10,6 +10,7 @@ GRACE = 30
 ELAPSED = st.one_of(st.none(), st.floats(min_value=-5, max_value=10**7))
 
 
+@pytest.mark.security("R-03")
 @pytest.mark.parametrize(
     ("elapsed", "child_is_head", "expected"),
     [

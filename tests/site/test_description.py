@@ -179,12 +179,14 @@ def call_with(token: str, case: Any, service: Service) -> None:
     case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=unasked)
 
 
+@pytest.mark.security("X-10")
 @schema.exclude(path_regex=f"/platform/|{CATALOGUE}").parametrize()
 @SMALLEST
 def test_generated_requests_are_answered_as_described(case: Any, service: Service) -> None:
     call_as_anyone(case, service)
 
 
+@pytest.mark.security("X-10")
 @schema.include(path_regex="/(account|cart|storefront/wishlists)").parametrize()
 @ONE
 def test_generated_requests_of_a_signed_in_shopper_are_answered_as_described(
@@ -193,6 +195,7 @@ def test_generated_requests_of_a_signed_in_shopper_are_answered_as_described(
     call_with(member, case, service)
 
 
+@pytest.mark.security("X-10")
 @schema.include(path_regex=CATALOGUE).parametrize()
 @SMALLEST
 def test_generated_requests_to_the_catalogue_are_answered_as_described(
@@ -201,6 +204,7 @@ def test_generated_requests_to_the_catalogue_are_answered_as_described(
     call_the_catalogue(member, case, service)
 
 
+@pytest.mark.security("X-10")
 @schema.include(path_regex="/platform/(orders|products)").parametrize()
 @ONE
 def test_generated_requests_of_a_machine_are_answered_as_described(case: Any, service: Service, machine: str) -> None:

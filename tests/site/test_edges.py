@@ -27,6 +27,7 @@ pytestmark = pytest.mark.torture
 schema = schemathesis.openapi.from_dict(describe(DOORS))
 
 
+@pytest.mark.security("X-10")
 @schema.exclude(path_regex=f"/platform/|{CATALOGUE}").parametrize()
 @SMALL
 def test_requests_at_every_edge_are_answered_as_described(case: Any, service: Service) -> None:
@@ -49,6 +50,7 @@ def test_requests_to_the_catalogue_at_every_edge_are_answered_as_described(
     call_the_catalogue(member, case, service)
 
 
+@pytest.mark.security("X-10")
 @schema.include(path_regex="/platform/").parametrize()
 @SMALLEST
 def test_requests_of_a_machine_at_every_edge_are_answered_as_described(

@@ -12,6 +12,7 @@ from tests.cluster import Cluster, with_database
 from tests.service import KEYS, Service
 
 
+@pytest.mark.security("X-07")
 async def test_liveness_touches_nothing(http: httpx.AsyncClient, service: Service) -> None:
     response = await http.get("/livez")
 
@@ -43,6 +44,7 @@ def two_workers(two_workers_url: str, tmp_path_factory: pytest.TempPathFactory) 
     service.stop()
 
 
+@pytest.mark.security("X-07")
 async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_alive(
     two_workers: Service, two_workers_url: str
 ) -> None:

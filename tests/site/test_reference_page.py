@@ -180,6 +180,7 @@ async def test_the_examples_of_ending_a_session_work_as_pasted(http: httpx.Async
     assert not await other.is_signed_in()
 
 
+@pytest.mark.security("T-02")
 async def test_the_expressions_for_scanners_find_real_tokens(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
     cart = await member.post("/cart")

@@ -181,6 +181,7 @@ async def test_fields_that_cannot_be_are_all_named_and_nothing_changes(member: M
     assert (await member.get("/account"))["last_name"] is None
 
 
+@pytest.mark.security("C-02")
 async def test_protected_fields_are_passed_over(member: Member) -> None:
     before = await member.get("/account")
     wishes = {"id": str(uuid4()), "store_credits": 100, "completed_orders": 9, "verified_at": None, "disabled_at": "x"}
@@ -438,6 +439,7 @@ async def test_a_used_address_is_only_hidden(member: Member, db: Any) -> None:
     assert await defaults(member) == (None, None)
 
 
+@pytest.mark.security("C-01")
 async def test_others_addresses_are_not_there(member: Member, stranger: Member) -> None:
     theirs = await add(stranger)
     bodies = []
@@ -584,6 +586,7 @@ async def test_orders_are_the_completed_ones_of_this_user_newest_first(
     assert (await member.get("/account"))["completed_orders"] == 3
 
 
+@pytest.mark.security("T-05")
 async def test_a_list_of_orders_is_no_bunch_of_keys(member: Member, db: Any) -> None:
     await insert_order(db, member)
 
@@ -634,6 +637,7 @@ async def test_an_order_is_linked_to_its_user(member: Member, db: Any) -> None:
     assert answer.json["data"]["relationships"]["user"] == {"data": {"id": user_id, "type": "user"}}
 
 
+@pytest.mark.security("T-10")
 async def test_sessions_are_listed_and_the_current_one_is_marked(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
@@ -652,6 +656,7 @@ async def test_sessions_are_listed_and_the_current_one_is_marked(http: httpx.Asy
     assert answer.json["meta"] == {"count": 2, "total_count": 2, "total_pages": 1}
 
 
+@pytest.mark.security("T-10")
 async def test_ending_a_session_ends_exactly_that_one(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     elsewhere, third = await sign_in(http, member.email), await sign_in(http, member.email)
@@ -669,6 +674,7 @@ async def test_ending_a_session_ends_exactly_that_one(http: httpx.AsyncClient, d
     assert tuple(event) == ("session_end", await member.id())
 
 
+@pytest.mark.security("T-10")
 async def test_others_sessions_are_not_there(member: Member, stranger: Member) -> None:
     theirs = (await stranger.get("/account/sessions")).json["data"][0]["id"]
 

@@ -130,6 +130,7 @@ async def test_a_kept_card_says_by_itself_how_it_is_paid_with(buyer: SignedIn) -
     assert [each["id"] for each in shown.json["included"] if each["type"] == "credit_card"] == [card]
 
 
+@pytest.mark.security("C-01")
 async def test_the_card_of_another_is_nobodys(buyer: SignedIn, http: httpx.AsyncClient, till: Till) -> None:
     card = await new_card(buyer)
     other = SignedIn(http, till, await sign_in(http))
@@ -148,6 +149,7 @@ async def test_the_card_of_another_is_nobodys(buyer: SignedIn, http: httpx.Async
     assert await cards(buyer) == [card]
 
 
+@pytest.mark.security("C-09")
 @pytest.mark.parametrize("is_known", [False, True], ids=["guest", "user"])
 async def test_whoever_holds_a_carts_token_pays_with_a_card_of_their_own(
     buyer: SignedIn, till: Till, http: httpx.AsyncClient, is_known: bool

@@ -107,6 +107,7 @@ async def test_creating_with_a_token_that_is_no_good_makes_a_new_cart(guest: Sho
     assert second.id != first.id
 
 
+@pytest.mark.security("C-05")
 async def test_a_completed_order_answers_as_if_absent(guest: Shopper, db: Any) -> None:
     cart = await guest.post("/cart")
     await db.execute("update orders set state = 'complete', completed_at = now() where id = $1", UUID(cart.id))
@@ -125,6 +126,7 @@ async def test_a_read_without_a_credential_asks_for_one(guest: Shopper) -> None:
     assert answer.headers["www-authenticate"] == 'Bearer realm="shop"'
 
 
+@pytest.mark.security("C-01")
 async def test_malformed_unknown_and_foreign_tokens_get_one_and_the_same_404(guest: Shopper) -> None:
     cart = await guest.post("/cart")
     token = str(guest.order_token)
@@ -140,6 +142,7 @@ async def test_malformed_unknown_and_foreign_tokens_get_one_and_the_same_404(gue
     assert all(body == bodies[0] for body in bodies)
 
 
+@pytest.mark.security("T-02", "T-05")
 async def test_a_forged_token_never_reaches_the_database(guest: Shopper, service: Service) -> None:
     await guest.post("/cart")
     token = str(guest.order_token)
@@ -152,6 +155,7 @@ async def test_a_forged_token_never_reaches_the_database(guest: Shopper, service
     assert [service.request_line(answer.request_id)["statements"] for answer in answers] == [0] * len(positions)
 
 
+@pytest.mark.security("T-07")
 async def test_an_order_token_in_the_query_or_body_is_ignored(guest: Shopper) -> None:
     await guest.post("/cart")
     token, guest.order_token = str(guest.order_token), None
@@ -171,6 +175,7 @@ async def test_abandoning_a_cart_answers_nothing_and_the_cart_is_gone(guest: Sho
     assert await db.fetchval("select count(*) from orders where id = $1", UUID(cart.id)) == 0
 
 
+@pytest.mark.security("C-01")
 async def test_a_token_reaches_only_its_own_cart(guest: Shopper, another_guest: Shopper) -> None:
     mine, theirs = await guest.post("/cart"), await another_guest.post("/cart")
 
@@ -256,6 +261,7 @@ async def test_a_taken_order_number_costs_one_retry_and_no_error(
     assert service.request_line(cart.request_id)["statements"] == (4 if headers else 2)
 
 
+@pytest.mark.security("X-03")
 @pytest.mark.parametrize(("times", "status"), [(1, 201), (2, 201), (100, 503)])
 async def test_work_that_loses_is_done_again_and_given_up_in_the_end(
     guest: Shopper, db: Any, service: Service, times: int, status: int
@@ -276,6 +282,7 @@ async def test_work_that_loses_is_done_again_and_given_up_in_the_end(
     assert status == 201 or (cart.code, cart.headers["retry-after"]) == ("temporarily_unavailable", "5")
 
 
+@pytest.mark.security("C-06")
 async def test_a_key_repeated_returns_the_first_cart_and_makes_no_second(http: httpx.AsyncClient, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     before = await db.fetchval("select count(*) from orders")
@@ -288,6 +295,7 @@ async def test_a_key_repeated_returns_the_first_cart_and_makes_no_second(http: h
     assert await db.fetchval("select count(*) from orders") == before + 1
 
 
+@pytest.mark.security("C-06")
 async def test_fifty_requests_with_one_key_at_once_make_one_cart(http: httpx.AsyncClient, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     before = await db.fetchval("select count(*) from orders")
@@ -299,6 +307,7 @@ async def test_fifty_requests_with_one_key_at_once_make_one_cart(http: httpx.Asy
     assert await db.fetchval("select count(*) from orders") == before + 1
 
 
+@pytest.mark.security("C-06")
 async def test_a_key_with_another_request_is_refused(http: httpx.AsyncClient) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     await Shopper(http).post("/cart", headers=key)
@@ -308,6 +317,7 @@ async def test_a_key_with_another_request_is_refused(http: httpx.AsyncClient) ->
     assert (other.status, other.code) == (422, "idempotency_key_reused")
 
 
+@pytest.mark.security("C-06")
 async def test_a_key_at_work_is_a_conflict(http: httpx.AsyncClient, db: Any) -> None:
     key = str(uuid4())
     first = await Shopper(http).post("/cart", headers={"Idempotency-Key": key})
@@ -321,6 +331,7 @@ async def test_a_key_at_work_is_a_conflict(http: httpx.AsyncClient, db: Any) -> 
     assert (rival.status, rival.code) == (409, "request_in_progress")
 
 
+@pytest.mark.security("C-06")
 async def test_a_key_is_forgotten_after_its_day(http: httpx.AsyncClient, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     first = await Shopper(http).post("/cart", headers=key)
@@ -332,6 +343,7 @@ async def test_a_key_is_forgotten_after_its_day(http: httpx.AsyncClient, db: Any
     assert (second.status, second.id != first.id) == (201, True)
 
 
+@pytest.mark.security("C-17")
 async def test_without_a_credential_a_key_must_be_a_uuid(guest: Shopper) -> None:
     for key in ("order-1", "", "x" * 256, "{" + str(uuid4()) + "}"):
         answer = await guest.post("/cart", headers={"Idempotency-Key": key})
@@ -339,6 +351,7 @@ async def test_without_a_credential_a_key_must_be_a_uuid(guest: Shopper) -> None
         assert (answer.status, answer.code) == (400, "malformed"), key
 
 
+@pytest.mark.security("T-03", "C-06")
 async def test_no_token_lies_in_the_database(guest: Shopper, db: Any) -> None:
     await guest.post("/cart", headers={"Idempotency-Key": str(uuid4())})
     assert guest.order_token

@@ -39,6 +39,7 @@ async def there(counting: Service, kept_lines: Kept) -> AsyncIterator[httpx.Asyn
         yield client
 
 
+@pytest.mark.security("H-05")
 async def test_beyond_its_limit_a_source_opens_no_cart_and_others_do(
     there: httpx.AsyncClient, counting: Service, db: Any
 ) -> None:

@@ -120,6 +120,7 @@ async def test_a_finished_order_token_falls_to_the_bearers_cart(member: Member, 
     assert (mine.status, (await member.get("/cart", headers=token)).id) == (201, mine.id)
 
 
+@pytest.mark.security("C-12")
 async def test_a_dead_bearer_beside_a_good_order_token_is_refused(member: Member, guest: Shopper) -> None:
     await guest.post("/cart")
     await member.delete(f"/auth/{member.access_token}")
@@ -131,6 +132,7 @@ async def test_a_dead_bearer_beside_a_good_order_token_is_refused(member: Member
     assert (await guest.get("/cart")).status == 200
 
 
+@pytest.mark.security("C-01")
 async def test_a_bearer_cannot_reach_anothers_cart(member: Member, stranger: Member, db: Any) -> None:
     theirs = await stranger.post("/cart")
 
@@ -166,6 +168,7 @@ async def test_reading_by_bearer_costs_one_statement_and_opening_four(member: Me
     assert counts == [4, 1, 1]
 
 
+@pytest.mark.security("C-06")
 async def test_one_key_of_two_shoppers_makes_two_carts(member: Member, stranger: Member) -> None:
     key = {"Idempotency-Key": str(uuid4())}
 
@@ -245,6 +248,7 @@ async def test_joining_twice_is_joining_once(member: Member, guest: Shopper, db:
     assert second.json["meta"]["merge"]["closed"] is None
 
 
+@pytest.mark.security("C-01")
 async def test_anothers_unknown_finished_and_missing_carts_get_one_404(
     member: Member, stranger: Member, guest: Shopper, another_guest: Shopper, db: Any
 ) -> None:
@@ -273,6 +277,7 @@ async def test_the_order_token_header_is_not_the_guests_token(member: Member, gu
     assert owner(await guest.get("/cart")) is None
 
 
+@pytest.mark.security("C-01")
 async def test_joining_needs_a_bearer(member: Member, guest: Shopper) -> None:
     await guest.post("/cart")
     body = {"guest_order_token": guest.order_token}
@@ -322,6 +327,7 @@ async def test_many_joins_at_once_leave_one_cart_with_the_user(
     assert await db.fetchval("select count(*) from orders where user_id = $1", await member.id()) == 1
 
 
+@pytest.mark.security("C-01")
 async def test_three_shoppers_and_three_guests_reach_their_own_carts_only(http: httpx.AsyncClient) -> None:
     members, guests = [await sign_in(http) for _ in range(3)], [Shopper(http) for _ in range(3)]
     owned = [await member.post("/cart") for member in members]

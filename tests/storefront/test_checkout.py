@@ -60,6 +60,7 @@ async def test_completing_alone_walks_every_step(buyer: Buyer, till: Till) -> No
     assert (await buyer.complete())["state"] == "complete"
 
 
+@pytest.mark.security("C-05")
 async def test_a_completed_order_is_seen_by_its_token_which_opens_nothing_else(buyer: Buyer, till: Till) -> None:
     await buyer.ready((await till.product(), 1))
     done = await buyer.complete()
@@ -159,6 +160,7 @@ async def test_a_check_is_promised_and_not_yet_paid(buyer: Buyer, till: Till) ->
     assert (done["state"], done["payment_state"], done["shipment_state"]) == ("complete", "balance_due", "pending")
 
 
+@pytest.mark.security("C-04")
 async def test_of_many_who_buy_the_last_ten_ten_get_them(till: Till, http: httpx.AsyncClient, db: Any) -> None:
     mug = await till.product(on_hand=10)
     buyers = [Buyer(http, till) for _ in range(24)]
@@ -180,6 +182,7 @@ async def test_of_many_who_buy_the_last_ten_ten_get_them(till: Till, http: httpx
     assert await db.fetchval(held, UUID(mug.sold)) == 0
 
 
+@pytest.mark.security("C-03")
 async def test_completed_many_times_at_once_it_is_one_order_and_one_payment(buyer: Buyer, till: Till, db: Any) -> None:
     mug = await till.product(on_hand=30)
     cart = await buyer.ready((mug, 2))
@@ -289,6 +292,7 @@ async def test_an_answer_that_was_lost_is_found_by_the_worker(
     assert await on_hand(db, mug.sold) == 2
 
 
+@pytest.mark.security("C-01")
 async def test_an_address_of_another_is_never_attached(
     buyer: Buyer, till: Till, http: httpx.AsyncClient, db: Any
 ) -> None:
@@ -393,6 +397,7 @@ async def test_where_nothing_is_sent_to_it_is_said(buyer: Buyer, till: Till) -> 
     assert (refused.status, refused.code) == (422, "no_shipping_rate")
 
 
+@pytest.mark.security("C-01")
 async def test_a_stranger_sees_no_order(buyer: Buyer, till: Till, guest: Shopper, http: httpx.AsyncClient) -> None:
     await buyer.ready((await till.product(), 1))
     done = await buyer.complete()

@@ -59,6 +59,7 @@ async def given(http: httpx.AsyncClient) -> Given:
     return Given(token, asked, await mailed_code(http, asked), member.email, member.refresh_token, pair)
 
 
+@pytest.mark.security("A-03")
 @pytest.mark.torture
 async def test_with_a_new_key_in_front_all_that_was_given_is_good_and_without_the_old_one_it_is_not(
     own_database: Callable[..., str], tmp_path: Path

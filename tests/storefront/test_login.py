@@ -70,6 +70,7 @@ async def test_asking_for_a_code_answers_a_notice_and_nothing_else(http: httpx.A
     assert mails[0]["to"] == email
 
 
+@pytest.mark.security("L-01")
 async def test_the_mail_shows_six_digits_and_its_lifetime_and_has_no_code_in_its_subject(
     http: httpx.AsyncClient,
 ) -> None:
@@ -105,6 +106,7 @@ async def test_names_are_optional_and_may_be_null(http: httpx.AsyncClient, db: A
     assert (answer.status_code, tuple(names)) == (200, (None, None))
 
 
+@pytest.mark.security("M-04")
 async def test_the_names_of_the_request_that_is_redeemed_win(http: httpx.AsyncClient, db: Any) -> None:
     email = new_address()
     await ask(http, email=email, first_name="Evil", last_name="Stranger")
@@ -118,6 +120,7 @@ async def test_the_names_of_the_request_that_is_redeemed_win(http: httpx.AsyncCl
     assert user["verified_at"]
 
 
+@pytest.mark.security("M-04")
 async def test_after_the_first_sign_in_no_code_request_changes_a_name(http: httpx.AsyncClient, db: Any) -> None:
     email = new_address()
     await ask(http, email=email, code=await new_code(http, email, first_name="Mike", last_name="Smith"))
@@ -131,6 +134,7 @@ async def test_after_the_first_sign_in_no_code_request_changes_a_name(http: http
     assert (tuple(asked), tuple(redeemed)) == (("Mike", "Smith"), ("Mike", "Smith"))
 
 
+@pytest.mark.security("M-04")
 async def test_nothing_the_caller_supplied_stands_in_the_mail(http: httpx.AsyncClient) -> None:
     email = new_address()
 
@@ -142,6 +146,7 @@ async def test_nothing_the_caller_supplied_stands_in_the_mail(http: httpx.AsyncC
             assert word not in mail[part]
 
 
+@pytest.mark.security("T-06")
 async def test_a_code_is_traded_for_the_tokens_of_the_seed(http: httpx.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -161,6 +166,7 @@ async def test_a_code_is_traded_for_the_tokens_of_the_seed(http: httpx.AsyncClie
     assert (account.status_code, account.json()["data"]["attributes"]["email"]) == (200, email)
 
 
+@pytest.mark.security("T-07")
 async def test_token_answers_are_not_for_caches_and_set_no_cookie(http: httpx.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -173,6 +179,7 @@ async def test_token_answers_are_not_for_caches_and_set_no_cookie(http: httpx.As
         assert "set-cookie" not in answer.headers
 
 
+@pytest.mark.security("L-03")
 async def test_a_code_works_once(http: httpx.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -182,6 +189,7 @@ async def test_a_code_works_once(http: httpx.AsyncClient) -> None:
     assert (first.status_code, second.status_code, second.json()["code"]) == (200, 401, "invalid_code")
 
 
+@pytest.mark.security("L-03")
 async def test_a_hundred_trades_of_one_code_at_once_let_one_in(http: httpx.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -194,6 +202,7 @@ async def test_a_hundred_trades_of_one_code_at_once_let_one_in(http: httpx.Async
     assert await db.fetchval(sessions, email) == 1
 
 
+@pytest.mark.security("L-03")
 async def test_trades_that_all_took_their_try_before_one_was_done_let_one_in(http: httpx.AsyncClient, db: Any) -> None:
     """All are held at the request's row, so that none has used the code up when the others compare it."""
     email = new_address()
@@ -209,6 +218,7 @@ async def test_trades_that_all_took_their_try_before_one_was_done_let_one_in(htt
     assert sorted(answer.status_code for answer in answers) == [200] + [401] * 4
 
 
+@pytest.mark.security("L-04")
 async def test_two_hundred_wrong_guesses_at_once_close_the_code(http: httpx.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -230,6 +240,7 @@ async def test_four_wrong_tries_leave_the_fifth_to_be_right(http: httpx.AsyncCli
     assert (await ask(http, email=email, code=code)).status_code == 200
 
 
+@pytest.mark.security("L-04")
 async def test_five_wrong_tries_close_a_code_and_a_fresh_one_works(http: httpx.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -242,6 +253,7 @@ async def test_five_wrong_tries_close_a_code_and_a_fresh_one_works(http: httpx.A
     assert (refused.status_code, fresh.status_code) == (401, 200)
 
 
+@pytest.mark.security("L-08")
 async def test_only_the_newest_code_works(http: httpx.AsyncClient) -> None:
     email = new_address()
     old = await new_code(http, email)
@@ -251,6 +263,7 @@ async def test_only_the_newest_code_works(http: httpx.AsyncClient) -> None:
     assert (await ask(http, email=email, code=new)).status_code == (200 if old != new else 401)
 
 
+@pytest.mark.security("L-08")
 async def test_many_requests_at_once_leave_one_live_code(http: httpx.AsyncClient, db: Any) -> None:
     email = new_address()
 
@@ -264,6 +277,7 @@ async def test_many_requests_at_once_leave_one_live_code(http: httpx.AsyncClient
     assert (len(codes), statuses.count(200), statuses.count(401)) == (5, 1, 4)
 
 
+@pytest.mark.security("L-08")
 async def test_a_code_works_only_with_the_address_it_was_sent_to(http: httpx.AsyncClient) -> None:
     mike, eve = new_address("mike"), new_address("eve")
     mikes = await new_code(http, mike)
@@ -278,6 +292,7 @@ async def test_a_code_works_only_with_the_address_it_was_sent_to(http: httpx.Asy
     assert [answer.status_code for answer in own] == [200, 200]
 
 
+@pytest.mark.security("M-05")
 async def test_an_address_in_another_case_is_the_same_user_and_mail_goes_to_the_stored_spelling(
     http: httpx.AsyncClient, db: Any
 ) -> None:
@@ -292,6 +307,7 @@ async def test_an_address_in_another_case_is_the_same_user_and_mail_goes_to_the_
     assert await db.fetchval("select count(*) from users where lower(email) = $1", email.lower()) == 1
 
 
+@pytest.mark.security("M-05")
 async def test_a_look_alike_of_an_address_gets_neither_its_mail_nor_its_tokens(http: httpx.AsyncClient) -> None:
     email = new_address("mike")
     code = await new_code(http, email)
@@ -304,6 +320,7 @@ async def test_a_look_alike_of_an_address_gets_neither_its_mail_nor_its_tokens(h
     assert (await ask(http, email=email, code=code)).status_code == 200
 
 
+@pytest.mark.security("M-05")
 async def test_a_domain_of_another_script_signs_in_under_either_form(http: httpx.AsyncClient) -> None:
     name = uuid4().hex
 
@@ -314,6 +331,7 @@ async def test_a_domain_of_another_script_signs_in_under_either_form(http: httpx
     assert answer.status_code == 200
 
 
+@pytest.mark.security("L-02")
 async def test_an_expired_code_is_refused(http: httpx.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -325,6 +343,7 @@ async def test_an_expired_code_is_refused(http: httpx.AsyncClient, db: Any) -> N
     assert (await ask(http, email=email, code=code)).status_code == 401
 
 
+@pytest.mark.security("L-02")
 async def test_a_code_lives_six_hundred_seconds_by_the_clock_of_the_database(http: httpx.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -339,6 +358,7 @@ async def test_a_code_lives_six_hundred_seconds_by_the_clock_of_the_database(htt
     assert (await ask(http, email=email, code=code)).status_code == 200
 
 
+@pytest.mark.security("L-09")
 async def test_whoever_asks_for_a_code_learns_nothing_of_the_address(http: httpx.AsyncClient, db: Any) -> None:
     unknown, unverified, known, disabled = (new_address(name) for name in ("un", "unv", "kn", "dis"))
     await ask(http, email=unverified)
@@ -354,6 +374,7 @@ async def test_whoever_asks_for_a_code_learns_nothing_of_the_address(http: httpx
     assert len(await mails_to(http, disabled)) == sent
 
 
+@pytest.mark.security("L-09")
 async def test_every_code_that_is_not_good_gets_one_and_the_same_answer(http: httpx.AsyncClient, db: Any) -> None:
     guessed, expired, used, tried = (new_address(name) for name in ("guessed", "expired", "used", "tried"))
     codes = {email: await new_code(http, email) for email in (guessed, expired, used, tried)}
@@ -405,6 +426,7 @@ async def test_an_empty_user_lacks_an_address(http: httpx.AsyncClient) -> None:
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["email"])
 
 
+@pytest.mark.security("L-11")
 async def test_a_code_and_a_refresh_token_together_are_refused_and_both_still_work(http: httpx.AsyncClient) -> None:
     email = new_address()
     token = (await signed_in(http, email))["refresh_token"]
@@ -421,6 +443,7 @@ async def test_a_code_and_a_refresh_token_together_are_refused_and_both_still_wo
     assert (await ask(http, email=email, code=code)).status_code == 200
 
 
+@pytest.mark.security("M-03")
 @pytest.mark.parametrize(
     "email",
     [
@@ -451,6 +474,7 @@ async def test_what_is_no_address_is_named_in_every_operation_and_nothing_is_mai
     assert await db.fetchval("select count(*) from outbox_mails") == before
 
 
+@pytest.mark.security("M-03")
 async def test_nul_in_any_field_cannot_be_read(http: httpx.AsyncClient) -> None:
     email = new_address()
     for field in ("email", "code", "refresh_token", "first_name", "last_name"):
@@ -460,6 +484,7 @@ async def test_nul_in_any_field_cannot_be_read(http: httpx.AsyncClient) -> None:
     assert await mails_to(http, email) == []
 
 
+@pytest.mark.security("L-11")
 @pytest.mark.parametrize("field", ["code", "refresh_token", "first_name", "last_name"])
 async def test_a_field_of_another_type_is_named_and_nothing_is_mailed_or_consumed(
     http: httpx.AsyncClient, db: Any, field: str
@@ -477,6 +502,7 @@ async def test_a_field_of_another_type_is_named_and_nothing_is_mailed_or_consume
     assert (await ask(http, email=email, code=code)).status_code == 200
 
 
+@pytest.mark.security("L-11")
 @pytest.mark.parametrize(
     "typed",
     ["", " ", "-", "\u0661\u0662\u0663\u0664\u0665\u0666", "123_456", "123456\n", "123456\n9", "abcdef", "x" * 60_000],
@@ -509,6 +535,7 @@ async def test_a_code_too_long_to_be_one_is_merely_wrong(http: httpx.AsyncClient
     assert (await ask(http, email=email, code=code)).status_code == 200
 
 
+@pytest.mark.security("M-03")
 @pytest.mark.parametrize("name", ["a" * 256, "Mike\r\nBcc: eve@example.net", "a\nb", "a\tb", "\x1b[31m", "a\u202eb"])
 async def test_a_name_that_is_not_one_short_line_is_named_and_nothing_is_mailed(
     http: httpx.AsyncClient, name: str
@@ -538,6 +565,7 @@ async def test_every_failing_field_is_named_at_once(http: httpx.AsyncClient) -> 
     assert set(traded.json()["errors"]) == {"email", "code"}
 
 
+@pytest.mark.security("H-01")
 @pytest.mark.parametrize("field", ["email", "code", "refresh_token", "first_name", "other"])
 async def test_a_body_beyond_64_kib_is_too_large_and_consumes_nothing(http: httpx.AsyncClient, field: str) -> None:
     email = new_address()
@@ -549,6 +577,7 @@ async def test_a_body_beyond_64_kib_is_too_large_and_consumes_nothing(http: http
     assert (await ask(http, email=email, code=code)).status_code == 200
 
 
+@pytest.mark.security("T-07")
 async def test_secrets_are_read_in_the_body_and_never_in_the_address(http: httpx.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -586,6 +615,7 @@ async def test_an_idempotency_key_never_repeats_a_sign_in(http: httpx.AsyncClien
     assert (first.status_code, second.status_code) == (200, 401)
 
 
+@pytest.mark.security("T-09")
 async def test_signing_out_ends_the_session_and_answers_the_same_for_anything(http: httpx.AsyncClient) -> None:
     email = new_address()
     pair = await signed_in(http, email)
@@ -601,6 +631,7 @@ async def test_signing_out_ends_the_session_and_answers_the_same_for_anything(ht
     assert (await ask(http, email=email, refresh_token=pair["refresh_token"])).status_code == 401
 
 
+@pytest.mark.security("A-01")
 async def test_no_code_token_or_path_with_one_stands_in_the_log(http: httpx.AsyncClient, service: Service) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -616,6 +647,7 @@ async def test_no_code_token_or_path_with_one_stands_in_the_log(http: httpx.Asyn
     assert not any(code in str(value) for value in service.request_line(answer.headers["x-request-id"]).values())
 
 
+@pytest.mark.security("A-02")
 async def test_each_sign_in_and_each_refusal_is_one_event_of_the_audit(http: httpx.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
@@ -637,6 +669,7 @@ async def test_callers_of_this_machine_are_not_counted_by_source(http: httpx.Asy
     assert service.request_line(answers[-1].headers["x-request-id"])["source"] == "127.0.0.1"
 
 
+@pytest.mark.security("T-03")
 async def test_neither_code_nor_token_lies_in_the_database(http: httpx.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)

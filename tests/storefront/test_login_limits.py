@@ -86,6 +86,7 @@ async def audited(journal: Any, answers: list[httpx.Response]) -> list[str]:
     return [row[0] for row in await journal.fetch(rows, ids)]
 
 
+@pytest.mark.security("M-01")
 async def test_beyond_its_mail_budget_an_address_gets_the_same_notice_and_no_mail(limited: httpx.AsyncClient) -> None:
     email = new_address()
 
@@ -97,6 +98,7 @@ async def test_beyond_its_mail_budget_an_address_gets_the_same_notice_and_no_mai
     assert len(await mails_to(limited, email)) == 4
 
 
+@pytest.mark.security("M-01")
 async def test_a_request_beyond_the_budget_leaves_the_live_code_good(limited: httpx.AsyncClient) -> None:
     email = new_address()
     codes = [await new_code(limited, email, new_source()) for _ in range(4)]
@@ -108,6 +110,7 @@ async def test_a_request_beyond_the_budget_leaves_the_live_code_good(limited: ht
     assert answer.status_code == 200
 
 
+@pytest.mark.security("M-01")
 async def test_tags_dots_and_case_spend_one_budget(limited: httpx.AsyncClient, journal: Any) -> None:
     name = uuid4().hex
     spellings = [name, name.upper(), f"{name[:3]}.{name[3:]}", f"{name}+a", f"{name[0]}.{name[1:]}+b.c", f"{name}+"]
@@ -119,6 +122,7 @@ async def test_tags_dots_and_case_spend_one_budget(limited: httpx.AsyncClient, j
     assert await journal.fetchval("select count(*) from outbox_mails") == before + 4
 
 
+@pytest.mark.security("M-01")
 async def test_twenty_requests_at_once_send_no_more_than_the_budget(limited: httpx.AsyncClient) -> None:
     email = new_address()
 
@@ -140,6 +144,7 @@ async def test_a_mail_flood_delays_the_owner_by_one_window_at_most(limited: http
     assert (await ask(limited, new_source(), email=email, code=code)).status_code == 200
 
 
+@pytest.mark.security("M-01")
 async def test_beyond_its_mail_budget_a_source_is_refused_and_no_other_is(
     limited: httpx.AsyncClient, journal: Any
 ) -> None:
@@ -168,6 +173,7 @@ async def test_a_refused_source_spends_nothing_of_an_address(limited: httpx.Asyn
     assert (await ask(limited, new_source(), email=email, code=code)).status_code == 200
 
 
+@pytest.mark.security("M-01")
 async def test_beyond_the_budget_of_the_shop_there_is_a_notice_and_no_mail(limited: httpx.AsyncClient) -> None:
     for _ in range(20):
         await ask(limited, new_source(), email=new_address())
@@ -179,6 +185,7 @@ async def test_beyond_the_budget_of_the_shop_there_is_a_notice_and_no_mail(limit
     assert await mails_to(limited, email) == []
 
 
+@pytest.mark.security("M-02")
 async def test_only_what_the_trusted_proxy_added_names_the_source(limited: httpx.AsyncClient) -> None:
     source = new_source()["X-Forwarded-For"]
     told = [{"X-Forwarded-For": f"{new_source()['X-Forwarded-For']}, {source}"} for _ in range(10)]
@@ -211,6 +218,7 @@ async def test_an_ipv4_address_told_as_ipv6_is_the_same_source_and_no_other_one(
     assert (other.status_code, plain.status_code) == (200, 429)
 
 
+@pytest.mark.security("L-07")
 async def test_a_source_that_fails_too_often_is_not_heard_even_when_right(limited: httpx.AsyncClient) -> None:
     source, email = new_source(), new_address()
     failures = [await ask(limited, source, email=new_address(), code="123456") for _ in range(6)]
@@ -234,6 +242,7 @@ async def test_a_source_within_its_failures_may_still_be_right(limited: httpx.As
     assert [answer.status_code for answer in [*failures, right]] == [401] * 4 + [200]
 
 
+@pytest.mark.security("L-07")
 async def test_bad_refreshes_are_failures_of_their_source(limited: httpx.AsyncClient) -> None:
     source, email = new_source(), new_address()
 
@@ -244,6 +253,7 @@ async def test_bad_refreshes_are_failures_of_their_source(limited: httpx.AsyncCl
     assert [answer.status_code for answer in more] == [429, 429]
 
 
+@pytest.mark.security("L-07")
 async def test_a_source_that_fails_too_often_is_not_heard_with_a_good_refresh_token(limited: httpx.AsyncClient) -> None:
     source, email = new_source(), new_address()
     code = await new_code(limited, email, new_source())
@@ -275,6 +285,7 @@ async def test_beyond_its_budget_of_carts_a_source_is_refused_and_no_other_is(
     assert await audited(journal, carts) == ["carts by source"]
 
 
+@pytest.mark.security("L-05")
 async def test_after_the_failures_of_an_address_its_mails_carry_a_long_code(limited: httpx.AsyncClient) -> None:
     email = new_address()
     await fail(limited, email, await new_code(limited, email, new_source()), 4)
@@ -287,6 +298,7 @@ async def test_after_the_failures_of_an_address_its_mails_carry_a_long_code(limi
     assert long not in mail["subject"]
 
 
+@pytest.mark.security("L-05")
 @pytest.mark.parametrize("copied", [str, str.lower, "-".join, lambda code: f" {code[:5]} {code[5:]}"])
 async def test_no_wrong_guess_locks_the_owner_of_a_long_code_out(limited: httpx.AsyncClient, copied: Any) -> None:
     email = new_address()
@@ -301,6 +313,7 @@ async def test_no_wrong_guess_locks_the_owner_of_a_long_code_out(limited: httpx.
     assert (await ask(limited, new_source(), email=email, code=long)).status_code == 401
 
 
+@pytest.mark.security("L-05")
 async def test_a_success_ends_the_count_since_the_last_one_but_not_the_days(limited: httpx.AsyncClient) -> None:
     email = new_address()
     await fail(limited, email, await new_code(limited, email, new_source()), 4)
@@ -335,6 +348,7 @@ async def test_tries_that_are_left_no_more_do_not_count_against_the_shop(
     assert len(await new_code(limited, new_address(), new_source())) == 6
 
 
+@pytest.mark.security("L-06")
 async def test_the_shop_under_attack_sends_long_codes_to_everyone_for_an_hour(
     limited: httpx.AsyncClient, journal: Any
 ) -> None:
@@ -361,6 +375,7 @@ async def test_the_shop_under_attack_sends_long_codes_to_everyone_for_an_hour(
     assert (len(still), len(over)) == (26, 6)
 
 
+@pytest.mark.security("A-02")
 async def test_the_audit_names_a_passed_mail_budget_once_a_key_and_window(
     limited: httpx.AsyncClient, journal: Any
 ) -> None:
@@ -376,6 +391,7 @@ async def test_the_audit_names_a_passed_mail_budget_once_a_key_and_window(
     assert await audited(journal, again) == ["mails by address"]
 
 
+@pytest.mark.security("A-02")
 async def test_the_audit_names_passed_failures_once_a_key_and_window(limited: httpx.AsyncClient, journal: Any) -> None:
     source, email = new_source(), new_address()
     code = await new_code(limited, email, new_source())
@@ -410,6 +426,7 @@ async def test_neither_address_nor_source_stands_beside_a_count(limited: httpx.A
         assert not any(secret in row or secret.encode().hex() in row for row in rows)
 
 
+@pytest.mark.security("M-02")
 @pytest.mark.torture
 async def test_without_a_trusted_proxy_nobody_believes_what_is_forwarded(own_database: Any, tmp_path: Any) -> None:
     service = serve(own_database(), tmp_path, **LIMITS)

@@ -102,6 +102,7 @@ async def assert_no_gap(a_round: Callable[[], Awaitable[list[float]]]) -> None:
     raise AssertionError(f"the median gap of {len(found)} pairs is {statistics.median(found) * 1000:.2f} ms")
 
 
+@pytest.mark.security("L-10")
 async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
     async def a_round() -> list[float]:
         return await gaps(quiet, await known_addresses(database, PAIRS), 200)
@@ -109,6 +110,7 @@ async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(quiet: htt
     await assert_no_gap(a_round)
 
 
+@pytest.mark.security("L-10")
 async def test_a_wrong_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
     async def a_round() -> list[float]:
         return await gaps(quiet, await known_addresses(database, PAIRS), 401, code="000000")
@@ -116,6 +118,7 @@ async def test_a_wrong_code_takes_as_long_for_an_unknown_address(quiet: httpx.As
     await assert_no_gap(a_round)
 
 
+@pytest.mark.security("L-10")
 async def test_a_wrong_code_takes_as_long_whether_or_not_there_is_a_live_one(
     quiet: httpx.AsyncClient, database: Any
 ) -> None:

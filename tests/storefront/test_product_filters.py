@@ -258,6 +258,7 @@ async def test_what_may_be_filtered_by_follows_every_write(make: Make, shelf: Sh
     assert await facets(shelf) == ({}, {})
 
 
+@pytest.mark.security("C-02")
 @pytest.mark.parametrize(
     ("name", "code"),
     [("filter[nmae]", "unknown_filter"), ("filter[price_from]", "unknown_filter"), ("sort", "unknown_sort")],
@@ -320,6 +321,7 @@ NAMES = [f"filter[{name}]" for name in FILTERS] + [
 ]
 
 
+@pytest.mark.security("C-02")
 @pytest.mark.torture
 @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.torture)], ids=["a shape", "all"])
 @pytest.mark.parametrize("kind", HOSTILE)

@@ -5,6 +5,7 @@ from typing import Any
 
 import asyncpg
 import httpx
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -207,6 +208,7 @@ class SessionMachine(RuleBasedStateMachine):
                 assert answer.status_code == (200 if expected else 401), answer.text
 
 
+@pytest.mark.security("R-02", "R-03")
 def test_a_token_is_accepted_exactly_when_the_model_says_so(service: Service, database_url: str) -> None:
     class Machine(SessionMachine):
         def __init__(self) -> None:

@@ -53,6 +53,7 @@ async def test_a_traded_code_gives_the_pair_of_the_seed(http: httpx.AsyncClient)
     assert "set-cookie" not in answer.headers
 
 
+@pytest.mark.security("R-01")
 async def test_a_refresh_gives_a_new_pair_and_the_old_access_token_lives_on(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
     old = Member(http, member.email, vars(member))
@@ -65,6 +66,7 @@ async def test_a_refresh_gives_a_new_pair_and_the_old_access_token_lives_on(http
     assert await old.is_signed_in()
 
 
+@pytest.mark.security("T-06", "T-07")
 async def test_a_refresh_answers_as_the_trade_did(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
 
@@ -85,6 +87,7 @@ async def test_an_expired_bearer_does_not_stand_in_the_way_of_a_refresh(http: ht
     assert answer.status == 200
 
 
+@pytest.mark.security("R-03")
 async def test_the_parent_within_the_grace_returns_the_identical_body(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     first = await member.refresh()
@@ -97,6 +100,7 @@ async def test_the_parent_within_the_grace_returns_the_identical_body(http: http
     assert (await member.refresh(first.json["refresh_token"])).status == 200
 
 
+@pytest.mark.security("R-04")
 async def test_fifty_refreshes_of_one_token_at_once_make_one_pair(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
 
@@ -109,6 +113,7 @@ async def test_fifty_refreshes_of_one_token_at_once_make_one_pair(http: httpx.As
     assert await db.fetchval("select count(*) from access_tokens where session_id = $1", session_id) == 2
 
 
+@pytest.mark.security("R-02")
 async def test_the_parent_after_the_grace_ends_its_session_and_no_other(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
@@ -125,6 +130,7 @@ async def test_the_parent_after_the_grace_ends_its_session_and_no_other(http: ht
     assert (await elsewhere.refresh()).status == 200
 
 
+@pytest.mark.security("R-03")
 async def test_the_grace_ends_after_thirty_seconds(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     await member.refresh()
@@ -133,6 +139,7 @@ async def test_the_grace_ends_after_thirty_seconds(http: httpx.AsyncClient, db: 
     assert (await member.refresh()).status == 401
 
 
+@pytest.mark.security("R-03")
 async def test_a_grandparent_within_the_grace_is_reuse(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
     grandparent = member.refresh_token
@@ -146,6 +153,7 @@ async def test_a_grandparent_within_the_grace_is_reuse(http: httpx.AsyncClient) 
     assert (await member.refresh()).status == 401
 
 
+@pytest.mark.security("R-05")
 async def test_a_session_cannot_be_refreshed_after_its_idle_end(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     aged = "update sessions set idle_expires_at = now() - interval '1 second' where id = $1"
@@ -154,6 +162,7 @@ async def test_a_session_cannot_be_refreshed_after_its_idle_end(http: httpx.Asyn
     assert without_id(await member.refresh())["code"] == "invalid_refresh_token"
 
 
+@pytest.mark.security("R-05")
 async def test_a_refresh_moves_the_idle_end_and_not_the_absolute_one(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     session_id = await session_of(db, member)
@@ -171,6 +180,7 @@ async def test_a_refresh_moves_the_idle_end_and_not_the_absolute_one(http: httpx
     assert left["absolute"] == pytest.approx(70 * 86400, abs=60)
 
 
+@pytest.mark.security("R-05")
 async def test_a_session_is_over_after_its_absolute_end(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     aged = "update sessions set absolute_expires_at = now() - interval '1 second' where id = $1"
@@ -180,6 +190,7 @@ async def test_a_session_is_over_after_its_absolute_end(http: httpx.AsyncClient,
     assert not await member.is_signed_in()
 
 
+@pytest.mark.security("R-06")
 async def test_anothers_address_consumes_nothing_and_is_audited(http: httpx.AsyncClient, db: Any) -> None:
     member, other = await sign_in(http), await sign_in(http)
 
@@ -192,6 +203,7 @@ async def test_anothers_address_consumes_nothing_and_is_audited(http: httpx.Asyn
     assert tuple(row) == ("refresh", "refused")
 
 
+@pytest.mark.security("R-06")
 async def test_a_rotated_token_with_anothers_address_ends_nothing(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     old = member.refresh_token
@@ -231,6 +243,7 @@ async def test_a_bad_refresh_token_has_one_answer_however_it_is_bad(http: httpx.
     assert answers[0].code == "invalid_refresh_token"
 
 
+@pytest.mark.security("T-02")
 async def test_a_refresh_token_with_a_bad_checksum_is_looked_up_nowhere(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
 
@@ -240,6 +253,7 @@ async def test_a_refresh_token_with_a_bad_checksum_is_looked_up_nowhere(http: ht
     assert (answer.status, detail) == (401, "form")
 
 
+@pytest.mark.security("T-09")
 async def test_signing_out_answers_the_same_for_any_token(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
     unknown = [secret_text(kind, new_bytes()) for kind in (USER_ACCESS, USER_REFRESH)]
@@ -252,6 +266,7 @@ async def test_signing_out_answers_the_same_for_any_token(http: httpx.AsyncClien
     assert {(answer.status, answer.response.content) for answer in answers} == {(200, b"{}")}
 
 
+@pytest.mark.security("T-09", "R-01")
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
 async def test_either_token_ends_the_whole_session_and_no_other(http: httpx.AsyncClient, kind: str) -> None:
     member = await sign_in(http)
@@ -334,6 +349,7 @@ async def test_revoking_answers_the_same_for_any_token(http: httpx.AsyncClient, 
         assert (answer.status_code, answer.content) == (200, b"{}")
 
 
+@pytest.mark.security("T-07")
 @pytest.mark.parametrize("address", REVOKE)
 async def test_a_token_in_the_query_is_refused_in_the_words_of_oauth(http: httpx.AsyncClient, address: str) -> None:
     member = await sign_in(http)
@@ -392,6 +408,7 @@ async def test_an_expired_access_token_is_refused_everywhere(http: httpx.AsyncCl
     assert (await member.refresh()).status == 200
 
 
+@pytest.mark.security("T-11")
 async def test_kinds_of_token_never_mix(http: httpx.AsyncClient, guest: Shopper) -> None:
     member = await sign_in(http)
     await guest.post("/cart")
@@ -402,6 +419,7 @@ async def test_kinds_of_token_never_mix(http: httpx.AsyncClient, guest: Shopper)
     assert (await guest.get("/cart", headers={"X-Shop-Order-Token": member.access_token})).status == 404
 
 
+@pytest.mark.security("T-07")
 async def test_a_token_in_the_query_is_no_credential(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
 
@@ -410,6 +428,7 @@ async def test_a_token_in_the_query_is_no_credential(http: httpx.AsyncClient) ->
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
+@pytest.mark.security("T-02")
 async def test_a_forged_access_token_never_reaches_the_database(http: httpx.AsyncClient, service: Service) -> None:
     member = await sign_in(http)
     token = member.access_token
@@ -422,6 +441,7 @@ async def test_a_forged_access_token_never_reaches_the_database(http: httpx.Asyn
     assert [service.request_line(answer.request_id)["statements"] for answer in answers] == [0] * len(positions)
 
 
+@pytest.mark.security("T-10")
 async def test_a_disabled_user_loses_every_token_at_once(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
@@ -436,6 +456,7 @@ async def test_a_disabled_user_loses_every_token_at_once(http: httpx.AsyncClient
     assert (refused.status, refused.code) == (401, "invalid_code")
 
 
+@pytest.mark.security("T-03")
 async def test_no_token_or_code_stands_in_the_database(http: httpx.AsyncClient, db: Any) -> None:
     email = new_email()
     await ask_for_code(http, email, first_name="Ada")
@@ -460,6 +481,7 @@ async def test_no_token_or_code_stands_in_the_database(http: httpx.AsyncClient, 
     assert sha256(code.encode()).hexdigest() not in requests[0]
 
 
+@pytest.mark.security("A-02")
 async def test_signing_in_refreshing_and_signing_out_are_audited(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     user_id, session_id = await member.id(), await session_of(db, member)
@@ -472,6 +494,7 @@ async def test_signing_in_refreshing_and_signing_out_are_audited(http: httpx.Asy
     assert [row[2] for row in rows[1:]] == [str(session_id)] * 2
 
 
+@pytest.mark.security("A-02")
 async def test_reuse_is_audited_with_who_and_where(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     user_id, session_id = await member.id(), await session_of(db, member)
@@ -497,6 +520,7 @@ async def test_a_second_sign_out_is_not_audited_again(http: httpx.AsyncClient, d
     assert await db.fetchval(events, user_id) == 1
 
 
+@pytest.mark.security("A-02")
 @pytest.mark.parametrize(
     "change",
     [
@@ -517,6 +541,7 @@ async def test_the_database_refuses_to_change_the_audit(http: httpx.AsyncClient,
     assert await db.fetchval("select count(*) from audit_events") >= before
 
 
+@pytest.mark.security("A-02")
 async def test_an_audit_event_may_go_after_its_year_and_not_before(db: Any) -> None:
     insert = """insert into audit_events (id, at, actor_kind, action, outcome)
                 values ($1, now() - make_interval(days => $2), 'guest', 'sign_in', 'refused')"""
@@ -529,6 +554,7 @@ async def test_an_audit_event_may_go_after_its_year_and_not_before(db: Any) -> N
         await db.execute("delete from audit_events where id = $1", young)
 
 
+@pytest.mark.security("R-04")
 async def test_the_database_refuses_two_children_of_one_token(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     await member.refresh()

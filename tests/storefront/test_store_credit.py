@@ -260,6 +260,7 @@ async def test_the_way_to_pay_with_it_stays_and_is_offered_to_nobody(http: httpx
     assert (chosen.status, chosen.code) == (422, "payment_method_not_found")
 
 
+@pytest.mark.security("C-09")
 async def test_whoever_holds_the_token_of_a_cart_does_not_spend_its_owners_credit(
     http: httpx.AsyncClient, till: Till, member: Member, db: Any
 ) -> None:

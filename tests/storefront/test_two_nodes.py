@@ -23,6 +23,7 @@ def other(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     node.stop()
 
 
+@pytest.mark.security("T-08")
 async def test_a_session_that_ended_at_one_is_over_at_the_other(http: httpx.AsyncClient, other: Service) -> None:
     member = await sign_in(http)
     bearer = {"Authorization": f"Bearer {member.access_token}"}

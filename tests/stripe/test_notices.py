@@ -238,6 +238,7 @@ WRONG = (
 )
 
 
+@pytest.mark.security("A-04")
 async def test_what_is_not_signed_as_agreed_is_refused(
     waiting: Waiting, db: Any, http: httpx.AsyncClient, stripe: StandIn
 ) -> None:
@@ -255,6 +256,7 @@ async def test_what_is_not_signed_as_agreed_is_refused(
     assert (await payment_of(db, waiting.cart))["state"] == "processing"
 
 
+@pytest.mark.security("A-04")
 async def test_what_is_old_changed_or_signed_by_another_is_refused_and_a_changed_secret_is_not(
     waiting: Waiting, db: Any, http: httpx.AsyncClient, stripe: StandIn
 ) -> None:
@@ -313,6 +315,7 @@ async def test_what_is_signed_and_no_json_is_heard_and_forgotten(http: httpx.Asy
         assert (await http.post(HERE, content=body, headers=headers)).status_code in {204, 400}
 
 
+@pytest.mark.security("C-03", "X-01")
 @pytest.mark.parametrize("is_told", [True, pytest.param(False, marks=pytest.mark.torture)], ids=["told", "found"])
 async def test_killed_while_stripe_takes_the_money_it_is_one_order_and_one_charge(
     own_database: Callable[..., str], tmp_path: Path, stripe: StandIn, is_told: bool

@@ -49,6 +49,7 @@ UNREADABLE = {
 }
 
 
+@pytest.mark.security("H-02")
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
 async def test_a_body_that_cannot_be_read_is_malformed_and_makes_no_cart(
     http: httpx.AsyncClient, db: Any, body: bytes
@@ -61,6 +62,7 @@ async def test_a_body_that_cannot_be_read_is_malformed_and_makes_no_cart(
     assert await db.fetchval("select count(*) from orders") == before
 
 
+@pytest.mark.security("H-03")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -76,6 +78,7 @@ async def test_a_body_of_another_media_type_is_not_read(http: httpx.AsyncClient,
     assert_error(await http.post(CART, content=b"{}", headers=headers), 415, "unsupported_media_type")
 
 
+@pytest.mark.security("H-01")
 async def test_a_compressed_body_is_not_unpacked(http: httpx.AsyncClient) -> None:
     bomb = gzip.compress(b'{"a":"' + b"a" * 10_000_000 + b'"}')
 
@@ -104,10 +107,12 @@ async def test_a_form_is_read_like_json(http: httpx.AsyncClient) -> None:
     assert response.json()["data"]["attributes"] == {"currency": "GBP"}
 
 
+@pytest.mark.security("H-01")
 async def test_a_body_of_ten_megabytes_is_refused_by_what_it_says(http: httpx.AsyncClient) -> None:
     assert_error(await http.post(CART, content=b" " * 10_000_000, headers=JSON), 413, "too_large")
 
 
+@pytest.mark.security("H-01")
 async def test_a_body_of_ten_megabytes_in_chunks_is_refused_by_what_comes(http: httpx.AsyncClient) -> None:
     async def chunks() -> Any:
         for _ in range(160):
@@ -126,6 +131,7 @@ async def test_a_large_body_within_the_limit_is_read(http: httpx.AsyncClient) ->
     assert response.status_code == 201
 
 
+@pytest.mark.security("H-03")
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "BREW"])
 async def test_a_method_that_is_not_declared_names_those_that_are(http: httpx.AsyncClient, method: str) -> None:
     response = await http.request(method, CART)
@@ -160,11 +166,13 @@ async def test_an_unknown_address_is_not_found(http: httpx.AsyncClient, path: st
     assert_error(await http.get(http.base_url.copy_with(raw_path=path.encode())), 404, "not_found")
 
 
+@pytest.mark.security("H-03")
 async def test_a_path_that_is_too_long_is_refused(http: httpx.AsyncClient) -> None:
     assert_error(await http.get("/api/" + "x" * 2100), 414, "uri_too_long")
     assert_error(await http.get(CART + "?a=" + "x" * 8200), 414, "uri_too_long")
 
 
+@pytest.mark.security("H-03")
 async def test_headers_that_are_too_large_are_refused(http: httpx.AsyncClient) -> None:
     assert_error(await http.post(CART, headers={"X-Filler": "x" * 17_000}), 431, "headers_too_large")
 
@@ -221,6 +229,7 @@ HEADERS = [
 ]
 
 
+@pytest.mark.security("T-04")
 @pytest.mark.parametrize("name", HEADERS)
 async def test_junk_in_a_header_never_breaks_the_service(http: httpx.AsyncClient, name: str) -> None:
     for junk in JUNK:
@@ -235,6 +244,7 @@ async def test_junk_in_a_header_never_breaks_the_service(http: httpx.AsyncClient
             assert answer.status_code == 201 or answer.json()["request_id"] == answer.headers["x-request-id"]
 
 
+@pytest.mark.security("T-04")
 @pytest.mark.parametrize(
     "value", [b"Bearer \xff", b"Bearer \xc3\xa9", b"Bearer", b"BEARER x y", b"Bearer " + b"x" * 10_000]
 )
@@ -242,6 +252,7 @@ async def test_a_bearer_that_cannot_be_one_is_unauthenticated(http: httpx.AsyncC
     assert_error(await http.post(CART, headers=[(b"Authorization", value)]), 401, "invalid_token")
 
 
+@pytest.mark.security("T-04")
 async def test_two_bearers_are_malformed(http: httpx.AsyncClient) -> None:
     headers = [(b"Authorization", b"Bearer a"), (b"Authorization", b"Bearer b")]
 
@@ -261,6 +272,7 @@ RAW = {
 }
 
 
+@pytest.mark.security("H-03")
 @pytest.mark.parametrize("raw", RAW.values(), ids=RAW.keys())
 async def test_what_is_not_http_is_refused_and_the_line_closed(service: Service, db: Any, raw: bytes) -> None:
     before = await db.fetchval("select count(*) from orders")

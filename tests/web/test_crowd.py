@@ -48,6 +48,7 @@ def source() -> dict[str, str]:
     return {"X-Forwarded-For": f"198.51.100.{next(_numbers)}"}
 
 
+@pytest.mark.security("H-05")
 async def test_beyond_its_limit_a_source_is_told_when_to_come_again_and_others_are_served(
     proxy: httpx.AsyncClient, source: dict[str, str]
 ) -> None:

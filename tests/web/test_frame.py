@@ -23,6 +23,7 @@ EVERY_KIND = [
 ]
 
 
+@pytest.mark.security("H-09")
 @pytest.mark.parametrize(("method", "path", "status"), EVERY_KIND)
 async def test_every_answer_has_the_security_headers(
     http: httpx.AsyncClient, method: str, path: str, status: int
@@ -38,6 +39,7 @@ async def test_every_answer_has_the_security_headers(
     assert "set-cookie" not in response.headers
 
 
+@pytest.mark.security("H-07")
 async def test_a_failure_of_ours_is_named_by_its_request_id_and_shows_nothing(
     http: httpx.AsyncClient, db: Any, service: Service
 ) -> None:
@@ -64,11 +66,13 @@ async def test_a_failure_of_ours_is_named_by_its_request_id_and_shows_nothing(
     assert request["status"] == 500
 
 
+@pytest.mark.security("T-07")
 async def test_answers_with_a_token_are_not_for_caches(http: httpx.AsyncClient) -> None:
     assert (await http.post(CART)).headers["cache-control"] == "no-store"
     assert (await http.get(CART)).headers["cache-control"] == "no-store"
 
 
+@pytest.mark.security("H-07")
 async def test_errors_of_a_json_api_route_have_its_media_type_and_others_json(http: httpx.AsyncClient) -> None:
     assert (await http.get(CART)).headers["content-type"].startswith("application/vnd.api+json")
     assert (await http.get("/api/v2/nowhere")).headers["content-type"].startswith("application/vnd.api+json")
@@ -85,6 +89,7 @@ async def test_a_sane_request_id_is_kept_and_any_other_replaced(http: httpx.Asyn
         assert len(replaced) == 24
 
 
+@pytest.mark.security("A-01")
 async def test_a_request_leaves_one_log_line_by_its_route_and_without_secrets(guest: Shopper, service: Service) -> None:
     await guest.post("/cart")
     answer = await guest.get("/cart?secret=hunter2", headers={"X-Request-Id": "one-line-please"})
@@ -106,6 +111,7 @@ async def test_a_request_leaves_one_log_line_by_its_route_and_without_secrets(gu
     assert answer["token"] not in everything
 
 
+@pytest.mark.security("A-02")
 async def test_what_a_caller_sends_cannot_forge_a_log_line(http: httpx.AsyncClient, service: Service) -> None:
     forged = '{"event":"request","request_id":"forged"}'
     await http.post(CART, headers={"User-Agent": forged, "X-Forwarded-For": forged})
@@ -119,12 +125,14 @@ async def test_what_a_caller_sends_cannot_forge_a_log_line(http: httpx.AsyncClie
             json.loads(line)
 
 
+@pytest.mark.security("A-01")
 async def test_an_unknown_path_is_logged_without_the_path(http: httpx.AsyncClient, service: Service) -> None:
     response = await http.get("/api/v2/storefront/auth/shpat_secret")
 
     assert "shpat_secret" not in json.dumps(service.request_line(response.headers["x-request-id"]))
 
 
+@pytest.mark.security("H-08")
 async def test_a_listed_origin_may_read_and_others_may_not(http: httpx.AsyncClient) -> None:
     listed = await http.post(CART, headers={"Origin": "https://store.example"})
     assert listed.headers["access-control-allow-origin"] == "https://store.example"
@@ -143,6 +151,7 @@ async def test_errors_too_can_be_read_by_a_listed_origin(http: httpx.AsyncClient
         assert response.headers["access-control-allow-origin"] == "https://store.example"
 
 
+@pytest.mark.security("H-08")
 async def test_a_preflight_is_answered_for_the_storefront_only(http: httpx.AsyncClient) -> None:
     asked = {"Origin": "https://store.example", "Access-Control-Request-Method": "POST"}
 

@@ -160,6 +160,7 @@ async def test_a_cart_is_opened_and_read_through_the_proxy(proxy: Proxy) -> None
     assert "nginx/" not in created.headers["server"]
 
 
+@pytest.mark.security("M-02")
 async def test_the_client_is_the_source_whatever_it_says_of_itself(proxy: Proxy, shop: Service) -> None:
     async with proxy.http() as http:
         answer = await http.post(CART, headers={"X-Forwarded-For": "198.51.100.7"})
@@ -200,6 +201,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.security("H-03")
 @pytest.mark.parametrize("case", first(4, REFUSED))
 async def test_a_request_that_two_programs_could_read_in_two_ways_is_refused(
     proxy: Proxy, shop: Service, case: str
@@ -225,6 +227,7 @@ BARE = {
 }
 
 
+@pytest.mark.security("H-03")
 @pytest.mark.parametrize(("raw", "body"), BARE.values(), ids=BARE.keys())
 async def test_a_bare_lf_never_reaches_the_shop(raw: bytes, body: bytes) -> None:
     seen: list[bytes] = []
@@ -250,6 +253,7 @@ async def test_a_bare_lf_never_reaches_the_shop(raw: bytes, body: bytes) -> None
         assert answer.split(b" ")[1] == b"400"
 
 
+@pytest.mark.security("H-01")
 async def test_bodies_are_cut_off_at_the_proxy(proxy: Proxy) -> None:
     sizes = {CART: 1 << 20, PREFIX + "/auth": 64 << 10, "/api/v2/platform/images": 21 << 20}
     json_type = {"Content-Type": "application/json"}
@@ -281,6 +285,7 @@ def spellings(token: str) -> list[str]:
     ]
 
 
+@pytest.mark.security("A-01")
 @pytest.mark.torture
 async def test_no_token_is_in_a_log_of_the_proxy(proxy: Proxy, shop: Service) -> None:
     token = secret_text(USER_ACCESS, new_bytes())
@@ -297,6 +302,7 @@ async def test_no_token_is_in_a_log_of_the_proxy(proxy: Proxy, shop: Service) ->
     assert not any(secret in line for line in shop.lines)
 
 
+@pytest.mark.security("A-01")
 @pytest.mark.torture
 async def test_no_sign_out_and_no_link_is_in_the_error_log_while_the_shop_is_away() -> None:
     token, link = secret_text(USER_ACCESS, new_bytes()), secret_text(OPERATOR_LINK, new_bytes())
@@ -331,6 +337,7 @@ class Relay:
         writer.close()
 
 
+@pytest.mark.security("X-21")
 @pytest.mark.torture
 async def test_nginx_closes_an_idle_connection_before_the_shop_does(shop: Service) -> None:
     address = urlsplit(shop.url)
@@ -345,6 +352,7 @@ async def test_nginx_closes_an_idle_connection_before_the_shop_does(shop: Servic
     assert (created.status_code, closed_by) == (201, "nginx")
 
 
+@pytest.mark.security("X-21")
 def test_the_upstream_keep_alive_is_at_most_half_of_the_idle_time_out() -> None:
     upstream = re.search(r"upstream shop \{.*?\}", EXAMPLE.read_text(), re.DOTALL)
     assert upstream

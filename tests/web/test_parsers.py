@@ -79,6 +79,7 @@ UNREADABLE = {
 }
 
 
+@pytest.mark.security("H-02")
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
 def test_json_that_means_two_things_or_none_is_malformed(body: bytes) -> None:
     with pytest.raises(Malformed) as refused:
@@ -136,6 +137,7 @@ def test_every_value_that_keeps_the_rules_is_read_as_it_was_written(value: Any, 
 JSONISH = st.lists(st.sampled_from([*'{}[]",:0123456789eE+-.', "\\u", "\\", "null", "NaN", '"a":', "d83d"]))
 
 
+@pytest.mark.security("H-02")
 @given(st.binary(max_size=80) | JSONISH.map("".join).map(str.encode))
 def test_no_bytes_end_in_anything_but_a_value_or_a_refusal(body: bytes) -> None:
     read = None
@@ -223,6 +225,7 @@ def source(peer: str | None, *forwarded: str, trusted: tuple[Network, ...] = TRU
     return source_address(scope, trusted)
 
 
+@pytest.mark.security("M-02")
 @pytest.mark.parametrize(
     ("peer", "forwarded"),
     [("203.0.113.9", "198.51.100.1"), ("11.0.0.1", "10.0.0.2"), ("2001:db8:2::1", "198.51.100.1"), ("unix", "1.1.1.1")],
@@ -231,6 +234,7 @@ def test_what_an_untrusted_peer_says_of_itself_does_not_count(peer: str, forward
     assert source(peer, forwarded) == peer
 
 
+@pytest.mark.security("M-02")
 def test_without_trusted_proxies_nobody_is_believed() -> None:
     assert source("10.0.0.1", "198.51.100.1", trusted=()) == "10.0.0.1"
 

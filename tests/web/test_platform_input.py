@@ -149,6 +149,7 @@ async def test_a_refresh_for_more_than_was_granted_uses_nothing_up_and_is_audite
     assert (await http.post(TOKEN, json=body)).json()["scope"] == "read"
 
 
+@pytest.mark.security("P-04", "A-02")
 async def test_what_a_token_does_not_allow_is_refused_and_audited_once_a_window(machine: Machine, db: Any) -> None:
     machine.scope = "read"
     before = await db.fetchval("select count(*) from orders")
