@@ -25,7 +25,7 @@ check: $(DEV) ## format, lint, types, walls, migrations in step with tables, loc
 	@$(VENV)/bin/ruff format --check --quiet .
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/mypy --no-error-summary
-	@$(VENV)/bin/python -m pytest $(CHECKED)
+	@$(VENV)/bin/python -m pytest -m "not torture" $(CHECKED)
 
 security: $(DEV) ## write docs/security-tests.md: which test proves which rule of docs/security.md
 	@$(VENV)/bin/python -m tests.security_rules
