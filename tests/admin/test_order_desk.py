@@ -107,9 +107,34 @@ async def test_canceling_asks_first_and_gives_stock_and_money_back(desk: Desk, b
     page = text_of((await desk.get(at)).text)
     assert "Given back $25.00" in page
     assert "$25.00 completed The order was canceled." in page
+
+
+async def test_an_order_that_can_be_paid_again_is_resumed(desk: Desk, buyer: Buyer, db: Any) -> None:
+    order, variant = await buy(buyer, pays="check")
+    at = f"{HERE}/{order['number']}"
+    done(await desk.post(f"{at}/cancel"))
+
+    assert f'action="{at}/resume"' in (await desk.get(at)).text
     assert done(await desk.post(f"{at}/resume")) == "resumed"
+
     assert await on_hand(db, variant) == 8
-    assert (await states(db, order))[:2] == ("resumed", "balance_due")
+    page = text_of((await desk.get(at)).text)
+    assert "Capture $25.00" in page
+    assert "Paid $0.00 Balance due $25.00" in page
+
+
+async def test_a_refunded_order_is_not_offered_to_be_resumed(desk: Desk, buyer: Buyer, db: Any) -> None:
+    order, variant = await buy(buyer)
+    at = f"{HERE}/{order['number']}"
+    done(await desk.post(f"{at}/cancel"))
+
+    page = await desk.get(at)
+    answer = await desk.post(f"{at}/resume")
+
+    assert "/resume" not in page.text
+    sentence = "A refunded order cannot be resumed, because it cannot be paid again. Place a new order."
+    assert (answer.status_code, said(answer)) == (422, [sentence])
+    assert await on_hand(db, variant) == 10
 
 
 @pytest.mark.parametrize("says", ["shipped", "backorder"])
@@ -128,7 +153,7 @@ async def test_what_was_sent_cannot_be_canceled(desk: Desk, buyer: Buyer, db: An
 
 
 async def test_an_order_that_is_sold_out_meanwhile_is_not_resumed(desk: Desk, buyer: Buyer, db: Any) -> None:
-    order, variant = await buy(buyer)
+    order, variant = await buy(buyer, pays="check")
     at = f"{HERE}/{order['number']}"
     done(await desk.post(f"{at}/cancel"))
     await leave(db, variant, 1)

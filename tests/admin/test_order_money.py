@@ -24,6 +24,9 @@ async def test_money_is_given_back_in_parts_with_a_reason(desk: Desk, buyer: Buy
     page = (await desk.get(f"{HERE}/{order['number']}")).text
     assert "&lt;b&gt;Chipped&lt;/b&gt;" in page
     assert "Given back $10.00" in text_of(page)
+    assert "Paid $15.00 After refunds of $10.00" in text_of(page)
+    assert "Balance due" not in page
+    assert (await states(db, order))[1] == "paid"
     voided = await desk.post(f"{payment}/void")
     assert said(voided) == ["A payment that is completed cannot be voided."]
 

@@ -1,6 +1,8 @@
 """`shop verify`: finds nothing in a shop that is right, and names what somebody has changed past it."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -82,7 +84,7 @@ WRONG = {
     "frozen totals": "update orders set item_total = item_total + 1, total = total + 1 where id = $1",
     "payments of orders": "update orders set payment_total = 0 where id = $1",
     "refunds of payments": "update payments set refunded_amount = 1 where order_id = $1",
-    "paid orders": "update payments set state = 'void' where order_id = $1",
+    "paid orders": "update payments set state = 'failed' where order_id = $1",
     "payments without an order": "update orders set completed_at = null where id = $1",
     "stock counts": "update stock_items set count_on_hand = count_on_hand + 1 where $1::uuid is not null",
     "stock of orders": "update shipment_items set quantity = quantity + 1 where order_id = $1",
@@ -104,15 +106,20 @@ async def test_what_is_right_adds_up_and_what_is_not_is_named(sold: Sold, shop: 
     right = run(shop, sold, tmp_path)
     found = {name: await findings_after(sold, name) for name in WRONG}
     await sold.db.execute(WRONG["stock counts"], sold.order_id)
+    await sold.db.execute("update orders set payment_state = 'balance_due' where id = $1", sold.order_id)
     wrong = run(shop, sold, tmp_path)
 
     assert (right.returncode, "Everything adds up." in right.stdout) == (0, True), right.stdout
     assert [name for name, (before, after) in found.items() if before or not after] == []
-    assert (wrong.returncode, "FAIL  stock counts" in wrong.stdout, "its movements say" in wrong.stdout) == (
-        1,
-        True,
-        True,
-    )
+    assert wrong.returncode == 1
+    for words in (
+        "FAIL  stock counts",
+        "its movements say",
+        "FAIL  payment states of orders",
+        "payment_state is balance_due, its payments say paid",
+        "2 things do not add up.",
+    ):
+        assert words in wrong.stdout
 
 
 def test_every_look_is_tried() -> None:
@@ -121,14 +128,39 @@ def test_every_look_is_tried() -> None:
     assert set(NAMES) - sums == WRONG.keys()
 
 
+async def test_the_migration_corrects_stored_payment_states(sold: Sold) -> None:
+    migration = import_module("shop.migrations.versions.0011_payment_states")
+    state = "select payment_state from orders where id = $1"
+    corrected = []
+    for captured, refunded, payment in ((True, 1, "completed"), (True, 2300, "completed"), (False, 0, "void")):
+        async with rolled_back(sold.db):
+            await sold.db.execute("delete from refunds where order_id = $1", sold.order_id)
+            await sold.db.execute(
+                """update payments set state = $3, refunded_amount = least(captured_amount, $2),
+                captured_amount = case when $4 then captured_amount else 0 end where order_id = $1""",
+                *(sold.order_id, refunded, payment, captured),
+            )
+            await sold.db.execute("update orders set payment_state = 'balance_due' where id = $1", sold.order_id)
+            await sold.db.execute(migration.CORRECTION)
+            corrected.append(await sold.db.fetchval(state, sold.order_id))
+
+    assert corrected == ["paid", "void", "failed"]
+
+
 async def findings_after(sold: Sold, name: str) -> tuple[list[Any], list[Any]]:
     """What a look finds before and after something was changed past the shop, which is then taken back."""
     looked = _CHECKS[name]
-    transaction = sold.db.transaction()
-    await transaction.start()
-    try:
+    async with rolled_back(sold.db):
         before = await sold.db.fetch(looked.sql, *looked.arguments({}))
         await sold.db.execute(WRONG[name], sold.order_id)
         return list(before), list(await sold.db.fetch(looked.sql, *looked.arguments({})))
+
+
+@asynccontextmanager
+async def rolled_back(db: Any) -> AsyncIterator[None]:
+    transaction = db.transaction()
+    await transaction.start()
+    try:
+        yield
     finally:
         await transaction.rollback()

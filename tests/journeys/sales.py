@@ -84,6 +84,8 @@ class Sales:
     async def order(self, verb: str) -> str:
         """An order to which this can be done."""
         buyer, order_id = await self.buyer()
+        if verb == "resume":
+            await buyer.pay(method=(await self.till()).check)
         if verb in {"approve", "cancel", "resume"}:
             await buyer.complete()
         if verb == "resume":

@@ -85,11 +85,14 @@ async def test_a_canceled_order_gives_back_goods_and_money(
 async def test_a_canceled_order_is_resumed_while_its_goods_are_there(
     writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
 ) -> None:
-    first, second = await buy(http, till, mug, 3), await buy(http, till, mug, 2)
+    first, second = [await buy(http, till, mug, count, method=till.check) for count in (3, 2)]
     await writer.patch(f"/orders/{first.id}/cancel", {})
+    assert (await shown(writer, first.id))[1] == "void"
     resumed = await writer.patch(f"/orders/{first.id}/resume", {})
     assert (resumed.status, resumed["state"], resumed["payment_state"]) == (200, "resumed", "balance_due")
     assert await on_hand(db, mug.sold) == 0
+    await writer.patch(f"/payments/{await part(writer, first.id, 'payments')}/capture", {})
+    assert await shown(writer, first.id) == ("resumed", "paid", "ready", "35.0")
 
     await writer.patch(f"/orders/{second.id}/cancel", {})
     await buy(http, till, mug, 1)
@@ -97,6 +100,36 @@ async def test_a_canceled_order_is_resumed_while_its_goods_are_there(
 
     assert (refused.status, refused.code) == (422, "out_of_stock")
     assert (await shown(writer, second.id))[0] == "canceled"
+
+
+async def test_a_refunded_order_is_not_resumed_because_it_cannot_be_paid_again(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+) -> None:
+    order = await buy(http, till, mug)
+    await writer.patch(f"/orders/{order.id}/cancel", {})
+
+    refused = await writer.patch(f"/orders/{order.id}/resume", {})
+
+    assert (refused.status, refused.code) == (422, "illegal_transition")
+    assert refused.json["error"].startswith("A refunded order cannot be resumed")
+    assert await shown(writer, order.id) == ("canceled", "void", "canceled", "0.0")
+    assert await on_hand(db, mug.sold) == 5
+
+
+async def test_an_order_is_not_resumed_while_its_provider_has_not_answered(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
+) -> None:
+    order = await buy(http, till, mug, method=till.check)
+    await writer.patch(f"/orders/{order.id}/cancel", {})
+    await db.execute(
+        """insert into payment_attempts (id, order_id, payment_id, act, amount, created_at)
+        select gen_random_uuid(), order_id, id, 'refund', 100, now() from payments where order_id = $1""",
+        UUID(order.id),
+    )
+
+    refused = await writer.patch(f"/orders/{order.id}/resume", {})
+
+    assert (refused.status, refused.code) == (409, "payment_in_progress")
 
 
 async def test_a_promised_payment_is_captured_and_then_it_can_be_sent(
@@ -184,7 +217,8 @@ async def test_what_was_given_back_in_part_holds_nothing_up(
     body = {"payment_id": await part(writer, order.id, "payments"), "amount": "5.00", "reason": "A scratch."}
     await writer.post("/refunds", {"refund": body})
 
-    assert (await shown(writer, order.id))[1:3] == ("balance_due", "ready")
+    assert await shown(writer, order.id) == ("complete", "paid", "ready", "20.0")
+    assert (await writer.get(f"/orders/{order.id}"))["display_outstanding_balance"] == "$0.00"
     sent = await writer.patch(f"/shipments/{await part(writer, order.id, 'shipments')}/ship", {})
     assert sent.status == 200
 

@@ -92,6 +92,7 @@ async def test_an_order_that_is_resumed_takes_its_use_again_if_there_is_one(
     deal = await new_deal(till.make, TENTH, code=code, usage_limit=1)
     machine = till.make.machine
     first, second = await ready(http, till, made, code), await ready(http, till, made, code)
+    await first.pay(method=till.check)
     bought = await first.complete()
     await machine.patch(f"/orders/{bought.id}/cancel", {})
 

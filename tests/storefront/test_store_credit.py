@@ -309,20 +309,24 @@ async def test_credit_that_is_not_needed_any_more_is_put_back_and_the_order_can_
     assert (shipment["attributes"]["state"], await left(db, member)) == ("ready", (5_000, 5_000))
 
 
-async def test_an_order_that_was_given_back_is_not_sent_before_it_is_paid_again(till: Till, member: Member) -> None:
+async def test_an_order_that_was_refunded_as_a_whole_is_neither_shipped_nor_resumed(till: Till, member: Member) -> None:
     await grant(till.make, member, "50.00")
     await ready(member, till, (await till.product("20.00", on_hand=5), 1))
     await member.post("/checkout/add_store_credit")
     bought = await member.patch("/checkout/complete")
     machine = till.make.machine
+    order = await machine.get(f"/orders/{bought.id}")
+    payment, shipment = (order.json["data"]["relationships"][name]["data"][0] for name in ("payments", "shipments"))
 
+    refund = {"payment_id": payment["id"], "amount": "25.00", "reason": "Lost"}
+    await machine.post("/refunds", {"refund": refund})
+    refunded = await machine.get(f"/orders/{bought.id}")
+    sent = await machine.patch(f"/shipments/{shipment['id']}/ship", {})
     await machine.patch(f"/orders/{bought.id}/cancel", {})
     resumed = await machine.patch(f"/orders/{bought.id}/resume", {})
-    shipments = resumed.json["data"]["relationships"]["shipments"]["data"]
-    sent = await machine.patch(f"/shipments/{shipments[0]['id']}/ship", {})
 
-    assert (resumed["payment_state"], resumed["order_total_after_store_credit"]) == ("balance_due", "25.0")
-    assert (sent.status, sent.code) == (422, "illegal_transition")
+    assert (refunded["payment_state"], refunded["outstanding_balance"]) == ("void", "0.0")
+    assert [(answer.status, answer.code) for answer in (sent, resumed)] == [(422, "illegal_transition")] * 2
 
 
 async def test_what_is_set_aside_while_a_card_is_asked_is_nobodys_to_take(

@@ -7,7 +7,8 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.context import Context
-from shop.actions.order_parts import Checkout, read
+from shop.actions.order_parts import Checkout, paid, read
+from shop.actions.resumption import find_resumption
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
 from shop.models.fulfilment import Shipment, ShipmentItem
@@ -16,6 +17,7 @@ from shop.models.payments import Payment, PaymentAttempt, PaymentSource, Refund
 from shop.models.people import PlacedAddress, User
 from shop.queries import cards, dashboard, fulfilment, order_pages, orders, payments, people
 from shop.queries.dashboard import Event
+from shop.rules.payments import Balance, refusal_of
 
 MOST_EVENTS = 100
 
@@ -47,11 +49,11 @@ class Paying(msgspec.Struct, frozen=True):
 
     @property
     def is_voidable(self) -> bool:
-        return self.payment.state in {"pending", "completed"} and not self.payment.refunded_amount
+        return refusal_of("void", paid(self.payment), self.payment.amount) is None
 
     @property
     def is_refundable(self) -> bool:
-        return self.payment.state == "completed" and self.left > 0
+        return refusal_of("refund", paid(self.payment), self.left) is None
 
 
 class OrderPage(msgspec.Struct, frozen=True):
@@ -64,6 +66,8 @@ class OrderPage(msgspec.Struct, frozen=True):
     addresses: Mapping[UUID, PlacedAddress]
     user: User | None
     events: Sequence[Event]
+    balance: Balance
+    can_resume: bool
 
     @property
     def is_sent(self) -> bool:
@@ -92,6 +96,8 @@ async def get_page(ctx: Context, order: Order) -> OrderPage:
         await people.find_addresses(ctx.db, ids) if ids else {},
         await people.find_user(ctx.db, order.user_id) if order.user_id else None,
         await dashboard.list_events(ctx.db, order.id, most=MOST_EVENTS),
+        held.balance,
+        order.canceled_at is not None and (await find_resumption(ctx, held)).refusal is None,
     )
 
 

@@ -13,7 +13,7 @@ from shop.queries import changes, fulfilment
 from shop.queries import lines as line_queries
 from shop.queries import payments as payment_queries
 from shop.rules.checkout import Facts
-from shop.rules.payments import Paid, is_valid
+from shop.rules.payments import Balance, Paid, balance_of, is_valid
 
 
 class Checkout(msgspec.Struct, frozen=True):
@@ -33,6 +33,12 @@ class Checkout(msgspec.Struct, frozen=True):
         if any(not is_credit(payment) for payment in counted):
             return self.order.total
         return sum(payment.amount for payment in counted)
+
+    @property
+    def balance(self) -> Balance:
+        """What was paid of a completed order, and what is still due."""
+        payments = [paid(payment) for payment in self.payments]
+        return balance_of(payments, self.order.total, is_canceled=self.order.canceled_at is not None)
 
     @property
     def facts(self) -> Facts:

@@ -12,7 +12,7 @@ from shop.actions import store_credit
 from shop.actions.audit import audit
 from shop.actions.cards import keep_card
 from shop.actions.context import Context, Shared
-from shop.actions.order_parts import Checkout, change_order, is_credit, paid, read
+from shop.actions.order_parts import Checkout, change_order, is_credit, read
 from shop.actions.packing import explained
 from shop.actions.taking import give_back
 from shop.actions.using import give_back_uses
@@ -25,14 +25,7 @@ from shop.queries import bulk, orders, outbox, sales, stock, taxes
 from shop.queries import payments as queries
 from shop.queries.payments import Change
 from shop.rules.adjustments import adjustment_rows
-from shop.rules.payments import (
-    PAYMENT_MOVES,
-    is_covered,
-    payment_state,
-    payment_total,
-    shipment_should_be,
-    shipment_state,
-)
+from shop.rules.payments import PAYMENT_MOVES, shipment_should_be, shipment_state
 
 PROVIDER_SECONDS = 10
 SETTLE_SECONDS = 60
@@ -139,16 +132,16 @@ async def refigure(ctx: Context, checkout: Checkout, *, but: UUID | None = None)
     has just put into its state stays in it.
     """
     order = checkout.order
-    payments = [paid(payment) for payment in checkout.payments]
-    is_canceled = order.canceled_at is not None
-    figures = payment_state(payments, order.total, is_canceled=is_canceled)
-    is_paid = is_covered(payments, order.total)
+    balance = checkout.balance
     backordered = {item.shipment_id for item in checkout.items if item.backordered}
     states = {
         shipment.id: shipment.state
         if shipment.id == but
         else shipment_should_be(
-            shipment.state, order_state=order.state, has_backordered=shipment.id in backordered, is_paid=is_paid
+            shipment.state,
+            order_state=order.state,
+            has_backordered=shipment.id in backordered,
+            is_paid=balance.is_paid,
         )
         for shipment in checkout.shipments
     }
@@ -159,8 +152,8 @@ async def refigure(ctx: Context, checkout: Checkout, *, but: UUID | None = None)
     return await change_order(
         ctx,
         order,
-        payment_total=payment_total(payments),
-        payment_state=figures,
+        payment_total=balance.payment_total,
+        payment_state=balance.state,
         shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered)),
     )
 
@@ -169,12 +162,11 @@ async def finish(ctx: Context, checkout: Checkout) -> Order:
     """The order is complete: what it came to is frozen, what was held is sold, and its owner is told."""
     checkout = await store_credit.take(ctx, checkout)
     order = checkout.order
-    payments = [paid(payment) for payment in checkout.payments]
-    is_paid = is_covered(payments, order.total)
+    balance = checkout.balance
     backordered = {item.shipment_id for item in checkout.items if item.backordered}
     states = {
         shipment.id: shipment_should_be(
-            shipment.state, order_state="complete", has_backordered=shipment.id in backordered, is_paid=is_paid
+            shipment.state, order_state="complete", has_backordered=shipment.id in backordered, is_paid=balance.is_paid
         )
         for shipment in checkout.shipments
     }
@@ -184,8 +176,8 @@ async def finish(ctx: Context, checkout: Checkout) -> Order:
     completed = await orders.complete_order(
         ctx.db,
         order.id,
-        payment_total=payment_total(payments),
-        payment_state=payment_state(payments, order.total, is_canceled=False),
+        payment_total=balance.payment_total,
+        payment_state=balance.state,
         shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered)),
         explained={"steps": msgspec.to_builtins(steps)},
     )

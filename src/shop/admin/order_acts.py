@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from shop.actions import order_desk, order_pages
+from shop.actions import order_desk, order_pages, resumption
 from shop.actions.context import Context
 from shop.actions.order_pages import Paying
 from shop.admin.fields import Fields, id_of
@@ -58,7 +58,7 @@ def of_payment(act: Act, done: str) -> Page:
 
 approve = of_order(order_desk.approve, "approved")
 cancel = of_order(order_desk.cancel, "canceled")
-resume = of_order(order_desk.resume, "resumed")
+resume = of_order(resumption.resume, "resumed")
 ready = of_shipment("ready", "ready")
 ship = of_shipment("ship", "shipped")
 capture = of_payment(order_desk.capture, "captured")

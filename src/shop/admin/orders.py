@@ -31,7 +31,7 @@ LABELS = {"base": "The order", "tracking": "Tracking number", "line_items": "Sto
 NOTICES = {
     "approved": "The order is approved.",
     "canceled": "The order is canceled: its goods are back in stock, and what was paid is given back.",
-    "resumed": "The order is resumed. What was given back must be paid again.",
+    "resumed": "The order is resumed.",
     "ready": "The shipment can be sent.",
     "shipped": "The shipment is on its way.",
     "captured": "The money is taken.",

@@ -69,9 +69,10 @@ class Order(Row, frozen=True, kw_only=True):
 
 
 class OwnedOrder(Order, frozen=True, kw_only=True):
-    """With what the shop owes its customer in its currency."""
+    """With its customer's store credit in its currency, and what was refunded of it."""
 
     credit_left: int
+    refunded: int
 
 
 class LineItem(Row, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from shop.actions import checkout, completion, lines, oauth, order_desk, parcels
+from shop.actions import checkout, completion, lines, oauth, order_desk, parcels, resumption
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
@@ -224,7 +224,7 @@ ROUTES = (
     verb_route(ORDERS, "empty", lambda ctx, order_id, _: lines.empty(ctx, order_id), "Take everything out of an order"),
     verb_route(ORDERS, "approve", lambda ctx, order_id, _: order_desk.approve(ctx, order_id), "Find an order good"),
     verb_route(ORDERS, "cancel", lambda ctx, order_id, _: order_desk.cancel(ctx, order_id), "Cancel an order"),
-    verb_route(ORDERS, "resume", lambda ctx, order_id, _: order_desk.resume(ctx, order_id), "Resume a canceled order"),
+    verb_route(ORDERS, "resume", lambda ctx, order_id, _: resumption.resume(ctx, order_id), "Resume a canceled order"),
     verb_route(SHIPMENTS, "ready", _moving("ready"), "Say that a shipment can be sent"),
     verb_route(SHIPMENTS, "pend", _moving("pend"), "Say that a shipment must wait"),
     verb_route(SHIPMENTS, "ship", _moving("ship"), "Say that a shipment was sent", Sent),

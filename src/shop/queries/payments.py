@@ -4,13 +4,15 @@ from typing import cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, Text, bindparam, func, or_, select, update
+from sqlalchemy import BigInteger, ColumnElement, Text, bindparam, case, func, or_, select, update
 from sqlalchemy import any_ as sql_any
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
 from shop.db.statements import among, into, seconds, statement
+from shop.models.orders import orders
 from shop.models.payments import (
     STORE_CREDIT_METHOD,
     Payment,
@@ -24,6 +26,16 @@ from shop.models.payments import (
 )
 
 _ID = PG_UUID(as_uuid=True)
+_refunded = (
+    select(sql_cast(func.coalesce(func.sum(payments.c.refunded_amount), 0), BigInteger))
+    .where(payments.c.order_id == orders.c.id)
+    .correlate(orders)
+    .scalar_subquery()
+)
+REFUNDED: ColumnElement[int] = case(
+    (orders.c.completed_at.is_not(None) & (orders.c.payment_total < orders.c.total), _refunded), else_=0
+)
+"""What was refunded of an order; looked up only where the order's own sums leave it open."""
 _is_offered = (
     payment_methods.c.deleted_at.is_(None),
     payment_methods.c.active,

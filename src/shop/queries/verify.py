@@ -3,18 +3,35 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Select, Text, and_, case, exists, func, literal, or_, select
+import msgspec
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+)
 from sqlalchemy import cast as sql_cast
 
 from shop.db.pool import Session
-from shop.db.statements import Statement
+from shop.db.statements import Statement, statement
 from shop.models.fulfilment import shipment_items, shipments
 from shop.models.orders import line_items, orders, stock_holds
 from shop.models.payments import payments, refunds
 from shop.models.products import variants
 from shop.models.stock import stock_items, stock_movements
 from shop.queries.verify_promotions import PROMOTION_CHECKS, Finding, looked
+from shop.rules.payments import Paid
 
 
 def _sum(column: Any, *where: Any) -> ColumnElement[int]:
@@ -86,8 +103,12 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             orders.c.explained.is_not(None),
             orders.c.canceled_at.is_(None),
             orders.c.total > 0,
+            # An operator may have voided it since.
             ~exists()
-            .where(_of_payments, or_(*(payments.c.state == state for state in ("pending", "completed", "processing"))))
+            .where(
+                _of_payments,
+                or_(*(payments.c.state == state for state in ("pending", "completed", "processing", "void"))),
+            )
             .correlate(orders),
         )
     ),
@@ -149,6 +170,51 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
     ),
 }
 NAMES = tuple(_CHECKS)
+
+
+class StoredState(msgspec.Struct, frozen=True):
+    """The payment state that a completed order has, with what it must follow from."""
+
+    order_id: UUID
+    number: str
+    total: int
+    is_canceled: bool
+    payment_state: str | None
+    payments: list[Paid]
+
+
+_ledger = (
+    select(
+        func.jsonb_agg(
+            func.jsonb_build_object(
+                *("state", payments.c.state, "amount", payments.c.amount),
+                *("captured", payments.c.captured_amount, "refunded", payments.c.refunded_amount),
+            )
+        )
+    )
+    .where(_of_payments)
+    .correlate(orders)
+    .scalar_subquery()
+)
+_PAYMENT_STATES = statement(
+    select(
+        orders.c.id.label("order_id"),
+        orders.c.number,
+        orders.c.total,
+        orders.c.canceled_at.is_not(None).label("is_canceled"),
+        orders.c.payment_state,
+        func.coalesce(_ledger, text("'[]'::jsonb")).label("payments"),
+    )
+    .where(orders.c.completed_at.is_not(None), orders.c.id > bindparam("after", type_=orders.c.id.type))
+    .order_by(orders.c.id)
+    .limit(bindparam("most", type_=BigInteger())),
+    lambda record: msgspec.convert(dict(record), StoredState, strict=False),
+)
+
+
+async def list_payment_states(db: Session, *, after: UUID, most: int) -> list[StoredState]:
+    """Of the completed orders behind that id."""
+    return await db.all(_PAYMENT_STATES, after=after, most=most)
 
 
 async def list_findings(db: Session, name: str) -> list[Finding]:

@@ -12,6 +12,20 @@ shipment    ready            pending -> ready
             ship             ready, canceled -> shipped
             cancel           pending, ready -> canceled
             resume           canceled -> ready or pending
+
+The payment state of a completed order follows from what was captured and refunded of all its payments:
+
+order       captured, refunded                         payment_state   amount due
+canceled    all of it refunded, or nothing captured    void            0
+canceled    some of it not refunded                    credit_owed     refunded - captured, below zero
+not         captured < total, a payment counts         balance_due     total - captured
+not         captured < total, all failed or void       failed          total - captured
+not         captured >= total, all of it refunded      void            0
+not         captured - refunded > total                credit_owed     total - captured + refunded, below zero
+not         otherwise                                  paid            0
+
+Authorised is not captured. To void a captured payment is to refund all of it. A refund is a concession: the customer
+owes nothing because of it, so an order that was paid and refunded in part stays `paid`.
 """
 
 from collections.abc import Collection, Sequence
@@ -61,39 +75,66 @@ def covered(payments: Collection[Paid]) -> int:
     return sum(payment.amount - payment.refunded for payment in payments if is_valid(payment))
 
 
-def is_covered(payments: Collection[Paid], total: int) -> bool:
-    """Whether it may be sent: every payment that counts was taken, and they come to the total. What was given back
-    since for a good reason does not hold up the rest.
-    """
-    counted = [payment for payment in payments if is_valid(payment) and not _is_undone(payment)]
-    return (
-        all(payment.state == "completed" for payment in counted)
-        and sum(payment.captured for payment in counted) >= total
-    )
+class Balance(msgspec.Struct, frozen=True):
+    """What the payments of an order come to, in minor units of its currency."""
+
+    state: str
+    payment_total: int
+    """Captured and not refunded."""
+    refunded: int
+    amount_due: int
+    """What the customer still has to pay; below zero, what the shop has to refund."""
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether goods may be shipped."""
+        return self.state in {"paid", "credit_owed"}
 
 
-def _is_undone(payment: Paid) -> bool:
-    """All of it was given back, as when an order was canceled: it pays for nothing any more."""
-    return 0 < payment.captured <= payment.refunded
-
-
-def payment_total(payments: Collection[Paid]) -> int:
-    """What was taken and not given back."""
-    return sum(payment.captured - payment.refunded for payment in payments)
-
-
-def payment_state(payments: Collection[Paid], total: int, *, is_canceled: bool) -> str:
-    paid = payment_total(payments)
-    # One that was only chosen, and then another instead, has not failed.
+def balance_of(payments: Collection[Paid], total: int, *, is_canceled: bool) -> Balance:
+    """The payment state of a completed order, by the table above; `payments` are all it ever had."""
+    captured = sum(payment.captured for payment in payments)
+    refunded = sum(payment.refunded for payment in payments)
+    due = amount_due(total, captured, refunded, is_canceled=is_canceled)
+    # A payment that was chosen and then replaced by another was never tried.
     tried = [payment for payment in payments if payment.state != "invalid"]
-    if tried and not any(is_valid(payment) for payment in tried):
-        return "failed"
-    if is_canceled and paid == 0:
-        return "void"
-    outstanding = (0 if is_canceled else total) - paid
-    if outstanding > 0:
-        return "balance_due"
-    return "credit_owed" if outstanding < 0 else "paid"
+    if due > 0:
+        state = "balance_due" if not tried or any(map(is_valid, tried)) else "failed"
+    elif due < 0:
+        state = "credit_owed"
+    else:
+        state = "void" if is_canceled or 0 < total <= captured == refunded else "paid"
+    return Balance(state, captured - refunded, refunded, due)
+
+
+def amount_due(total: int, captured: int, refunded: int, *, is_canceled: bool) -> int:
+    """A refund first returns what was paid too much, and lowers what the order costs by the rest: it never makes the
+    customer owe anything.
+    """
+    if is_canceled:
+        return refunded - captured
+    outstanding = total - captured
+    return outstanding if outstanding > 0 else min(0, outstanding + refunded)
+
+
+def refusal_of(act: str, payment: Paid, amount: int) -> tuple[str, str] | None:
+    """Why a payment cannot be captured, voided or refunded: the field and the sentence; none when it can."""
+    if act == "capture" and payment.state != "pending":
+        return "base", f"A payment that is {payment.state} cannot be captured."
+    if act == "void" and (payment.state not in {"pending", "completed"} or payment.refunded):
+        return "base", f"A payment that is {payment.state} cannot be voided."
+    if act == "refund" and (payment.state != "completed" or not 0 < amount <= payment.captured - payment.refunded):
+        return "amount", "must be more than nothing, and at most what was taken and not given back"
+    return None
+
+
+def missing_payment(payments: Collection[Paid], total: int) -> int | None:
+    """What must be promised again before a canceled order can be resumed; none when it cannot be, because money was
+    refunded: that cannot be collected again.
+    """
+    if any(payment.refunded for payment in payments):
+        return None
+    return max(0, total - covered(payments))
 
 
 def shipment_state(states: Sequence[str], *, has_backordered: bool) -> str | None:

@@ -7,8 +7,10 @@ from shop.actions.records import Noun
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
 from shop.models.orders import Order, OwnedOrder, orders
 from shop.platform.collection import Collection, kinds
+from shop.queries.payments import REFUNDED
 from shop.queries.records import Records
 from shop.queries.store_credit import CREDIT_LEFT
+from shop.rules.payments import amount_due
 
 
 def _nothing(_order: Any, _scene: Scene) -> None:
@@ -27,6 +29,11 @@ _AMOUNTS = (
     "pre_tax_item_amount",
     "pre_tax_total",
 )
+
+
+def _amount_due(order: OwnedOrder) -> int:
+    captured = order.payment_total + order.refunded
+    return amount_due(order.total, captured, order.refunded, is_canceled=order.canceled_at is not None)
 
 
 def _credit_after(order: OwnedOrder) -> int:
@@ -64,7 +71,7 @@ ORDER = resource(
         *map(money, _AMOUNTS),
         money("tax_total"),
         money("shipment_total", lambda order: order.ship_total),
-        money("outstanding_balance", lambda order: order.total - order.payment_total),
+        money("outstanding_balance", _amount_due),
         money("cart_promo_total", lambda order: order.promo_total),
         money("order_total_after_store_credit", lambda order: order.total_minus_store_credits),
         money("total_applied_store_credit", lambda order: order.store_credit_total),
@@ -93,7 +100,12 @@ ORDER = resource(
         many("order_promotions", "order_promotion"),
     ],
 )
-_RECORDS = Records(table=orders, row=OwnedOrder, extras={"credit_left": CREDIT_LEFT}, amounts=frozenset(_AMOUNTS))
+_RECORDS = Records(
+    table=orders,
+    row=OwnedOrder,
+    extras={"credit_left": CREDIT_LEFT, "refunded": REFUNDED},
+    amounts=frozenset(_AMOUNTS),
+)
 ORDERS = Collection(
     path="orders",
     resource=ORDER,

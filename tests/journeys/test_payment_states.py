@@ -1,0 +1,93 @@
+"""Payment states of real orders: after any sequence of operations they follow from the payments."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shop.rules.payments import Paid, balance_of
+from tests.platform.machine import Machine
+from tests.shopper import Answer
+from tests.till import Buyer, Till
+
+EVENTS = ("capture", "refund", "void", "cancel", "resume")
+events = st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(1, 2600)), min_size=2, max_size=7)
+FEW = settings(
+    max_examples=5, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+MANY = settings(FEW, max_examples=150, derandomize=False)
+
+
+class SoldOrder:
+    """An order of 25 dollars, and what operators do with it."""
+
+    def __init__(self, writer: Machine, db: Any, order_id: str) -> None:
+        self.writer, self.db, self.order_id = writer, db, order_id
+
+    async def do(self, event: str, amount: int) -> Answer:
+        if event in {"cancel", "resume"}:
+            return await self.writer.patch(f"/orders/{self.order_id}/{event}", {})
+        newest = "select id from payments where order_id = $1 order by created_at desc, id desc limit 1"
+        payment_id = await self.db.fetchval(newest, UUID(self.order_id))
+        if event == "refund":
+            body = {"payment_id": str(payment_id), "amount": f"{amount / 100:.2f}", "reason": "A scratch"}
+            return await self.writer.post("/refunds", {"refund": body})
+        return await self.writer.patch(f"/payments/{payment_id}/{event}", {})
+
+    async def balance(self) -> tuple[str, str, int]:
+        """As it is shown, which must be what follows from the payments."""
+        shown = await self.writer.get(f"/orders/{self.order_id}")
+        rows = await self.db.fetch(
+            "select state, amount, captured_amount, refunded_amount from payments where order_id = $1",
+            UUID(self.order_id),
+        )
+        balance = balance_of([Paid(*row) for row in rows], 2500, is_canceled=shown["canceled_at"] is not None)
+        due = round(float(shown["outstanding_balance"]) * 100)
+        assert (shown["payment_state"], due) == (balance.state, balance.amount_due)
+        assert round(float(shown["payment_total"]) * 100) == balance.payment_total
+        return shown["state"], shown["payment_state"], due
+
+
+async def after_all(
+    http: httpx.AsyncClient, db: Any, writer: Machine, till: Till, pays: str, sequence: list[tuple[str, int]]
+) -> None:
+    fields = {"name": uuid4().hex, "type": "test_card", "auto_capture": False}
+    authorised = (await till.make.new("payment_methods", "payment_method", **fields)).id
+    buyer = Buyer(http, till)
+    await buyer.put_in((await till.product(), 2))
+    await buyer.come_from()
+    await buyer.pay(method={"card": till.card, "check": till.check, "authorised": authorised}[pays])
+    sold = SoldOrder(writer, db, (await buyer.complete()).id)
+    _, _, due = await sold.balance()
+    for event, amount in sequence:
+        before, answer = due, await sold.do(event, amount)
+        assert answer.status in {200, 201, 422}, answer
+        state, payment_state, due = await sold.balance()
+        if event == "refund":
+            assert due <= max(before, 0)
+        if event == "resume" and answer.status == 200:
+            assert state == "resumed"
+            if due > 0:
+                assert (await sold.do("capture", 0)).status == 200, "what is resumed can be paid"
+                state, payment_state, due = await sold.balance()
+            assert (payment_state, due) == ("paid", 0)
+
+
+@FEW
+@given(st.sampled_from(["check", "card", "authorised"]), events)
+async def test_the_state_follows_from_the_payments(
+    http: httpx.AsyncClient, db: Any, writer: Machine, till: Till, pays: str, sequence: list[tuple[str, int]]
+) -> None:
+    await after_all(http, db, writer, till, pays, sequence)
+
+
+@pytest.mark.torture
+@MANY
+@given(st.sampled_from(["check", "card", "authorised"]), events)
+async def test_the_state_follows_from_the_payments_at_length(
+    http: httpx.AsyncClient, db: Any, writer: Machine, till: Till, pays: str, sequence: list[tuple[str, int]]
+) -> None:
+    await after_all(http, db, writer, till, pays, sequence)
