@@ -3,12 +3,12 @@
 import asyncio
 import re
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 import httpx
 import pytest
 
-from shop.base.ids import ORDER_NUMBER_DIGITS
+from shop.base.ids import ORDER_NUMBER_DIGITS, new_id
 from tests.service import Service
 from tests.shopper import Shopper
 
@@ -343,12 +343,18 @@ async def test_a_key_is_forgotten_after_its_day(http: httpx.AsyncClient, db: Any
     assert (second.status, second.id != first.id) == (201, True)
 
 
-@pytest.mark.security("C-17")
-async def test_without_a_credential_a_key_must_be_a_uuid(guest: Shopper) -> None:
-    for key in ("order-1", "", "x" * 256, "{" + str(uuid4()) + "}"):
+@pytest.mark.security("C-06", "C-17")
+async def test_without_a_credential_a_key_must_be_a_random_uuid(guest: Shopper) -> None:
+    version_1, version_6 = "c232ab00-9414-11ec-b3c8-9f6bdeced846", "1ec9414c-232a-6b00-b3c8-9f6bdeced846"
+    named, zeros, other_variant = uuid5(NAMESPACE_URL, "cart"), UUID(int=0), f"{str(uuid4())[:19]}0000-{'0' * 12}"
+    guessed = (version_1, version_6, str(named), str(zeros), other_variant)
+    for key in ("order-1", "", "x" * 256, "{" + str(uuid4()) + "}", *guessed):
         answer = await guest.post("/cart", headers={"Idempotency-Key": key})
 
         assert (answer.status, answer.code) == (400, "malformed"), key
+
+    for key in (str(uuid4()), str(new_id()), str(uuid4()).upper()):
+        assert (await Shopper(guest.http).post("/cart", headers={"Idempotency-Key": key})).status == 201, key
 
 
 @pytest.mark.security("T-03", "C-06")

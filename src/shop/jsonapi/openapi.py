@@ -262,7 +262,7 @@ _IDEMPOTENCY_KEY = {
     "in": "header",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
     "description": "A repetition within 24 hours is answered with the first one's result. "
-    "Without a credential it must be a UUID.",
+    "Without a credential it must be a UUID of version 4 or 7.",
 }
 _PAGES = (
     {

@@ -18,9 +18,10 @@ def read_once_key(request: Request, method: str, route: str) -> OnceKey | None:
     if not 1 <= len(sent) <= MAX_LENGTH or not sent.isascii():
         raise Malformed(f"The Idempotency-Key must have 1 to {MAX_LENGTH} ASCII characters.")
     claim = request.claim
-    if claim.cart_id is None and claim.bearer is None and not _is_uuid(sent):
-        # Without a credential the key alone tells callers apart, so it must be one that nobody else can come upon.
-        raise Malformed("Without a credential the Idempotency-Key must be a UUID.")
+    if claim.cart_id is None and claim.bearer is None and not _is_random_uuid(sent):
+        # Without a credential the key alone tells callers apart, and a repeated key shows the first caller's cart. The
+        # other versions of UUID are made of a clock and a host, or of a name, and can be guessed.
+        raise Malformed("Without a credential the Idempotency-Key must be a UUID of version 4 or 7.")
     asked = (
         method.encode(),
         route.encode(),
@@ -39,8 +40,11 @@ def _cart_bytes(claim: Claim) -> bytes:
     return claim.cart_id.bytes if claim.cart_id else b""
 
 
-def _is_uuid(text: bytes) -> bool:
+def _is_random_uuid(key: bytes) -> bool:
+    """Accepts the canonical text of a version 4 or 7 UUID, in either case."""
+    text = key.decode()
     try:
-        return str(UUID(text.decode())) == text.decode().lower()
+        parsed = UUID(text)
     except ValueError:
         return False
+    return parsed.version in (4, 7) and str(parsed) == text.lower()
