@@ -56,6 +56,24 @@ async def new_location(machine: Machine, **more: Any) -> str:
     return name
 
 
+async def new_variants(machine: Machine, count: int, **fields: Any) -> list[str]:
+    """Ids of variants that can be bought, each of a product of its own, made by one import."""
+    place = await new_location(machine)
+    goods = [
+        {
+            "slug": new_slug(),
+            "name": "Mug",
+            "status": "active",
+            "master": {"sku": uuid4().hex, "prices": {"USD": "1.00"}, "stock": {place: 9}},
+            **fields,
+        }
+        for _ in range(count)
+    ]
+    assert (await bring(machine, "products", *goods))["created"] == count
+    newest = await machine.get("/variants", {"per_page": count})
+    return [item["id"] for item in newest.json["data"]]
+
+
 async def new_taxon(machine: Machine) -> str:
     """Its permalink."""
     taxonomy = await machine.post("/taxonomies", {"taxonomy": {"name": f"tree {uuid4().hex}"}})

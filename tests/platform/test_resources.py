@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from shop.platform.collection import Collection
+from shop.rules.metadata import MAX_METADATA_BYTES, METADATA
 from tests.platform.builders import (
     ALL,
     CHANGED,
@@ -98,6 +99,20 @@ async def test_a_record_is_made_as_it_was_sent(writer: Machine, collection: Coll
     assert shown(body[collection.resource.type], made) != {}
     assert shown(body[collection.resource.type], made).items() <= told(made).items()
     assert (await writer.get(f"/{collection.path}/{made.id}")).json == made.json
+
+
+@each([collection for collection in CHANGED if set(METADATA) & set(collection.writable)])
+async def test_metadata_beyond_16_kib_is_refused_by_name(writer: Machine, collection: Collection) -> None:
+    record_id = await make(writer, collection)
+    largest = {"k": "x" * (MAX_METADATA_BYTES - len('{"k":""}'))}
+    path, kind = f"/{collection.path}/{record_id}", collection.resource.type
+
+    for name in set(METADATA) & set(collection.writable):
+        beyond = await writer.patch(path, {kind: {name: {"k": largest["k"] + "x"}}})
+        fits = await writer.patch(path, {kind: {name: largest}})
+
+        assert (beyond.status, list(beyond.json["errors"])) == (422, [name])
+        assert (fits.status, fits[name]) == (200, largest)
 
 
 @each(CHANGED)

@@ -7,6 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shop.rules.lines import MOST_LINES, MOST_PIECES
 from shop.rules.merging import STRATEGIES, Line, Strategy, merge_carts
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
@@ -39,6 +40,17 @@ def test_the_guests_own_lines_are_never_cut_by_a_merge() -> None:
 
     assert list(merge.lines) == [Line(A, 9)]
     assert (list(merge.moved), list(merge.capped)) == ([], [Line(A, 1)])
+
+
+def test_a_full_cart_takes_more_of_what_it_has_and_nothing_new() -> None:
+    guest = [Line(UUID(int=number), 1) for number in range(10, 10 + MOST_LINES - 1)]
+    more = [Line(guest[0].variant_id, MOST_PIECES), Line(A, 2), Line(B, 3)]
+
+    merge = merge_carts("merge", guest, more, {})
+
+    assert len(merge.lines) == MOST_LINES
+    assert list(merge.moved) == [Line(guest[0].variant_id, MOST_PIECES - 1), Line(A, 2)]
+    assert list(merge.capped) == [Line(guest[0].variant_id, 1), Line(B, 3)]
 
 
 def test_keeping_the_guests_cart_keeps_its_lines_only() -> None:

@@ -13,6 +13,7 @@ from shop.models.access import Session
 from shop.models.people import AccountUser, Country, PlacedAddress, State, User
 from shop.queries import access, people
 from shop.rules.addresses import address_errors
+from shop.rules.metadata import METADATA_ERROR, is_metadata
 
 _TEXTS = ("firstname", "lastname", "company", "address1", "address2", "city", "zipcode", "phone", "label")
 _USER_TEXTS = ("first_name", "last_name", "selected_locale")
@@ -164,8 +165,8 @@ def _user_errors(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
     errors = name_errors(wishes)
     if "email" in wishes:
         errors["email"] = ["is who you are and cannot be changed here"]
-    if not isinstance(wishes.get("public_metadata", {}), dict):
-        errors["public_metadata"] = ["must be an object"]
+    if "public_metadata" in wishes and not is_metadata(wishes["public_metadata"]):
+        errors["public_metadata"] = [METADATA_ERROR]
     return errors
 
 

@@ -18,6 +18,7 @@ from shop.queries import lines as line_queries
 from shop.queries import orders, people, prices, quotes
 from shop.rules.limits import Limit
 from shop.rules.merging import Line, Merge, Strategy, merge_carts
+from shop.rules.metadata import cart_metadata_bytes
 
 
 async def open_cart(ctx: Context, currency: str | None) -> Order:
@@ -136,7 +137,7 @@ async def _join(ctx: Context, user_id: UUID, guest_cart_id: UUID, strategy: Stra
 
 
 def _merged(found: Sequence[CartLine]) -> list[Line]:
-    return [Line(line.variant_id, line.quantity) for line in found]
+    return [Line(line.variant_id, line.quantity, cart_metadata_bytes([line])) for line in found]
 
 
 async def _find_cart(ctx: Context) -> tuple[Order | None, UUID | None]:

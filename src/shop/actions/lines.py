@@ -1,6 +1,6 @@
 """What shoppers do with the lines of a cart: add, change, remove, empty, in another currency."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -32,6 +32,7 @@ from shop.rules.lines import (
     with_held,
 )
 from shop.rules.merging import Merge
+from shop.rules.metadata import CART_METADATA_ERROR, MAX_CART_METADATA_BYTES, METADATA, cart_metadata_bytes
 from shop.rules.totals import total_order
 
 PACKED = ("delivery", "payment", "confirm")
@@ -142,7 +143,14 @@ async def put_in(ctx: Context, held: Held, wishes: Sequence[Wish], *, is_one: bo
         lines[wish.variant_id] = _said(line, wish)
     if len(lines) > MOST_LINES:
         raise Invalid({"base": [f"a cart holds at most {MOST_LINES} lines"]})
+    if any(wish.public_metadata or wish.private_metadata for wish in wishes):
+        check_metadata(lines.values())
     return await keep(ctx, held, list(lines.values()), known)
+
+
+def check_metadata(lines: Iterable[CartLine]) -> None:
+    if cart_metadata_bytes(lines) > MAX_CART_METADATA_BYTES:
+        raise Invalid({"base": [CART_METADATA_ERROR]})
 
 
 async def set_quantity(ctx: Context, line_item_id: UUID | None, quantity: int) -> Cart:
@@ -291,9 +299,7 @@ def _new_line(order: Order, quote: Quote, now: datetime) -> CartLine:
 
 
 def _said(line: CartLine, wish: Wish) -> CartLine:
-    said = {
-        name: value for name in ("public_metadata", "private_metadata") if (value := getattr(wish, name)) is not None
-    }
+    said = {name: value for name in METADATA if (value := getattr(wish, name)) is not None}
     return msgspec.structs.replace(line, **said)
 
 

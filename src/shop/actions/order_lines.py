@@ -6,22 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from shop.actions.context import Context
-from shop.actions.lines import Held, change_quantity, hold, put_in, take_out
+from shop.actions.lines import Held, change_quantity, check_metadata, hold, put_in, take_out
 from shop.base.errors import Invalid, NotFound
 from shop.models.orders import line_items
 from shop.queries import changes
 from shop.rules.lines import MOST_PIECES, Wish
+from shop.rules.metadata import METADATA
 
 Values = Mapping[str, Any]
-_METADATA = ("public_metadata", "private_metadata")
 
 
 async def create_line(ctx: Context, values: Values) -> UUID:
     """Of a variant that is in the order already there are more then."""
     held = await _held(ctx, values["order_id"])
     quantity = _pieces(values.get("quantity", 1))
-    wish = Wish(values["variant_id"], quantity, *(values.get(name) for name in _METADATA))
+    wish = Wish(values["variant_id"], quantity, *(values.get(name) for name in METADATA))
     try:
         cart = await put_in(ctx, held, [wish], is_one=True)
     except NotFound:
@@ -33,9 +35,10 @@ async def update_line(ctx: Context, line_id: UUID, values: Values) -> None:
     held = await _held_by(ctx, line_id)
     if "quantity" in values:
         await change_quantity(ctx, held, line_id, _pieces(values["quantity"]))
-    said = {name: values[name] for name in _METADATA if name in values}
-    if said:
-        await changes.update_record(ctx.db, line_items, line_id, said)
+    metadata = {name: values[name] for name in METADATA if name in values}
+    if metadata:
+        check_metadata([replace(line, **metadata) if line.id == line_id else line for line in held.lines])
+        await changes.update_record(ctx.db, line_items, line_id, metadata)
 
 
 async def delete_line(ctx: Context, line_id: UUID) -> None:

@@ -118,7 +118,7 @@ class LineItem(Row, frozen=True, kw_only=True):
 
 
 class CartLine(LineItem, frozen=True, kw_only=True):
-    """With what its order says for all."""
+    """With what its order says for all. Read with a cart, its metadata is JSON text (`msgspec.Raw`) to be passed on."""
 
     currency: str
 

@@ -7,18 +7,16 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from shop.base.errors import Invalid, Malformed
 from shop.base.ids import as_uuid
 from shop.base.kinds import split_kind
 from shop.base.moments import read_moment
 from shop.base.texts import is_prose
 from shop.platform.collection import Collection
+from shop.rules.metadata import METADATA_ERROR, is_metadata
 
 LONGEST_TEXT = 5_000
 LONGEST_NAME = 255
-LARGEST_OBJECT = 16_384
 MOST_ITEMS = 200
 LONGEST_ITEM = 100
 # What can be worked with without rounding.
@@ -29,7 +27,7 @@ _WORDS = {
     bool: "must be true or false",
     UUID: "must be an id",
     datetime: "must be a time like 2026-01-31T12:00:00Z",
-    dict[str, Any]: f"must be an object of at most {LARGEST_OBJECT} bytes",
+    dict[str, Any]: METADATA_ERROR,
     Decimal: "must be a decimal number like 19.99",
     list[str]: f"must be a list of at most {MOST_ITEMS} texts of at most {LONGEST_ITEM} characters",
     list[UUID]: f"must be a list of at most {MOST_ITEMS} ids",
@@ -119,7 +117,7 @@ def _moment(value: Any) -> datetime | None:
 
 
 def _mapping(value: Any) -> dict[str, Any] | None:
-    return value if isinstance(value, dict) and len(msgspec.json.encode(value)) <= LARGEST_OBJECT else None
+    return value if is_metadata(value) else None
 
 
 def _decimal(value: Any) -> Decimal | None:

@@ -5,7 +5,8 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import bindparam, column, delete, func, literal_column, select, update
+from sqlalchemy import LargeBinary, Text, bindparam, column, delete, func, literal_column, select, update
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
@@ -13,15 +14,29 @@ from shop.db.pool import Session
 from shop.db.statements import among, into, statement, unseen
 from shop.models.fulfilment import shipments
 from shop.models.orders import CartLine, LineItem, Order, line_items, orders
+from shop.rules.metadata import METADATA
 
 _ID = PG_UUID(as_uuid=True)
+# Not decoded: as Python objects JSON may be 25 times larger, and a cart only passes it on.
+_texts = [
+    func.convert_to(sql_cast(line_items.c[name], Text), "UTF8", type_=LargeBinary).label(name) for name in METADATA
+]
 _lines = (
-    select(line_items, orders.c.currency)
+    select(*(column for column in line_items.c if column.name not in METADATA), *_texts, orders.c.currency)
     .join(orders, orders.c.id == line_items.c.order_id)
     .order_by(line_items.c.created_at, line_items.c.id)
 )
-_LINES = statement(_lines.where(line_items.c.order_id == unseen("order_id", _ID)), into(CartLine))
-_LINES_OF = statement(_lines.where(line_items.c.order_id == among("order_ids", _ID)), into(CartLine))
+
+
+def _read_line(record: Any) -> CartLine:
+    fields = dict(record)
+    for name in METADATA:
+        fields[name] = msgspec.Raw(fields[name])
+    return CartLine(**fields)
+
+
+_LINES = statement(_lines.where(line_items.c.order_id == unseen("order_id", _ID)), _read_line)
+_LINES_OF = statement(_lines.where(line_items.c.order_id == among("order_ids", _ID)), _read_line)
 _STAMPS = ("created_at", "updated_at")
 _names = tuple(name for name in LineItem.__struct_fields__ if name not in _STAMPS)
 _given = func.jsonb_populate_recordset(literal_column("null::line_items"), bindparam("rows", type_=JSONB)).table_valued(

@@ -15,13 +15,13 @@ from shop.base.tokens import cart_of_order_token
 from shop.jsonapi.document import Extras, list_document
 from shop.rules.lines import MOST_LINES, NOT_POSITIVE, Wish, read_pieces
 from shop.rules.merging import STRATEGIES, Strategy
+from shop.rules.metadata import METADATA, METADATA_ERROR, is_metadata
 from shop.storefront.cart_document import cart_reply
 from shop.storefront.drawing import read_drawing
 from shop.storefront.resources.sales import CART, SHIPPING_RATE, OfferedRate
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
 
-_METADATA = ("public_metadata", "private_metadata")
 _NOBODYS = UUID(int=0)
 
 
@@ -135,12 +135,12 @@ def _wish(given: Any, prefix: str, errors: dict[str, list[str]]) -> Wish | None:
     quantity = read_pieces(given.get("quantity", 1))
     if quantity is None:
         wrong["quantity"] = NOT_POSITIVE
-    wrong |= {name: "must be an object" for name in _METADATA if not isinstance(given.get(name, {}), dict)}
+    wrong |= {name: METADATA_ERROR for name in METADATA if name in given and not is_metadata(given[name])}
     errors |= {prefix + name: [text] for name, text in wrong.items()}
     if wrong or quantity is None:
         return None
     # An id that cannot be one is nobody's.
-    return Wish(variant_id or _NOBODYS, quantity, *(_given(given, name) for name in _METADATA))
+    return Wish(variant_id or _NOBODYS, quantity, *(_given(given, name) for name in METADATA))
 
 
 def _given(given: Mapping[str, Any], name: str) -> dict[str, Any] | None:

@@ -17,6 +17,9 @@ from shop.rules.merging import Strategy
 
 _Email = Annotated[str, Meta(description="One e-mail address.", examples=["grace@example.org"], max_length=254)]
 _Line = Annotated[str, Meta(max_length=255)]
+_Metadata = Annotated[
+    dict[str, Any], Meta(description="An object of the client's own, replaced as a whole; at most 16 KiB as JSON.")
+]
 
 
 def wrapped(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -110,8 +113,8 @@ class AddItem(msgspec.Struct):
 
     variant_id: UUID
     quantity: _Quantity = 1
-    public_metadata: dict[str, Any] | UnsetType = UNSET
-    private_metadata: dict[str, Any] | UnsetType = UNSET
+    public_metadata: _Metadata | UnsetType = UNSET
+    private_metadata: _Metadata | UnsetType = UNSET
 
 
 class AddItems(msgspec.Struct):
@@ -259,13 +262,7 @@ class UserWishes(msgspec.Struct):
     first_name: Annotated[_Line | None, Meta(examples=["Grace"])] | UnsetType = UNSET
     last_name: Annotated[_Line | None, Meta(examples=["Hopper"])] | UnsetType = UNSET
     selected_locale: Annotated[_Line | None, Meta(examples=["en-GB"])] | UnsetType = UNSET
-    public_metadata: (
-        Annotated[
-            dict[str, Any],
-            Meta(description="An object of the client's own, replaced as a whole."),
-        ]
-        | UnsetType
-    ) = UNSET
+    public_metadata: _Metadata | UnsetType = UNSET
     bill_address_id: (
         Annotated[UUID | None, Meta(description="The default billing address: one of the user's own.")] | UnsetType
     ) = UNSET

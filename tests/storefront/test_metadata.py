@@ -1,0 +1,104 @@
+"""Metadata that shoppers store is bounded: each object, and all of a cart together."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from shop.rules.metadata import MAX_CART_METADATA_BYTES, MAX_METADATA_BYTES
+from tests.make import Make
+from tests.platform.bulk import new_variants
+from tests.platform.machine import Machine
+from tests.shopper import Answer, Shopper
+from tests.shoppers import sign_in
+
+FIELDS = ("public_metadata", "private_metadata")
+
+
+def sized(size: int) -> dict[str, str]:
+    """An object of so many bytes as JSON, most of them in characters of three bytes."""
+    rest = size - len('{"k":""}')
+    return {"k": "€" * (rest // 3) + "x" * (rest % 3)}
+
+
+LARGEST, TOO_LARGE = sized(MAX_METADATA_BYTES), sized(MAX_METADATA_BYTES + 1)
+# Short as sent, and long as the database writes them.
+LONG_NUMBERS = {"k": [1e308] * 60}
+
+
+async def add(shopper: Any, *items: dict[str, Any]) -> Answer:
+    answer: Answer = await shopper.post("/cart/add_items", items=list(items))
+    return answer
+
+
+def errors(answer: Answer) -> list[str]:
+    assert answer.status == 422, answer
+    return list(answer.json["errors"])
+
+
+@pytest.mark.parametrize("field", FIELDS)
+async def test_the_metadata_of_a_line_has_16_kib_at_most(guest: Shopper, make: Make, field: str) -> None:
+    mug, cup = (await make.product(on_hand=9)).sold, (await make.product(on_hand=9)).sold
+    await guest.post("/cart")
+
+    wrong: list[Any] = [TOO_LARGE, LONG_NUMBERS, [], "text"]
+    for metadata in wrong:
+        alone = await guest.ask("POST", "/cart/add_item", json={"variant_id": mug, field: metadata})
+        among = await add(guest, {"variant_id": mug}, {"variant_id": cup, field: metadata})
+
+        assert (errors(alone), errors(among)) == ([field], [f"items.1.{field}"])
+
+    fits = await guest.ask("POST", "/cart/add_item", json={"variant_id": mug, field: LARGEST})
+    shown = await guest.get("/cart", include="line_items")
+    assert (fits.status, fits["item_count"]) == (200, 1)
+    told = shown.json["included"][0]["attributes"]["public_metadata"]
+    assert told == (LARGEST if field == "public_metadata" else {})
+
+
+async def test_the_metadata_of_an_account_has_16_kib_at_most(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+
+    for metadata in (TOO_LARGE, LONG_NUMBERS, None):
+        assert errors(await member.patch("/account", user={"public_metadata": metadata})) == ["public_metadata"]
+
+    assert (await member.patch("/account", user={"public_metadata": LARGEST})).status == 200
+
+
+async def test_all_metadata_of_a_cart_is_bounded_whoever_writes_it(guest: Shopper, writer: Machine) -> None:
+    ids = await new_variants(writer, MAX_CART_METADATA_BYTES // MAX_METADATA_BYTES // 2 + 1)
+    cart = await guest.post("/cart")
+    full = dict.fromkeys(FIELDS, LARGEST)
+    assert (await add(guest, *({"variant_id": variant_id, **full} for variant_id in ids[:-1]))).status == 200
+
+    beyond = await guest.post("/cart/add_item", variant_id=ids[-1], public_metadata={"k": "v"})
+    without = await guest.post("/cart/add_item", variant_id=ids[-1])
+    line = {"order_id": cart.id, "variant_id": ids[-1], "public_metadata": {"k": "v"}}
+    by_machine = await writer.post("/line_items", {"line_item": line})
+    shown = await guest.get("/cart", include="line_items")
+    last = shown.json["included"][-1]["id"]
+    changed = await writer.patch(f"/line_items/{last}", {"line_item": {"private_metadata": {"k": "v"}}})
+    replaced = await guest.post("/cart/add_item", variant_id=ids[0], public_metadata={}, private_metadata={})
+    then = await writer.patch(f"/line_items/{last}", {"line_item": {"private_metadata": {"k": "v"}}})
+
+    assert [errors(answer) for answer in (beyond, by_machine, changed)] == [["base"]] * 3
+    assert [answer.status for answer in (without, replaced, then)] == [200] * 3
+
+
+async def test_a_merged_cart_takes_in_what_fits_and_says_what_does_not(
+    guest: Shopper, writer: Machine, http: httpx.AsyncClient
+) -> None:
+    half = MAX_CART_METADATA_BYTES // MAX_METADATA_BYTES // 4
+    ids = await new_variants(writer, 2 * half + 2)
+    full, member = dict.fromkeys(FIELDS, LARGEST), await sign_in(http)
+    for shopper, own in ((guest, ids[: half + 1]), (member, ids[half + 1 :])):
+        await shopper.post("/cart")
+        assert (await add(shopper, *({"variant_id": each, **full} for each in own))).status == 200
+
+    joined = await member.patch("/cart/associate", guest_order_token=guest.order_token)
+
+    assert joined.status == 200
+    merge = joined.json["meta"]["merge"]
+    moved, capped = ([line["variant_id"] for line in merge[name]] for name in ("moved", "capped"))
+    assert (len(moved), len(capped), set(moved) | set(capped)) == (half - 1, 2, set(ids[half + 1 :]))
+    assert merge["capped"][0] == {"variant_id": capped[0], "quantity": 1}
+    assert joined["item_count"] == 2 * half
