@@ -189,6 +189,7 @@ BAD = [
     (b'{"slug": "Not A Slug", "name": "a"}', "slug"),
     (b'{"slug": "new-and-nameless"}', "name"),
     (b'{"slug": "a", "name": "a", "colour": 1}', "colour"),
+    (b'{"slug": "a", "name": "a", "public_metadata": {"k": "%s"}}' % (b"x" * 16384), "public_metadata"),
     (b'{"slug": "a", "name": "a", "status": "sold"}', "status"),
     (b'{"slug": "a", "name": "  "}', "name"),
     (b'{"slug": "a", "name": "a\\u202eb"}', "name"),
