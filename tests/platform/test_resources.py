@@ -101,6 +101,7 @@ async def test_a_record_is_made_as_it_was_sent(writer: Machine, collection: Coll
     assert (await writer.get(f"/{collection.path}/{made.id}")).json == made.json
 
 
+@pytest.mark.security("H-10")
 @each([collection for collection in CHANGED if set(METADATA) & set(collection.writable)])
 async def test_metadata_beyond_16_kib_is_refused_by_name(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)

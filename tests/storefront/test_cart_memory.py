@@ -72,6 +72,7 @@ async def build_carts(http: httpx.AsyncClient, db: Any) -> tuple[dict[str, str],
 
 
 @pytest.mark.torture
+@pytest.mark.security("H-11")
 @pytest.mark.parametrize("include", ["line_items", DEEP])
 async def test_ten_reads_of_the_largest_cart_at_once_take_little_memory(
     own_database: Any, tmp_path: Path, include: str

@@ -36,6 +36,7 @@ def errors(answer: Answer) -> list[str]:
     return list(answer.json["errors"])
 
 
+@pytest.mark.security("H-10")
 @pytest.mark.parametrize("field", FIELDS)
 async def test_the_metadata_of_a_line_has_16_kib_at_most(guest: Shopper, make: Make, field: str) -> None:
     mug, cup = (await make.product(on_hand=9)).sold, (await make.product(on_hand=9)).sold
@@ -55,6 +56,7 @@ async def test_the_metadata_of_a_line_has_16_kib_at_most(guest: Shopper, make: M
     assert told == (LARGEST if field == "public_metadata" else {})
 
 
+@pytest.mark.security("H-10")
 async def test_the_metadata_of_an_account_has_16_kib_at_most(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
 
@@ -64,6 +66,7 @@ async def test_the_metadata_of_an_account_has_16_kib_at_most(http: httpx.AsyncCl
     assert (await member.patch("/account", user={"public_metadata": LARGEST})).status == 200
 
 
+@pytest.mark.security("H-11")
 async def test_all_metadata_of_a_cart_is_bounded_whoever_writes_it(guest: Shopper, writer: Machine) -> None:
     ids = await new_variants(writer, MAX_CART_METADATA_BYTES // MAX_METADATA_BYTES // 2 + 1)
     cart = await guest.post("/cart")
@@ -84,6 +87,7 @@ async def test_all_metadata_of_a_cart_is_bounded_whoever_writes_it(guest: Shoppe
     assert [answer.status for answer in (without, replaced, then)] == [200] * 3
 
 
+@pytest.mark.security("H-11")
 async def test_a_merged_cart_takes_in_what_fits_and_says_what_does_not(
     guest: Shopper, writer: Machine, http: httpx.AsyncClient
 ) -> None:
