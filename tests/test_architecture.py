@@ -50,6 +50,19 @@ COMPARED_AS_THEY_ARE = {
     # Its first part alone, which names the key and stands in the clear.
     ("shop.base.tokens", "token[:-_TAIL - 1] == _PREFIX + keys.current"),
 }
+READ_THE_CLOCK = {
+    # Ids sort by when they were made.
+    "shop.base.ids",
+    # When a request was answered, for the log.
+    "shop.web.endpoint",
+    # The age of a webhook's signature.
+    "shop.gateways.stripe_words",
+    # When a line was quoted and a shipment packed: it is shown, and nothing depends on it.
+    "shop.actions.lines",
+    "shop.actions.packing",
+    "shop.actions.completion",
+}
+"""Every other time is the database's: the clocks of several servers differ."""
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "misc", "core", "manager"}
 MODULES = sorted(path for path in HOUSE.rglob("*.py") if "versions" not in path.parts)
 
@@ -247,6 +260,19 @@ def test_secrets_are_compared_with_compare_digest() -> None:
     }
 
     assert found == COMPARED_AS_THEY_ARE
+
+
+@pytest.mark.security("T-06")
+def test_no_lifetime_is_measured_by_the_clock_of_a_server() -> None:
+    clocks = {"time", "time_ns", "time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "date.today"}
+    callers = {
+        name_of(path)
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in clocks
+    }
+
+    assert callers == READ_THE_CLOCK
 
 
 def test_patterns_are_ascii() -> None:

@@ -1,7 +1,6 @@
 """How what an order holds leaves the shelves, and how it gets back there: all of it or nothing."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from shop.actions.catalog import refresh
@@ -26,12 +25,7 @@ async def take(
     if not wanted:
         return
     await _move(ctx, order, {item_id: -quantity for item_id, quantity in wanted.items()}, product_ids, "sold")
-    until = datetime.now(UTC) + timedelta(seconds=seconds)
-    rows = [
-        {"id": new_id(), "order_id": order.id, "stock_item_id": item_id, "quantity": quantity, "expires_at": until}
-        for item_id, quantity in wanted.items()
-    ]
-    await bulk.insert_rows(ctx.db, "stock_holds", rows)
+    await stock.insert_reservations(ctx.db, order.id, wanted, seconds)
 
 
 async def give_back(ctx: Context, order: Order) -> None:

@@ -11,8 +11,9 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
+from shop.base.ids import new_id
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import into, seconds, statement
 from shop.models.orders import stock_holds
 from shop.models.payments import payments
 from shop.models.products import variants
@@ -63,6 +64,30 @@ _TAKE_MANY = statement(
     .values(count_on_hand=stock_items.c.count_on_hand + _moved.c.quantity, updated_at=func.now())
     .returning(stock_items.c.id, stock_items.c.count_on_hand),
     lambda record: cast(tuple[UUID, int], tuple(record)),
+)
+_reserved = (
+    func.unnest(
+        bindparam("ids", type_=ARRAY(_ID)),
+        bindparam("stock_item_ids", type_=ARRAY(_ID)),
+        bindparam("quantities", type_=ARRAY(BigInteger)),
+    )
+    .table_valued(column("id", _ID), column("stock_item_id", _ID), column("quantity", BigInteger), name="reserved")
+    .render_derived()
+)
+_RESERVE = statement(
+    insert(stock_holds)
+    .from_select(
+        ["id", "order_id", "stock_item_id", "quantity", "expires_at"],
+        select(
+            _reserved.c.id,
+            bindparam("order_id", type_=_ID),
+            _reserved.c.stock_item_id,
+            _reserved.c.quantity,
+            func.now() + seconds("seconds"),
+        ),
+    )
+    .returning(stock_holds.c.id),
+    lambda record: cast(UUID, record[0]),
 )
 _END_HOLDS = statement(
     delete(stock_holds)
@@ -179,6 +204,18 @@ async def take_stock(db: Session, item_id: UUID, quantity: int) -> StockItem | N
 async def take_many(db: Session, changes: Mapping[UUID, int]) -> dict[UUID, int]:
     """Changes counts by quantities, and tells what they are then; of those that there is not enough of, nothing."""
     return dict(await db.all(_TAKE_MANY, ids=list(changes), quantities=list(changes.values())))
+
+
+async def insert_reservations(db: Session, order_id: UUID, quantities: Mapping[UUID, int], duration: int) -> None:
+    """Reserves stock items for an order for so many seconds, by the clock of the database."""
+    await db.all(
+        _RESERVE,
+        ids=[new_id() for _ in quantities],
+        stock_item_ids=list(quantities),
+        quantities=list(quantities.values()),
+        order_id=order_id,
+        seconds=duration,
+    )
 
 
 async def end_holds(db: Session, order_id: UUID) -> list[Held]:

@@ -1,0 +1,163 @@
+"""Lifetimes are exact, and the clock of the database decides them, whatever the servers' clocks say."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.base.secrets import secret_hash
+from tests.admin.desk import SAME_ORIGIN, new_operator
+from tests.admin.desk import code as totp_code
+from tests.admin.test_totp import ticket_of
+from tests.make import Make
+from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
+from tests.service import KEYS
+from tests.shopper import PREFIX
+from tests.shoppers import Member, ask_for_code, mailed_code, new_email, refresh, sign_in, trade
+from tests.skew import skewed
+from tests.till import Buyer, new_till
+
+SKEW = 300
+HOLD_SECONDS = 120
+LIFETIME = "select extract(epoch from expires_at - created_at)::float from access_tokens where hash = $1"
+AGED_CODE = """update login_requests set created_at = created_at - $2 * interval '1 second',
+    expires_at = expires_at - $2 * interval '1 second' where email_key = $1"""
+AGED_ROTATION = (
+    "update refresh_tokens set rotated_at = rotated_at - $1 * interval '1 second' where rotated_at is not null"
+)
+
+
+@pytest.mark.security("T-06")
+async def test_a_token_lives_exactly_as_long_as_it_says(http: httpx.AsyncClient, db: Any) -> None:
+    email = new_email()
+    await ask_for_code(http, email)
+    user = (await trade(http, email, await mailed_code(http, email))).json
+    platform = (await ask_for_token(http, await new_app(db), "admin")).json
+
+    lifetimes = [await db.fetchval(LIFETIME, secret_hash(pair["access_token"])) for pair in (user, platform)]
+
+    assert lifetimes == [user["expires_in"], platform["expires_in"]] == [86400, 7200]
+
+
+@pytest.mark.security("T-06")
+async def test_a_token_is_refused_from_its_last_moment_on(http: httpx.AsyncClient, db: Any) -> None:
+    member, machine = await sign_in(http), await new_machine(http, db)
+    hashes = [secret_hash(member.access_token), secret_hash(machine.access_token)]
+    # Long enough for two requests on a busy machine.
+    ends = "update access_tokens set expires_at = clock_timestamp() + interval '1 second' where hash = any($1)"
+    await db.execute(ends, hashes)
+
+    before = await accepted(member, machine)
+    await db.execute("select pg_sleep_until((select max(expires_at) from access_tokens where hash = any($1)))", hashes)
+    after = await accepted(member, machine)
+
+    assert (before, after) == ([True, True], [False, False])
+
+
+async def accepted(member: Member, machine: Machine) -> list[bool]:
+    return [await member.is_signed_in(), await machine.may_read()]
+
+
+@pytest.fixture
+async def skewed_nodes(
+    own_database: Callable[..., str], tmp_path: Path
+) -> AsyncIterator[tuple[httpx.AsyncClient, httpx.AsyncClient, Any]]:
+    """Two shops on one database, one five minutes ahead and one behind, and a connection to that database."""
+    url = own_database()
+    settings = {
+        "SHOP_DATABASE_URL": url,
+        "SHOP_SECRET_KEYS": KEYS,
+        "SHOP_MAILBOX": "on",
+        "SHOP_DRAIN_SECONDS": "0",
+        "SHOP_HOLD_SECONDS": str(HOLD_SECONDS),
+    }
+    async with AsyncExitStack() as stack:
+        clients = []
+        for name, seconds in (("ahead", SKEW), ("behind", -SKEW)):
+            node = skewed(seconds, SHOP_DATA_DIR=str(tmp_path / name), **settings)
+            stack.callback(node.stop)
+            clients.append(await stack.enter_async_context(node.client()))
+        connection = await asyncpg.connect(url)
+        stack.push_async_callback(connection.close)
+        yield clients[0], clients[1], connection
+
+
+@pytest.mark.security("T-06", "L-02", "R-03")
+@pytest.mark.torture
+async def test_servers_whose_clocks_are_five_minutes_off_agree_on_every_lifetime(
+    skewed_nodes: tuple[httpx.AsyncClient, httpx.AsyncClient, Any],
+) -> None:
+    ahead, behind, db = skewed_nodes
+    # That their clocks are wrong is seen in a header.
+    for node, seconds in ((ahead, SKEW), (behind, -SKEW)):
+        shown = time.mktime(time.strptime((await node.get("/livez")).headers["date"], "%a, %d %b %Y %H:%M:%S GMT"))
+        assert abs(shown - time.mktime(time.gmtime()) - seconds) < 60
+
+    for first, second in ((ahead, behind), (behind, ahead)):
+        pair = await exchange_aged_codes(first, second, db)
+        await end_token(first, second, db, pair)
+        await refresh_within_the_grace(first, second, db)
+
+
+async def exchange_aged_codes(first: httpx.AsyncClient, second: httpx.AsyncClient, db: Any) -> dict[str, Any]:
+    """A code lives 600 s, neither more nor less; the tokens for it tell the time of the database."""
+    young, old = new_email(), new_email()
+    for email, age in ((young, 540), (old, 600)):
+        await ask_for_code(first, email)
+        await db.execute(AGED_CODE, email, age)
+    pair = await trade(second, young, await mailed_code(second, young))
+    refused = await trade(second, old, await mailed_code(second, old))
+
+    now = await db.fetchval("select extract(epoch from now())")
+    assert (pair.status, refused.status) == (200, 401)
+    assert abs(pair.json["created_at"] - now) < 30
+    assert await db.fetchval(LIFETIME, secret_hash(pair.json["access_token"])) == 86400
+    return dict(pair.json)
+
+
+async def end_token(first: httpx.AsyncClient, second: httpx.AsyncClient, db: Any, pair: dict[str, Any]) -> None:
+    bearer, statuses = {"Authorization": f"Bearer {pair['access_token']}"}, []
+    for remaining in (60, 0):
+        ends = "update access_tokens set expires_at = now() + $1 * interval '1 second' where hash = $2"
+        await db.execute(ends, remaining, secret_hash(pair["access_token"]))
+        statuses += [(await node.get(f"{PREFIX}/account", headers=bearer)).status_code for node in (first, second)]
+
+    assert statuses == [200, 200, 401, 401]
+
+
+async def refresh_within_the_grace(first: httpx.AsyncClient, second: httpx.AsyncClient, db: Any) -> None:
+    member = await sign_in(first)
+    child = await member.refresh()
+    await db.execute(AGED_ROTATION, 20)
+    repeated = await refresh(second, member.email, member.refresh_token)
+    await db.execute(AGED_ROTATION, 11)
+    reused = await refresh(second, member.email, member.refresh_token)
+
+    assert (repeated.json, reused.status) == (child.json, 401)
+
+
+@pytest.mark.security("T-06", "D-02")
+@pytest.mark.torture
+async def test_servers_whose_clocks_are_five_minutes_off_accept_the_same_operators_and_hold_stock_as_long(
+    skewed_nodes: tuple[httpx.AsyncClient, httpx.AsyncClient, Any],
+) -> None:
+    ahead, behind, db = skewed_nodes
+    for node in (ahead, behind):
+        _, email = await new_operator(db, totp=True)
+        fields = {"ticket": await ticket_of(node, email), "code": totp_code()}
+        signed_in = await node.post("/admin/sign-in/code", data=fields, headers=SAME_ORIGIN)
+        assert signed_in.status_code == 303
+
+    make = Make(await new_machine(ahead, db))
+    till = await new_till(Make(make.machine, await make.place()))
+    mug = await till.product()
+    held = "select extract(epoch from expires_at - now())::float from stock_holds where order_id = $1"
+    for node in (ahead, behind):
+        cart = await Buyer(node, till).ready((mug, 1))
+        assert HOLD_SECONDS - 60 < await db.fetchval(held, UUID(cart.id)) <= HOLD_SECONDS
