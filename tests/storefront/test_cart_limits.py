@@ -59,7 +59,8 @@ async def test_beyond_its_limit_a_source_opens_no_cart_and_others_do(
     events = "select count(*) from audit_events where action = 'limit' and detail->>'limit' = 'carts by source'"
     assert await db.fetchval(events) == 2
     made = next(answer for answer in answers if answer.status == 201)
-    for answer in (made, other):
+    ipv6 = await Shopper(there).post("/cart", headers={"X-Forwarded-For": "2001:db8:1:2::3"})
+    for answer in (made, other, ipv6):
         assert counting.request_line(answer.request_id)["statements"] == 1
 
 

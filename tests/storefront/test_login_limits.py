@@ -206,6 +206,21 @@ async def test_an_ipv6_network_of_64_bits_is_one_source(limited: httpx.AsyncClie
     assert neighbour.status_code == 200
 
 
+@pytest.mark.security("M-07")
+async def test_larger_ipv6_networks_have_4_and_16_times_the_limit(limited: httpx.AsyncClient) -> None:
+    site = f"2001:db8:{uuid4().hex[:4]}"
+
+    async def from_networks(network: int, count: int) -> list[int]:
+        """A cart each from so many /64 networks of one /56."""
+        sources = [{"X-Forwarded-For": f"{site}:{network:02x}{number:02x}::1"} for number in range(count)]
+        return [(await limited.post(CART, headers=source)).status_code for source in sources]
+
+    # Three of a /64, so twelve of a /56 and forty-eight of a /48; what was refused was counted as well.
+    assert await from_networks(1, 13) == [201] * 12 + [429]
+    assert await from_networks(2, 12) + await from_networks(3, 12) == [201] * 24
+    assert await from_networks(4, 12) == [201] * 11 + [429]
+
+
 async def test_an_ipv4_address_told_as_ipv6_is_the_same_source_and_no_other_one(limited: httpx.AsyncClient) -> None:
     source = new_source()["X-Forwarded-For"]
     mapped = {"X-Forwarded-For": f"::ffff:{source}"}

@@ -86,6 +86,25 @@ async def test_an_ipv6_network_of_64_bits_is_one_source(proxy: httpx.AsyncClient
     assert next_door.status_code == 201
 
 
+@pytest.mark.security("M-07")
+def test_larger_ipv6_networks_have_4_and_16_times_the_limit() -> None:
+    crowd = Crowd(((1, 10**9),), with_loopback=False)
+
+    def refused(network: int, count: int) -> int:
+        """How many of so many /64 networks of one /56 are refused, which call once each."""
+        found = 0
+        for number in range(count):
+            try:
+                crowd.count(f"2001:db8:7:{network:02x}{number:02x}::1")
+            except TooMany:
+                found += 1
+        return found
+
+    assert [refused(network, 5) for network in range(3)] == [1, 1, 1]
+    # Fifteen calls of the /48 so far.
+    assert refused(4, 3) == 2
+
+
 async def test_this_machine_is_not_counted(proxy: httpx.AsyncClient) -> None:
     answers = [await proxy.get("/openapi.json") for _ in range(MOST + 2)]
 

@@ -3,21 +3,20 @@ guess costs a try even when the request then fails. Closed when the database is 
 """
 
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.email import Email
 from shop.base.errors import TooMany
-from shop.base.settings import Limits, is_loopback
-from shop.base.sources import network_of
+from shop.base.settings import Limits
+from shop.base.sources import networks_of
 from shop.models.access import LoginRequest
 from shop.queries import journal
 from shop.queries import login as requests
-from shop.rules.limits import Count, Limit, exceeded, retry_after
+from shop.rules.limits import Count, Limit, build_limits, counter_key, exceeded, retry_after, source_limits
 
 DENIAL_SECONDS = 300
-_BREAKER = sha256(b"breaker").digest()
+_BREAKER = counter_key("breaker", "")
 
 
 async def count_mail(ctx: Context, email: Email) -> bool:
@@ -26,10 +25,10 @@ async def count_mail(ctx: Context, email: Email) -> bool:
     """
     settings = ctx.shared.settings
     await _count_source(ctx, "mails by source", settings.limit_mails_per_source)
-    if await _count(ctx, _limits("mails by address", email.budget_key, settings.limit_mails_per_address)):
+    if await _count(ctx, build_limits("mails by address", email.budget_key, settings.limit_mails_per_address)):
         return False
     # Only what would be sent counts against the shop: one flooded address must not spend everybody's mails.
-    return not await _count(ctx, _limits("mails", "", settings.limit_mails))
+    return not await _count(ctx, build_limits("mails", "", settings.limit_mails))
 
 
 def cart_limits(ctx: Context) -> list[Limit]:
@@ -58,8 +57,7 @@ def refuse_guesses(ctx: Context) -> None:
 
 async def note_unknown_coupon(ctx: Context) -> None:
     over = await _count(ctx, _coupon_limits(ctx))
-    for limit, _ in over:
-        ctx.shared.floods.remember(limit.key, retry_after(over))
+    _remember(ctx, over)
     _refuse(over)
 
 
@@ -71,7 +69,7 @@ async def count_sign_in(ctx: Context, operator: str) -> None:
     """Every try of an operator's password or authenticator counts, right or wrong: for them, and for the source."""
     allowed = ctx.shared.settings.limit_sign_ins
     by_source = _source_limits(ctx, "sign-ins by source", allowed)
-    _refuse(await _count(ctx, [*_limits("sign-ins by operator", operator, allowed), *by_source]))
+    _refuse(await _count(ctx, [*build_limits("sign-ins by operator", operator, allowed), *by_source]))
 
 
 async def refuse_flood(ctx: Context) -> None:
@@ -88,7 +86,7 @@ async def take_try(ctx: Context, email: Email) -> LoginRequest | None:
     tries = ctx.shared.settings.limit_tries_per_code or 2**31
     request = await requests.take_try(ctx.db, email_key=email.key, tries=tries)
     if request is None:
-        await _count(ctx, [Limit("decoy", _key("decoy try", email.key), 2**31, 1)])
+        await _count(ctx, [Limit("decoy", counter_key("decoy try", email.key), 2**31, 1)])
     return request
 
 
@@ -97,14 +95,14 @@ async def note_wrong_code(ctx: Context, email: Email, *, was_live: bool) -> None
     as many rows under names that nobody reads, so that time tells nothing.
     """
     settings = ctx.shared.settings
-    by_address = _limits("failures by address", email.key, settings.limit_failures_per_address)
-    everyone = _limits("failures", "", settings.limit_failures)
+    by_address = build_limits("failures by address", email.key, settings.limit_failures_per_address)
+    everyone = build_limits("failures", "", settings.limit_failures)
     source = _source_limits(ctx, "failures by source", settings.limit_failures_per_source)
     counted = [*by_address, *everyone]
     counted = counted if was_live else [_decoy(limit, email) for limit in counted]
     async with ctx.db.transaction():
         counts = await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in (*counted, *source)])
-        address = _key("audit", email.key).hex()[:16]
+        address = counter_key("audit", email.key).hex()[:16]
         await audit(ctx, "sign_in", "refused", detail={"reason": "code", "address": address})
         over = exceeded([*(counted if was_live else ()), *source], counts)
         await _audit_first(ctx, over)
@@ -133,15 +131,13 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
     name = "client failures by source"
     enforced = _source_limits(ctx, name, ctx.shared.settings.limit_client_failures)
     # Counted in any case, so that the audit has one event a window and not one a failure.
-    counted = enforced or [Limit(name, _key(name, network_of(ctx.origin.source)), 2**31, 300)]
-    ends_in = ctx.shared.floods.ends_in(counted[0].key)
-    if ends_in:
+    counted = enforced or [Limit(name, counter_key(name, networks_of(ctx.origin.source)[0][0]), 2**31, 300)]
+    if ends_in := max(ctx.shared.floods.ends_in(limit.key) or 0 for limit in counted):
         raise TooMany(ends_in)
     apart = ctx.shared.database.session()
     counts = await journal.count(apart, [(limit.key, limit.seconds) for limit in counted])
     over = exceeded(enforced, counts)
-    if over:
-        ctx.shared.floods.remember(counted[0].key, retry_after(over))
+    _remember(ctx, over)
     if over or any(count.count == 1 for count in counts):
         async with ctx.db.transaction():
             if any(count.count == 1 for count in counts):
@@ -153,7 +149,7 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
 async def note_denial(ctx: Context, needed: str) -> None:
     """An application asked for what its token does not allow. One event a window: asking again tells nothing new."""
     apart = ctx.shared.database.session()
-    key = _key("denials by application", f"{ctx.actor.id} {needed}")
+    key = counter_key("denials by application", f"{ctx.actor.id} {needed}")
     counts = await journal.count(apart, [(key, DENIAL_SECONDS)])
     if counts[0].count == 1:
         async with ctx.db.transaction():
@@ -162,13 +158,13 @@ async def note_denial(ctx: Context, needed: str) -> None:
 
 async def count_token(ctx: Context, client_id: str) -> None:
     """Tokens of one application, where the shop limits them."""
-    limits = _limits("tokens by client", client_id, ctx.shared.settings.limit_tokens_per_client)
+    limits = build_limits("tokens by client", client_id, ctx.shared.settings.limit_tokens_per_client)
     _refuse(await _count(ctx, limits))
 
 
 async def is_under_attack(ctx: Context, email: Email) -> bool:
     """Whether the next code must be a long one: for this address, or for all while the breaker is open."""
-    limits = _limits("failures by address", email.key, ctx.shared.settings.limit_failures_per_address)
+    limits = build_limits("failures by address", email.key, ctx.shared.settings.limit_failures_per_address)
     counts = await journal.read_counts(ctx.db, [(limit.key, limit.seconds) for limit in limits])
     reached = [limit for limit in limits if any(_reached(limit, count) for count in counts)]
     return bool(reached) or await journal.is_breaker_open(ctx.db, _BREAKER)
@@ -176,7 +172,7 @@ async def is_under_attack(ctx: Context, email: Email) -> bool:
 
 async def forget_failures(ctx: Context, email_key: str) -> None:
     """A sign-in ends the count of failures since the last success; the day's count stays."""
-    await journal.forget_count(ctx.db, _key("failures by address", email_key))
+    await journal.forget_count(ctx.db, counter_key("failures by address", email_key))
 
 
 async def _count_source(ctx: Context, name: str, allowed: Limits) -> None:
@@ -206,6 +202,12 @@ async def _audit_first(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> Non
             await audit(ctx, "limit", "refused", detail=detail)
 
 
+def _remember(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
+    """Networks over their limits are refused from memory until their windows end."""
+    for limit, count in over:
+        ctx.shared.floods.remember(limit.key, count.ends_in)
+
+
 def _refuse(over: Sequence[tuple[Limit, Count]]) -> None:
     """What is counted by source is its own doing, and told; what is counted by address or operator is not."""
     if over:
@@ -214,22 +216,11 @@ def _refuse(over: Sequence[tuple[Limit, Count]]) -> None:
 
 
 def _source_limits(ctx: Context, name: str, allowed: Limits) -> list[Limit]:
-    # Behind a local proxy that is not configured as one, all callers would be this one.
-    if is_loopback(ctx.origin.source) and ctx.shared.settings.limit_loopback != "1":
-        return []
-    return _limits(name, network_of(ctx.origin.source), allowed)
-
-
-def _limits(name: str, key: str, allowed: Limits) -> list[Limit]:
-    return [Limit(name, _key(name, key), count, seconds) for count, seconds in allowed]
-
-
-def _key(name: str, key: str) -> bytes:
-    return sha256(f"{name}\x00{key}".encode()).digest()
+    return source_limits(ctx.shared.settings, ctx.origin.source, name, allowed)
 
 
 def _decoy(limit: Limit, email: Email) -> Limit:
-    return Limit("decoy", _key(f"decoy {limit.name}", email.key), limit.count, limit.seconds or 1)
+    return Limit("decoy", counter_key(f"decoy {limit.name}", email.key), limit.count, limit.seconds or 1)
 
 
 def _reached(limit: Limit, count: Count) -> bool:

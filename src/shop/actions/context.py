@@ -39,7 +39,7 @@ class Floods:
     def remember(self, key: bytes, seconds: int) -> None:
         if len(self._ends) >= self.MOST:
             self._ends.clear()  # Forgotten, a flood is counted in the database again.
-        self._ends[key] = monotonic() + seconds
+        self._ends[key] = max(monotonic() + seconds, self._ends.get(key, 0.0))
 
     def ends_in(self, key: bytes) -> int | None:
         """Seconds to wait, or none for a source that is not remembered."""

@@ -292,10 +292,12 @@ async def insert_counted_cart(
     counts when the number is taken.
     """
     values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency}
+    # Sorted, so that two callers of one network never wait for each other.
+    ordered = sorted(limits, key=lambda limit: (limit.key, limit.seconds))
     windows = {
-        "keys": [limit.key for limit in limits],
-        "windows": [limit.seconds for limit in limits],
-        "allowed": [limit.count for limit in limits],
+        "keys": [limit.key for limit in ordered],
+        "windows": [limit.seconds for limit in ordered],
+        "allowed": [limit.count for limit in ordered],
     }
     try:
         found = await db.all(_INSERT_COUNTED, **values, **windows)

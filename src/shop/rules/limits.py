@@ -1,8 +1,12 @@
 """Whether a count is over its limit, and when to come again."""
 
 from collections.abc import Iterable
+from hashlib import sha256
 
 import msgspec
+
+from shop.base.settings import Limits, Settings, is_loopback
+from shop.base.sources import networks_of
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -21,6 +25,27 @@ class Limit(msgspec.Struct, frozen=True):
     key: bytes
     count: int
     seconds: int
+
+
+def counter_key(name: str, key: str) -> bytes:
+    """A digest: the table of counts shows neither addresses nor sources."""
+    return sha256(f"{name}\x00{key}".encode()).digest()
+
+
+def build_limits(name: str, key: str, allowed: Limits, *, factor: int = 1) -> list[Limit]:
+    return [Limit(name, counter_key(name, key), count * factor, seconds) for count, seconds in allowed]
+
+
+def source_limits(settings: Settings, source: str, name: str, allowed: Limits) -> list[Limit]:
+    """The limits of one client address: of itself, and with IPv6 of the networks around it."""
+    # Behind a local proxy that is not configured as one, all callers would be this one.
+    if is_loopback(source) and settings.limit_loopback != "1":
+        return []
+    return [
+        limit
+        for network, factor in networks_of(source)
+        for limit in build_limits(name, network, allowed, factor=factor)
+    ]
 
 
 def exceeded(limits: Iterable[Limit], counts: Iterable[Count]) -> list[tuple[Limit, Count]]:

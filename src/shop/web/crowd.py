@@ -9,7 +9,7 @@ from time import monotonic
 
 from shop.base.errors import TooMany
 from shop.base.settings import Limits, is_loopback
-from shop.base.sources import network_of
+from shop.base.sources import networks_of
 
 MOST_SOURCES = 8192
 
@@ -46,10 +46,11 @@ class Crowd:
         if not self._with_loopback and is_loopback(source):
             return
         now, wait = self._clock(), 0.0
-        for (most, seconds), window in zip(self._limits, self._seen(network_of(source)), strict=True):
-            number = int(now // seconds)
-            if window.add(number) > most:
-                wait = max(wait, (number + 1) * seconds - now)
+        for network, factor in networks_of(source):
+            for (most, seconds), window in zip(self._limits, self._seen(network), strict=True):
+                number = int(now // seconds)
+                if window.add(number) > most * factor:
+                    wait = max(wait, (number + 1) * seconds - now)
         if wait:
             raise TooMany(math.ceil(wait))
 
