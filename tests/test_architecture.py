@@ -127,6 +127,14 @@ def test_only_its_owners_import_a_library() -> None:
     assert wrong == []
 
 
+@pytest.mark.security("A-04")
+def test_only_gateways_and_commands_can_send_requests() -> None:
+    """A host that a caller names is then not one of theirs: what they are given is a setting."""
+    clients = re.compile(r"(aiosmtplib|httpx|obstore|requests|smtplib|stripe|http\.client|urllib\.request)\b")
+
+    assert {room_of(path) for path in MODULES if any(map(clients.match, imports_of(path)))} == {"gateways", "cli"}
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {name_of(path): ours(path) for path in MODULES}
     done: set[str] = set()

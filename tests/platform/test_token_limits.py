@@ -12,6 +12,7 @@ from shop.base.secrets import CLIENT_SECRET, new_secret
 from tests.cluster import Cluster
 from tests.kept import Kept
 from tests.platform.machine import App, Machine, ask_for_token, new_app, refresh
+from tests.rate_limits import assert_limited
 from tests.service import KEYS, Service
 from tests.shopper import Answer
 
@@ -66,7 +67,7 @@ async def events(journal: Any, source: str) -> list[tuple[str, str]]:
     return [tuple(row) for row in await journal.fetch(rows, source)]
 
 
-@pytest.mark.security("P-05")
+@pytest.mark.security("P-05", "H-05")
 async def test_the_first_failure_over_the_limit_is_told_to_wait_and_a_good_secret_still_works(
     limited: httpx.AsyncClient, journal: Any
 ) -> None:
@@ -78,7 +79,8 @@ async def test_the_first_failure_over_the_limit_is_told_to_wait_and_a_good_secre
     assert [answer.status for answer in answers] == [401] * 5 + [429] * 4
     for answer in answers[5:]:
         assert answer.json["error"] == "temporarily_unavailable"
-        assert 0 < int(answer.headers["retry-after"]) <= 86400
+        assert int(answer.headers["retry-after"]) <= 86400
+        assert_limited(answer.response, "client failures by source")
     assert good.status == 200
     assert await Machine(limited, good.json).may_write()
 

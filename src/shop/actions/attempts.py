@@ -52,7 +52,7 @@ def refuse_guesses(ctx: Context) -> None:
     for limit in _coupon_limits(ctx):
         ends_in = ctx.shared.floods.ends_in(limit.key)
         if ends_in:
-            raise TooMany(ends_in)
+            raise TooMany(ends_in, passed=_policies([limit]))
 
 
 async def note_unknown_coupon(ctx: Context) -> None:
@@ -132,8 +132,9 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
     enforced = _source_limits(ctx, name, ctx.shared.settings.limit_client_failures)
     # Counted in any case, so that the audit has one event a window and not one a failure.
     counted = enforced or [Limit(name, counter_key(name, networks_of(ctx.origin.source)[0][0]), 2**31, 300)]
-    if ends_in := max(ctx.shared.floods.ends_in(limit.key) or 0 for limit in counted):
-        raise TooMany(ends_in)
+    waits = [(limit, seconds) for limit in counted if (seconds := ctx.shared.floods.ends_in(limit.key))]
+    if waits:
+        raise TooMany(max(seconds for _, seconds in waits), passed=_policies(limit for limit, _ in waits))
     apart = ctx.shared.database.session()
     counts = await journal.count(apart, [(limit.key, limit.seconds) for limit in counted])
     over = exceeded(enforced, counts)
@@ -211,8 +212,12 @@ def _remember(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
 def _refuse(over: Sequence[tuple[Limit, Count]]) -> None:
     """What is counted by source is its own doing, and told; what is counted by address or operator is not."""
     if over:
-        own = [(limit.name, limit.count, limit.seconds) for limit, _ in over if limit.name.endswith("by source")]
-        raise TooMany(retry_after(over), passed=own)
+        own = [limit for limit, _ in over if limit.name.endswith("by source")]
+        raise TooMany(retry_after(over), passed=_policies(own))
+
+
+def _policies(limits: Iterable[Limit]) -> list[tuple[str, int, int]]:
+    return [(limit.name, limit.count, limit.seconds) for limit in limits]
 
 
 def _source_limits(ctx: Context, name: str, allowed: Limits) -> list[Limit]:

@@ -45,14 +45,15 @@ class Crowd:
         # Behind a local proxy that is not configured as one, all callers would be this one.
         if not self._with_loopback and is_loopback(source):
             return
-        now, wait = self._clock(), 0.0
+        now, wait, passed = self._clock(), 0.0, []
         for network, factor in networks_of(source):
             for (most, seconds), window in zip(self._limits, self._seen(network), strict=True):
                 number = int(now // seconds)
                 if window.add(number) > most * factor:
                     wait = max(wait, (number + 1) * seconds - now)
-        if wait:
-            raise TooMany(math.ceil(wait))
+                    passed.append(("requests by source", most * factor, seconds))
+        if passed:
+            raise TooMany(math.ceil(wait), passed=passed)
 
     def _seen(self, key: str) -> list[Window]:
         # Taken out and put in again, so that the first of the dictionary is the one not seen for longest.

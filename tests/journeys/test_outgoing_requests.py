@@ -1,0 +1,81 @@
+"""The shop calls nobody whose address a caller supplies."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.pictures import png
+from tests.platform.bulk import in_lines, send
+from tests.platform.machine import Machine
+from tests.shoppers import sign_in
+from tests.till import ADDRESS, Buyer, Till
+
+
+class Listener:
+    """Somebody who waits to be called, under an address that everybody is told."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.called = asyncio.Event()
+        self.port = 0
+
+    async def __call__(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.calls += 1
+        self.called.set()
+        writer.close()
+
+    def url(self, scheme: str = "http") -> str:
+        return f"{scheme}://127.0.0.1:{self.port}/{uuid4().hex}.png"
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[Listener]:
+    listener = Listener()
+    async with await asyncio.start_server(listener, "127.0.0.1", 0) as server:
+        listener.port = server.sockets[0].getsockname()[1]
+        yield listener
+
+
+@pytest.mark.security("A-04")
+async def test_no_address_that_a_caller_supplies_is_called(
+    http: httpx.AsyncClient, writer: Machine, buyer: Buyer, till: Till
+) -> None:
+    async with listening() as listener:
+        await as_a_shopper(http, buyer, till, listener)
+        await as_a_machine(writer, listener)
+        # It does hear whoever calls.
+        _, connection = await asyncio.open_connection("127.0.0.1", listener.port)
+        connection.close()
+        await asyncio.wait_for(listener.called.wait(), 10)
+
+    assert listener.calls == 1
+
+
+async def as_a_shopper(http: httpx.AsyncClient, buyer: Buyer, till: Till, listener: Listener) -> None:
+    names = ("Referer", "Origin", "Forwarded", "X-Forwarded-Host", "X-Forwarded-For", "Host", "From")
+    for name in names:
+        await http.get("/api/v2/storefront/products", headers={name: listener.url()})
+    await sign_in(http, first_name=listener.url(), last_name=listener.url("https"))
+    await buyer.put_in((await till.product(), 1))
+    typed = {**ADDRESS, "address2": listener.url(), "company": listener.url("https")}
+    told = {"bill_address_attributes": typed, "use_billing": True, "special_instructions": listener.url()}
+    assert (await buyer.tell(email="ada@example.org", **told)).status == 200
+    await buyer.pay()
+    assert (await buyer.complete()).status == 200
+
+
+async def as_a_machine(writer: Machine, listener: Listener) -> None:
+    described = {"name": listener.url(), "description": f'<img src="{listener.url()}">', "price": "1.0"}
+    made = await writer.post("/products", {"product": {**described, "images": [listener.url()]}})
+    assert made.status == 201
+    fields: dict[str, Any] = {"product_id": made.id, "alt": listener.url(), "url": listener.url()}
+    assert (await writer.ask("POST", "/images", files={"attachment": ("a.png", png(9, 9))}, data=fields)).status == 201
+    await writer.ask("POST", "/images", data={**fields, "attachment": listener.url()})
+    await writer.post("/shipping_methods", {"shipping_method": {"name": "Post", "tracking_url": listener.url("https")}})
+    line = {"slug": uuid4().hex, "name": "Mug", "images": [{"url": listener.url()}], "image_url": listener.url()}
+    await send(writer, "products", in_lines([line]))

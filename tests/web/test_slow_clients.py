@@ -1,0 +1,91 @@
+"""Clients that are slow on purpose: cut off by the shipped proxy, or by the shop itself, while others are served."""
+
+import asyncio
+import contextlib
+import statistics
+import time
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from shop.cli.serve import IDLE_SECONDS
+from shop.web.request import BODY_SECONDS
+from tests.service import Service
+from tests.web.test_nginx import CART, PREFIX, Proxy, proxy, shop
+
+__all__ = ["proxy", "shop"]
+pytestmark = pytest.mark.torture
+SLOW_CLIENTS = 500
+HEAD = f"POST {CART} HTTP/1.1\r\nHost: x\r\n"
+BODY_HEAD = HEAD + "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+BUSY = 3
+"""Seconds that a busy machine may be late."""
+
+
+async def closed_after(port: int, sent: str, trickle: bytes = b"", source: str = "127.0.0.1") -> float:
+    """Sends the beginning of a request, then a byte a second if there is one; seconds until the connection ends."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
+    writer.write(sent.encode())
+    began = time.monotonic()
+    ended = asyncio.create_task(read_to_the_end(reader))
+    while not (await asyncio.wait([ended], timeout=1))[0]:
+        with contextlib.suppress(ConnectionError):
+            writer.write(trickle)
+    writer.close()
+    return time.monotonic() - began
+
+
+async def read_to_the_end(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.read()
+    except ConnectionError:
+        return b""
+
+
+async def latencies(http: httpx.AsyncClient, count: int) -> list[float]:
+    seconds = []
+    for _ in range(count):
+        began = time.perf_counter()
+        assert (await http.post(CART)).status_code == 201
+        seconds.append(time.perf_counter() - began)
+    return seconds
+
+
+@pytest.mark.security("H-04")
+async def test_five_hundred_clients_that_never_finish_their_headers_are_cut_off_and_hold_nobody_up(
+    proxy: Proxy,
+) -> None:
+    sources = [f"127.0.1.{number % 10 + 1}" for number in range(SLOW_CLIENTS)]
+    async with proxy.http() as http:
+        await latencies(http, 20)
+        alone = await latencies(http, 100)
+        slow = [asyncio.create_task(closed_after(proxy.port, HEAD, b"X", source)) for source in sources]
+        beside: list[float] = []
+        while not all(task.done() for task in slow):
+            beside += await latencies(http, 20)
+
+    assert max(await asyncio.gather(*slow)) < 11 + BUSY
+    # Twice as slow at most; the rest is what this process itself needs for the slow ones.
+    assert statistics.median(beside) < 2 * statistics.median(alone) + 0.02
+
+
+@pytest.mark.security("H-04")
+async def test_the_proxy_ends_a_body_that_pauses_and_a_connection_that_idles(proxy: Proxy) -> None:
+    body, idle = await asyncio.gather(
+        closed_after(proxy.port, BODY_HEAD), closed_after(proxy.port, HEAD + "Content-Length: 0\r\n\r\n")
+    )
+
+    assert 4 < body < 5 + BUSY
+    assert 4 < idle < 5 + BUSY
+
+
+@pytest.mark.security("H-04")
+async def test_without_a_proxy_the_shop_ends_headers_and_bodies_that_never_come(shop: Service) -> None:
+    port = urlsplit(shop.url).port or 0
+    sign_in = BODY_HEAD.replace(CART, f"{PREFIX}/auth")
+
+    headers, body = await asyncio.gather(closed_after(port, HEAD, b"X"), closed_after(port, sign_in, b" "))
+
+    assert IDLE_SECONDS - 1 < headers < IDLE_SECONDS + BUSY
+    assert BODY_SECONDS - 1 < body < BODY_SECONDS + BUSY
