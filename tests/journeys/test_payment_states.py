@@ -13,7 +13,7 @@ from tests.platform.machine import Machine
 from tests.shopper import Answer
 from tests.till import Buyer, Till
 
-EVENTS = ("capture", "refund", "void", "cancel", "resume")
+EVENTS = ("capture", "refund", "refund", "void", "cancel", "resume")
 events = st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(1, 2600)), min_size=2, max_size=7)
 FEW = settings(
     max_examples=5, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -106,15 +106,16 @@ class Ledger:
         return True
 
 
-EVENTS = ("authorise", "capture", "refund", "void", "cancel", "resume")
+EVENTS = ("authorise", *["capture"] * 2, *["refund"] * 3, "void", "cancel", "resume")
 
 
 @given(
-    st.integers(0, 5000),
-    st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 9), st.integers(-10, 6000)), max_size=20),
+    st.integers(0, 9),
+    st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 3), st.integers(-1, 10)), min_size=5, max_size=20),
 )
 def test_states_agree_with_the_ledger_after_any_sequence(total: int, events: list[tuple[str, int, int]]) -> None:
     ledger = Ledger(total)
+    ledger.do("authorise", 0, 0)
     for event, which, amount in events:
         due_before = ledger.due
         is_done = ledger.do(event, which, amount)
@@ -124,6 +125,7 @@ def test_states_agree_with_the_ledger_after_any_sequence(total: int, events: lis
         if event == "resume" and is_done:
             payable = sum(payment.amount for payment in ledger.payments if payment.state == "pending")
             assert ledger.due <= payable
+            assert balance_of(ledger.payments, total, is_canceled=False).state != "void"
 
 
 def check(ledger: Ledger) -> None:
@@ -136,7 +138,7 @@ def check(ledger: Ledger) -> None:
     assert (balance.amount_due < 0) == (balance.state == "credit_owed")
     assert balance.state != "failed" or not any(map(is_valid, payments))
     assert balance.state != "paid" or (captured >= total and not is_canceled)
-    assert balance.state != "void" or is_canceled or balance.payment_total == 0
+    assert balance.state != "void" or balance.payment_total == 0
     assert -balance.amount_due <= balance.payment_total, "the shop owes no more than it has"
     assert balance.amount_due <= total
     assert not is_canceled or balance.state in {"void", "credit_owed"}
