@@ -1,6 +1,7 @@
 """How a cart becomes an order that can be completed: what is known of it, its addresses, its parcels, its steps."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from shop.actions.account import address_fields
 from shop.actions.context import Context
 from shop.actions.lines import Held, hold_cart, keep, pricing_of, unsettle
 from shop.actions.order_parts import Checkout, change_order, read
-from shop.actions.packing import pack_order, retotal
+from shop.actions.packing import ensure_packed, retotal
 from shop.actions.store_credit import resize
 from shop.actions.taking import give_back
 from shop.base.email import read_email
@@ -53,7 +54,7 @@ async def step(ctx: Context, checkout: Checkout) -> Checkout:
     if then is None or then == "complete":
         return checkout
     if then == "delivery":
-        checkout = await pack_order(ctx, checkout)
+        checkout = await ensure_packed(ctx, checkout)
     if then == "payment":
         checkout = await resize(ctx, checkout)
     return msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, state=then))
@@ -107,14 +108,19 @@ async def tell(ctx: Context, checkout: Checkout, wishes: Values) -> Checkout:
 
 
 async def _moved(ctx: Context, checkout: Checkout) -> Checkout:
-    """Parcels were packed and taxed for another place."""
+    """Parcels were packed and taxed for another place. They are packed for this one at once, so that reading the rates
+    changes nothing; what cannot be sent there is told by whoever asks for the rates.
+    """
     if checkout.shipments:
         await give_back(ctx, checkout.order)
         await fulfilment.unpack(ctx.db, checkout.order.id)
         checkout = msgspec.structs.replace(checkout, shipments=[], items=[], rates=[])
     if checkout.order.item_count:
-        checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, state="address"))
-    return await retotal(ctx, checkout)
+        # Written with the totals.
+        checkout = msgspec.structs.replace(checkout, order=msgspec.structs.replace(checkout.order, state="address"))
+    with suppress(Invalid):
+        checkout = await ensure_packed(ctx, checkout)
+    return checkout if checkout.shipments else await retotal(ctx, checkout)
 
 
 async def validate(ctx: Context, *, skips_state: bool) -> tuple[Checkout, list[str]]:

@@ -21,7 +21,7 @@ from shop.actions.cards import keep_card
 from shop.actions.checkout import hold_checkout, refused, requirements, walk
 from shop.actions.context import Context
 from shop.actions.holding import GONE, shelves_for
-from shop.actions.lines import PACKED, Held, pricing_of, refuse_while_paying
+from shop.actions.lines import Held, pricing_of, refuse_while_paying
 from shop.actions.order_parts import Checkout, is_credit, paid, read
 from shop.actions.settling import call_of, call_provider, find_outcome, finish, settle
 from shop.actions.taking import give_back, take
@@ -117,7 +117,7 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> St
     await refuse_while_paying(ctx, checkout.order)
     # What was held while the shopper made up their mind is taken anew: nobody can come between.
     await give_back(ctx, checkout.order)
-    was_quoted, before = checkout.order.state in PACKED, checkout.order
+    was_quoted, before = bool(checkout.shipments), checkout.order
     pieces = {line.variant_id: line.quantity for line in checkout.lines}
     known = await quotes.list_quotes(ctx.db, await pricing_of(ctx, checkout.order), pieces)
     found = differences(checkout.lines, known)

@@ -2,32 +2,58 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from shop.actions.context import Context
 from shop.actions.lines import pricing_of
-from shop.actions.order_parts import Checkout, change_order
+from shop.actions.order_parts import Checkout
 from shop.actions.promoting import discounted
 from shop.base.errors import Invalid
-from shop.base.ids import as_uuid, new_id, new_shipment_number
+from shop.base.ids import as_uuid, derived_id, new_id, shipment_number
 from shop.models.fulfilment import Shipment, ShipmentItem, ShippingRate
+from shop.models.orders import Order
 from shop.queries import bulk, fulfilment, quotes, taxes
 from shop.queries import lines as line_queries
 from shop.rules.lines import taxable, with_amounts
 from shop.rules.shipping import Lacking, Offer, Packed, Parcel, Wanted, chosen, offers, pack
 from shop.rules.totals import Amounts, Rate, Taxable, Totals, tax_on, total_order
 
+R = TypeVar("R")
 _STAMPS = ("created_at", "updated_at")
 
 
+async def quote_shipments(ctx: Context, checkout: Checkout) -> Checkout:
+    """The shipments that `pack_order` would store, under the ids that they would have; writes nothing."""
+    quoted, due = await _quote(ctx, checkout)
+    return (await _calculate(ctx, quoted, due))[0]
+
+
 async def pack_order(ctx: Context, checkout: Checkout) -> Checkout:
-    """Packs the lines anew, with what each parcel would cost to send; a choice that was made before stays where it is
-    still offered, else the cheapest is chosen.
+    """Packs the lines into shipments with their rates. A method that was chosen before stays selected where it is still
+    offered, otherwise the cheapest is.
     """
+    packed, due = await _quote(ctx, checkout)
+    await fulfilment.unpack(ctx.db, checkout.order.id)
+    tables = (("shipments", packed.shipments), ("shipment_items", packed.items), ("shipping_rates", packed.rates))
+    for table, structs in tables:
+        await bulk.insert_rows(ctx.db, table, [_as_row(struct) for struct in structs])
+    return await retotal(ctx, packed, due)
+
+
+async def ensure_packed(ctx: Context, checkout: Checkout) -> Checkout:
+    """With shipments, as soon as there is something to send and an address: what was quoted can then be chosen."""
+    is_ready = checkout.lines and checkout.order.ship_address_id
+    return await pack_order(ctx, checkout) if is_ready and not checkout.shipments else checkout
+
+
+async def _quote(ctx: Context, checkout: Checkout) -> tuple[Checkout, Sequence[Rate]]:
+    """With shipments that are not stored; and the taxes at the address."""
     order = checkout.order
+    if not checkout.lines:
+        raise Invalid({"line_items": ["Put something into the cart."]}, code="cart_empty")
     place = await fulfilment.find_place_of(ctx.db, order.ship_address_id) if order.ship_address_id else None
     if place is None:
         raise Invalid({"ship_address": ["Give a shipping address."]}, code="address_missing")
@@ -35,15 +61,11 @@ async def pack_order(ctx: Context, checkout: Checkout) -> Checkout:
     methods = await fulfilment.list_methods(ctx.db, *place, order.currency)
     before = [rate.shipping_method_id for rate in checkout.rates if rate.is_selected]
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
-    rows = [_rows(order.id, parcel, offers(parcel, methods), before, due) for parcel in parcels]
-    await fulfilment.unpack(ctx.db, order.id)
+    rows = [_rows(order, parcel, offers(parcel, methods), before, due) for parcel in parcels]
     shipments = [shipment for shipment, _, _ in rows]
     items = [item for _, found, _ in rows for item in found]
     rates = [rate for _, _, found in rows for rate in found]
-    for table, structs in (("shipments", shipments), ("shipment_items", items), ("shipping_rates", rates)):
-        await bulk.insert_rows(ctx.db, table, [_as_row(struct) for struct in structs])
-    packed = msgspec.structs.replace(checkout, shipments=shipments, items=items, rates=rates)
-    return await retotal(ctx, packed, due)
+    return msgspec.structs.replace(checkout, shipments=shipments, items=items, rates=rates), due
 
 
 def _as_row(struct: Any) -> dict[str, Any]:
@@ -90,7 +112,7 @@ async def estimate(ctx: Context, checkout: Checkout, country_id: UUID) -> list[S
     methods = await fulfilment.list_methods(ctx.db, country_id, None, order.currency)
     found = sorted(offers(parcels[0], methods), key=lambda offer: (offer.cost, offer.name))
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
-    unsent = _shipment(order.id, parcels[0], 0)
+    unsent = _shipment(order, parcels[0], 0)
     return [_rate(unsent, offer, due, is_selected=place == 0) for place, offer in enumerate(found)]
 
 
@@ -98,22 +120,25 @@ _UNREACHED = "No shipping method reaches this address with these goods."
 
 
 def _rows(
-    order_id: UUID, parcel: Parcel, found: Sequence[Offer], before: Sequence[UUID], due: Sequence[Rate]
+    order: Order, parcel: Parcel, found: Sequence[Offer], before: Sequence[UUID], due: Sequence[Rate]
 ) -> tuple[Shipment, list[ShipmentItem], list[ShippingRate]]:
     selected = chosen(found, before)
     if selected is None:
         raise Invalid({"shipments": [_UNREACHED]}, _UNREACHED, code="no_shipping_rate")
-    shipment = _shipment(order_id, parcel, selected.cost)
+    shipment = _shipment(order, parcel, selected.cost)
     items = [_item(shipment, item) for item in parcel.items]
     return shipment, items, [_rate(shipment, offer, due, is_selected=offer is selected) for offer in found]
 
 
-def _shipment(order_id: UUID, parcel: Parcel, cost: int) -> Shipment:
+def _shipment(order: Order, parcel: Parcel, cost: int) -> Shipment:
     now = datetime.now(UTC)
+    contents = [part for item in parcel.items for part in (item.line_item_id, item.quantity)]
+    whence = (parcel.stock_location_id, parcel.shipping_category_id, parcel.is_backordered)
+    shipment_id = derived_id(order.id, "shipment", order.ship_address_id, *whence, *contents)
     return Shipment(
-        id=new_id(),
-        order_id=order_id,
-        number=new_shipment_number(),
+        id=shipment_id,
+        order_id=order.id,
+        number=shipment_number(shipment_id),
         stock_location_id=parcel.stock_location_id,
         cost=cost,
         created_at=now,
@@ -136,7 +161,7 @@ def _item(shipment: Shipment, item: Packed) -> ShipmentItem:
 def _rate(shipment: Shipment, offer: Offer, due: Sequence[Rate], *, is_selected: bool) -> ShippingRate:
     taxed = Taxable(shipment.id, offer.name, offer.cost, tax_category_id=offer.tax_category_id)
     return ShippingRate(
-        id=new_id(),
+        id=derived_id(shipment.id, "rate", offer.shipping_method_id, offer.cost),
         order_id=shipment.order_id,
         shipment_id=shipment.id,
         shipping_method_id=offer.shipping_method_id,
@@ -177,14 +202,10 @@ def explained(checkout: Checkout, due: Sequence[Rate]) -> Totals:
     )
 
 
-async def retotal(
-    ctx: Context,
-    checkout: Checkout,
-    due: Sequence[Rate] | None = None,
-    *,
-    without: frozenset[UUID] = frozenset(),
-) -> Checkout:
-    """Works the totals out anew and writes what changed; `without` names promotions that are used up."""
+async def _calculate(
+    ctx: Context, checkout: Checkout, due: Sequence[Rate] | None = None, without: frozenset[UUID] = frozenset()
+) -> tuple[Checkout, dict[str, Any]]:
+    """Lines and shipments with their amounts, and the order's columns that follow; writes nothing."""
     order = checkout.order
     rates = await taxes.list_rates(ctx.db, order.ship_address_id) if due is None else due
     less = await discounted(ctx, order, checkout.lines, checkout.shipments, without=without)
@@ -197,17 +218,35 @@ async def retotal(
     )
     lines = [with_amounts(line, amounts) for line, amounts in zip(less.lines, totals.lines, strict=True)]
     shipments = [_sent(each, amounts) for each, amounts in zip(less.shipments, totals.shipments, strict=True)]
-    changed = [_as_row(after) for before, after in zip(checkout.shipments, shipments, strict=True) if before != after]
-    await bulk.update_rows(ctx.db, "shipments", changed)
+    columns = {**totals.columns, **less.columns, "state": order.state, "currency": order.currency}
+    return msgspec.structs.replace(checkout, lines=lines, shipments=shipments), columns
+
+
+async def retotal(
+    ctx: Context,
+    checkout: Checkout,
+    due: Sequence[Rate] | None = None,
+    *,
+    without: frozenset[UUID] = frozenset(),
+) -> Checkout:
+    """Works the totals out anew and writes what changed; `without` names promotions that are used up."""
+    after, columns = await _calculate(ctx, checkout, due, without)
+    await bulk.update_rows(
+        ctx.db, "shipments", [_as_row(each) for each in _changed(checkout.shipments, after.shipments)]
+    )
     written = await line_queries.write_lines(
         ctx.db,
-        order.id,
-        put=[after for before, after in zip(checkout.lines, lines, strict=True) if before != after],
+        checkout.order.id,
+        put=_changed(checkout.lines, after.lines),
         gone=[],
         unpacks=False,
-        order={**totals.columns, **less.columns, "state": order.state, "currency": order.currency},
+        order=columns,
     )
-    return msgspec.structs.replace(checkout, order=written, lines=lines, shipments=shipments)
+    return msgspec.structs.replace(after, order=written)
+
+
+def _changed(before: Sequence[R], after: Sequence[R]) -> list[R]:
+    return [now for was, now in zip(before, after, strict=True) if was != now]
 
 
 def _sent(shipment: Shipment, amounts: Amounts) -> Shipment:
@@ -231,11 +270,14 @@ async def choose_rate(ctx: Context, checkout: Checkout, shipment_id: UUID, rate:
         msgspec.structs.replace(each, cost=rate.cost) if each.id == shipment_id else each for each in checkout.shipments
     ]
     await bulk.update_rows(ctx.db, "shipments", [{"id": shipment_id, "cost": rate.cost}])
-    order = await change_order(ctx, checkout.order, state="delivery")
+    order = msgspec.structs.replace(checkout.order, state="delivery")
     return await retotal(ctx, msgspec.structs.replace(checkout, order=order, rates=rates, shipments=shipments))
 
 
 async def select_rates(ctx: Context, checkout: Checkout, wishes: Any) -> Checkout:
+    """By the ids that `GET checkout/shipping_rates` shows."""
+    if isinstance(wishes, list) and wishes:
+        checkout = await ensure_packed(ctx, checkout)
     for wish in wishes if isinstance(wishes, list) else []:
         given = wish if isinstance(wish, dict) else {}
         shipment_id, rate_id = as_uuid(given.get("id")), as_uuid(given.get("selected_shipping_rate_id"))

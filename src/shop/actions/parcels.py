@@ -16,7 +16,7 @@ from shop.actions.packing import choose_rate, pack_order
 from shop.actions.settling import refigure
 from shop.actions.taking import exchange
 from shop.base.errors import Invalid, NotFound
-from shop.base.ids import as_uuid, new_id, new_shipment_number
+from shop.base.ids import as_uuid, new_id, shipment_number
 from shop.models.fulfilment import Shipment, ShipmentItem, shipments
 from shop.models.products import variants
 from shop.queries import bulk, changes, orders, stock
@@ -176,7 +176,7 @@ async def _move(
         return source.id
     target_id = target.id if target else new_id()
     if target is None:
-        fields = {"order_id": held.order.id, "number": new_shipment_number(), "stock_location_id": place_id}
+        fields = {"order_id": held.order.id, "number": shipment_number(target_id), "stock_location_id": place_id}
         await changes.insert_record(ctx.db, shipments, target_id, fields)
         await _send_alike(ctx, held, source, target_id)
     await _put(ctx, held, item, quantity, target_id)

@@ -10,7 +10,7 @@ import msgspec
 from shop.actions.cart import get_cart
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout, read
-from shop.actions.packing import estimate, explained
+from shop.actions.packing import estimate, explained, quote_shipments
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
 from shop.models.fulfilment import ShippingRate
@@ -23,6 +23,13 @@ from shop.queries import cards, fulfilment, orders, payments, people, stock, tax
 
 async def get_checkout(ctx: Context) -> Checkout:
     return await read(ctx, await get_cart(ctx))
+
+
+async def get_shipments(ctx: Context) -> Checkout:
+    """A cart with its shipments and their rates; quoted where none are stored. The database refuses any write."""
+    async with ctx.db.transaction(is_snapshot=True):
+        checkout = await get_checkout(ctx)
+        return checkout if checkout.shipments else await quote_shipments(ctx, checkout)
 
 
 async def estimate_rates(ctx: Context, country: str | None) -> list[tuple[str, ShippingRate]]:

@@ -1,5 +1,6 @@
 """How a new thing is named: time-ordered UUIDs and unpredictable order numbers."""
 
+import hashlib
 import os
 import time
 from typing import Any
@@ -48,8 +49,18 @@ def new_order_number(digits: int) -> str:
     return "R" + str(_entropy.integer(8) % 10**digits).zfill(digits)
 
 
-def new_shipment_number() -> str:
-    return f"H{_entropy.integer(8) % 10**11:011}"
+def derived_id(parent: UUID, *parts: object) -> UUID:
+    """The same version 7 UUID for the same parts of one record, at the time of that record: what is computed before it
+    is stored can already be named.
+    """
+    digest = hashlib.sha256(b"\0".join([parent.bytes, *(str(part).encode() for part in parts)])).digest()
+    times = parent.int >> 80 << 80
+    return UUID(int=times | _VERSION_7 | _VARIANT | (int.from_bytes(digest[:10]) & _RANDOM))
+
+
+def shipment_number(shipment_id: UUID) -> str:
+    """15 digits: with a hundred million shipments one in ten million numbers is taken."""
+    return f"H{(shipment_id.int & ((1 << 62) - 1)) % 10**15:015}"
 
 
 def new_payment_number() -> str:

@@ -13,8 +13,8 @@ from shop.actions.context import Context
 from shop.actions.coupons import counting_guesses, put_on, read_code
 from shop.actions.holding import hold_goods
 from shop.actions.lines import Cart
-from shop.actions.order_parts import Checkout, change_order, read
-from shop.actions.packing import choose_rate, pack_order, select_rates
+from shop.actions.order_parts import Checkout, read
+from shop.actions.packing import choose_rate, ensure_packed, select_rates
 from shop.actions.paying import choose_payment, payment_wish
 from shop.base.errors import Invalid, Malformed
 from shop.base.ids import as_uuid
@@ -104,7 +104,7 @@ async def select_shipping_method(request: Request, ctx: Context) -> Reply:
     method_id = as_uuid(request.params.get("shipping_method_id"))
     wanted = request.params.get("shipment_id")
     async with ctx.db.transaction():
-        checkout = await actions.hold_checkout(ctx)
+        checkout = await ensure_packed(ctx, await actions.hold_checkout(ctx))
         chosen = [each for each in checkout.shipments if wanted is None or str(each.id) == wanted]
         if not chosen:
             raise Invalid({"shipment_id": ["is not a shipment of this order"]}, code="shipment_not_found")
@@ -119,16 +119,9 @@ async def select_shipping_method(request: Request, ctx: Context) -> Reply:
 
 
 async def shipping_rates(request: Request, ctx: Context) -> Reply:
-    """Packs the order where it is not packed yet, and shows each parcel with what it would cost to send."""
+    """Each shipment with what it costs to send."""
     drawing = _with_parts(read_drawing(request, ctx, SHIPMENT))
-    async with ctx.db.transaction():
-        checkout = await actions.hold_checkout(ctx)
-        if not checkout.shipments:
-            if not checkout.lines:
-                raise Invalid({"line_items": ["Put something into the cart."]}, code="cart_empty")
-            checkout = await pack_order(ctx, checkout)
-            order = await change_order(ctx, checkout.order, state="delivery")
-            checkout = msgspec.structs.replace(checkout, order=order)
+    checkout = await shown_orders.get_shipments(ctx)
     shipments = loaded_shipments(checkout, Around(places=await loaded_places(ctx)))
     return document_reply(list_document(SHIPMENT, shipments, drawing, NO_EXTRAS))
 
