@@ -9,6 +9,7 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from shop.app import Application, Serving
 from shop.base.settings import read_settings
@@ -36,9 +37,9 @@ class Crowded(Application):
         return (*EXTRA, *super()._routes(frame))
 
 
-def load_crowded(serving: Serving) -> Crowded:
+def load_crowded(serving: Serving, beats: Any) -> Crowded:
     configure_logging("info", "json")
-    return Crowded(serving)
+    return Crowded(serving, beats)
 
 
 if __name__ == "__main__":

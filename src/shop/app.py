@@ -107,15 +107,17 @@ def all_routes(site: tuple[Route, ...], *, has_mailbox: bool = False) -> tuple[R
     return (*STOREFRONT_ROUTES, *PLATFORM_ROUTES, *admin_routes(has_mailbox=has_mailbox), *site)
 
 
-def load(serving: Serving) -> ASGIApp:
-    """A worker's application; called once in each worker process."""
+def load(serving: Serving, beats: Any) -> ASGIApp:
+    """A worker's application; called once in each worker process. `beats` is the number by which its parent sees that
+    its event loop runs.
+    """
     # Ctrl-C at a terminal goes to the whole group: it is for the parent, which stops its workers once they drained.
     os.setpgrp()
     # As its parent's fork it has the parent's handlers. Until it serves, it can be ended without a word.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     configure_logging(serving.settings.log_level, serving.settings.log_format)
-    return Application(serving)
+    return Application(serving, beats)
 
 
 async def _patiently(work: Callable[[], Awaitable[T]]) -> T:
@@ -145,8 +147,9 @@ def _closed(route: Route) -> Route:
 class Application:
     """Starts with the server's lifespan, then hands every request to the router: closed at first, then open."""
 
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: Serving, beats: Any) -> None:
         self._serving = serving
+        self._beats = beats
         self._router: Router | None = None
         self._opened: tuple[Route, ...] = ()
         self._close: Callable[[], Any] | None = None
@@ -269,6 +272,7 @@ class Application:
         # A supervisor may send SIGTERM to every process at once; it is for the parent, which stops us by SIGINT.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
         while True:
+            self._beats.value += 1
             flush_log()
             # A full disk is no reason to stop watching.
             with contextlib.suppress(OSError):

@@ -5,6 +5,7 @@ import errno
 import gc
 import multiprocessing
 import os
+import select
 import shutil
 import signal
 import socket
@@ -31,6 +32,7 @@ from shop.base.settings import Settings
 from shop.cli.admin import first_link
 from shop.cli.banner import banner
 from shop.cli.fill import fill
+from shop.cli.heartbeat import Heartbeat, LookingEvent
 from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, settings_here
 from shop.db.embedded import Embedded
 from shop.migrations.upgrade import outdated_revisions
@@ -156,11 +158,23 @@ class DrainingServer(MPServer):
         self._drain_seconds = drain_seconds
         self._flag = flag
         self._hurry = threading.Event()
+        self._heartbeats: dict[int, Heartbeat] = {}
+        self.main_loop_interrupt = LookingEvent(self._kill_silent_workers)
 
     def _spawn_worker(self, *args: Any, **kwargs: Any) -> Any:
+        heartbeat = self._heartbeats[kwargs["idx"]] = Heartbeat()
+        kwargs["callback_loader"] = partial(kwargs["callback_loader"], heartbeat.beats)
         worker = super()._spawn_worker(*args, **kwargs)
         setattr(worker, "terminate", partial(_interrupt, worker))  # noqa: B010  Its own would send SIGTERM.
         return worker
+
+    def _kill_silent_workers(self) -> None:
+        """The server starts another in place of each, as for any worker that ends by itself."""
+        for worker in self.wrks:
+            if self._heartbeats[worker.idx].is_lost() and worker.is_alive():
+                if _can_log():
+                    structlog.get_logger("shop").error("worker hangs and is replaced", pid=worker.inner.pid)
+                worker.inner.kill()
 
     def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:
         if self.interrupt_signal:
@@ -175,6 +189,11 @@ class DrainingServer(MPServer):
                 self._flag.touch()
             self._hurry.wait(self._drain_seconds)
         super().shutdown(exit_code)
+
+
+def _can_log() -> bool:
+    """A log that nobody reads may be why the worker hangs; the parent must not wait for it too."""
+    return bool(select.select([], [sys.stderr], [], 0)[1])
 
 
 def _interrupt(worker: Any) -> None:

@@ -1,0 +1,52 @@
+"""How the parent notices a worker that hangs: the worker's event loop counts up in shared memory, the parent looks."""
+
+import ctypes
+import multiprocessing
+import threading
+from collections.abc import Callable
+from typing import Any
+
+LOOK_SECONDS = 1.0
+SILENT_LOOKS = 10
+START_LOOKS = 60
+"""Before its first beat a worker may have to load the whole program, on a busy machine."""
+
+
+class Heartbeat:
+    """The parent's view of one worker.
+
+    It counts looks and not seconds: a parent that is stopped together with its workers, as on a suspended machine,
+    does not look, and finds them alive when all go on.
+    """
+
+    def __init__(self) -> None:
+        self.beats: Any = multiprocessing.RawValue(ctypes.c_uint64, 0)
+        self._last = 0
+        self._silent_looks = 0
+
+    def is_lost(self) -> bool:
+        """Called once for each look; true once for each time of silence."""
+        beats = self.beats.value
+        self._silent_looks = self._silent_looks + 1 if beats == self._last else 0
+        self._last = beats
+        if self._silent_looks < (SILENT_LOOKS if beats else START_LOOKS):
+            return False
+        self._silent_looks = 0
+        return True
+
+
+class LookingEvent(threading.Event):
+    """Calls `look` every second while the main thread waits for it. No thread of its own: one could hold the log's
+    lock while a worker is forked.
+    """
+
+    def __init__(self, look: Callable[[], None]) -> None:
+        super().__init__()
+        self._look = look
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if timeout is not None:
+            return super().wait(timeout)
+        while not super().wait(LOOK_SECONDS):
+            self._look()
+        return True
