@@ -15,7 +15,7 @@ import msgspec
 import pytest
 import uvloop
 
-from tests import secrets_seen
+from tests import contract, secrets_seen
 from tests.browser import Browser, chromium
 from tests.cli.command import Command
 from tests.cluster import Cluster, execute, make_run_dir, remove_run_dir
@@ -87,6 +87,14 @@ def nothing_leaked() -> Iterator[None]:
     """Set up before all else, so that at its end every shop has ended, and its log and what it kept were searched."""
     yield
     assert not secrets_seen.leaks, "\n".join(["secrets stand where none may", *secrets_seen.leaks[:20]])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def responses_are_described() -> Iterator[None]:
+    """Every response that a test received is one that the OpenAPI description allows."""
+    yield
+    found = [f"{what}\n    {excerpt}" for what, excerpt in contract.violations.items()]
+    assert not found, "\n".join(["responses differ from /openapi.json", *found])
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import httpx
 
+from tests.contract import check_response
 from tests.secrets_seen import NotingAsyncClient, note_exchange
 
 # Shops are served in plain HTTP here. A client of its own accord reads every certificate of the machine, for 50 ms.
@@ -109,6 +110,7 @@ class KeptClient(NotingAsyncClient):
         sent = _as_sent(method, path.encode(), fields, body or b"")
         response = await self._kept.exchange(self.base_url, method, sent, self._seconds)
         note_exchange(path, sent, response)
+        check_response(method, path, response)
         if "set-cookie" in response.headers:
             response.request = self.build_request(method, url)
             self.cookies.extract_cookies(response)

@@ -10,6 +10,8 @@ from typing import Any
 import asyncpg
 import httpx
 
+from tests.contract import check_response
+
 CORE = 26
 """So many characters of a secret tell it from all other text, also where its beginning or end was cut off."""
 leaks: list[str] = []
@@ -72,6 +74,7 @@ def _note_answer(request: httpx.Request, response: httpx.Response) -> None:
     body = request.content if hasattr(request, "_content") else b""
     sent = b"\n".join([request.url.raw_path, *(value for _, value in request.headers.raw), body])
     note_exchange(request.url.path, sent, response)
+    check_response(request.method, request.url.path, response)
 
 
 class NotingClient(httpx.Client):

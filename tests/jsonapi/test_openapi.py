@@ -274,7 +274,7 @@ def test_an_answer_shows_its_type_and_an_empty_one_nothing() -> None:
     shown = paths["/books/{id}"]["get"]["responses"]["200"]["content"]
     assert shown == {MEDIA: {"schema": {"$ref": "#/components/schemas/book"}}}
     listed = paths["/books"]["get"]["responses"]["200"]["content"]
-    assert listed == {MEDIA: {"schema": {"$ref": "#/components/schemas/book_list"}}}
+    assert listed == {MEDIA: {"schema": {"$ref": "#/components/schemas/book_page"}}}
     found = paths["/search"]["post"]["responses"]["200"]["content"]
     assert found == {MEDIA: {"schema": {"$ref": "#/components/schemas/Found"}}}
     assert "content" not in paths["/books/{id}"]["delete"]["responses"]["204"]

@@ -12,11 +12,9 @@ from hypothesis import settings
 from openapi_spec_validator import validate
 from openapi_spec_validator.schemas import schema_v31
 from schemathesis.specs.openapi.checks import (
-    allow_header_conformance,
     ignored_auth,
     negative_data_rejection,
     positive_data_acceptance,
-    unsupported_method,
 )
 
 from shop.app import DOORS
@@ -156,15 +154,12 @@ async def machine(service: Service, database_url: str) -> str:
 # The family's clients are met halfway: a page out of range is the first, a parameter or field that nobody knows is
 # passed over, and a bad order token counts as absent beside a good bearer.
 UNASKED = [positive_data_acceptance, negative_data_rejection, ignored_auth]
-# What is literal in one address another takes for a parameter, and so its methods are answered there too.
-TWOFOLD = {"/api/v2/storefront/wishlists/default": [allow_header_conformance, unsupported_method]}
 CATALOGUE = "/storefront/(products|taxons|countries|stores?)"
 
 
 def call_as_anyone(case: Any, service: Service) -> None:
     # That a key was used before is a fact of the shop's past, which no schema of a request can tell.
-    unasked = [positive_data_acceptance, *TWOFOLD.get(case.path, ())]
-    case.call_and_validate(base_url=service.url, excluded_checks=unasked)
+    case.call_and_validate(base_url=service.url, excluded_checks=[positive_data_acceptance])
 
 
 def call_the_catalogue(token: str, case: Any, service: Service) -> None:
@@ -175,8 +170,7 @@ def call_the_catalogue(token: str, case: Any, service: Service) -> None:
 
 def call_with(token: str, case: Any, service: Service) -> None:
     headers = {"Authorization": f"Bearer {token}"}
-    unasked = [*UNASKED, *TWOFOLD.get(case.path, ())]
-    case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=unasked)
+    case.call_and_validate(base_url=service.url, headers=headers, excluded_checks=UNASKED)
 
 
 @pytest.mark.security("X-10")

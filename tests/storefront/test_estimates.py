@@ -66,6 +66,8 @@ async def test_what_is_gone_is_taken_out_and_told_beside_the_cart(buyer: Buyer, 
         "Bowl: 2 can be had.",
     ]
     assert again.json["meta"]["messages"] == ["Bowl: 2 can be had."]
+    # An error like any other, with the cart beside it.
+    assert (answer.code, answer.json["request_id"]) == ("not_payable", answer.request_id)
 
 
 async def test_what_is_missing_is_told_unless_the_step_does_not_matter(buyer: Buyer, till: Till) -> None:

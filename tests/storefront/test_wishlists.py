@@ -330,15 +330,22 @@ async def test_without_a_good_token_of_a_user_nothing_but_a_public_list_is_shown
     assert [answer.status for answer in looking] == [200, 401]
 
 
-@pytest.mark.parametrize("token", ["default", "%00", "%FF", "..%2f", "' or 1=1 --", "x" * 1900, "%F0%9F%8E%82"])
+@pytest.mark.security("H-03")
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_the_default_list_is_only_read_at_its_own_path(member: Member, method: str) -> None:
+    answer = await member.ask(method, "/wishlists/default")
+
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("token", ["%00", "%FF", "..%2f", "' or 1=1 --", "x" * 1900, "%F0%9F%8E%82"])
 async def test_a_token_that_is_none_is_nobodys_list(member: Member, guest: Shopper, token: str) -> None:
     answers = [
         await member.patch(f"/wishlists/{token}", name="Mine"),
         await member.delete(f"/wishlists/{token}"),
         await member.post(f"/wishlists/{token}/add_item", variant_id=str(uuid4())),
+        *[await viewer.get(f"/wishlists/{token}") for viewer in (member, guest)],
     ]
-    if token != "default":
-        answers += [await viewer.get(f"/wishlists/{token}") for viewer in (member, guest)]
 
     assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}
 

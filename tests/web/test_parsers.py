@@ -346,10 +346,12 @@ async def test_a_literal_segment_that_leads_nowhere_does_not_hide_a_parameter() 
     assert await answer(router, "GET /books/new/cover") == ["GET /books/{id}/cover", {"id": "new"}]
 
 
-async def test_a_literal_address_with_another_method_does_not_hide_a_parameter() -> None:
-    router = routing("GET /books/{id}", "POST /books/search")
+async def test_a_literal_path_hides_the_parameter_whatever_the_method() -> None:
+    router = routing("GET /books/{id}", "DELETE /books/{id}", "POST /books/search")
 
-    assert await answer(router, "GET /books/search") == ["GET /books/{id}", {"id": "search"}]
+    refused = [await ask(router, method, "/books/search") for method in ("GET", "DELETE", "PUT")]
+
+    assert [(each.status_code, each.headers["allow"]) for each in refused] == [(405, "POST")] * 3
     assert await answer(router, "POST /books/search") == ["POST /books/search", {}]
 
 

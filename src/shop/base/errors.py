@@ -24,6 +24,7 @@ ShopError
 │   └── InFlight              the same Idempotency-Key is at work right now
 ├── TooLarge 413, UriTooLong 414, UnsupportedMedia 415, HeadersTooLarge 431
 ├── Invalid 422               readable but not acceptable
+│   ├── NotPayable            an order that cannot be paid as it is
 │   └── KeyReused             the Idempotency-Key came before with another request
 ├── TooMany 429               later
 ├── Broken 500                our fault
@@ -226,6 +227,11 @@ class Invalid(ShopError):
     ) -> None:
         self.errors = errors or {}
         super().__init__(sentence, code=code)
+
+
+class NotPayable(Invalid):
+    code = "not_payable"
+    sentence = "The order cannot be paid as it is; meta.messages has the reasons."
 
 
 class KeyReused(Invalid):

@@ -26,6 +26,8 @@ class Extras(msgspec.Struct, frozen=True):
 
     meta: Mapping[str, Any] | None = None
     links: Mapping[str, str] | None = None
+    error: Mapping[str, Any] = {}
+    """The members of an error body, for a refusal that also shows the record."""
 
 
 NO_EXTRAS = Extras()
@@ -57,7 +59,7 @@ def list_document(resource: Resource, records: Sequence[Loaded], drawing: Drawin
 
 def _beside(extras: Extras) -> dict[str, Any]:
     shown = {"meta": extras.meta, "links": extras.links}
-    return {name: value for name, value in shown.items() if value is not None}
+    return {**extras.error, **{name: value for name, value in shown.items() if value is not None}}
 
 
 def _included(resource: Resource, records: Sequence[Loaded], drawing: Drawing) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from shop.base.listing import DEFAULT_SIZE
 from shop.jsonapi.filtering import PREDICATES
 from shop.jsonapi.paging import LARGEST_SIZE, LAST_PAGE
 from shop.jsonapi.query import Resources
-from shop.jsonapi.schema import Schema, Structs, reference, resource_schemas
+from shop.jsonapi.schema import Schema, Structs, all_name, page_name, reference, resource_schemas
 
 BODY_MEDIA = ("application/json", "application/vnd.api+json", "application/x-www-form-urlencoded")
 _FORM = BODY_MEDIA[-1]
@@ -67,6 +67,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     shows_lines: bool = False
     flags: Mapping[str, str] = {}
     """Parameters of the query that are true or false, each with its sentence."""
+    is_paged: bool = True
+    """Whether a list has pages; the others are always served whole."""
     sorts: Sequence[str] = ()
     filters: Sequence[str] = ()
     has_predicates: bool = False
@@ -76,6 +78,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     is_kept: bool = False
     """Whether an answer may be kept and asked for anew by its ETag."""
     is_idempotent: bool = False
+    may_be_empty: bool = False
+    """Whether 204 may be answered instead, because nothing is left to show."""
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
@@ -85,10 +89,14 @@ class Vocabulary(msgspec.Struct, frozen=True):
     resources: Resources
     structs: Structs
 
-    def shown(self, shows: Any) -> Schema:
+    def shown(self, operation: Operation) -> Schema:
+        shows = operation.shows
         if not isinstance(shows, str):
             return self.structs.schema(shows)
-        return reference(f"{shows[:-2]}_list" if shows.endswith("[]") else shows)
+        if not shows.endswith("[]"):
+            return reference(shows)
+        name = shows.removesuffix("[]")
+        return reference(page_name(name) if operation.is_paged else all_name(name))
 
 
 def openapi(api: Api, operations: Sequence[Operation], resources: Resources) -> dict[str, Any]:
@@ -131,6 +139,8 @@ _ERRORS: dict[str, Schema] = {
                 "description": "With 422: every failing field with its sentences; `base` for the whole.",
                 "additionalProperties": {"type": "array", "items": {"type": "string"}},
             },
+            "data": {"type": "object", "description": "With `not_payable`: the cart as it is now."},
+            "meta": {"type": "object", "description": "With `not_payable`: `messages`, a sentence for each reason."},
         },
     },
     "oauth_error": {
@@ -143,6 +153,7 @@ _ERRORS: dict[str, Schema] = {
         },
     },
 }
+_NOTHING_LEFT = {"description": "Done, and nothing is left to show."}
 _NOT_MODIFIED = {"description": "What the header `If-None-Match` names is what would be answered."}
 _CODE_FIELD = {"error": "code", "oauth_error": "error"}
 # No operation answers this: it is what an address says to a method that it does not have.
@@ -156,9 +167,9 @@ _METHOD_NOT_ALLOWED = {
 def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Done." if operation.status == 204 else "As asked."}
     if operation.shows_lines:
-        answer["content"] = {_LINES: {"schema": _lines(words.shown(operation.shows))}}
+        answer["content"] = {_LINES: {"schema": _lines(words.shown(operation))}}
     elif operation.shows:
-        answer["content"] = {operation.media: {"schema": words.shown(operation.shows)}}
+        answer["content"] = {operation.media: {"schema": words.shown(operation)}}
     described = {
         "tags": [operation.tag],
         "summary": operation.summary,
@@ -166,6 +177,7 @@ def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
         "parameters": list(_parameters(operation, words)),
         "responses": {
             str(operation.status): answer,
+            **({"204": _NOTHING_LEFT} if operation.may_be_empty else {}),
             **({"304": _NOT_MODIFIED} if operation.is_kept else {}),
             **_failures(operation),
         },
@@ -231,7 +243,7 @@ def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, A
     if not isinstance(operation.shows, str):
         return
     shown = words.resources[operation.shows.removesuffix("[]")]
-    if operation.shows.endswith("[]"):
+    if operation.shows.endswith("[]") and operation.is_paged:
         yield from _PAGES
         if operation.sorts:
             yield _sort(operation.sorts)

@@ -5,6 +5,7 @@ A resource is a frozen value: no base class, no hooks. `encoder.py` prepares wha
 
 from collections.abc import Callable, Sequence
 from typing import Any, get_args, get_type_hints
+from uuid import UUID
 
 import msgspec
 
@@ -72,6 +73,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False):
     hints: dict[str, Any]
     """The row's annotations by name."""
     relations: dict[str, Relation]
+    id_kind: Any = UUID
 
     def kinds(self) -> dict[str, Any]:
         """Each attribute's Python type by its name on the wire, `Money` for amounts."""
@@ -95,7 +97,8 @@ def resource(
     *,
     attributes: Sequence[str | Money | Computed],
     relations: Sequence[Relation] = (),
+    id_kind: Any = UUID,
 ) -> Resource:
     """Declares a wire type over a row type; a bare name reads the row's field of that name."""
     fields = [Attribute(item) if isinstance(item, str) else item for item in attributes]
-    return Resource(type, fields, get_type_hints(row), {relation.name: relation for relation in relations})
+    return Resource(type, fields, get_type_hints(row), {relation.name: relation for relation in relations}, id_kind)

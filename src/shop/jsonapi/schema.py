@@ -26,11 +26,22 @@ def reference(name: str) -> Schema:
 
 
 def resource_schemas(resources: Resources) -> dict[str, Schema]:
-    """A document and a list for each wire type, by the name it has in the description."""
-    return {
-        **{name: _document(resource) for name, resource in resources.items()},
-        **{f"{name}_list": _list(resource) for name, resource in resources.items()},
-    }
+    """For each wire type a document, a page and an unpaged list, by the names they have in the description."""
+    # The suffixes end no wire type's name: with `_list`, a list of prices had the name of a price list.
+    drawn = {name: _document(resource) for name, resource in resources.items()}
+    for name, resource in resources.items():
+        drawn |= {page_name(name): _page(resource), all_name(name): _all(resource)}
+    if len(drawn) != 3 * len(resources):
+        raise ValueError("two schemas have the same name")
+    return drawn
+
+
+def page_name(name: str) -> str:
+    return f"{name}_page"
+
+
+def all_name(name: str) -> str:
+    return f"{name}_all"
 
 
 class Structs:
@@ -88,7 +99,20 @@ def _document(resource: Resource) -> Schema:
     }
 
 
-def _list(resource: Resource) -> Schema:
+def _all(resource: Resource) -> Schema:
+    """A list that is always served whole: it has no pages, and so neither counts nor links."""
+    return {
+        "type": "object",
+        "required": ["data"],
+        "properties": {
+            "data": {"type": "array", "items": _object(resource)},
+            "included": _INCLUDED,
+            "meta": {"type": "object"},
+        },
+    }
+
+
+def _page(resource: Resource) -> Schema:
     counts = {name: {"type": "integer"} for name in ("count", "total_count", "total_pages")}
     links = {name: {"type": "string"} for name in ("self", "next", "prev", "last", "first")}
     return {
@@ -124,7 +148,7 @@ def _object(resource: Resource) -> Schema:
         "type": "object",
         "required": ["id", "type", "attributes", "relationships"],
         "properties": {
-            "id": {"type": "string", "format": "uuid"},
+            "id": kind_schema(resource.id_kind),
             "type": {"type": "string", "const": resource.type},
             "attributes": {
                 "type": "object",

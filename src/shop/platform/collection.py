@@ -36,6 +36,8 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     find_by: Sequence[str] = ("id",)
     alone: Sequence[str] = ()
     """Relations that a record shows alone, and in a list only where they are included: each may be long."""
+    codes: Mapping[int, tuple[str, ...]] = {}
+    """The error codes that writing may answer with, by status, beside the usual ones."""
     is_lenient: bool = False
     """An update without its object changes nothing and is no error, as the family has it for orders."""
 

@@ -42,11 +42,11 @@ def routes_of(collection: Collection) -> tuple[Route, ...]:
     if noun.create:
         body = body_of(collection, is_new=True)
         make = _create(collection), _MAY_WRITE, f"Make a new {word}", shown, 201, _WRITE
-        rows.append(Route("POST", path, *make, takes=body))
+        rows.append(Route("POST", path, *make, takes=body, codes=collection.codes))
     if noun.update:
         body = body_of(collection, is_new=False)
         change = _update(collection), _MAY_WRITE, f"Change one {word}", shown, 200, (*_WRITE, 404)
-        rows += [Route(method, one, *change, takes=body) for method in ("PATCH", "PUT")]
+        rows += [Route(method, one, *change, takes=body, codes=collection.codes) for method in ("PATCH", "PUT")]
     if noun.delete:
         errors = (400, 401, 403, 404, 413, 415, 422)
         rows.append(Route("DELETE", one, _delete(collection), _MAY_WRITE, f"Remove one {word}", None, 204, errors))

@@ -42,6 +42,8 @@ _CODES = {
         "variant_not_found",
         "shipment_not_found",
         "stock_location_not_found",
+        "coupon_used_up",
+        "no_store_credit",
     ),
 }
 
@@ -168,7 +170,8 @@ def _packing(act: Callable[[Context, UUID, Mapping[str, Any]], Awaitable[UUID | 
 def _packs(name: str, act: Any, summary: str, takes: Any, status: int = 200) -> Route:
     address = f"/api/v2/platform/shipments/{{id}}/{name}"
     handler, who = _packing(act, status), "application: write"
-    return Route("PATCH", address, handler, who, summary, "shipment", status, _ERRORS, takes=takes, codes=_CODES)
+    said: dict[str, Any] = {"takes": takes, "codes": _CODES, "may_be_empty": act is _remove_item}
+    return Route("PATCH", address, handler, who, summary, "shipment", status, _ERRORS, **said)
 
 
 def _handler(collection: Collection, verb: Verb) -> Handler:

@@ -183,10 +183,11 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
     shows = _named(door, route.shows) if isinstance(route.shows, str) else route.shows
     errors = {
         status: [*(error.code for error in _failures(route, status)), *route.codes.get(status, ())]
-        for status in (*route.errors, 503)
+        # Any request may meet the limit of its source, or a database that is away.
+        for status in dict.fromkeys((*route.errors, 429, 503))
     }
     if isinstance(route.shows, str):
-        errors.get(400, []).extend(_misread(route, door.resources))
+        errors.get(400, []).extend(_misread(route))
     if is_oauth:
         errors = {status: sorted({oauth_word(status, code) for code in codes}) for status, codes in errors.items()}
     return Operation(
@@ -205,12 +206,14 @@ def _operation(route: Route, tag: str, door: Door) -> Operation:
         media=route.media.decode().partition(";")[0],
         shows_lines=route.sends_lines,
         flags=route.flags,
+        is_paged=route.is_paged,
         sorts=route.sorts,
         filters=route.filters,
         has_predicates=route.who.startswith("application"),
         asks={name: _ASKS[name] for name in route.asks},
         is_kept=route.is_kept,
         is_idempotent=_is_idempotent(route),
+        may_be_empty=route.may_be_empty,
     )
 
 
@@ -230,15 +233,15 @@ def _failures(route: Route, status: int) -> Iterable[type[ShopError]]:
     return [*(own or _USUAL[status]), *([KeyReused] if status == 422 else [])]
 
 
-def _misread(route: Route, resources: Resources) -> Iterable[str]:
-    if resources[route.shows.removesuffix("[]")].relations:
-        yield "unknown_include"
-    if route.sorts:
-        yield "unknown_sort"
+def _misread(route: Route) -> Iterable[str]:
+    yield "unknown_include"
+    if route.shows.endswith("[]") and route.is_paged:
+        yield from ("bad_page", "unknown_sort", "unknown_filter")
+    elif route.is_kept:
+        # The catalog refuses filters that it does not know on single records too.
+        yield "unknown_filter"
     if route.filters:
-        yield from ("unknown_filter", "bad_filter")
-    if route.filters and route.who.startswith("application"):
-        yield "bad_page"
+        yield "bad_filter"
 
 
 def description(doors: Iterable[Door]) -> Handler:

@@ -39,7 +39,7 @@ async def cart_reply(
 ) -> Reply:
     if cart.warnings:
         told = [_told(found, cart.order.currency) for found in cart.warnings]
-        extras = Extras({**(extras.meta or {}), "warnings": told}, extras.links)
+        extras = msgspec.structs.replace(extras, meta={**(extras.meta or {}), "warnings": told})
     loaded = Loaded(cart.order, UNLINKED) if _is_bare(cart) else await _loaded_cart(cart, ctx, drawing, checkout)
     return document_reply(document(CART, loaded, drawing, extras), status)
 

@@ -16,14 +16,14 @@ from shop.actions.lines import Cart
 from shop.actions.order_parts import Checkout, read
 from shop.actions.packing import choose_rate, ensure_packed, select_rates
 from shop.actions.paying import choose_payment, payment_wish
-from shop.base.errors import Invalid, Malformed
+from shop.base.errors import Invalid, Malformed, NotPayable
 from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
 from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, list_document
 from shop.storefront.cart_document import Around, cart_reply, explained, loaded_places, loaded_shipments
 from shop.storefront.drawing import read_drawing
 from shop.storefront.resources.sales import CART, PAYMENT_METHOD, SHIPMENT
-from shop.web.reply import Reply, document_reply, json_reply
+from shop.web.reply import Reply, document_reply, error_body, json_reply
 from shop.web.request import Request
 
 Values = Mapping[str, Any]
@@ -89,13 +89,13 @@ async def create_payment(request: Request, ctx: Context) -> Reply:
 
 
 async def validate_for_payment(request: Request, ctx: Context) -> Reply:
-    """What is in the way is told beside the cart as it is then."""
+    """Answers 422 with the cart as it is now and, in `meta.messages`, what must change before it can be paid."""
     drawing = read_drawing(request, ctx, CART)
     skips_state = request.params.get("skip_state") in (True, "true", "1", 1)
     async with ctx.db.transaction():
         checkout, told = await actions.validate(ctx, skips_state=skips_state)
     cart = Cart(checkout.order, checkout.lines)
-    extras = Extras({"messages": told}) if told else NO_EXTRAS
+    extras = Extras({"messages": told}, error=error_body(NotPayable(), request.id)) if told else NO_EXTRAS
     return await cart_reply(cart, ctx, drawing, extras, status=422 if told else 200, checkout=checkout)
 
 

@@ -46,7 +46,8 @@ _HOLDER = "order token or user"
 _ME = f"{_BASE}/account"
 _SMALL = 64 * 1024
 _CART_CODES = {
-    422: ("out_of_stock", "not_purchasable", "no_price_in_currency", "quantity_not_positive", "currency_not_supported")
+    409: ("payment_in_progress",),
+    422: ("out_of_stock", "not_purchasable", "no_price_in_currency", "quantity_not_positive", "currency_not_supported"),
 }
 _CHECKOUT_CODES = {
     409: ("total_changed", "payment_in_progress", "payment_needs_action"),
@@ -63,6 +64,7 @@ _CHECKOUT_CODES = {
         "shipment_not_found",
         "shipping_method_not_found",
         "out_of_stock",
+        "not_payable",
         *REFUSALS,
         "no_store_credit",
     ),
@@ -98,7 +100,9 @@ def _cart(method: str, path: str, handler: Handler, summary: str, takes: Any = N
 
 
 def _coupon(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
-    return msgspec.structs.replace(_cart(method, path, handler, summary, takes), codes={422: REFUSALS})
+    return msgspec.structs.replace(
+        _cart(method, path, handler, summary, takes), codes={409: _CART_CODES[409], 422: REFUSALS}
+    )
 
 
 def _checkout(method: str, path: str, handler: Handler, summary: str, takes: Any = None, status: int = 200) -> Route:
@@ -110,7 +114,8 @@ def _checkout(method: str, path: str, handler: Handler, summary: str, takes: Any
 def _looked(path: str, handler: Handler, summary: str, shows: Any, *errors: int, media: bytes = JSON_API) -> Route:
     found = (*_READ, 404, *errors)
     address = f"{_CHECKOUT}/{path}"
-    return Route("GET", address, handler, _HOLDER, summary, shows, 200, found, media, codes=_CHECKOUT_CODES)
+    said: dict[str, Any] = {"codes": _CHECKOUT_CODES, "is_paged": False}
+    return Route("GET", address, handler, _HOLDER, summary, shows, 200, found, media, **said)
 
 
 ROUTES = (
@@ -146,7 +151,17 @@ ROUTES = (
         "POST", _CART, cart.create, "anyone", "Open a cart, or return the caller's", "cart", 201, _WRITE, takes=NewCart
     ),
     Route("GET", _CART, cart.show, "order token or user", "Show the cart", "cart", 200, (*_READ, 404)),
-    Route("DELETE", _CART, cart.destroy, "order token or user", "Abandon the cart", None, 204, _GONE),
+    Route(
+        "DELETE",
+        _CART,
+        cart.destroy,
+        "order token or user",
+        "Abandon the cart",
+        None,
+        204,
+        (*_GONE, 422),
+        codes={422: ("cart_has_payment",)},
+    ),
     _cart("POST", "add_item", cart.add_item, "Put something into the cart", AddItem),
     _cart("POST", "add_items", cart.add_items, "Put several things into the cart: all of them or none", AddItems),
     _cart("PATCH", "set_quantity", cart.set_quantity, "Change how many of a line are wanted", SetQuantity),
@@ -167,6 +182,7 @@ ROUTES = (
         200,
         (*_READ, 404),
         asks=("country_iso",),
+        is_paged=False,
     ),
     _checkout("PATCH", "", checkout.update, "Say who buys, where it goes, how it is sent and paid", TellCheckout),
     _checkout("PATCH", "next", checkout.next_step, "One step on", Unsaid),

@@ -112,7 +112,8 @@ def read_filters(params: Params, allowed: Sequence[str]) -> Mapping[str, Any]:
         raise Malformed("Filters are sent as filter[name]=value.", code="unknown_filter")
     for name in filters:
         if name not in allowed:
-            raise Malformed(f"There is no filter {name[:100]!r}; allowed: {', '.join(allowed)}.", code="unknown_filter")
+            named = ", ".join(allowed) or "none"
+            raise Malformed(f"There is no filter {name[:100]!r}; allowed: {named}.", code="unknown_filter")
     return filters
 
 

@@ -45,7 +45,7 @@ ROUTES = (
         "Make a wishlist",
         "wishlist",
         201,
-        _WRITE,
+        (*_WRITE, 404),
         takes=NewWishlist,
         asks=_ASKS,
     ),

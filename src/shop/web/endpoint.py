@@ -95,6 +95,8 @@ class Route(msgspec.Struct, frozen=True):
     """The errors that are this route's own, in place of those its statuses usually stand for."""
     codes: Mapping[int, tuple[str, ...]] = {}
     """The words that a status of this route may carry beside its usual ones."""
+    is_paged: bool = True
+    """Whether a list has pages; the others are always served whole."""
     sorts: tuple[str, ...] = ()
     """The names a list may be sorted by."""
     filters: tuple[str, ...] = ()
@@ -103,6 +105,8 @@ class Route(msgspec.Struct, frozen=True):
     """The names of other parameters that it reads from the query."""
     is_kept: bool = False
     """Whether caches may keep the answer, and ask for it anew by its ETag."""
+    may_be_empty: bool = False
+    """Whether it may answer 204 instead, because nothing is left to show."""
     sends_lines: bool = False
     """The answer is lines, each as `shows` says, sent as they are made."""
     flags: Mapping[str, str] = {}

@@ -99,6 +99,11 @@ def page_policy(nonce: str, form_action: str = "'none'") -> bytes:
 
 
 def error_reply(error: ShopError, request_id: str, media: bytes) -> Reply:
+    body = error_body(error, request_id)
+    return Reply(error.status, _encode(body), ((b"content-type", media), NO_STORE, *_error_headers(error)))
+
+
+def error_body(error: ShopError, request_id: str) -> dict[str, Any]:
     body: dict[str, Any] = {"error": error.sentence, "code": error.code, "request_id": request_id}
     if isinstance(error, Invalid) and error.errors:
         body["errors"] = error.errors
@@ -106,7 +111,7 @@ def error_reply(error: ShopError, request_id: str, media: bytes) -> Reply:
         body |= {"differences": error.differences, "consent_token": error.consent_token}
     if isinstance(error, PaymentNeedsAction):
         body["client_secret"] = error.client_secret
-    return Reply(error.status, _encode(body), ((b"content-type", media), NO_STORE, *_error_headers(error)))
+    return body
 
 
 _OAUTH_OWN = frozenset({"invalid_client", "invalid_grant", "invalid_scope", "unsupported_grant_type"})

@@ -66,14 +66,12 @@ class Router:
         return endpoint(scope, receive, send, params)
 
     def _found(self, methods: Methods, scope: Scope) -> tuple[Endpoint, Mapping[str, str]]:
-        method = scope["method"]
-        endpoint = _chosen(methods, method)
-        if endpoint is not None:
-            return endpoint, _NO_PARAMS
-        # A literal address with other methods does not hide a pattern that has this one.
-        matched, params = self._match(scope["path"])
-        endpoint = _chosen(matched, method)
-        return (endpoint, params) if endpoint is not None else self._fallback({**matched, **methods}, scope)
+        # As in OpenAPI, a literal path hides the patterns that would match it too, whatever the method.
+        params = _NO_PARAMS
+        if not methods:
+            methods, params = self._match(scope["path"])
+        endpoint = _chosen(methods, scope["method"])
+        return (endpoint, params) if endpoint is not None else self._fallback(methods, scope)
 
     def _fallback(self, methods: Mapping[str, Endpoint], scope: Scope) -> tuple[Endpoint, dict[str, str]]:
         path: str = scope["path"]

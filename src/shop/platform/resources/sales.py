@@ -138,5 +138,23 @@ ORDERS = Collection(
     sorts=("number", "completed_at", "item_count", "state", *_AMOUNTS),
     find_by=("id", "number"),
     once=("currency",),
+    codes={
+        409: ("payment_in_progress",),
+        422: (
+            "out_of_stock",
+            "not_purchasable",
+            "no_price_in_currency",
+            "quantity_not_positive",
+            "currency_not_supported",
+            "cart_empty",
+            "address_missing",
+            "no_shipping_rate",
+            "shipment_not_found",
+            "shipping_method_not_found",
+            "payment_method_not_found",
+            "source_not_found",
+            "no_store_credit",
+        ),
+    },
     is_lenient=True,
 )

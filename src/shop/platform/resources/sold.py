@@ -40,6 +40,10 @@ LINE_ITEMS = Collection(
     required=("order_id", "variant_id"),
     once=("order_id", "variant_id"),
     filters=("order_id", "variant_id", "tax_category_id", "quantity", "price", *_SUMS),
+    codes={
+        409: ("payment_in_progress",),
+        422: ("out_of_stock", "not_purchasable", "no_price_in_currency", "quantity_not_positive"),
+    },
 )
 SHIPMENT = resource(
     "shipment",
@@ -78,6 +82,19 @@ SHIPMENTS = Collection(
     filters=("number", "state", "order_id", "stock_location_id", "shipped_at", "tracking"),
     sorts=("number", "shipped_at", "state"),
     find_by=("id", "number"),
+    codes={
+        409: ("payment_in_progress",),
+        422: (
+            "order_not_found",
+            "variant_not_found",
+            "stock_location_not_found",
+            "shipment_not_found",
+            "out_of_stock",
+            "address_missing",
+            "no_shipping_rate",
+            "illegal_transition",
+        ),
+    },
 )
 SHIPPING_RATE = resource(
     "shipping_rate",

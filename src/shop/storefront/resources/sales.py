@@ -167,6 +167,8 @@ SHIPPING_RATE = resource(
         "shipping_method_id",
         computed("free", lambda rate, _scene: rate.final_price == 0, bool),
     ],
+    # An estimate is not stored and has none.
+    id_kind=UUID | None,
 )
 STOCK_LOCATION = resource("stock_location", StockLocation, attributes=["name"])
 PAYMENT_METHOD = resource(
