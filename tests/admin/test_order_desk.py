@@ -123,6 +123,7 @@ async def test_an_order_that_can_be_paid_again_is_resumed(desk: Desk, buyer: Buy
     assert "Paid $0.00 Balance due $25.00" in page
 
 
+@pytest.mark.security("C-15")
 async def test_a_refunded_order_is_not_offered_to_be_resumed(desk: Desk, buyer: Buyer, db: Any) -> None:
     order, variant = await buy(buyer)
     at = f"{HERE}/{order['number']}"

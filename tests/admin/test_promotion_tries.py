@@ -13,7 +13,7 @@ from tests.admin.promoting import a_tenth, add, new_promotion, tried
 from tests.deals import about, new_code, new_deal
 from tests.make import Make
 from tests.shoppers import sign_in
-from tests.till import Buyer, Till
+from tests.till import Buyer, SignedIn, Till
 
 
 async def test_it_says_what_is_taken_off_which_line_and_the_total_before_and_after(
@@ -76,7 +76,7 @@ async def test_each_condition_says_whether_it_holds(desk: Desk, buyer: Buyer, ti
     conditions = told.partition("All of its conditions must hold. ")[2]
     assert conditions == (
         "holds Certain products : Cup does not hold Goods for at least : $50.00 It needs goods for at least 50.0 USD."
-        " holds A customer's first order"
+        " does not hold A customer's first order It is for a first order; sign in to use it."
     )
     # About the cup alone; the other line stays as it is.
     assert "takes $1.00 off" in any_of_them
@@ -131,7 +131,8 @@ async def test_a_customer_over_their_limit_is_told_of_as_somebody_else(
 ) -> None:
     code, made = new_code(), await till.product("10.00")
     promotion = await a_tenth(desk, way="code", code=code, customer_limit="1")
-    first, again = Buyer(http, till), Buyer(http, till)
+    member = await sign_in(http)
+    first, again = SignedIn(http, till, member), SignedIn(http, till, member)
     await first.ready((made, 1))
     assert (await first.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
     bought = await first.complete()

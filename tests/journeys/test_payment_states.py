@@ -76,6 +76,7 @@ async def after_all(
             assert (payment_state, due) == ("paid", 0)
 
 
+@pytest.mark.security("C-14", "C-15")
 @FEW
 @given(st.sampled_from(["check", "card", "authorised"]), events)
 async def test_the_state_follows_from_the_payments(

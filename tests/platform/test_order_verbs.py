@@ -102,6 +102,7 @@ async def test_a_canceled_order_is_resumed_while_its_goods_are_there(
     assert (await shown(writer, second.id))[0] == "canceled"
 
 
+@pytest.mark.security("C-15")
 async def test_a_refunded_order_is_not_resumed_because_it_cannot_be_paid_again(
     writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
 ) -> None:

@@ -16,6 +16,7 @@ def card(state: str, captured: int = 0, refunded: int = 0, amount: int = TOTAL) 
     return Paid(state, amount, captured, refunded)
 
 
+@pytest.mark.security("C-14")
 @pytest.mark.parametrize(
     ("payments", "is_canceled", "state", "due"),
     [
@@ -109,6 +110,7 @@ class Ledger:
 EVENTS = ("authorise", *["capture"] * 2, *["refund"] * 3, "void", "cancel", "resume")
 
 
+@pytest.mark.security("C-14")
 @given(
     st.integers(0, 9),
     st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 3), st.integers(-1, 10)), min_size=5, max_size=20),

@@ -137,9 +137,10 @@ def test_each_condition_says_why_it_does_not_hold() -> None:
         "customer_group": "it is for a group of customers",
         "item_total": "it needs goods for at least 10.01 USD",
     }
-    assert named_goods(deal(when("first_order"), TENTH), msgspec.structs.replace(basket, has_ordered=True))[0] == (
-        "it is for a first order"
-    )
+    first_order = deal(when("first_order"), TENTH)
+    ordered, guest = (msgspec.structs.replace(basket, has_ordered=each) for each in (True, None))
+    assert named_goods(first_order, ordered)[0] == "it is for a first order"
+    assert named_goods(first_order, guest)[0] == "it is for a first order; sign in to use it"
     assert named_goods(deal(when("item_total", amounts={"EUR": "1"}), TENTH), basket)[0] == "it does not count in USD"
 
 

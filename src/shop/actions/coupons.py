@@ -11,7 +11,7 @@ from shop.actions.checkout import hold_checkout
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout
 from shop.actions.packing import retotal
-from shop.actions.promoting import basket_of, deal_of, email_key, why_not_now
+from shop.actions.promoting import basket_of, deal_of, why_not_now
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.models.coupons import order_promotions
@@ -83,7 +83,7 @@ async def put_on(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     if found is None:
         raise _refused("coupon_unknown", "There is no such code.")
     promotion_id, coupon_code_id = found
-    facts = await queries.find_facts(ctx.db, order.id, order.user_id, email_key(order))
+    facts = await queries.find_facts(ctx.db, order.id, order.user_id)
     if any(present.promotion_id == promotion_id for present in facts.codes):
         raise _refused("coupon_already_applied", "This code is on the cart already.")
     (promotion,) = await queries.list_offered(ctx.db, [promotion_id])

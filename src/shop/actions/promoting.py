@@ -12,6 +12,7 @@ from shop.base.email import read_email
 from shop.models.fulfilment import Shipment
 from shop.models.orders import LineItem, Order
 from shop.models.quotes import Quote
+from shop.queries import people
 from shop.queries import promotions as queries
 from shop.queries.promotions import Facts, Offered, Sold
 from shop.rules.promotion_kinds import Basket, Good, fill_basket
@@ -43,10 +44,14 @@ class Looked(msgspec.Struct, frozen=True):
     deals: Sequence[Deal]
 
 
-def email_key(order: Order) -> str | None:
-    """Who it is, however the address is written: a limit for each customer would else be one for each spelling."""
-    found = read_email(order.email) if order.email else None
-    return found.budget_key if found else None
+async def customer_key(ctx: Context, order: Order) -> str | None:
+    """Who buys, however the address is written: a limit for each customer would else be one for each spelling. Of a
+    user it is the account's address, because any address can be typed into a cart.
+    """
+    owner = await people.find_user(ctx.db, order.user_id) if order.user_id else None
+    address = owner.email if owner else order.email
+    email = read_email(address) if address else None
+    return email.budget_key if email else None
 
 
 async def discounted(
@@ -94,7 +99,7 @@ async def look(
     shipments: Sequence[Shipment],
     quotes: Mapping[UUID, Quote] | None = None,
 ) -> Looked:
-    facts = await queries.find_facts(ctx.db, order.id, order.user_id, email_key(order))
+    facts = await queries.find_facts(ctx.db, order.id, order.user_id)
     kept = await _automatic(ctx, facts)
     found = [*kept.always, *(deal for offered, deal in kept.at_times if why_not_now(offered, facts) is None)]
     if facts.codes:
@@ -138,8 +143,8 @@ def basket_of(
         goods.append(Good(line.id, place, product, taxons, price, line.quantity, amount, is_promotionable))
     costs = [(shipment.id, shipment.cost) for shipment in shipments]
     groups = frozenset(each.int for each in facts.group_ids)
-    # Whoever used a promotion has ordered, also where another spelling of the address hides it.
-    has_ordered = facts.has_ordered or bool(facts.uses)
+    # Whoever used a promotion has ordered. A guest could type any address, and learn whether it has bought here.
+    has_ordered = None if order.user_id is None else facts.has_ordered or bool(facts.uses)
     return fill_basket(order.currency, goods, shipments=costs, groups=groups, has_ordered=has_ordered)
 
 

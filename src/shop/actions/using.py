@@ -5,7 +5,7 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout
 from shop.actions.packing import retotal
-from shop.actions.promoting import email_key
+from shop.actions.promoting import customer_key
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.models.orders import Order
@@ -60,7 +60,7 @@ async def _take(ctx: Context, order: Order) -> set[UUID]:
 
 
 async def _take_all(ctx: Context, order: Order, ids: list[UUID]) -> None:
-    email = email_key(order)
+    email = await customer_key(ctx, order)
     taken = await queries.take_uses(ctx.db, order.id, ids, order.user_id, email)
     codes = {
         code.promotion_id: code.coupon_code_id

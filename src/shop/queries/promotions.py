@@ -27,7 +27,7 @@ from shop.db.pool import Session
 from shop.db.statements import Statement, among, into, statement, unseen
 from shop.models.coupons import CouponCode, coupon_codes, order_promotions, promotion_uses
 from shop.models.orders import customer_of, orders
-from shop.models.people import customer_group_members
+from shop.models.people import customer_group_members, users
 from shop.models.products import products, variants
 from shop.models.promotions import Promotion, promotion_actions, promotion_rules, promotion_versions, promotions
 from shop.models.taxons import classifications, taxons
@@ -52,8 +52,9 @@ class Facts(msgspec.Struct, frozen=True):
     version: int
     group_ids: list[UUID]
     has_ordered: bool
+    """Whether the cart's owner has; of a guest it is not known."""
     uses: dict[UUID, int]
-    """Of each promotion that other orders of this customer used, how many did."""
+    """Of each promotion that other orders of the cart's owner used, how many did."""
     codes: list[Code]
 
 
@@ -75,7 +76,8 @@ class Sold(msgspec.Struct, frozen=True):
 
 _order_id = unseen("order_id", _ID)
 _user_id = unseen("user_id", _ID)
-_key = unseen("email_key", Text())
+# The account's own address: what is typed into a cart may be anybody's.
+_key = select(literal_column(customer_of("users.email"), Text())).where(users.c.id == _user_id).scalar_subquery()
 
 
 def _together(rows: FromClause, aggregated: Any, nothing: str) -> ColumnElement[Any]:
@@ -212,8 +214,8 @@ _TAKE_OFF = statement(
 )
 
 
-async def find_facts(db: Session, order_id: UUID, user_id: UUID | None, email_key: str | None) -> Facts:
-    found = await db.one(_FACTS, order_id=order_id, user_id=user_id, email_key=email_key)
+async def find_facts(db: Session, order_id: UUID, user_id: UUID | None) -> Facts:
+    found = await db.one(_FACTS, order_id=order_id, user_id=user_id)
     if found is None:
         raise AssertionError("a select without a table has one row")
     return found

@@ -38,7 +38,8 @@ class Basket(msgspec.Struct, frozen=True):
     shipments: Sequence[tuple[UUID, int]] = ()
     """What each costs to send."""
     groups: Ids = frozenset()
-    has_ordered: bool = False
+    has_ordered: bool | None = False
+    """None of a guest."""
     promotable: Sequence[Good] = ()
     """Of the goods those from which something may be taken off."""
     amount: int = 0
@@ -94,6 +95,8 @@ def _of_groups(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None,
 
 
 def _first_order(_settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
+    if basket.has_ordered is None:
+        return "it is for a first order; sign in to use it", None
     return ("it is for a first order" if basket.has_ordered else None), None
 
 
