@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any
 
 from sqlalchemy import literal_column
@@ -32,10 +33,15 @@ async def timed(work: Awaitable[Any]) -> tuple[Any, float]:
     return endings[0], time.monotonic() - started
 
 
+async def acquire(database: Database) -> Any:
+    """A connection without a deadline."""
+    return database.connections.take(inf) or await database.connections.wait(inf)
+
+
 @asynccontextmanager
 async def all_taken(database: Database, size: int) -> AsyncIterator[list[Any]]:
     """Every connection of the pool, held; the list may be emptied by the test."""
-    held = [await database.connections.acquire() for _ in range(size)]
+    held = [await acquire(database) for _ in range(size)]
     yield held
     for connection in held:
         database.connections.release(connection)
@@ -44,7 +50,7 @@ async def all_taken(database: Database, size: int) -> AsyncIterator[list[Any]]:
 async def assert_whole(database: Database, size: int) -> None:
     """All places can be taken, and not one more."""
     async with asyncio.timeout(1.5), all_taken(database, size):
-        extra = asyncio.create_task(database.connections.acquire())
+        extra = asyncio.create_task(acquire(database))
         await asyncio.sleep(0)
         assert not extra.done()
         extra.cancel()

@@ -11,7 +11,7 @@ from shop.db.connections import Connections
 from shop.db.embedded import Embedded
 from shop.db.pool import SESSION_SETTINGS, Database, open_database
 from tests.cluster import with_database
-from tests.db.pools import ONE, PID, Opened, all_taken, assert_whole, sql, timed
+from tests.db.pools import ONE, PID, Opened, acquire, all_taken, assert_whole, sql, timed
 from tests.db.processes import roomy_dir, until
 
 
@@ -74,7 +74,7 @@ async def test_waiters_that_are_cancelled_leave_their_places(opened: Opened) -> 
     database = await opened(size=3)
 
     async with all_taken(database, 3):
-        waiting = [asyncio.create_task(database.connections.acquire()) for _ in range(10)]
+        waiting = [asyncio.create_task(acquire(database)) for _ in range(10)]
         await asyncio.sleep(0)
         for task in waiting:
             task.cancel()
@@ -88,7 +88,7 @@ async def test_a_waiter_that_is_cancelled_as_its_turn_comes_hands_the_place_on(o
     database = await opened(size=1)
 
     async with all_taken(database, 1) as held:
-        first, second = [asyncio.create_task(database.connections.acquire()) for _ in range(2)]
+        first, second = [asyncio.create_task(acquire(database)) for _ in range(2)]
         await asyncio.sleep(0)
         database.connections.release(held.pop())
         first.cancel()
@@ -102,7 +102,7 @@ async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_o
     database = await opened(size=1)
 
     async with all_taken(database, 1) as held:
-        first, second = [asyncio.create_task(database.connections.acquire()) for _ in range(2)]
+        first, second = [asyncio.create_task(acquire(database)) for _ in range(2)]
         await asyncio.sleep(0)
         held[0].terminate()
         database.connections.release(held.pop())
@@ -118,7 +118,7 @@ async def test_a_waiter_that_is_cancelled_as_its_time_is_up_is_cancelled(opened:
     database = await opened(size=1)
 
     async with all_taken(database, 1):
-        waiting = asyncio.create_task(database.connections.acquire())
+        waiting = asyncio.create_task(acquire(database))
         await asyncio.sleep(0)
         asyncio.get_running_loop().call_later(2.05, waiting.cancel)
         # The loop is held up, as by a long collection, and finds both timers due in one turn.
@@ -131,7 +131,7 @@ async def test_a_waiter_that_is_cancelled_as_its_time_is_up_is_cancelled(opened:
 
 async def test_a_task_cancelled_while_it_connects_leaves_its_place(opened: Opened) -> None:
     database = await opened(size=2)
-    connecting = [asyncio.create_task(database.connections.acquire()) for _ in range(2)]
+    connecting = [asyncio.create_task(acquire(database)) for _ in range(2)]
     waiting = asyncio.create_task(database.session().one(ONE))
     await asyncio.sleep(0)
 
@@ -146,7 +146,7 @@ async def test_a_task_cancelled_while_it_connects_leaves_its_place(opened: Opene
 async def test_a_connection_the_server_ended_is_replaced(opened: Opened, rival: Any) -> None:
     database = await opened(size=1)
     pid = await database.session().one(PID)
-    connection = await database.connections.acquire()
+    connection = await acquire(database)
     database.connections.release(connection)
     await rival.execute("select pg_terminate_backend($1, 2000)", pid)
     # The server has ended it; that our end has heard of it is what is awaited.

@@ -17,6 +17,7 @@ from shop.queries.promotions import find_facts
 from shop.queries.quotes import list_quotes
 from shop.queries.records import list_kin, list_kin_ids
 from shop.queries.taxes import list_rates
+from tests.db.pools import acquire
 from tests.make import Make
 from tests.shopper import Shopper
 
@@ -34,7 +35,7 @@ async def one_connection(database_url: str) -> AsyncIterator[Database]:
 
 async def planned_often(database: Database) -> tuple[int, list[str]]:
     """How many statements were run more often than there are plans for single values, and which are planned still."""
-    connection = await database.connections.acquire()
+    connection = await acquire(database)
     plans = "select statement, generic_plans, custom_plans from pg_prepared_statements"
     found = [row for row in await connection.fetch(plans) if row["custom_plans"] + row["generic_plans"] > FIRST]
     database.connections.release(connection)

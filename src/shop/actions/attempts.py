@@ -135,7 +135,7 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
     waits = [(limit, seconds) for limit in counted if (seconds := ctx.shared.floods.ends_in(limit.key))]
     if waits:
         raise TooMany(max(seconds for _, seconds in waits), passed=_policies(limit for limit, _ in waits))
-    apart = ctx.shared.database.session()
+    apart = ctx.db.apart()
     counts = await journal.count(apart, [(limit.key, limit.seconds) for limit in counted])
     over = exceeded(enforced, counts)
     _remember(ctx, over)
@@ -149,7 +149,7 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
 
 async def note_denial(ctx: Context, needed: str) -> None:
     """An application asked for what its token does not allow. One event a window: asking again tells nothing new."""
-    apart = ctx.shared.database.session()
+    apart = ctx.db.apart()
     key = counter_key("denials by application", f"{ctx.actor.id} {needed}")
     counts = await journal.count(apart, [(key, DENIAL_SECONDS)])
     if counts[0].count == 1:
@@ -184,7 +184,7 @@ async def _count(ctx: Context, limits: Sequence[Limit]) -> list[tuple[Limit, Cou
     if not limits:
         return []
     # Apart from the request's own work: a count is kept whatever becomes of that.
-    apart = ctx.shared.database.session()
+    apart = ctx.db.apart()
     counts = await journal.count(apart, [(limit.key, limit.seconds) for limit in limits])
     ctx.db.count += apart.count
     over = exceeded(limits, counts)

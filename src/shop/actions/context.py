@@ -172,7 +172,7 @@ class Context:
             raise InsufficientScope(act)
         if caller.is_unseen:
             # Apart from the request's own work, which may fail and was a use all the same.
-            await applications.note_use(self.shared.database.session(), caller.application_id)
+            await applications.note_use(self.db.apart(), caller.application_id)
         return caller
 
     @asynccontextmanager

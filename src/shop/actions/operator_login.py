@@ -105,7 +105,7 @@ async def find_signed_in(ctx: Context, session_hash: bytes) -> SignedIn | None:
     """Who this session is of; that they were here is noted once a minute, apart from the request's own work."""
     found = await operators.find_session(ctx.db, session_hash)
     if found and not found.is_seen:
-        await operators.see_session(ctx.shared.database.session(), found.session_id)
+        await operators.see_session(ctx.db.apart(), found.session_id)
     return found
 
 
@@ -150,7 +150,7 @@ async def takes_code(ctx: Context, operator: Operator, code: str) -> bool:
     if step is None:
         return False
     # Apart: a code that was shown is used up, whatever becomes of the request.
-    apart = ctx.shared.database.session()
+    apart = ctx.db.apart()
     return await operators.take_totp_step(apart, operator, step, seal(keys, TOTP, secret, owner))
 
 

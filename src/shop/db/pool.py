@@ -4,12 +4,14 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from math import inf
+from time import monotonic
 from typing import Any, ParamSpec, TypeVar
 
 import asyncpg
 
 from shop.base.errors import Lost, Unavailable
-from shop.db.connections import Connections
+from shop.db.connections import WAIT_SECONDS, Connections
 from shop.db.statements import Statement
 
 P = ParamSpec("P")
@@ -17,6 +19,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 RETRIES = 5
+LIMIT_SECONDS = 5.5
+"""How long a request may wait for the database, in all: for connections, statements and retries. More than the server's
+own `statement_timeout`, which leaves the connection open, and less than the 6 s within which a caller is answered.
+"""
 SESSION_SETTINGS = {
     "application_name": "shop",
     "statement_timeout": "5s",
@@ -62,17 +68,29 @@ def open_database(url: str, *, size: int) -> Database:
 class Session:
     """One unit of work: statements run alone on any connection, or together inside `transaction()`."""
 
-    __slots__ = ("_connection", "_database", "committed", "count")
+    __slots__ = ("_connection", "_database", "_parent", "committed", "count", "is_bounded", "patience", "seconds")
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, parent: "Session | None" = None) -> None:
         self._database = database
         self._connection: Any = None
+        self._parent = parent
         self.committed = False
         self.count = 0
+        self.seconds = LIMIT_SECONDS
+        """How long the database may take: for each statement, or what is left for all of them."""
+        self.is_bounded = False
+        """Whether `seconds` is for all statements together, as for a request, or for each, as for a stream."""
+        self.patience = WAIT_SECONDS
 
     @property
     def is_in_transaction(self) -> bool:
         return self._connection is not None
+
+    def apart(self) -> "Session":
+        """A session for what is committed whatever becomes of this one; both share the time that is left."""
+        session = Session(self._database, self._parent or self)
+        session.is_bounded = self.is_bounded
+        return session
 
     # Not coroutines around a coroutine: every one between a request and its connection is stepped through twice.
     def one(self, statement: Statement[R], **values: Any) -> Coroutine[Any, Any, R | None]:
@@ -84,18 +102,23 @@ class Session:
     async def _run(self, method: str, statement: Statement[Any], values: Mapping[str, Any]) -> Any:
         arguments = statement.arguments(values)
         self.count += 1
+        clock = self._parent or self
+        if clock.seconds <= 0:
+            raise Unavailable()
         if self._connection is not None:
-            result = await _translating(getattr(self._connection, method), statement.sql, *arguments)
+            result = await self._call(getattr(self._connection, method), statement.sql, *arguments)
             return _read(statement, result)
         if statement.writes and self.committed:
             raise AssertionError("a second write outside a transaction: open one with `async with ctx.transaction()`")
         connections = self._database.connections
+        started = monotonic()
         connection = None
         try:
-            connection = await connections.acquire()
+            deadline = started + clock.seconds
+            connection = connections.take(deadline) or await connections.wait(deadline, self.patience)
             result = await getattr(connection, method)(statement.sql, *arguments)
         except asyncpg.PostgresError as error:
-            raise translated(error) from error
+            raise self._translated(error) from error
         except BaseException as error:
             if connection is not None:
                 connection.terminate()
@@ -103,6 +126,8 @@ class Session:
         finally:
             if connection is not None:
                 connections.release(connection)
+            if self.is_bounded:
+                clock.seconds -= monotonic() - started
         # A guarded write that found nothing to change has kept nothing.
         self.committed |= statement.writes and bool(result)
         return _read(statement, result)
@@ -113,18 +138,17 @@ class Session:
         outcome: the caller hears 503 and may ask again.
         """
         connections = self._database.connections
-        connection = await _translating(connections.acquire)
+        self._connection = connection = await self._acquire()
         try:
             transaction = connection.transaction(**(_SNAPSHOT if is_snapshot else {}))
-            await _translating(transaction.start)
-            self._connection = connection
+            await self._call(transaction.start)
             try:
                 yield
             except Exception:
                 if not connection.is_closed():
-                    await _translating(transaction.rollback)
+                    await self._call(transaction.rollback)
                 raise
-            await _translating(transaction.commit)
+            await self._call(transaction.commit)
             self.committed = True
         except BaseException as error:
             if not isinstance(error, Exception) or connection.is_closed() or connection.is_in_transaction():
@@ -138,14 +162,43 @@ class Session:
     async def savepoint(self) -> AsyncIterator[None]:
         """A part of a transaction that is undone alone when it fails."""
         savepoint = self._connection.transaction()
-        await _translating(savepoint.start)
+        await self._call(savepoint.start)
         try:
             yield
         except Exception:
             if not self._connection.is_closed():
-                await _translating(savepoint.rollback)
+                await self._call(savepoint.rollback)
             raise
-        await _translating(savepoint.commit)
+        await self._call(savepoint.commit)
+
+    async def _acquire(self) -> Any:
+        connections = self._database.connections
+        clock, started = self._parent or self, monotonic()
+        try:
+            return connections.take(inf) or await connections.wait(started + clock.seconds, self.patience)
+        finally:
+            if self.is_bounded:
+                clock.seconds -= monotonic() - started
+
+    async def _call(self, call: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+        """Runs one call of the transaction's connection until its deadline; between calls there is none."""
+        connection, clock, started = self._connection, self._parent or self, monotonic()
+        connection.deadline = started + clock.seconds
+        # Called in here: on a closed connection asyncpg raises before there is anything to await.
+        try:
+            return await call(*arguments)
+        except Exception as error:
+            raise self._translated(error) from error
+        finally:
+            connection.deadline = inf
+            if self.is_bounded:
+                clock.seconds -= monotonic() - started
+
+    def _translated(self, error: Exception) -> BaseException:
+        if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+            # A failover: all connections lead to what is now a standby.
+            self._database.connections.close_all()
+        return translated(error)
 
     async def retrying(self, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Runs `work`, and again while it loses against other transactions, unless a part of it is already kept."""
@@ -157,9 +210,12 @@ class Session:
     async def retry(self, lost: Lost, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Runs again what lost."""
         for _ in range(RETRIES):
-            if self.committed:
+            pause = random.uniform(0.01, 0.2)  # noqa: S311  Jitter, not a secret.
+            if self.is_bounded:
+                self.seconds -= pause
+            if self.committed or self.seconds <= 0:
                 break
-            await asyncio.sleep(random.uniform(0.01, 0.2))  # noqa: S311  Jitter, not a secret.
+            await asyncio.sleep(pause)
             try:
                 return await work(*args, **kwargs)
             except Lost as again:
@@ -172,14 +228,6 @@ def _read(statement: Statement[Any], result: Any) -> Any:
     if type(result) is list:
         return [statement.read(record) for record in result]
     return None if result is None else statement.read(result)
-
-
-async def _translating(call: Callable[..., Awaitable[T]], *arguments: Any) -> T:
-    # Called in here: on a closed connection asyncpg raises before there is anything to await.
-    try:
-        return await call(*arguments)
-    except Exception as error:
-        raise translated(error) from error
 
 
 _LOST = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)

@@ -1,15 +1,16 @@
 """Alembic's entry: runs revisions over asyncpg, in one transaction, one process at a time."""
 
 import asyncio
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-import asyncpg
 from alembic import context
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from shop.db.hosts import Hosts, connect_to
 from shop.db.rows import metadata
 from shop.migrations.upgrade import CHAPTERS, LOCK
 
@@ -29,9 +30,8 @@ def run(connection: Connection) -> None:
 async def run_connected() -> None:
     url = context.config.attributes["database_url"]
     # asyncpg reads the address itself: SQLAlchemy's own reading of it knows no socket directory.
-    engine = create_async_engine(
-        "postgresql+asyncpg://", poolclass=NullPool, async_creator=lambda: asyncpg.connect(url)
-    )
+    connect = partial(Hosts(url).connect, partial(connect_to, seconds=10))
+    engine = create_async_engine("postgresql+asyncpg://", poolclass=NullPool, async_creator=connect)
     try:
         async with engine.connect() as connection:
             await connection.run_sync(run)

@@ -1,5 +1,6 @@
 """How revisions are run: what is newest, what a database stands at, and bringing it up to date."""
 
+from functools import partial
 from pathlib import Path
 
 import asyncpg
@@ -11,6 +12,7 @@ from asyncpg.exceptions import ClientConfigurationError
 from sqlalchemy.exc import DBAPIError
 
 from shop.base.errors import CannotStart
+from shop.db.hosts import Hosts, connect_to
 
 LOCK = 7_426_731
 """The advisory lock under which one process migrates."""
@@ -67,12 +69,14 @@ def outdated_revisions() -> frozenset[str]:
 async def current_revision(url: str) -> str | None:
     """None when nothing was ever migrated. Raises CannotStart when the database does not answer."""
     try:
-        connection = await asyncpg.connect(url, timeout=5)
+        connection = await Hosts(url).connect(partial(connect_to, seconds=5))
     except ClientConfigurationError as error:
         # A kind of ValueError, but what it says is about one parameter and helps.
         raise CannotStart(f"SHOP_DATABASE_URL cannot be used: {_reason(error)}; {_mend(error)}.") from None
     except ValueError:
         raise CannotStart("SHOP_DATABASE_URL cannot be read; percent-encode odd characters of the password.") from None
+    except asyncpg.TargetServerAttributeNotMatched:
+        raise CannotStart("The database is read-only; name the primary in SHOP_DATABASE_URL.") from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise CannotStart(
             f"The database does not answer ({_reason(error)}); check SHOP_DATABASE_URL and that it runs."

@@ -14,6 +14,7 @@ from shop.actions.context import Context, Origin, Shared
 from shop.base.actor import Claim
 from shop.base.errors import Broken, Lost, ShopError, Unauthenticated
 from shop.base.settings import Network
+from shop.db.pool import LIMIT_SECONDS
 from shop.web.credentials import check_repeated, read_claim, read_platform_claim
 from shop.web.crowd import crowd_for
 from shop.web.idempotency import read_once_key
@@ -140,6 +141,7 @@ class Endpoint:
         self._is_cross_origin = route.path.startswith("/api/v2/storefront")
         self._reads_body = route.method in _BODY_METHODS and route.reads is not LINES
         self._is_once = route.method in _ONCE_METHODS and route.reads_claim
+        self._is_bounded = route.reads is not LINES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: Mapping[str, str]) -> None:
         started = perf_counter()
@@ -185,6 +187,8 @@ class Endpoint:
         route = self._route
         request.most_params = route.most_params
         request.check_head()
+        # What is streamed has no end of its own: there each statement has the time that others have in all.
+        context.db.is_bounded = self._is_bounded
         if route.reads_claim:
             if len(request.headers) != len(request.scope["headers"]):
                 check_repeated(request.scope["headers"])
@@ -206,9 +210,12 @@ class Endpoint:
         elif request.has_body and route.reads is not LINES:
             await request.discard_body()
         try:
-            return await route.handler(request, context)
+            reply = await route.handler(request, context)
         except Lost as lost:
-            return await context.db.retry(lost, route.handler, request, context)
+            reply = await context.db.retry(lost, route.handler, request, context)
+        if reply.chunks is not None:
+            context.db.is_bounded, context.db.seconds = False, LIMIT_SECONDS
+        return reply
 
     async def _send(self, reply: Reply, request: Request, send: Send) -> int:
         """The status that is logged: the one sent, unless the answer broke off behind it."""

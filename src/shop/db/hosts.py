@@ -1,0 +1,78 @@
+"""Connects to the first server of a database URL that accepts writes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import asyncpg
+
+CONNECT_SECONDS = 2.0
+STAGGER_SECONDS = 0.25
+
+Connect = Callable[[str], Awaitable[Any]]
+
+
+async def connect_to(url: str, *, seconds: float = CONNECT_SECONDS, **options: Any) -> Any:
+    """Connects to a single server, and refuses one that is read-only: a standby may lag, and a token that was revoked
+    would still be valid there. Newer servers say so in the handshake, without another round trip.
+    """
+    return await asyncpg.connect(url, timeout=seconds, target_session_attrs="read-write", **options)
+
+
+class Hosts:
+    """The servers of a database URL; the one that accepted writes last is tried first."""
+
+    def __init__(self, url: str) -> None:
+        self._urls = split_hosts(url)
+
+    async def connect(self, connect: Connect = connect_to) -> Any:
+        """The connection of the first server for which `connect` succeeds. A server that has not answered within
+        STAGGER_SECONDS is not waited for: the next one is tried beside it.
+        """
+        if len(self._urls) == 1:
+            return await connect(self._urls[0])
+        untried = self._urls.copy()
+        attempts: dict[asyncio.Future[Any], str] = {}
+        try:
+            while True:
+                if untried:
+                    url = untried.pop(0)
+                    attempts[asyncio.ensure_future(connect(url))] = url
+                pause = STAGGER_SECONDS if untried else None
+                done, _ = await asyncio.wait(attempts, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+                for attempt in done:
+                    url = attempts.pop(attempt)
+                    if attempt.exception() is None:
+                        self._urls = [url, *(other for other in self._urls if other != url)]
+                        return attempt.result()
+                    if not attempts and not untried:
+                        return attempt.result()  # Raises: no server is left.
+        finally:
+            for attempt in attempts:
+                attempt.add_done_callback(_terminate)
+                attempt.cancel()
+
+
+def _terminate(attempt: "asyncio.Future[Any]") -> None:
+    """Closes a connection that was made too late to be used."""
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().terminate()
+
+
+def split_hosts(url: str) -> list[str]:
+    """One URL for each server that is named in the authority or, for sockets, in the `host` parameter."""
+    parts = urlsplit(url)
+    account, at, authority = parts.netloc.rpartition("@")
+    if authority:
+        return [urlunsplit(parts._replace(netloc=f"{account}{at}{host}")) for host in authority.split(",")]
+    query = dict(parse_qsl(parts.query))
+    hosts, ports = query.get("host", "").split(","), query.get("port", "").split(",")
+    if len(hosts) == 1:
+        return [url]
+    if len(ports) == 1:
+        ports *= len(hosts)
+    queries = [
+        {**query, "host": host, **({"port": port} if port else {})} for host, port in zip(hosts, ports, strict=True)
+    ]
+    return [f"{url.partition('?')[0]}?{urlencode(each)}" for each in queries]

@@ -1,0 +1,260 @@
+"""What the pool does when a server hangs, is cut off, loses its standby or becomes read-only."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import asyncpg
+import pytest
+
+from shop.base.errors import Unavailable
+from shop.db.hosts import split_hosts
+from shop.db.pool import Database, Session, open_database
+from tests.cluster import Cluster
+from tests.db.pools import ONE, PID, Opened, all_taken, assert_whole, sql, timed
+from tests.db.processes import until
+from tests.tcp_proxy import TcpProxy, proxy_to
+
+WRITE = sql("update shops set name = name returning name", writes=True)
+SERVER = sql("show data_directory")
+NAP = sql("select pg_sleep(0.2)")
+HUNG = 0.5
+
+
+@pytest.fixture(scope="module")
+def server(cluster: Cluster, worker_name: str) -> Iterator[str]:
+    """A server of its own, which a test may spoil and must mend."""
+    with cluster.data_dir(f"faults_{worker_name}") as (_, url):
+        yield url
+
+
+def bounded(database: Database, seconds: float = HUNG) -> Session:
+    """A request's session with little time left."""
+    session = database.session()
+    session.is_bounded, session.seconds = True, seconds
+    return session
+
+
+@contextmanager
+def stopped(*pids: Any) -> Iterator[None]:
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+async def change_setting(url: str, name: str, value: str) -> None:
+    """In the whole server; returns when its sessions have it."""
+    writable = {"default_transaction_read_only": "off", "synchronous_commit": "off"}
+    connection = await asyncpg.connect(url, server_settings=writable)
+    await connection.execute(f"alter system set {name} = '{value}'")
+    await connection.execute("select pg_reload_conf()")
+    await connection.close()
+
+    async def is_in_force() -> bool:
+        fresh = await asyncpg.connect(url)
+        try:
+            return bool(await fresh.fetchval(f"show {name}") == value)
+        finally:
+            await fresh.close()
+
+    await until(is_in_force)
+
+
+@pytest.mark.security("X-03")
+async def test_a_statement_on_a_hung_server_is_abandoned_at_its_deadline(opened: Opened) -> None:
+    database = await opened(size=2)
+    # Two connections, of which the second one stays idle.
+    first, second = await asyncio.gather(*(database.session().one(PID) for _ in range(2)))
+
+    with stopped(first, second):
+        error, seconds = await timed(bounded(database).one(ONE))
+        # The other connection leads to the same server, so it is not used any more either.
+        assert await asyncio.wait_for(database.session().one(PID), 1) not in {first, second}
+
+    assert type(error) is Unavailable
+    assert HUNG <= seconds < HUNG + 0.5
+    await assert_whole(database, 2)
+
+
+@pytest.mark.security("X-03")
+async def test_a_hung_statement_in_a_transaction_is_abandoned_at_its_deadline(opened: Opened) -> None:
+    database = await opened(size=1)
+    session = bounded(database)
+
+    async def work() -> None:
+        async with session.transaction():
+            with stopped(await session.one(PID)):
+                await session.one(ONE)
+
+    error, seconds = await timed(work())
+
+    assert type(error) is Unavailable
+    assert HUNG <= seconds < HUNG + 0.5
+    await assert_whole(database, 1)
+
+
+@pytest.mark.security("X-03")
+async def test_the_time_of_a_request_covers_waits_statements_retries_and_sessions_apart(opened: Opened) -> None:
+    database = await opened(size=1)
+    session = bounded(database, 1)
+
+    await session.one(NAP)
+    await session.apart().one(NAP)
+    assert session.seconds < 0.6
+    async with all_taken(database, 1):
+        error, seconds = await timed(session.one(ONE))
+
+    assert type(error) is Unavailable
+    assert seconds < 1
+    assert type((await timed(session.one(ONE)))[0]) is Unavailable
+    await assert_whole(database, 1)
+
+
+async def test_a_stream_has_the_time_for_each_statement(opened: Opened) -> None:
+    session = (await opened(size=1)).session()
+    session.seconds = 0.3
+
+    async with session.transaction():
+        for _ in range(2):
+            await session.one(NAP)
+        await asyncio.sleep(0.6)  # Its reader is slow, which is no fault of the database.
+        assert await session.one(ONE) == 1
+
+    assert session.seconds == 0.3
+
+
+@pytest.mark.security("X-03")
+async def test_a_commit_without_its_synchronous_standby_is_abandoned(server: str) -> None:
+    database = open_database(server, size=1)
+    await change_setting(server, "synchronous_standby_names", "nobody")
+    try:
+        session = bounded(database)
+
+        async def work() -> None:
+            async with session.transaction():
+                await session.one(WRITE)
+
+        error, seconds = await timed(session.retrying(work))
+        lone, _ = await timed(bounded(database).one(WRITE))
+        readable = await database.session().one(ONE)
+    finally:
+        await change_setting(server, "synchronous_standby_names", "")
+
+    assert (type(error), type(lone), readable) == (Unavailable, Unavailable, 1)
+    assert HUNG <= seconds < HUNG + 0.5
+    assert not session.committed
+    await assert_whole(database, 1)
+    await database.close()
+
+
+async def test_a_path_that_breaks_off_silently_is_known_to_be_away_until_it_is_back(server: str) -> None:
+    with proxy_to(server) as proxy:
+        database = open_database(proxy.url(), size=2)
+        await asyncio.gather(*(database.session().one(ONE) for _ in range(2)))
+
+        proxy.hang()
+        first, _ = await timed(bounded(database).one(ONE))
+        connecting, waited = await timed(database.session().one(ONE))
+        later = await asyncio.gather(*(timed(database.session().one(ONE)) for _ in range(20)))
+        was_away = database.connections.is_away
+        proxy.refuse()
+        proxy.accept()
+
+        assert {type(error) for error in (first, connecting, *(each for each, _ in later))} == {Unavailable}
+        assert (was_away, waited < 2.5) == (True, True)
+        # Nobody waits for a database of which it is known that it does not answer.
+        assert max(seconds for _, seconds in later) < 1
+        await until_back(database)
+        await assert_whole(database, 2)
+        await database.close()
+
+
+async def until_back(database: Database) -> None:
+    async with asyncio.timeout(3):
+        while isinstance((await timed(database.session().one(ONE)))[0], Unavailable):
+            pass
+
+
+async def test_a_connection_that_cannot_be_made_leaves_its_waiter_to_the_others(server: str) -> None:
+    with proxy_to(server) as proxy:
+        database = open_database(proxy.url(), size=3)
+        async with all_taken(database, 1) as held:
+            proxy.refuse_new()
+            waiting = asyncio.create_task(database.session().one(ONE))
+            done, _ = await asyncio.wait([waiting], timeout=0.5)
+            assert not done
+            database.connections.release(held.pop())
+
+            assert await asyncio.wait_for(waiting, 1) == 1
+        assert not database.connections.is_away
+        await database.close()
+
+
+def test_a_url_names_each_of_its_servers() -> None:
+    assert split_hosts("postgresql://u:p%40@a,b:6000,[::1]:7000/d?x=1") == [
+        "postgresql://u:p%40@a/d?x=1",
+        "postgresql://u:p%40@b:6000/d?x=1",
+        "postgresql://u:p%40@[::1]:7000/d?x=1",
+    ]
+    assert split_hosts("postgresql:///d?host=/a&user=u") == ["postgresql:///d?host=/a&user=u"]
+    assert split_hosts("postgresql:///d?host=/a,/b&port=1,2") == [
+        "postgresql:///d?host=%2Fa&port=1",
+        "postgresql:///d?host=%2Fb&port=2",
+    ]
+    assert split_hosts("postgresql:///d?host=a,b&port=3")[1] == "postgresql:///d?host=b&port=3"
+
+
+def several(*proxies: TcpProxy) -> str:
+    hosts = ",".join(f"127.0.0.1:{proxy.port}" for proxy in proxies)
+    return f"postgresql://shop@{hosts}/shop?sslmode=disable"
+
+
+async def test_a_hung_host_costs_the_healthy_one_nothing(server: str) -> None:
+    with proxy_to(server) as hung, proxy_to(server) as healthy:
+        hung.hang()
+        database = open_database(several(hung, healthy), size=2)
+
+        first, seconds = await timed(database.session().one(ONE))
+        async with all_taken(database, 1):
+            again, at_once = await timed(database.session().one(ONE))
+
+        assert (first, again) == (1, 1)
+        assert seconds < 1
+        # The host that answered last is asked first.
+        assert at_once < 0.2
+        healthy.refuse()
+        hung.accept()
+        await until_back(database)
+        await database.close()
+
+
+@pytest.mark.security("T-08")
+async def test_a_server_that_became_read_only_is_left_for_one_that_can_be_written_to(
+    server: str, own_database: Callable[..., str]
+) -> None:
+    with proxy_to(server) as old, proxy_to(await asyncio.to_thread(own_database)) as new:
+        database = open_database(several(old, new), size=2)
+        new.refuse()
+        before = await asyncio.gather(*(database.session().one(SERVER) for _ in range(2)))
+        new.accept()
+        await change_setting(server, "default_transaction_read_only", "on")
+        try:
+            refused, _ = await timed(database.session().one(WRITE))
+            after = await asyncio.gather(*(database.session().one(SERVER) for _ in range(2)))
+            written = await database.session().one(WRITE)
+        finally:
+            await change_setting(server, "default_transaction_read_only", "off")
+
+        assert type(refused) is Unavailable
+        assert len({*before}) == len({*after}) == 1
+        # Nothing is read from the old server either: what was revoked since may be valid there.
+        assert before != after
+        assert written is not None
+        await database.close()
