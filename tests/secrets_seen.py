@@ -23,8 +23,8 @@ _WEEK = "604800"
 # Each begins with letters that are found fast.
 _SECRETS = (
     re.compile(rb"shp(?:at|rt|pt|pr|cs|os|ol)_([0-9A-Za-z]{26})[0-9A-Za-z]{23}"),
-    # Of an order token only what is derived: the cart's id before it is no secret.
-    re.compile(rb"shpot_[0-9a-z]{1,8}_[0-9a-f]{32}([0-9a-f]{26})[0-9a-f]{46}"),
+    # Of an order token only what is derived: the cart's id and the version before it are no secrets.
+    re.compile(rb"shpot_[0-9a-z]{1,8}_[0-9a-f]{32}(?:[0-9a-f]{8})??([0-9a-f]{26})[0-9a-f]{46}(?![0-9a-f])"),
     # The last characters of a client's name and secret, as a header carries both.
     re.compile(rb"Basic [0-9A-Za-z+/]{40,}?([0-9A-Za-z+/]{26})=*(?![0-9A-Za-z+/=])"),
     # Of Stripe: its keys, and what lets a shopper confirm a payment.

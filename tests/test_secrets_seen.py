@@ -33,7 +33,10 @@ def leaks() -> Iterator[list[str]]:
 @pytest.fixture
 def noted() -> list[str]:
     """One of each kind."""
-    tokens = [*(new_secret(kind) for kind in KINDS), order_token(parse_keys(KEYS), uuid4())]
+    tokens = [
+        *(new_secret(kind) for kind in KINDS),
+        *(order_token(parse_keys(KEYS), uuid4(), version) for version in (0, 1)),
+    ]
     return [secrets_seen.note(token) for token in tokens]
 
 

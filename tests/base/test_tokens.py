@@ -11,36 +11,75 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.base.keys import Keys
-from shop.base.tokens import cart_of_order_token, is_current, order_token
+from shop.base.tokens import ORDER_TOKEN_PATTERN, is_current, order_token, read_order_token
 
 CART = UUID("019a0000-0000-7000-8000-00000000beef")
 OLD, NEW = b"\x5a" * 32, b"\xa5" * 32
 KEYS = Keys({"k1": OLD})
-TOKEN = order_token(KEYS, CART)
-SCANNER = re.compile(r"shpot_[0-9a-z]{1,8}_[0-9a-f]{104}", re.ASCII)
+TOKEN = order_token(KEYS, CART, 0)
+VERSIONED = order_token(KEYS, CART, 7)
+SCANNER = re.compile(ORDER_TOKEN_PATTERN, re.ASCII)
+BOTH = pytest.mark.parametrize("token", [TOKEN, VERSIONED], ids=["version 0", "version 7"])
 
 
-def sealed(key_id: str, cart_id: UUID, key: bytes) -> str:
+def sealed(key_id: str, message: bytes, key: bytes) -> str:
     """A token as anyone who knows the published form would make it with a key of their own."""
-    text = f"shpot_{key_id}_{cart_id.hex}{hmac.digest(key, cart_id.bytes, 'sha256').hex()}"
+    text = f"shpot_{key_id}_{message.hex()}{hmac.digest(key, message, 'sha256').hex()}"
     return f"{text}{zlib.crc32(text.encode()):08x}"
 
 
 def test_a_cart_always_has_the_same_token() -> None:
-    again = order_token(Keys({"k1": OLD}), UUID(str(CART)))
+    again = order_token(Keys({"k1": OLD}), UUID(str(CART)), 0)
 
     assert again == TOKEN
 
 
-def test_a_token_opens_the_cart_it_was_made_for() -> None:
+@pytest.mark.parametrize("version", [0, 1, 2, 255, 256, 2**32 - 1])
+def test_a_token_opens_the_cart_and_the_version_it_was_made_for(version: int) -> None:
     carts = [uuid4() for _ in range(100)]
 
-    assert [cart_of_order_token(KEYS, order_token(KEYS, cart)) for cart in carts] == carts
+    assert [read_order_token(KEYS, order_token(KEYS, cart, version)) for cart in carts] == [
+        (cart, version) for cart in carts
+    ]
+
+
+@pytest.mark.security("T-02")
+def test_version_0_has_the_format_of_the_tokens_before_there_were_versions() -> None:
+    """Written down from the release before: carts that were open then stay open."""
+    key = KEYS.derived("k1", "order token")
+    text = f"shpot_k1_{CART.hex}{hmac.digest(key, CART.bytes, 'sha256').hex()}"
+
+    assert f"{text}{zlib.crc32(text.encode()):08x}" == TOKEN
+    assert len(TOKEN) == len("shpot_k1_") + 104
+
+
+def test_every_version_of_a_cart_has_another_token() -> None:
+    tokens = {order_token(KEYS, CART, version) for version in range(100)}
+
+    assert len({token[-72:-8] for token in tokens}) == 100
+
+
+def test_version_0_written_out_is_refused() -> None:
+    """Otherwise one version would have two tokens."""
+    derived = KEYS.derived("k1", "order token")
+
+    assert sealed("k1", CART.bytes + bytes([0, 0, 0, 7]), derived) == VERSIONED
+    assert read_order_token(KEYS, sealed("k1", CART.bytes + bytes(4), derived)) is None
+
+
+def test_a_token_with_another_version_written_into_it_is_refused() -> None:
+    place = len("shpot_k1_") + 32
+    bodies = [f"{VERSIONED[:place]}{version:08x}{VERSIONED[place + 8 : -8]}" for version in (0, 1, 6, 8, 2**32 - 1)]
+    bodies.append(TOKEN[:place] + "00000001" + TOKEN[place:-8])
+
+    forged = [f"{body}{zlib.crc32(body.encode()):08x}" for body in bodies]
+
+    assert {read_order_token(KEYS, token) for token in forged} == {None}
 
 
 @pytest.mark.security("T-05")
 def test_carts_whose_ids_differ_by_one_have_tokens_that_share_nothing_secret() -> None:
-    neighbour = order_token(KEYS, UUID(int=CART.int + 1))
+    neighbour = order_token(KEYS, UUID(int=CART.int + 1), 0)
 
     mac, other = TOKEN[-72:-8], neighbour[-72:-8]
     assert sum(a == b for a, b in zip(mac, other, strict=True)) < 20
@@ -49,94 +88,108 @@ def test_carts_whose_ids_differ_by_one_have_tokens_that_share_nothing_secret() -
 @pytest.mark.security("T-02")
 @pytest.mark.parametrize("key_id", ["a", "k1", "20260131"])
 def test_the_published_scanner_pattern_finds_every_token(key_id: str) -> None:
-    tokens = [order_token(Keys({key_id: OLD}), uuid4()) for _ in range(50)]
+    tokens = [order_token(Keys({key_id: OLD}), uuid4(), version) for version in range(50)]
 
     assert all(SCANNER.fullmatch(token) for token in tokens)
-    assert SCANNER.findall(f'{{"token":"{tokens[0]}"}}') == [tokens[0]]
+    assert SCANNER.findall(f'{{"token":"{tokens[0]}","other":"{tokens[1]}"}}') == tokens[:2]
 
 
-def test_a_scanner_can_tell_a_token_from_noise_by_its_checksum() -> None:
-    assert TOKEN[-8:] == f"{zlib.crc32(TOKEN[:-8].encode()):08x}"
+@BOTH
+def test_a_scanner_can_tell_a_token_from_noise_by_its_checksum(token: str) -> None:
+    assert token[-8:] == f"{zlib.crc32(token[:-8].encode()):08x}"
 
 
 @pytest.mark.security("T-05")
-def test_a_token_is_nothing_under_another_key() -> None:
-    assert cart_of_order_token(Keys({"k1": NEW}), TOKEN) is None
-    assert cart_of_order_token(Keys({"k2": OLD}), TOKEN) is None
+@BOTH
+def test_a_token_is_nothing_under_another_key(token: str) -> None:
+    assert read_order_token(Keys({"k1": NEW}), token) is None
+    assert read_order_token(Keys({"k2": OLD}), token) is None
 
 
 @pytest.mark.security("A-03")
 def test_of_two_keys_the_first_signs_and_both_verify() -> None:
     rotated = Keys({"k2": NEW, "k1": OLD})
 
-    fresh = order_token(rotated, CART)
+    fresh = order_token(rotated, CART, 7)
 
     assert fresh.startswith("shpot_k2_")
-    assert fresh == order_token(Keys({"k2": NEW}), CART)
-    assert [cart_of_order_token(rotated, token) for token in (fresh, TOKEN)] == [CART, CART]
+    assert fresh == order_token(Keys({"k2": NEW}), CART, 7)
+    assert [read_order_token(rotated, token) for token in (fresh, VERSIONED, TOKEN)] == [
+        (CART, 7),
+        (CART, 7),
+        (CART, 0),
+    ]
 
 
 def test_a_token_says_whether_the_key_that_signs_today_made_it() -> None:
     rotated = Keys({"k2": NEW, "k1": OLD})
 
-    assert [is_current(rotated, token) for token in (order_token(rotated, CART), TOKEN)] == [True, False]
+    assert [is_current(rotated, token) for token in (order_token(rotated, CART, 0), TOKEN, VERSIONED)] == [
+        True,
+        False,
+        False,
+    ]
     assert is_current(KEYS, TOKEN)
+    assert is_current(KEYS, VERSIONED)
 
 
 @pytest.mark.security("A-03")
 def test_a_retired_key_opens_nothing_any_more() -> None:
-    assert cart_of_order_token(Keys({"k2": NEW}), TOKEN) is None
+    assert read_order_token(Keys({"k2": NEW}), TOKEN) is None
 
 
 def test_a_token_signed_with_the_raw_key_is_refused() -> None:
     derived = KEYS.derived("k1", "order token")
 
     assert derived not in {OLD, KEYS.derived("k1", "login code")}
-    assert sealed("k1", CART, derived) == TOKEN
-    assert cart_of_order_token(KEYS, sealed("k1", CART, OLD)) is None
+    assert sealed("k1", CART.bytes, derived) == TOKEN
+    assert read_order_token(KEYS, sealed("k1", CART.bytes, OLD)) is None
 
 
 def test_a_token_whose_key_id_is_swapped_is_refused() -> None:
     both = Keys({"k1": OLD, "k2": NEW})
 
-    swapped = sealed("k2", CART, both.derived("k1", "order token"))
+    swapped = sealed("k2", CART.bytes, both.derived("k1", "order token"))
 
-    assert cart_of_order_token(both, swapped) is None
+    assert read_order_token(both, swapped) is None
 
 
 @pytest.mark.security("T-02")
-def test_every_change_of_one_character_is_refused() -> None:
+@BOTH
+def test_every_change_of_one_character_is_refused(token: str) -> None:
     alphabet = string.hexdigits + "gzZ_ \x00é٣"
     changed = [
-        TOKEN[:place] + char + TOKEN[place + 1 :]
-        for place in range(len(TOKEN))
+        token[:place] + char + token[place + 1 :]
+        for place in range(len(token))
         for char in alphabet
-        if char != TOKEN[place]
+        if char != token[place]
     ]
 
     assert len(changed) > 3000
-    assert {cart_of_order_token(KEYS, token) for token in changed} == {None}
+    assert {read_order_token(KEYS, each) for each in changed} == {None}
 
 
-def test_a_changed_token_is_refused_even_with_a_checksum_that_fits() -> None:
+@BOTH
+def test_a_changed_token_is_refused_even_with_a_checksum_that_fits(token: str) -> None:
     digits = "0123456789abcdef"
     bodies = [
-        TOKEN[:place] + char + TOKEN[place + 1 : -8]
-        for place in range(len(TOKEN) - 8)
+        token[:place] + char + token[place + 1 : -8]
+        for place in range(len(token) - 8)
         for char in digits
-        if char != TOKEN[place]
+        if char != token[place]
     ]
 
     forged = [f"{body}{zlib.crc32(body.encode()):08x}" for body in bodies]
 
-    assert {cart_of_order_token(KEYS, token) for token in forged} == {None}
+    assert {read_order_token(KEYS, each) for each in forged} == {None}
 
 
-def test_every_shorter_and_longer_form_is_refused() -> None:
-    cut = [TOKEN[:end] for end in range(len(TOKEN))] + [TOKEN[start:] for start in range(1, len(TOKEN))]
-    grown = [TOKEN + char for char in "0 \n\x00é"] + [char + TOKEN for char in "0s \n\x00é"]
+@BOTH
+def test_every_shorter_and_longer_form_is_refused(token: str) -> None:
+    cut = [token[:end] for end in range(len(token))] + [token[start:] for start in range(1, len(token))]
+    grown = [token + char for char in "0 \n\x00é"] + [char + token for char in "0s \n\x00é"]
 
-    assert {cart_of_order_token(KEYS, token) for token in cut + grown} == {None}
+    assert {read_order_token(KEYS, each) for each in cut + grown} == {None}
 
 
 @pytest.mark.parametrize(
@@ -157,6 +210,11 @@ def test_every_shorter_and_longer_form_is_refused() -> None:
         TOKEN.replace("shpot", "sh\u00f6pt"),
         TOKEN + TOKEN,
         "shpot_k1_" + "0" * 104,
+        "shpot_k1_" + "0" * 112,
+        VERSIONED.upper(),
+        VERSIONED[:9] + " " * 40 + VERSIONED[49:],
+        VERSIONED[:9] + VERSIONED[9:39] + "  " + VERSIONED[41:],
+        VERSIONED[:41] + "  " + VERSIONED[43:],
         "shpot_k1_" + "f" * 10_240,
         "shpot_" + "k" * 10_240 + TOKEN[8:],
         "\x00" * 10_240,
@@ -164,14 +222,14 @@ def test_every_shorter_and_longer_form_is_refused() -> None:
     ],
 )
 def test_whatever_is_not_exactly_a_token_is_none(token: str) -> None:
-    assert cart_of_order_token(KEYS, token) is None
+    assert read_order_token(KEYS, token) is None
 
 
-@given(st.text(max_size=300) | st.text("0123456789abcdef \t", max_size=110).map("shpot_k1_{}".format))
+@given(st.text(max_size=300) | st.text("0123456789abcdef \t", max_size=118).map("shpot_k1_{}".format))
 def test_no_text_is_a_token_and_none_breaks_anything(text: str) -> None:
-    assert cart_of_order_token(KEYS, text) is None
+    assert read_order_token(KEYS, text) is None
 
 
 @given(st.text(max_size=4), st.text(max_size=32), st.text(max_size=72))
 def test_no_text_in_a_tokens_places_is_a_token(key_id: str, cart_id: str, rest: str) -> None:
-    assert cart_of_order_token(KEYS, f"shpot_{key_id}_{cart_id:>32}{rest:>72}") is None
+    assert read_order_token(KEYS, f"shpot_{key_id}_{cart_id:>32}{rest:>72}") is None

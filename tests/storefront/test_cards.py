@@ -165,7 +165,7 @@ async def test_whoever_holds_a_carts_token_pays_with_a_card_of_their_own(
     await friend.pay()
     done = await friend.complete()
 
-    assert (refused.status, refused.code, done["payment_state"]) == (422, UNKNOWN, "paid")
+    assert (refused.status, refused.code, done["payment_state"]) == (401, "owner_required", "paid")
     assert await cards(buyer) == [card]
 
 

@@ -487,7 +487,8 @@ async def test_an_account_shows_what_was_bought_in_as_many_statements_for_many_o
     async def buy() -> None:
         buyer = Buyer(http, till)
         await buyer.post("/cart")
-        await member.ask("PATCH", "/cart/associate", json={"guest_order_token": buyer.order_token})
+        joined = await member.ask("PATCH", "/cart/associate", json={"guest_order_token": buyer.order_token})
+        buyer.order_token = joined["token"]
         await buyer.ready((mug, 1))
         assert (await buyer.complete()).status == 200
 

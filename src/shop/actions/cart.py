@@ -7,15 +7,17 @@ from uuid import UUID
 import msgspec
 
 from shop.actions import attempts, lines
+from shop.actions.cart_access import find_bearers_cart, require_owner
 from shop.actions.context import Context
 from shop.actions.lines import Cart, Held
 from shop.actions.taking import drop_cart, give_back
 from shop.base.actor import GUEST
-from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated, Unavailable
+from shop.base.errors import Invalid, NotFound, Unauthenticated, Unavailable
 from shop.base.ids import ORDER_NUMBER_DIGITS, new_id, new_order_number
 from shop.models.orders import CartLine, Order
+from shop.models.people import User
+from shop.queries import carts, orders, people, prices, quotes
 from shop.queries import lines as line_queries
-from shop.queries import orders, people, prices, quotes
 from shop.rules.limits import Limit
 from shop.rules.merging import Line, Merge, Strategy, merge_carts
 from shop.rules.metadata import cart_metadata_bytes
@@ -35,7 +37,7 @@ async def open_cart(ctx: Context, currency: str | None) -> Order:
         await attempts.count_cart(ctx)
     async with ctx.transaction() as once:
         if once.done:
-            return await _get_cart(ctx, once.done)
+            return await _get_opened_cart(ctx, once.done, user_id)
         if user_id and cart is None:
             # Of many calls at once by one user the first makes the cart, and the others find it.
             await people.lock_known_user(ctx.db, user_id)
@@ -56,12 +58,10 @@ async def get_cart(ctx: Context) -> Order:
 
 
 async def abandon_cart(ctx: Context) -> None:
-    cart_id = (await get_cart(ctx)).id if ctx.claim.bearer else _claimed_cart(ctx)
     async with ctx.db.transaction():
         # Held before it is looked at: who began to pay meanwhile is seen only by a statement that comes after.
-        held = await orders.lock_open_cart(ctx.db, cart_id)
-        if held is None:
-            raise NotFound()
+        held = await lines.hold_cart(ctx, may_be_paid=True)
+        require_owner(ctx, held)
         if not await drop_cart(ctx, held):
             raise Invalid({"base": ["is being paid"]}, "The cart is being paid.", code="cart_has_payment")
 
@@ -73,7 +73,7 @@ class Joined(msgspec.Struct, frozen=True):
     merge: Merge
     closed: Order | None
     is_repetition: bool = False
-    """Done before under the same key; what happened to the other was told then."""
+    """Done before; what happened to the other was told then."""
 
 
 class _Tried(Exception):
@@ -83,19 +83,28 @@ class _Tried(Exception):
         self.joined = joined
 
 
-async def join_carts(ctx: Context, guest_cart_id: UUID | None, strategy: Strategy, *, dry_run: bool) -> Joined:
-    """Gives a guest's cart to the signed-in user; their other open cart joins it, or stays, as the strategy says. To
-    show what would happen it is done and taken back.
+async def join_carts(
+    ctx: Context, guest_token: tuple[UUID, int] | None, strategy: Strategy, *, dry_run: bool
+) -> Joined:
+    """Gives a guest's cart to the signed-in user; their other open cart joins it, or stays, as the strategy says. Older
+    tokens of both carts open them no more. To show what would happen it is done and taken back.
+
+    A repeated request, by its Idempotency-Key or with the token that was replaced in the last ten minutes, is shown the
+    cart again.
     """
-    user_id = (await ctx.signed_in()).user.id
-    if guest_cart_id is None:
+    user = (await ctx.signed_in()).user
+    if guest_token is None:
         raise NotFound()
     try:
         async with ctx.db.transaction() if dry_run else ctx.transaction() as once:
             if once and once.done:
-                cart = await lines.seen(ctx, await _get_cart(ctx, once.done))
-                return Joined(cart, merge_carts(strategy, [], None, {}), None, is_repetition=True)
-            joined = await _join(ctx, user_id, guest_cart_id, strategy)
+                return await _repeated(ctx, await _get_opened_cart(ctx, once.done, user.id), strategy)
+            await people.lock_known_user(ctx.db, user.id)
+            guest = await carts.lock_guests_cart(ctx.db, *guest_token)
+            if guest is None:
+                joined = await _repeated(ctx, await carts.find_associated(ctx.db, user.id, guest_token), strategy)
+            else:
+                joined = await _join(ctx, user, guest, strategy, dry_run=dry_run)
             if dry_run:
                 raise _Tried(joined)
             if once:
@@ -105,16 +114,20 @@ async def join_carts(ctx: Context, guest_cart_id: UUID | None, strategy: Strateg
         return tried.joined
 
 
-async def _join(ctx: Context, user_id: UUID, guest_cart_id: UUID, strategy: Strategy) -> Joined:
-    await people.lock_known_user(ctx.db, user_id)
-    guest = await orders.lock_open_cart(ctx.db, guest_cart_id)
-    if guest is None or guest.user_id not in {None, user_id}:
+async def _repeated(ctx: Context, cart: Order | None, strategy: Strategy) -> Joined:
+    if cart is None:
         raise NotFound()
-    other = await orders.lock_other_cart(ctx.db, user_id, guest.id)
+    return Joined(await lines.seen(ctx, cart), merge_carts(strategy, [], None, {}), None, is_repetition=True)
+
+
+async def _join(ctx: Context, user: User, guest: Order, strategy: Strategy, *, dry_run: bool) -> Joined:
+    if guest.user_id not in {None, user.id}:
+        raise NotFound()
+    other = await orders.lock_other_cart(ctx.db, user.id, guest.id)
     guests, others = [await line_queries.list_lines(ctx.db, cart.id) if cart else [] for cart in (guest, other)]
     keeps_users = strategy == "keep_user" and other is not None
     currency = other.currency if other is not None and keeps_users else guest.currency
-    pricing = await prices.find_pricing(ctx.db, user_id, currency)
+    pricing = await prices.find_pricing(ctx.db, user.id, currency)
     pieces = Counter({line.variant_id: line.quantity for line in guests})
     pieces.update({line.variant_id: line.quantity for line in others})
     known = await quotes.list_quotes(ctx.db, pricing, pieces)
@@ -125,11 +138,13 @@ async def _join(ctx: Context, user_id: UUID, guest_cart_id: UUID, strategy: Stra
         if cart:
             await lines.refuse_while_paying(ctx, cart)
             await give_back(ctx, cart)
-    if closed:
-        await drop_cart(ctx, closed)
-    owned = await orders.give_cart_to(ctx.db, survivor.id, user_id)
+    if closed and not await drop_cart(ctx, closed):
+        await carts.end_tokens(ctx.db, closed.id)
+    # The next token must not be shown before it counts: whoever tries a dry run could keep it for later.
+    owned = await carts.give_to_user(ctx.db, survivor.id, user.id, user.email, ends_tokens=not dry_run)
     if owned is None:
         raise AssertionError("a cart that is held cannot be gone")
+    await carts.note_associated(ctx.db, user.id, (guest.id, guest.token_version), survivor.id)
     if not own and not merge.lines:
         return Joined(Cart(owned), merge, closed)
     joined = lines.joined(owned, own, others, merge, known)
@@ -144,24 +159,21 @@ async def _find_cart(ctx: Context) -> tuple[Order | None, UUID | None]:
     """The open cart the credentials lead to, and the bearer's user."""
     claim = ctx.claim
     if claim.bearer:
-        found = await orders.find_bearers_cart(ctx.db, claim.bearer, claim.cart_id)
-        if found is None:
-            raise InvalidToken()
+        found = await find_bearers_cart(ctx)
         return found.cart, found.user_id
-    return (await orders.find_open_cart(ctx.db, claim.cart_id) if claim.cart_id else None), None
+    return (await carts.find_by_token(ctx.db, claim) if claim.cart_id else None), None
 
 
-def _claimed_cart(ctx: Context) -> UUID:
-    if not ctx.claim.order_token_sent:
-        raise Unauthenticated()
-    if not ctx.claim.cart_id:
-        raise NotFound()
-    return ctx.claim.cart_id
-
-
-async def _get_cart(ctx: Context, cart_id: UUID) -> Order:
-    cart = await orders.find_open_cart(ctx.db, cart_id)
+async def _get_opened_cart(ctx: Context, cart_id: UUID, user_id: UUID | None) -> Order:
+    """The cart that was opened under the same Idempotency-Key, unless it became a user's since: the key of whoever
+    opened it does not give them the token that the user was given then.
+    """
+    claim, cart = ctx.claim, await orders.find_open_cart(ctx.db, cart_id)
     if cart is None:
+        raise NotFound()
+    is_owner = cart.user_id is not None and cart.user_id == user_id
+    is_opened = claim.cart_id == cart.id and claim.token_version == cart.token_version
+    if not is_owner and not is_opened and (cart.user_id is not None or cart.token_version):
         raise NotFound()
     return cart
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.account import address_fields
+from shop.actions.cart_access import acts_for_owner, drop_owner_payments, require_owner
 from shop.actions.context import Context
 from shop.actions.lines import Held, hold_cart, keep, pricing_of, unsettle
 from shop.actions.order_parts import Checkout, change_order, read
@@ -25,6 +26,8 @@ from shop.rules.lines import with_held
 from shop.rules.quotes import differences, unavailable
 
 Values = Mapping[str, Any]
+_FROM_ACCOUNT = ("email", "bill_address_id", "ship_address_id")
+"""What a checkout takes from its owner's account, and what says where an order and its mail go."""
 
 
 async def hold_checkout(ctx: Context, order_id: UUID | None = None, *, may_be_paid: bool = False) -> Checkout:
@@ -45,8 +48,7 @@ def requirements(checkout: Checkout) -> list[Missing]:
 
 async def step(ctx: Context, checkout: Checkout) -> Checkout:
     """One step on, with what belongs to it; `Invalid` says what is asked for first."""
-    if checkout.order.state == "cart" and checkout.order.item_count:
-        checkout = await _begin(ctx, checkout)
+    checkout = await _begin(ctx, checkout)
     lacks = blocking(checkout.facts)
     if lacks:
         raise refused(lacks)
@@ -74,19 +76,17 @@ async def walk(ctx: Context, checkout: Checkout, *, upto: str = "confirm") -> tu
 
 
 async def _begin(ctx: Context, checkout: Checkout) -> Checkout:
-    """What the shop knows of a user need not be typed again."""
+    """Fills in what the owner's account knows and was not typed; an order token alone reads nothing of an account."""
     order = checkout.order
-    if order.user_id is None:
+    empty = [name for name in _FROM_ACCOUNT if getattr(order, name) is None]
+    if order.state not in {"cart", "address"} or not order.item_count or not empty:
+        return checkout
+    if order.user_id is None or not acts_for_owner(ctx, order):
         return checkout
     user = await people.find_user(ctx.db, order.user_id)
     if user is None:
         return checkout
-    known = {
-        "email": user.email,
-        "bill_address_id": user.bill_address_id,
-        "ship_address_id": user.ship_address_id,
-    }
-    filled = {name: value for name, value in known.items() if value and getattr(order, name) is None}
+    filled = {name: value for name in empty if (value := getattr(user, name))}
     return msgspec.structs.replace(checkout, order=await change_order(ctx, order, **filled))
 
 
@@ -94,17 +94,17 @@ async def tell(ctx: Context, checkout: Checkout, wishes: Values) -> Checkout:
     """What is said of the order itself: e-mail address, instructions, addresses. Everything that is wrong is told, and
     nothing of it is kept then.
     """
-    if checkout.order.state == "cart" and checkout.order.item_count:
-        checkout = await _begin(ctx, checkout)
+    checkout = await _begin(ctx, checkout)
     fields, errors = _texts(wishes)
     addresses = await _addresses(ctx, checkout.order, wishes, errors)
     if errors:
         raise Invalid(errors)
-    if not fields and not addresses:
-        return checkout
-    order = await change_order(ctx, checkout.order, **fields, **addresses)
-    told = msgspec.structs.replace(checkout, order=order)
-    return await _moved(ctx, told) if addresses else told
+    before = checkout.order
+    changed = {name: value for name, value in {**fields, **addresses}.items() if value != getattr(before, name)}
+    checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, before, **changed))
+    if changed.keys() & _FROM_ACCOUNT:
+        checkout = await drop_owner_payments(ctx, checkout)
+    return await _moved(ctx, checkout) if changed.keys() & addresses.keys() else checkout
 
 
 async def _moved(ctx: Context, checkout: Checkout) -> Checkout:
@@ -194,11 +194,8 @@ async def _address(ctx: Context, order: Order, side: str, wishes: Values) -> UUI
         if not isinstance(typed, dict):
             raise Invalid({"base": ["must be an object"]})
         known_id = as_uuid(typed.get("id"))
-        if typed.get("id") is not None:
-            own = {order.bill_address_id, order.ship_address_id}
-            is_theirs = order.user_id and known_id and await people.find_address(ctx.db, order.user_id, known_id)
-            if known_id not in own and not is_theirs:
-                raise Invalid({"id": ["is not an address of yours"]})
+        if typed.get("id") is not None and not await _may_use(ctx, order, known_id):
+            raise Invalid({"id": ["is not an address of yours"]})
         said = {name: value for name, value in typed.items() if value is not None and name != "id"}
         if not said:
             return known_id
@@ -208,6 +205,14 @@ async def _address(ctx: Context, order: Order, side: str, wishes: Values) -> UUI
         await people.insert_address(ctx.db, address_id, None, fields)
         return address_id
     wanted = as_uuid(wishes.get(f"{side}_address_id"))
-    if wanted and order.user_id and await people.find_address(ctx.db, order.user_id, wanted):
-        return wanted
-    return None
+    return wanted if wanted and await _may_use(ctx, order, wanted) else None
+
+
+async def _may_use(ctx: Context, order: Order, address_id: UUID | None) -> bool:
+    """Whether it is an address of the order, or of the address book of its owner, who alone may look into that."""
+    if address_id in {order.bill_address_id, order.ship_address_id}:
+        return True
+    require_owner(ctx, order)
+    if order.user_id is None or address_id is None:
+        return False
+    return await people.find_address(ctx.db, order.user_id, address_id) is not None

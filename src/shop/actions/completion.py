@@ -18,6 +18,7 @@ import msgspec
 from shop.actions import lines as cart_lines
 from shop.actions import store_credit
 from shop.actions.cards import keep_card
+from shop.actions.cart_access import find_bearers_cart, require_owner_to_pay
 from shop.actions.checkout import hold_checkout, refused, requirements, walk
 from shop.actions.context import Context
 from shop.actions.holding import GONE, shelves_for
@@ -33,7 +34,7 @@ from shop.gateways.payments import UNKNOWN, Act, Call, Result
 from shop.models.orders import Order
 from shop.models.payments import Payment, PaymentMethod, payment_attempts
 from shop.models.quotes import Quote
-from shop.queries import cards, changes, orders, quotes
+from shop.queries import cards, carts, changes, orders, quotes
 from shop.queries import payments as queries
 from shop.queries.payments import Change
 from shop.rules.payments import PAYMENT_MOVES, covered, is_valid
@@ -102,16 +103,30 @@ def _fresh(ctx: Context) -> Context:
 
 
 async def _done_before(ctx: Context, order_id: UUID | None) -> Order | None:
-    """By the order token at any time; by the bearer alone for ten minutes, and never another cart of theirs."""
-    if order_id or ctx.claim.cart_id:
-        return await orders.find_completed_order(ctx.db, order_id or ctx.claim.cart_id)
-    if ctx.claim.bearer and not ctx.claim.order_token_sent:
-        return await orders.find_just_completed(ctx.db, ctx.claim.bearer)
-    return None
+    """The order that the credentials completed before: by its token while that shows it, by the bearer alone for ten
+    minutes. A repeated request never completes another cart of the same user.
+    """
+    claim, user_id = ctx.claim, None
+    if order_id:
+        return await orders.find_completed_order(ctx.db, order_id)
+    if claim.bearer:
+        bearers = await find_bearers_cart(ctx)
+        if claim.cart_id and bearers.cart and bearers.cart.id == claim.cart_id:
+            return None
+        user_id = bearers.user_id
+    if claim.cart_id:
+        age = ctx.shared.settings.order_status_ttl
+        completed = await carts.find_completed(ctx.db, claim, user_id, age)
+        if completed and not completed.is_shown:
+            raise NotFound()
+        if completed:
+            return completed.order
+    return await carts.find_just_completed(ctx.db, user_id) if user_id else None
 
 
 async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Started:
     checkout = await hold_checkout(ctx, order_id, may_be_paid=True)
+    await require_owner_to_pay(ctx, checkout.order)
     if any(payment.state == "processing" for payment in checkout.payments):
         return await _begun(ctx, checkout)
     await refuse_while_paying(ctx, checkout.order)
@@ -232,7 +247,8 @@ async def _begin_attempt(ctx: Context, order: Order, payment: Payment, method: P
         raise PaymentInProgress()
     key = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
-    await changes.insert_record(ctx.db, payment_attempts, key, fields)
+    who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
+    await changes.insert_record(ctx.db, payment_attempts, key, {**fields, **who})
     call = Call(key, act, amount, order.currency, order.number, reference=payment.response_code)
     return await _with_source(ctx, call, payment.source_id, method)
 

@@ -151,6 +151,7 @@ class Context:
             self._bearer = await access.find_bearer(self.db, self.claim.bearer)
         if self._bearer is None:
             raise InvalidToken()
+        self.actor = Actor("user", self._bearer.user.id)
         return self._bearer
 
     async def check_bearer(self) -> None:

@@ -6,15 +6,16 @@ from uuid import UUID
 
 import msgspec
 
+from shop.actions.cart_access import find_bearers_cart
 from shop.actions.context import Context
 from shop.actions.promoting import discounted
 from shop.actions.taking import give_back
-from shop.base.errors import Invalid, InvalidToken, NotFound, PaymentInProgress, Unauthenticated
+from shop.base.errors import Invalid, NotFound, PaymentInProgress, Unauthenticated
 from shop.base.ids import new_id
 from shop.models.orders import CartLine, Order
 from shop.models.quotes import Quote
+from shop.queries import carts, orders, payments, prices, quotes, stock, taxes
 from shop.queries import lines as queries
-from shop.queries import orders, payments, prices, quotes, stock, taxes
 from shop.queries.prices import Pricing
 from shop.queries.promotions import take_off
 from shop.queries.store_credit import drop_payments
@@ -22,7 +23,7 @@ from shop.rules.lines import (
     MOST_AMOUNT,
     MOST_LINES,
     MOST_PIECES,
-    Notice,
+    CartWarning,
     Wish,
     quoted,
     refusal,
@@ -44,7 +45,7 @@ class Cart(msgspec.Struct, frozen=True):
 
     order: Order
     lines: Sequence[CartLine] = ()
-    warnings: Sequence[Notice] = ()
+    warnings: Sequence[CartWarning] = ()
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -59,20 +60,25 @@ async def hold_cart(ctx: Context, order_id: UUID | None = None, *, may_be_paid: 
     """Locks the open cart that is named, or that the credentials lead to: the order token's first, else the bearer's
     newest. Only whoever completes it may come while it is being paid.
     """
-    claim = ctx.claim
-    cart_id = order_id or claim.cart_id
-    if claim.bearer and not order_id:
-        found = await orders.find_bearers_cart(ctx.db, claim.bearer, cart_id)
-        if found is None:
-            raise InvalidToken()
-        cart_id = found.cart.id if found.cart else None
-    elif not claim.order_token_sent and not order_id:
-        raise Unauthenticated()
-    cart = await orders.lock_open_cart(ctx.db, cart_id) if cart_id else None
+    cart = await orders.lock_open_cart(ctx.db, order_id) if order_id else await _lock_callers_cart(ctx)
     if cart is None:
         raise NotFound()
     if not may_be_paid:
         await refuse_while_paying(ctx, cart)
+    return cart
+
+
+async def _lock_callers_cart(ctx: Context) -> Order | None:
+    claim = ctx.claim
+    if not claim.bearer:
+        if not claim.order_token_sent:
+            raise Unauthenticated()
+        return await carts.lock_by_token(ctx.db, claim) if claim.cart_id else None
+    bearers = await find_bearers_cart(ctx)
+    cart = await orders.lock_open_cart(ctx.db, bearers.cart.id) if bearers.cart else None
+    # Its token may have been replaced between the two statements, and then opens it for its owner alone.
+    if cart and bearers.cart and cart.user_id != bearers.user_id and cart.token_version != bearers.cart.token_version:
+        return None
     return cart
 
 

@@ -182,8 +182,9 @@ async def act_on(
         _check(payment, act, whole)
         key = new_id()
         fields = {"order_id": order.id, "payment_id": payment_id, "act": act, "amount": whole}
+        who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
         try:
-            await changes.insert_record(work.db, payment_attempts, key, fields)
+            await changes.insert_record(work.db, payment_attempts, key, {**fields, **who})
         except Refused as refused:
             raise PaymentInProgress() from refused
         if refund:

@@ -13,6 +13,7 @@ from shop.queries import changes, fulfilment
 from shop.queries import lines as line_queries
 from shop.queries import payments as payment_queries
 from shop.rules.checkout import Facts
+from shop.rules.lines import CartWarning
 from shop.rules.payments import Balance, Paid, balance_of, is_valid
 
 
@@ -25,6 +26,8 @@ class Checkout(msgspec.Struct, frozen=True):
     items: Sequence[ShipmentItem] = ()
     rates: Sequence[ShippingRate] = ()
     payments: Sequence[Payment] = ()
+    warnings: Sequence[CartWarning] = ()
+    """What the caller should know of the change that was made."""
 
     @property
     def covered(self) -> int:

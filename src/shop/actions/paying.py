@@ -6,12 +6,12 @@ from uuid import UUID
 
 import msgspec
 
+from shop.actions.cart_access import account_of, require_owner
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid, new_id, new_payment_number
 from shop.base.texts import is_line
-from shop.models.orders import Order
 from shop.models.payments import STORE_CREDIT_METHOD, CreditCard, PaymentMethod, payment_sources, payments
 from shop.queries import cards, changes
 from shop.queries import payments as queries
@@ -42,7 +42,10 @@ def payment_wish(given: Values, sources: Values) -> PaymentWish:
 async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) -> Checkout:
     """What was chosen before and not yet paid does not count any more. The amount is what the order comes to."""
     order = checkout.order
-    payer = await payer_of(ctx, order)
+    if wish.source_id:
+        require_owner(ctx, order)
+    # A card that is typed in by another than the owner is not saved for the owner.
+    payer = account_of(ctx, order)
     card = await _own_card(ctx, payer, wish) if wish.source_id else None
     method_id = wish.payment_method_id or (card.payment_method_id if card else None)
     method = await queries.find_method(ctx.db, method_id) if method_id else None
@@ -61,17 +64,6 @@ async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) ->
     }
     await changes.insert_record(ctx.db, payments, new_id(), fields)
     return msgspec.structs.replace(checkout, payments=await queries.list_payments(ctx.db, order.id))
-
-
-async def payer_of(ctx: Context, order: Order) -> UUID | None:
-    """Whose cards and credit these are. Whoever holds a cart's token may pay for it; with their own card, which is
-    then not kept for its owner, and with nothing of the owner's.
-    """
-    if ctx.claim.is_platform:
-        return order.user_id
-    if order.user_id is None or ctx.claim.bearer is None:
-        return None
-    return order.user_id if (await ctx.signed_in()).user.id == order.user_id else None
 
 
 def _not_theirs() -> Invalid:

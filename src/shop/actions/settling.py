@@ -16,6 +16,7 @@ from shop.actions.order_parts import Checkout, change_order, is_credit, read
 from shop.actions.packing import explained
 from shop.actions.taking import give_back
 from shop.actions.using import give_back_uses
+from shop.base.actor import NOBODY, Actor
 from shop.base.errors import NotFound, PaymentInProgress, ShopError
 from shop.base.ids import new_id
 from shop.gateways.payments import UNKNOWN, Act, Call, Provider, Result
@@ -66,6 +67,9 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
     attempt = await queries.find_attempt(ctx.db, attempt_id)
     if order is None or attempt is None:
         raise NotFound()
+    if ctx.actor == NOBODY:
+        # The provider's answer came by webhook or to the worker: the audit names who asked for the payment.
+        ctx.actor = Actor(attempt.actor_kind, attempt.actor_id)
     if result.outcome == "unknown":
         raise PaymentInProgress()
     if not await queries.end_attempt(ctx.db, attempt_id, result.outcome, result.reference, result.message):

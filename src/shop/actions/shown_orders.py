@@ -18,7 +18,7 @@ from shop.models.orders import Order
 from shop.models.payments import CreditCard, PaymentMethod
 from shop.models.people import PlacedAddress
 from shop.models.stock import StockLocation
-from shop.queries import cards, fulfilment, orders, payments, people, stock, taxes
+from shop.queries import cards, carts, fulfilment, orders, payments, people, stock, taxes
 
 
 async def get_checkout(ctx: Context) -> Checkout:
@@ -55,7 +55,7 @@ async def get_order_status(ctx: Context, number: str) -> Order:
         found = await orders.find_completed(ctx.db, (await ctx.signed_in()).user.id, number)
     if found is None and ctx.claim.cart_id:
         ttl = ctx.shared.settings.order_status_ttl
-        found = await orders.find_status(ctx.db, ctx.claim.cart_id, number, ttl)
+        found = await carts.find_status(ctx.db, ctx.claim, number, ttl)
     if found is None:
         raise NotFound()
     return found

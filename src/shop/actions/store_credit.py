@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.audit import audit
+from shop.actions.cart_access import account_of, acts_for_owner
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout, change_order, is_credit
-from shop.actions.paying import payer_of
 from shop.base.errors import Invalid
 from shop.base.ids import new_id, new_payment_number
 from shop.models.orders import Order
@@ -69,7 +69,7 @@ async def _note(ctx: Context, credit_id: UUID, of: Mapping[str, Any], action: st
 async def set_aside(ctx: Context, checkout: Checkout, wanted: int | None) -> Checkout:
     """As much as there is, as is wanted, and as the order comes to; spent when the order is completed."""
     order = checkout.order
-    payer = await payer_of(ctx, order)
+    payer = account_of(ctx, order)
     left = await queries.find_left(ctx.db, payer, order.currency) if payer else 0
     amount = min(left, order.total, order.total if wanted is None else wanted)
     if amount <= 0:
@@ -87,9 +87,11 @@ async def set_aside(ctx: Context, checkout: Checkout, wanted: int | None) -> Che
 
 
 async def resize(ctx: Context, checkout: Checkout) -> Checkout:
-    """As much as is wanted of what the order comes to by now: what is sent costs something too."""
+    """As much as is wanted of what the order comes to by now: what is sent costs something too. Another caller than the
+    owner leaves it as it is, and does not learn how much there is.
+    """
     order, found = checkout.order, _open(checkout.payments)
-    if not found or order.user_id is None:
+    if not found or order.user_id is None or not acts_for_owner(ctx, order):
         return checkout
     left = await queries.find_left(ctx.db, order.user_id, order.currency)
     amount = min(left, order.total, found[0].private_metadata.get(_WANTED, order.total))

@@ -16,12 +16,14 @@ NOBODY = Actor("guest")
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """What the headers say. Its order token is genuine by its key; whether the cart is open, the database knows."""
+    """What the headers say. Its order token is genuine by its key; whether it opens a cart, the database knows."""
 
     order_token_sent: bool = False
     cart_id: UUID | None = None
+    token_version: int = 0
+    """Of the order token; the cart opens when it is the cart's own."""
     order_token: str | None = None
-    """The token as sent, when it is the one we would make for this cart today."""
+    """The token as sent, when it was made with the current key."""
     bearer: bytes | None = None
     """The hash of an access token that is well formed; whether it is live, only the database knows."""
     is_platform: bool = False

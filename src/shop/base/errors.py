@@ -9,6 +9,7 @@ ShopError
 ├── Unauthenticated 401       who are you
 │   ├── InvalidClient         unknown application or wrong secret: one answer
 │   ├── InvalidToken          the bearer is unknown, expired or revoked
+│   ├── OwnerRequired         the cart belongs to a user, and this takes that user's bearer
 │   ├── InvalidSignIn         an operator's e-mail, password or code is wrong: one answer
 │   ├── InvalidCode           wrong, expired, used, over-tried, or an unknown address: one answer
 │   └── InvalidRefreshToken   bad in any way: one answer
@@ -85,6 +86,11 @@ class Unauthenticated(ShopError):
 class InvalidToken(Unauthenticated):
     code = "invalid_token"
     sentence = "The bearer token is unknown, expired or revoked; sign in again."
+
+
+class OwnerRequired(Unauthenticated):
+    code = "owner_required"
+    sentence = "The cart belongs to a user, and this uses their account: send the owner's bearer token."
 
 
 class InvalidSignIn(Unauthenticated):

@@ -1,9 +1,12 @@
-"""What an order token looks like on the wire, and how it is derived.
+"""The format of order tokens, and how they are derived.
 
-    shpot_<key id>_<32: cart id><64: HMAC-SHA256><8: CRC-32>, all hexadecimal
-    for scanners: shpot_[0-9a-z]{1,8}_[0-9a-f]{104}
+    version 0     shpot_<key id>_<32: cart id><64: HMAC-SHA256><8: CRC-32>
+    version 1…    shpot_<key id>_<32: cart id><8: version><64: HMAC-SHA256><8: CRC-32>, all hexadecimal
+    for scanners  shpot_[0-9a-z]{1,8}_[0-9a-f]{104}(?:[0-9a-f]{8})?
 
-The cart's id is inside, so a token is verified with the key alone and a forged one never reaches the database.
+The cart's id and the version are inside, so a token is verified with the key alone and a forged one never reaches the
+database. The version is the order's `token_version`: raising it ends every earlier token of that cart. Version 0 is not
+written, so that the tokens of carts that were open before there were versions stay as they are.
 """
 
 import hmac
@@ -12,38 +15,46 @@ from uuid import UUID
 
 from shop.base.keys import Keys
 
+ORDER_TOKEN_PATTERN = "shpot_[0-9a-z]{1,8}_[0-9a-f]{104}(?:[0-9a-f]{8})?"  # noqa: S105  A pattern, not a token.
 _PREFIX = "shpot_"
-_TAIL = 32 + 64 + 8
+_CART, _VERSION, _TAIL = 32, 8, 64 + 8
+_LENGTHS = frozenset({_CART + _TAIL, _CART + _VERSION + _TAIL})
 _ORDER_USE = "order token"
 
 
-def order_token(keys: Keys, cart_id: UUID) -> str:
-    """The cart's token under the key that signs today."""
-    return _derived(keys, keys.current, cart_id.bytes)
+def order_token(keys: Keys, cart_id: UUID, version: int) -> str:
+    """The cart's token under the current key."""
+    return _derive(keys, keys.current, _message(cart_id.bytes, version))
 
 
 def is_current(keys: Keys, token: str) -> bool:
-    """Whether a genuine order token was made with the key that signs today."""
-    return token[: -_TAIL - 1] == _PREFIX + keys.current
+    """Whether a genuine order token was made with the current key."""
+    return token.startswith(f"{_PREFIX}{keys.current}_")
 
 
-def cart_of_order_token(keys: Keys, token: str) -> UUID | None:
-    """The cart a token opens, or none when it is not ours in any way: it is made again and compared as a whole."""
-    key_id = token[len(_PREFIX) : -_TAIL - 1]
-    if key_id not in keys:
+def read_order_token(keys: Keys, token: str) -> tuple[UUID, int] | None:
+    """The cart id and version of a genuine token, or none: the token is derived again and compared as a whole."""
+    key_id, _, digits = token[len(_PREFIX) :].partition("_")
+    if key_id not in keys or len(digits) not in _LENGTHS:
         return None
     try:
-        cart_id = bytes.fromhex(token[-_TAIL : 32 - _TAIL])
+        message = bytes.fromhex(digits[:-_TAIL])
     except ValueError:
         return None
-    genuine = _derived(keys, key_id, cart_id)
-    # Not ASCII is not ours, and compare_digest would raise.
-    if not token.isascii() or not hmac.compare_digest(genuine, token):
+    cart_id, version = message[:16], int.from_bytes(message[16:])
+    # fromhex skips spaces, so the message is built again. compare_digest raises on text that is not ASCII.
+    if len(cart_id) != 16 or not token.isascii():
         return None
-    return UUID(bytes=cart_id)
+    if not hmac.compare_digest(_derive(keys, key_id, _message(cart_id, version)), token):
+        return None
+    return UUID(bytes=cart_id), version
 
 
-def _derived(keys: Keys, key_id: str, cart_id: bytes) -> str:
-    mac = keys.mac(key_id, _ORDER_USE, cart_id)
-    text = f"{_PREFIX}{key_id}_{(cart_id + mac).hex()}"
+def _message(cart_id: bytes, version: int) -> bytes:
+    return cart_id + version.to_bytes(_VERSION // 2) if version else cart_id
+
+
+def _derive(keys: Keys, key_id: str, message: bytes) -> str:
+    mac = keys.mac(key_id, _ORDER_USE, message)
+    text = f"{_PREFIX}{key_id}_{(message + mac).hex()}"
     return f"{text}{zlib.crc32(text.encode()):08x}"

@@ -1,8 +1,9 @@
 """How every route answers every kind of credential: the table in `docs/credentials.md`, made from the routes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from shop.base.errors import CannotStart
+from shop.cli.order_token_table import order_token_section
 from shop.web.endpoint import Route
 
 KINDS = (
@@ -66,11 +67,11 @@ def answer_to(route: Route, kind: str) -> str:
     return _RULES[rule][kind]
 
 
-def credential_page(routes: Iterable[Route]) -> str:
+def credential_page(routes: Sequence[Route]) -> str:
     """The whole page, as Markdown."""
     head = ["method", "address", "who may call", *KINDS]
     rows = [head, ["---"] * len(head)]
     rows += [
         [route.method, f"`{route.path}`", route.who, *(answer_to(route, kind) for kind in KINDS)] for route in routes
     ]
-    return _ABOUT + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return _ABOUT + "".join(f"| {' | '.join(row)} |\n" for row in rows) + order_token_section(routes)

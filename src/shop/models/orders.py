@@ -51,6 +51,8 @@ class Order(Row, frozen=True, kw_only=True):
     canceler_id: UUID | None = None
     confirmation_delivered: bool = False
     channel: str = "shop"
+    token_version: int = 0
+    """Inside the order's token; raised to end the tokens that were given before."""
     internal_note: str | None = None
     explained: dict[str, Any] | None = None
     """The steps that made the total, frozen at completion."""

@@ -96,6 +96,9 @@ class PaymentAttempt(Row, frozen=True, kw_only=True):
     looked_at: datetime | None = None
     """When the provider was last asked what came of it."""
     ended_at: datetime | None = None
+    actor_kind: str = "guest"
+    """Who asked for it, for the audit: the answer may come when the caller is gone."""
+    actor_id: UUID | None = None
 
 
 class PaymentNotice(Row, frozen=True, kw_only=True):

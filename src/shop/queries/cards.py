@@ -3,12 +3,21 @@
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Boolean, Text, bindparam, case, extract, func, or_, select, update
+from sqlalchemy import BigInteger, Boolean, Text, and_, bindparam, case, exists, extract, func, or_, select, update
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
 from shop.db.statements import among, into, statement
-from shop.models.payments import CreditCard, payment_attempts, payment_methods, payment_sources, payments
+from shop.models.orders import orders
+from shop.models.payments import (
+    STORE_CREDIT_METHOD,
+    CreditCard,
+    payment_attempts,
+    payment_methods,
+    payment_sources,
+    payments,
+)
+from shop.rules.payments import NOT_VALID
 
 _ID = PG_UUID(as_uuid=True)
 
@@ -93,6 +102,45 @@ _FORGET = statement(
     .returning(payment_sources.c.reference, payment_sources.c.payment_method_id),
     lambda record: (cast("str | None", record[0]), cast(UUID, record[1])),
 )
+
+_is_valid = and_(*(payments.c.state != state for state in sorted(NOT_VALID)))
+# Saved, or typed in by the owner to be saved: others type in cards of their own, which belong to no account.
+_is_owners = or_(
+    payments.c.payment_method_id == STORE_CREDIT_METHOD,
+    exists()
+    .where(payment_sources.c.id == payments.c.source_id, payment_sources.c.user_id.is_not(None))
+    .correlate(payments),
+)
+_HAS_OWNER_PAYMENT = statement(
+    select(payments.c.id)
+    .where(payments.c.order_id == bindparam("order_id", type_=_ID), _is_valid, _is_owners)
+    .limit(1),
+    lambda record: cast(UUID, record[0]),
+)
+_dropped = (
+    update(payments)
+    .where(payments.c.order_id == bindparam("of_order", type_=_ID), payments.c.state == "checkout", _is_owners)
+    .values(state="invalid", updated_at=func.now())
+    .returning(payments.c.id)
+    .cte("dropped")
+)
+_DROP_OWNER_PAYMENTS = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("of_order", type_=_ID), exists(select(_dropped.c.id)))
+    .values(store_credit_total=0, updated_at=func.now())
+    .returning(orders.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+async def has_owner_payment(db: Session, order_id: UUID) -> bool:
+    """Whether an order is to be paid, or is being paid, with its owner's card or store credit."""
+    return await db.one(_HAS_OWNER_PAYMENT, order_id=order_id) is not None
+
+
+async def drop_owner_payments(db: Session, order_id: UUID) -> bool:
+    """Whether the owner's card or store credit was chosen; it is chosen no more."""
+    return await db.one(_DROP_OWNER_PAYMENTS, of_order=order_id) is not None
 
 
 async def list_sources_of(db: Session, ids: list[UUID]) -> dict[UUID, CreditCard]:

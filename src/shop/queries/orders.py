@@ -5,19 +5,15 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
-import msgspec
-from sqlalchemy import BigInteger, bindparam, delete, exists, func, or_, select, true, update
+from sqlalchemy import BigInteger, bindparam, delete, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.base.listing import Page, Sort
 from shop.db.pool import Refused, Session
-from shop.db.statements import Statement, into, seconds, statement
-from shop.models.access import access_tokens, sessions
+from shop.db.statements import Statement, into, statement
 from shop.models.fulfilment import shipments
 from shop.models.orders import Order, orders, stock_holds
 from shop.models.payments import payments
-from shop.models.people import users
-from shop.queries.access import IS_OPEN_SESSION
 from shop.queries.journal import COUNTED, IS_WITHIN_LIMITS, read_count
 from shop.rules.limits import Count, Limit
 
@@ -59,40 +55,6 @@ _INSERT_COUNTED = statement(
     lambda record: (read_count(record), cast(datetime | None, record["made_at"])),
 )
 _FIND_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN), into(Order))
-_this_first = (orders.c.id == bindparam("cart_id", type_=orders.c.id.type)).desc().nulls_last()
-_theirs = (
-    select(orders)
-    .where(_IS_OPEN, or_(orders.c.id == bindparam("cart_id", type_=orders.c.id.type), orders.c.user_id == users.c.id))
-    .order_by(_this_first, orders.c.created_at.desc())
-    .limit(1)
-    .lateral("theirs")
-)
-
-
-class BearersCart(msgspec.Struct, frozen=True):
-    """A bearer's user, and the cart that their token or their newest one is."""
-
-    user_id: UUID
-    cart: Order | None
-
-
-def _bearers(record: Any) -> BearersCart:
-    fields = dict(record)
-    user_id = fields.pop("bearer_id")
-    return BearersCart(user_id, Order(**fields) if fields["id"] else None)
-
-
-# The bearer is checked in the same statement: no row is no session, a row without an order is no cart.
-_FIND_BEARERS = statement(
-    select(users.c.id.label("bearer_id"), *_theirs.c)
-    .select_from(
-        access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id)
-        .join(users, users.c.id == sessions.c.user_id)
-        .outerjoin(_theirs, true())
-    )
-    .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > func.now(), IS_OPEN_SESSION),
-    _bearers,
-)
 _LOCK_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN).with_for_update(), into(Order))
 _LOCK_OTHER = statement(
     select(orders)
@@ -100,13 +62,6 @@ _LOCK_OTHER = statement(
     .order_by(orders.c.created_at.desc())
     .limit(1)
     .with_for_update(),
-    into(Order),
-)
-_GIVE_TO = statement(
-    update(orders)
-    .where(orders.c.id == bindparam("cart_id"))
-    .values(user_id=bindparam("new_user_id"), updated_at=func.now())
-    .returning(orders),
     into(Order),
 )
 # One for which money is on its way, or has come, is nobody's to throw away; nor, as it is, one that goods are held for.
@@ -161,14 +116,6 @@ _FIND_COMPLETED_ORDER = statement(
 _FIND = statement(select(orders).where(orders.c.id == bindparam("id")), into(Order))
 _FIND_BY_NUMBER = statement(select(orders).where(orders.c.number == bindparam("number")), into(Order))
 _LOCK = statement(select(orders).where(orders.c.id == bindparam("id")).with_for_update(), into(Order))
-_FIND_STATUS = statement(
-    select(orders).where(
-        orders.c.id == bindparam("id"),
-        orders.c.number == bindparam("number"),
-        orders.c.completed_at > func.now() - seconds("age"),
-    ),
-    into(Order),
-)
 _who = bindparam("who", type_=orders.c.approver_id.type)
 _APPROVE = statement(
     update(orders)
@@ -190,23 +137,6 @@ _SHIPPED = statement(
     .values(shipped_at=func.now(), updated_at=func.now())
     .returning(shipments.c.id),
     lambda record: cast(UUID, record[0]),
-)
-JUST = 600
-"""Seconds in which a bearer alone is told of the order that was just completed."""
-_FIND_JUST_COMPLETED = statement(
-    select(orders)
-    .join(sessions, sessions.c.user_id == orders.c.user_id)
-    .join(access_tokens, access_tokens.c.session_id == sessions.c.id)
-    .join(users, users.c.id == sessions.c.user_id)
-    .where(
-        access_tokens.c.hash == bindparam("hash"),
-        access_tokens.c.expires_at > func.now(),
-        IS_OPEN_SESSION,
-        orders.c.completed_at > func.now() - seconds("age"),
-    )
-    .order_by(orders.c.completed_at.desc())
-    .limit(1),
-    into(Order),
 )
 _COMPLETE = statement(
     update(orders)
@@ -239,15 +169,6 @@ async def cancel_order(db: Session, order_id: UUID, canceler_id: UUID | None) ->
 
 async def note_shipped(db: Session, shipment_id: UUID) -> None:
     await db.one(_SHIPPED, shipment_id=shipment_id)
-
-
-async def find_status(db: Session, order_id: UUID, number: str, age: int) -> Order | None:
-    return await db.one(_FIND_STATUS, id=order_id, number=number, age=age)
-
-
-async def find_just_completed(db: Session, token_hash: bytes) -> Order | None:
-    """The bearer's last order, if it was completed in the last ten minutes."""
-    return await db.one(_FIND_JUST_COMPLETED, hash=token_hash, age=JUST)
 
 
 async def find_order(db: Session, order_id: UUID) -> Order | None:
@@ -314,11 +235,6 @@ def _check_is_taken(refused: Refused) -> None:
         raise refused
 
 
-async def find_bearers_cart(db: Session, token_hash: bytes, cart_id: UUID | None) -> BearersCart | None:
-    """The cart with this id, else the bearer's newest open one; none at all when the bearer is not valid."""
-    return await db.one(_FIND_BEARERS, hash=token_hash, cart_id=cart_id)
-
-
 async def lock_open_cart(db: Session, cart_id: UUID) -> Order | None:
     return await db.one(_LOCK_OPEN, id=cart_id)
 
@@ -326,10 +242,6 @@ async def lock_open_cart(db: Session, cart_id: UUID) -> Order | None:
 async def lock_other_cart(db: Session, user_id: UUID, cart_id: UUID) -> Order | None:
     """The user's newest open cart but this one."""
     return await db.one(_LOCK_OTHER, user_id=user_id, id=cart_id)
-
-
-async def give_cart_to(db: Session, cart_id: UUID, user_id: UUID) -> Order | None:
-    return await db.one(_GIVE_TO, cart_id=cart_id, new_user_id=user_id)
 
 
 async def find_open_cart(db: Session, cart_id: UUID) -> Order | None:

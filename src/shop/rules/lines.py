@@ -43,33 +43,33 @@ def read_pieces(value: Any) -> int | None:
     return value if type(value) is int and 0 < value <= MOST_PIECES else None
 
 
-class Notice(msgspec.Struct, frozen=True):
-    """What a shopper should know of a line before they buy."""
+class CartWarning(msgspec.Struct, frozen=True):
+    """What a shopper should know of a line, or of the whole cart, before they buy."""
 
     code: str
-    line_item_id: UUID
+    line_item_id: UUID | None
     sentence: str
     quoted: int | None = None
     now: int | None = None
     available: int | None = None
 
 
-def warnings_of(lines: Sequence[LineItem], quotes: Mapping[UUID, Quote]) -> list[Notice]:
+def warnings_of(lines: Sequence[LineItem], quotes: Mapping[UUID, Quote]) -> list[CartWarning]:
     return [found for line in lines for found in _warnings(line, quotes.get(line.variant_id))]
 
 
-def _warnings(line: LineItem, quote: Quote | None) -> list[Notice]:
+def _warnings(line: LineItem, quote: Quote | None) -> list[CartWarning]:
     if quote is None or not quote.is_sold:
-        return [Notice("not_sold", line.id, "It is not sold any more.")]
+        return [CartWarning("not_sold", line.id, "It is not sold any more.")]
     found = []
     if quote.price is None or line.price is None:
-        found.append(Notice("no_price", line.id, "It has no price in this currency."))
+        found.append(CartWarning("no_price", line.id, "It has no price in this currency."))
     elif quote.price != line.price:
         found.append(
-            Notice("price_changed", line.id, "It costs another price now.", quoted=line.price, now=quote.price)
+            CartWarning("price_changed", line.id, "It costs another price now.", quoted=line.price, now=quote.price)
         )
     if not quote.can_supply(line.quantity):
-        found.append(Notice("stock_low", line.id, "Fewer can be had than are wanted.", available=quote.most))
+        found.append(CartWarning("stock_low", line.id, "Fewer can be had than are wanted.", available=quote.most))
     return found
 
 

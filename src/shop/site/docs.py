@@ -19,6 +19,7 @@ from markupsafe import Markup
 from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.secrets import KINDS
+from shop.base.tokens import ORDER_TOKEN_PATTERN
 from shop.jsonapi.examples import Imagination, types_of
 from shop.jsonapi.schema import Schema, reference
 from shop.site.reference import Door, describe
@@ -27,7 +28,6 @@ from shop.web.reply import Reply, html_reply
 from shop.web.request import LINES, UPLOAD, Request
 
 SECRET_PATTERN = f"shp({'|'.join(kind[3:5] for kind in KINDS)})_[0-9A-Za-z]{{49}}"
-ORDER_TOKEN_PATTERN = "shpot_[0-9a-z]{1,8}_[0-9a-f]{104}"  # noqa: S105  How one looks, and not one of them.
 
 # Put in place of these in every answer: the page is drawn once, but its word is new and its reader another each time.
 _NONCE, _BASE = "@the-pages-word@", "@where-the-shop-is@"

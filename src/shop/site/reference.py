@@ -98,7 +98,8 @@ _TOPICS: Mapping[str, tuple[str, str]] = {
     ),
     "/api/v2/storefront/cart": (
         "Cart",
-        "A cart belongs to whoever has its order token, and to the user who opened or joined it.",
+        "A cart is opened by its order token, and by the user who opened or joined it. `associate` replaces the token; "
+        "what uses the account of the cart's owner needs the owner's bearer token.",
     ),
     "/api/v2/storefront/account/addresses": ("Addresses", "Where the user lives and has things sent."),
     "/api/v2/storefront/account/orders": ("Orders", "What the user has bought."),

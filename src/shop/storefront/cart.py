@@ -11,7 +11,7 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
-from shop.base.tokens import cart_of_order_token
+from shop.base.tokens import read_order_token
 from shop.jsonapi.document import Extras, list_document
 from shop.rules.lines import MOST_LINES, NOT_POSITIVE, Wish, read_pieces
 from shop.rules.merging import STRATEGIES, Strategy
@@ -104,9 +104,9 @@ async def estimate_shipping_rates(request: Request, ctx: Context) -> Reply:
 async def associate(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     token = request.body_params().get("guest_order_token")  # Never from the address, which stands in logs.
-    guest_cart_id = cart_of_order_token(ctx.shared.keys, token) if isinstance(token, str) else None
+    guest_token = read_order_token(ctx.shared.keys, token) if isinstance(token, str) else None
     dry_run = _is_dry_run(request)
-    joined = await cart.join_carts(ctx, guest_cart_id, _strategy(request), dry_run=dry_run)
+    joined = await cart.join_carts(ctx, guest_token, _strategy(request), dry_run=dry_run)
     told: dict[str, Any] = {
         "strategy": joined.merge.strategy,
         "dry_run": dry_run,

@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions import account, browse, shown_orders
+from shop.actions.cart_access import acts_for_owner
 from shop.actions.context import Context
 from shop.actions.lines import Cart, pricing_of
 from shop.actions.order_parts import Checkout, paid, read
@@ -18,7 +19,7 @@ from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, document
 from shop.models.orders import Order
 from shop.models.payments import CreditCard, PaymentMethod
 from shop.models.people import PlacedAddress
-from shop.rules.lines import Notice
+from shop.rules.lines import CartWarning
 from shop.rules.payments import is_valid
 from shop.storefront.drawing import user_links
 from shop.storefront.resources.sales import CART, UNLINKED, CartPromotion, OfferedRate, SentShipment, ShownPayment
@@ -117,12 +118,19 @@ async def _around(checkouts: Sequence[Checkout], ctx: Context, include: Tree) ->
     ]
     return Around(
         await shown_orders.list_methods_of(ctx, list({payment.payment_method_id for payment in counted})),
-        await shown_orders.list_sources_of(ctx, sources) if "source" in of_payments else {},
+        await _sources(checkouts, ctx, sources) if "source" in of_payments else {},
         await loaded_places(ctx) if "stock_location" in of_shipments else {},
         await shown_orders.find_addresses(ctx, list(set(addresses))) if addresses else {},
         await _variants(checkouts, ctx, include),
         await _owner(checkouts[0].order, ctx) if checkouts and "user" in include else None,
     )
+
+
+async def _sources(checkouts: Sequence[Checkout], ctx: Context, ids: list[UUID]) -> Mapping[UUID, CreditCard]:
+    """What the orders are paid with; an owner's card is shown to the owner alone."""
+    found = await shown_orders.list_sources_of(ctx, ids)
+    is_owner = all(acts_for_owner(ctx, each.order) for each in checkouts)
+    return {source.id: source for source in found.values() if is_owner or source.user_id is None}
 
 
 async def loaded_places(ctx: Context) -> Mapping[UUID, Loaded]:
@@ -180,10 +188,10 @@ def _loaded_payments(checkout: Checkout, include: Tree, around: Around) -> list[
         is_shown = "payment_method" in include or "payment_method" in include.get("source", {})
         shown = Loaded(method) if is_shown else Loaded(Named(method.id))
         source: Link = None
-        if payment.source_id:
-            source = Loaded(
-                around.sources.get(payment.source_id) or Named(payment.source_id), {"payment_method": shown}
-            )
+        if payment.source_id and "source" not in include:
+            source = Loaded(Named(payment.source_id), {"payment_method": shown})
+        elif card := payment.source_id and around.sources.get(payment.source_id):
+            source = Loaded(card, {"payment_method": shown})
         found.append(Loaded(row, {"payment_method": shown, "source": source}))
     return found
 
@@ -234,18 +242,18 @@ def _line_links(checkout: Checkout, include: Tree, around: Around) -> Mapping[st
 async def _owner(order: Order, ctx: Context) -> Link:
     if order.user_id is None:
         return None
-    if ctx.claim.bearer is None or (await ctx.signed_in()).user.id != order.user_id:
-        return None  # The token opens the cart, and not who its owner is and where they live.
+    if not acts_for_owner(ctx, order):
+        return None
     user, addresses = await account.get_user(ctx, order.user_id)
     return Loaded(user, user_links(user, addresses))
 
 
-def _told(notice: Notice, currency: str) -> Mapping[str, Any]:
+def _told(notice: CartWarning, currency: str) -> Mapping[str, Any]:
     amounts = {
         name: wire_decimal(amount, currency_digits(currency))
         for name, amount in (("quoted", notice.quoted), ("now", notice.now))
         if amount is not None
     }
     available = {} if notice.available is None else {"available": notice.available}
-    line = {"code": notice.code, "line_item_id": notice.line_item_id, "message": notice.sentence}
-    return {**line, **amounts, **available}
+    line = {} if notice.line_item_id is None else {"line_item_id": notice.line_item_id}
+    return {"code": notice.code, **line, "message": notice.sentence, **amounts, **available}

@@ -156,7 +156,7 @@ async def order_status(request: Request, ctx: Context) -> Reply:
 
 async def shown(request: Request, ctx: Context, drawing: Drawing, checkout: Checkout, *, status: int = 200) -> Reply:
     extras = await explained(request, ctx, checkout)
-    cart = Cart(checkout.order, checkout.lines)
+    cart = Cart(checkout.order, checkout.lines, checkout.warnings)
     return await cart_reply(cart, ctx, drawing, extras, status=status, checkout=checkout)
 
 

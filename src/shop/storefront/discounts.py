@@ -5,6 +5,7 @@ from typing import Any
 
 from shop.actions import checkout as actions
 from shop.actions import coupons, store_credit
+from shop.actions.cart_access import require_owner
 from shop.actions.checkout import walk
 from shop.actions.context import Context
 from shop.base.errors import Invalid
@@ -35,6 +36,7 @@ async def add_credit(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     async with ctx.transaction() as once:
         checkout = await actions.hold_checkout(ctx)
+        require_owner(ctx, checkout.order)
         if not once.done:
             wanted = _amount(request.params.get("amount"), checkout.order.currency)
             checkout, why = await walk(ctx, checkout, upto="payment")
@@ -49,6 +51,7 @@ async def remove_credit(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     async with ctx.transaction() as once:
         checkout = await actions.hold_checkout(ctx)
+        require_owner(ctx, checkout.order)
         if not once.done:
             checkout = await store_credit.put_back(ctx, checkout)
             once.made(checkout.order.id)

@@ -244,7 +244,11 @@ class GuestCart(msgspec.Struct):
 
     guest_order_token: Annotated[
         str,
-        Meta(description="The order token of the guest's cart.", examples=["shpot_TheGuestsOrderToken"]),
+        Meta(
+            description="The order token of the guest's cart. It is replaced: the answer has the new one in `token`. "
+            "Sent again within ten minutes by the same user, the old one gets the same answer.",
+            examples=["shpot_TheGuestsOrderToken"],
+        ),
     ]
     strategy: Annotated[
         Strategy,

@@ -69,6 +69,7 @@ _CHECKOUT_CODES = {
         "no_store_credit",
     ),
 }
+_OWNER = {401: ("owner_required",)}
 _READ = (400, 401)
 _ONE = (400, 401, 404)
 _WRITE = (400, 401, 409, 413, 415, 422, 429)
@@ -109,6 +110,12 @@ def _checkout(method: str, path: str, handler: Handler, summary: str, takes: Any
     errors = (*_WRITE, 404)
     address = f"{_CHECKOUT}/{path}" if path else _CHECKOUT
     return Route(method, address, handler, _HOLDER, summary, "cart", status, errors, takes=takes, codes=_CHECKOUT_CODES)
+
+
+def _paying(method: str, path: str, handler: Handler, summary: str, takes: Any = None, status: int = 200) -> Route:
+    """A step of the checkout that may use the account of the cart's owner."""
+    route = _checkout(method, path, handler, summary, takes, status)
+    return msgspec.structs.replace(route, codes={**_CHECKOUT_CODES, **_OWNER})
 
 
 def _looked(path: str, handler: Handler, summary: str, shows: Any, *errors: int, media: bytes = JSON_API) -> Route:
@@ -160,7 +167,7 @@ ROUTES = (
         None,
         204,
         (*_GONE, 422),
-        codes={422: ("cart_has_payment",)},
+        codes={422: ("cart_has_payment",), **_OWNER},
     ),
     _cart("POST", "add_item", cart.add_item, "Put something into the cart", AddItem),
     _cart("POST", "add_items", cart.add_items, "Put several things into the cart: all of them or none", AddItems),
@@ -184,16 +191,16 @@ ROUTES = (
         asks=("country_iso",),
         is_paged=False,
     ),
-    _checkout("PATCH", "", checkout.update, "Say who buys, where it goes, how it is sent and paid", TellCheckout),
+    _paying("PATCH", "", checkout.update, "Say who buys, where it goes, how it is sent and paid", TellCheckout),
     _checkout("PATCH", "next", checkout.next_step, "One step on", Unsaid),
     _checkout("PATCH", "advance", checkout.advance, "As many steps on as can be taken", Unsaid),
-    _checkout("PATCH", "complete", checkout.complete, "Buy what is in the cart", Consent),
-    _checkout("POST", "create_payment", checkout.create_payment, "Say how the order is paid", NewPayment, 201),
+    _paying("PATCH", "complete", checkout.complete, "Buy what is in the cart", Consent),
+    _paying("POST", "create_payment", checkout.create_payment, "Say how the order is paid", NewPayment, 201),
     _checkout(
         "PATCH", "select_shipping_method", checkout.select_shipping_method, "Choose how it is sent", ChooseMethod
     ),
-    _checkout("POST", "add_store_credit", discounts.add_credit, "Pay with store credit", StoreCreditWish),
-    _checkout("POST", "remove_store_credit", discounts.remove_credit, "Pay nothing with store credit", Unsaid),
+    _paying("POST", "add_store_credit", discounts.add_credit, "Pay with store credit", StoreCreditWish),
+    _paying("POST", "remove_store_credit", discounts.remove_credit, "Pay nothing with store credit", Unsaid),
     _checkout(
         "POST",
         "validate_order_for_payment",

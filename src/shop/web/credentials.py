@@ -6,7 +6,7 @@ from shop.base.actor import GUEST, Claim
 from shop.base.errors import InvalidToken, Malformed
 from shop.base.keys import Keys
 from shop.base.secrets import PLATFORM_ACCESS, USER_ACCESS, is_secret, secret_hash
-from shop.base.tokens import cart_of_order_token, is_current
+from shop.base.tokens import is_current, read_order_token
 
 _ORDER_TOKEN = b"x-shop-order-token"
 # What existing storefront clients of this API's family send.
@@ -33,8 +33,10 @@ def read_claim(headers: Mapping[bytes, bytes], keys: Keys) -> Claim:
         return Claim(bearer=bearer) if bearer else GUEST
     # Latin-1 reads any byte, so that odd input ends as a token that is none of ours and not as a defect.
     token = sent.decode("latin-1")
-    cart_id = cart_of_order_token(keys, token)
-    return Claim(True, cart_id, token if cart_id and is_current(keys, token) else None, bearer)
+    opens = read_order_token(keys, token)
+    if opens is None:
+        return Claim(True, bearer=bearer)
+    return Claim(True, *opens, token if is_current(keys, token) else None, bearer)
 
 
 def _bearer(authorization: bytes | None, kind: str) -> bytes | None:

@@ -23,7 +23,9 @@ def _token(order: Any, scene: Scene) -> str | None:
     if viewer.is_list:
         return None  # A page of orders must not be a bunch of keys.
     claim = viewer.claim
-    return claim.order_token if claim.order_token and claim.cart_id == order.id else order_token(viewer.keys, order.id)
+    if claim.order_token and claim.cart_id == order.id and claim.token_version == order.token_version:
+        return claim.order_token
+    return order_token(viewer.keys, order.id, order.token_version)
 
 
 _ATTRIBUTES = (

@@ -1,0 +1,17 @@
+"""Adds the version of an order's token, and who asked for a payment."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0012"
+down_revision = "0011"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("orders", sa.Column("token_version", sa.BigInteger(), server_default=sa.text("0"), nullable=False))
+    op.add_column(
+        "payment_attempts", sa.Column("actor_kind", sa.Text(), server_default=sa.text("'guest'"), nullable=False)
+    )
+    op.add_column("payment_attempts", sa.Column("actor_id", sa.UUID(), nullable=True))

@@ -1,0 +1,285 @@
+"""An order token alone, on a guest's cart and on a cart that belongs to a user: every row of `docs/credentials.md`."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.base.errors import CannotStart
+from shop.cli.order_token_table import (
+    HIDDEN,
+    IGNORED,
+    NEVER,
+    OPERATIONS,
+    OWNER_REQUIRED,
+    REFUSED,
+    REMOVES,
+    USER,
+    Operation,
+    order_token_section,
+)
+from shop.cli.routes import every_route
+from shop.web.endpoint import Route
+from tests.journeys.sales import Sales
+from tests.kept import Kept
+from tests.platform.machine import new_machine
+from tests.service import Service
+from tests.shopper import PREFIX, Answer, Shopper
+from tests.shoppers import Member, sign_in
+from tests.till import ADDRESS
+
+BOOK = {**ADDRESS, "firstname": "Augusta", "address1": "12 Book Lane", "phone": "555-0177"}
+CARD_NAME = "Augusta Card"
+CREDIT = "77.77"
+STATUSES = {(route.method, route.path.removeprefix(PREFIX)): route.status for route in every_route()}
+# How far a cart is before the operation; each stage goes on from the one before it that it names.
+STAGES = {
+    "begin the checkout": "line",
+    "type special instructions": "line",
+    "change the e-mail": "owner's card",
+    "type an address": "owner's credit",
+    "read the cart with `include=payments.source`": "owner's card",
+    "complete with the owner's card": "owner's card",
+    "complete with the owner's store credit": "owner's credit",
+    "pay without store credit": "owner's credit",
+    "repeat the completion": "complete",
+    "read the completed order": "complete",
+    "choose a shipping method": "check",
+    "check the cart before payment": "check",
+    "complete, to pay by check or with a card that is typed in": "check",
+    "remove all coupon codes": "coupon",
+    "remove a coupon code": "coupon",
+    **{each.what: "address" for each in OPERATIONS if "address book" in each.what or "saved card" in each.what},
+    "list shipping rates": "address",
+    "pay with store credit": "address",
+    "pay by check or with a card that is typed in": "address",
+}
+
+
+class CartFactory:
+    """The owner of carts, with an address book, a saved card and credit; and someone with an order token."""
+
+    def __init__(self, http: httpx.AsyncClient, db: Any, sales: Sales, owner: Member) -> None:
+        self.http, self.db, self.sales, self.owner = http, db, sales, owner
+        self.book_id = self.card_id = ""
+        self.user_id: UUID
+
+    async def fill(self) -> None:
+        self.user_id = await self.owner.id()
+        self.book_id = (await self.owner.post("/account/addresses", address=BOOK)).id
+        credit = {"user_id": str(self.user_id), "amount": CREDIT, "currency": "USD", "memo": "Sorry"}
+        await self.sales.writer.post("/store_credits", {"store_credit": credit})
+        card_id, till = uuid4(), await self.sales.till()
+        await self.db.execute(
+            "insert into payment_sources"
+            " (id, user_id, payment_method_id, reference, name, last_digits, used_at, created_at, updated_at)"
+            " values ($1, $2, $3, 'approve', $4, '4242', now(), now(), now())",
+            card_id,
+            self.user_id,
+            UUID(till.card),
+            CARD_NAME,
+        )
+        self.card_id = str(card_id)
+
+    @property
+    def account(self) -> list[str]:
+        """What only the account knows."""
+        return [self.owner.email, BOOK["firstname"], BOOK["address1"], BOOK["phone"], CARD_NAME, "4242", CREDIT]
+
+    async def cart(self, stage: str, *, is_owned: bool) -> "Holder":
+        holder = Holder(self)
+        holder.cart_id = (await holder.post("/cart")).id
+        if is_owned:
+            await self.db.execute("update orders set user_id = $2 where id = $1", UUID(holder.cart_id), self.user_id)
+        await holder.go_to(stage, is_owned=is_owned)
+        return holder
+
+    async def rows(self, cart_id: str) -> list[Any]:
+        """All that a refused operation must leave alone."""
+        order = await self.db.fetch("select o::text from orders o where id = $1", UUID(cart_id))
+        return [*order, *await self.db.fetch("select p::text from payments p where order_id = $1", UUID(cart_id))]
+
+
+class Holder(Shopper):
+    """Someone who has an order token and nothing else."""
+
+    def __init__(self, carts: CartFactory) -> None:
+        super().__init__(carts.http)
+        self.carts = carts
+        self.cart_id = self.line_id = self.number = self.bearer = ""
+
+    async def ask(self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any) -> Answer:
+        bearer = {"Authorization": f"Bearer {self.bearer}"} if self.bearer else {}
+        return await super().ask(method, path, headers={**bearer, **(headers or {})}, **options)
+
+    async def go_to(self, stage: str, *, is_owned: bool) -> None:
+        mug, till = await self.carts.sales.mug(), await self.carts.sales.till()
+        added = await self.post("/cart/add_item", variant_id=mug.sold)
+        self.line_id, self.number = added.json["data"]["relationships"]["line_items"]["data"][0]["id"], added["number"]
+        if stage == "coupon":
+            await self.ask("PATCH", "/cart/apply_coupon_code", json={"coupon_code": await self.carts.sales.code()})
+        if stage in {"line", "coupon"}:
+            return
+        typed = {"email": "ada@example.org", "bill_address_attributes": ADDRESS, "use_billing": True}
+        await self.ask("PATCH", "/checkout", json={"order": typed})
+        if stage == "owner's card" and is_owned:
+            await self.as_owner("/checkout/create_payment", source_id=self.carts.card_id)
+        elif stage == "owner's credit" and is_owned:
+            await self.as_owner("/checkout/add_store_credit")
+        elif stage != "address":
+            await self.post("/checkout/create_payment", payment_method_id=till.check)
+        if stage == "complete":
+            done = await self.ask("PATCH", "/checkout/complete")
+            assert done.status == 200, done
+
+    async def as_owner(self, path: str, **body: Any) -> None:
+        bearer = {"Authorization": f"Bearer {self.carts.owner.access_token}"}
+        answer = await self.post(path, headers=bearer, **body)
+        assert answer.status in {200, 201}, answer
+
+    async def do(self, operation: Operation) -> Answer:
+        path = operation.path.replace("{id}", self.line_id).replace("{number}", self.number)
+        path = path.replace("{code}", await self.carts.sales.code()) + QUERIES.get(operation.what, "")
+        body = await self._body(operation)
+        return await self.ask(operation.method, path, **({} if body is None else {"json": body}))
+
+    async def _body(self, operation: Operation) -> dict[str, Any] | None:
+        carts, card = self.carts, {"source_id": self.carts.card_id}
+        if operation.method in {"GET", "DELETE"}:
+            return None
+        fields = {
+            "begin the checkout": {},
+            "type special instructions": {"special_instructions": "Ring twice."},
+            "change the e-mail": {"email": "mallory@example.org"},
+            "type an address": {"ship_address_attributes": {**ADDRESS, "address1": "66 Other Street"}},
+            "name an address of the address book (`bill_address_id`)": {"bill_address_id": carts.book_id},
+            "name an address of the address book (`ship_address_attributes.id`)": {
+                "ship_address_attributes": {"id": carts.book_id}
+            },
+            "choose a saved card (`existing_card`)": {"existing_card": carts.card_id},
+            "choose a saved card (`payments_attributes`)": {"payments_attributes": [card]},
+        }
+        if operation.path == "/checkout":
+            return {"order": fields[operation.what]}
+        if operation.what == "choose a saved card":
+            return card
+        bodies = {
+            **await carts.sales.bodies(),
+            "/cart": {},
+            "/cart/associate": {"guest_order_token": self.order_token},
+            "/cart/set_quantity": {"line_item_id": self.line_id, "quantity": 2},
+        }
+        return bodies[operation.path]
+
+
+QUERIES = {
+    "read the cart with `include=user`": "?include=user.default_billing_address",
+    "read the cart with `include=payments.source`": "?include=payments.source",
+    "estimate shipping": "?country_iso=US",
+}
+
+
+@pytest.fixture(scope="module")
+async def carts(service: Service, database_url: str, kept_lines: Kept) -> AsyncIterator[CartFactory]:
+    connection = await asyncpg.connect(database_url)
+    async with service.client(transport=kept_lines) as client:
+        sales = Sales(client, await new_machine(client, connection, "write"), connection)
+        made = CartFactory(client, connection, sales, await sign_in(client))
+        await made.fill()
+        yield made
+    await connection.close()
+
+
+def payments(answer: Answer) -> list[Any]:
+    found: list[Any] = answer.json["data"]["relationships"]["payments"]["data"]
+    return found
+
+
+def check(expected: str, operation: Operation, answer: Answer) -> None:
+    success = STATUSES[operation.method, operation.path]
+    warnings = answer.json.get("meta", {}).get("warnings", []) if answer.response.content else []
+    if expected == OWNER_REQUIRED:
+        assert (answer.status, answer.code) == (401, "owner_required")
+        assert answer.headers["www-authenticate"] == 'Bearer realm="shop"'
+    elif expected == USER:
+        assert (answer.status, answer.code) == (401, "unauthenticated")
+    elif expected == REFUSED:
+        assert answer.status == 422
+    else:
+        assert answer.status == success
+        assert [each["code"] for each in warnings] == (["payment_choices_removed"] if expected == REMOVES else [])
+    if expected == REMOVES:
+        assert payments(answer) == []
+        assert answer["total_minus_store_credits"] == answer["total"]
+    if expected == HIDDEN:
+        assert answer.json["included"] == [] or {each["type"] for each in answer.json["included"]} == {"payment"}
+    if expected == IGNORED:
+        assert answer.json["data"]["relationships"]["billing_address"]["data"] is not None
+
+
+CASES = [
+    pytest.param(operation, whose, id=f"{whose}: {operation.name}")
+    for operation in OPERATIONS
+    for whose in ("guest", "owned")
+    if getattr(operation, whose) != NEVER
+]
+
+
+@pytest.mark.security("C-01", "C-08", "C-09", "C-10")
+@pytest.mark.parametrize(("operation", "whose"), CASES)
+async def test_an_order_token_alone_is_answered_as_the_table_says(
+    carts: CartFactory, operation: Operation, whose: str
+) -> None:
+    expected = getattr(operation, whose)
+    holder = await carts.cart(STAGES.get(operation.what, "line"), is_owned=whose == "owned")
+    before = await carts.rows(holder.cart_id)
+
+    answer = await holder.do(operation)
+
+    check(expected, operation, answer)
+    if expected in {OWNER_REQUIRED, REFUSED, USER}:
+        assert await carts.rows(holder.cart_id) == before
+    for known in carts.account:
+        assert known not in answer.response.text
+
+
+@pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.owned in {OWNER_REQUIRED, REMOVES}])
+async def test_with_the_owners_bearer_beside_it_every_one_of_these_is_done(
+    carts: CartFactory, operation: Operation
+) -> None:
+    holder = await carts.cart(STAGES.get(operation.what, "line"), is_owned=True)
+    holder.bearer = carts.owner.access_token
+
+    answer = await holder.do(operation)
+
+    assert answer.status == STATUSES[operation.method, operation.path], answer
+    assert "payment_choices_removed" not in answer.response.text
+
+
+def test_the_routes_that_may_answer_owner_required_say_so() -> None:
+    expected = {(each.method, each.path) for each in OPERATIONS if each.owned == OWNER_REQUIRED}
+    declared = {
+        (route.method, route.path.removeprefix(PREFIX))
+        for route in every_route()
+        if "owner_required" in route.codes.get(401, ())
+    }
+
+    assert declared == expected
+
+
+def test_the_page_explains_every_answer_of_the_table() -> None:
+    page = order_token_section(every_route())
+
+    for operation in OPERATIONS:
+        assert f"| `{operation.guest}` |" in page
+        assert f"| `{operation.owned}` |" in page
+
+
+def test_a_cart_route_without_a_row_is_an_error() -> None:
+    new = Route("GET", "/api/v2/storefront/cart/new", every_route()[0].handler, "order token or user", "")
+
+    with pytest.raises(CannotStart, match="cart/new has no row"):
+        order_token_section([*every_route(), new])

@@ -1,0 +1,275 @@
+"""Order tokens have a version: `associate` replaces the token, and nothing reveals the next one before."""
+
+import asyncio
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from shop.base.keys import parse_keys
+from shop.base.tokens import order_token
+from shop.cli.routes import every_route
+from tests.service import KEYS, Service
+from tests.shopper import PREFIX, Answer, Shopper
+from tests.shoppers import Member, sign_in
+from tests.till import Buyer, SignedIn, Till
+
+HELD = [route for route in every_route() if route.who == "order token or user"]
+
+
+@pytest.fixture
+async def member(http: httpx.AsyncClient) -> Member:
+    return await sign_in(http)
+
+
+@pytest.fixture
+async def stranger(http: httpx.AsyncClient) -> Member:
+    return await sign_in(http)
+
+
+async def associate(member: Member, token: str | None, **options: Any) -> Answer:
+    return await member.patch("/cart/associate", guest_order_token=token, **options)
+
+
+def held(token: object) -> dict[str, str]:
+    return {"X-Shop-Order-Token": str(token)}
+
+
+async def statuses(http: httpx.AsyncClient, headers: dict[str, str]) -> set[tuple[int, str]]:
+    """What the cart and checkout routes answer to these credentials."""
+    found = set()
+    for route in HELD:
+        path = route.path.format(id=uuid4(), code="SAVE", number="R123456789")
+        body: dict[str, Any] = {"variant_id": str(uuid4()), "quantity": 1, "order": {}, "new_currency": "EUR"}
+        body["items"] = [{"variant_id": str(uuid4())}]
+        answer = Answer(await http.request(route.method, path, headers=headers, json=body))
+        found.add((answer.status, answer.code))
+    return found
+
+
+@pytest.mark.security("C-01", "C-07")
+async def test_a_replaced_token_is_404_on_every_route_like_an_unknown_one(
+    http: httpx.AsyncClient, member: Member, guest: Shopper, db: Any
+) -> None:
+    cart = await guest.post("/cart")
+    await associate(member, guest.order_token)
+    unknown = order_token(parse_keys(KEYS), uuid4(), 0)
+
+    answers = [await statuses(http, held(token)) for token in (cart["token"], unknown)]
+
+    assert answers == [{(404, "not_found")}] * 2
+    opened = await guest.post("/cart")
+    assert (opened.status, opened.id != cart.id) == (201, True)
+
+
+async def test_nothing_of_the_token_is_stored_but_a_number(member: Member, guest: Shopper, db: Any) -> None:
+    cart = await guest.post("/cart")
+    first = await db.fetchval("select token_version from orders where id = $1", UUID(cart.id))
+    joined = await associate(member, guest.order_token)
+    second = await db.fetchval("select token_version from orders where id = $1", UUID(cart.id))
+
+    assert (first, second) == (0, 1)
+    assert joined["token"] == order_token(parse_keys(KEYS), UUID(cart.id), 1)
+    assert joined["token"][-72:-8] not in await db.fetchval("select o::text from orders o where id = $1", UUID(cart.id))
+
+
+async def test_each_associate_replaces_the_token_again(member: Member, guest: Shopper) -> None:
+    await guest.post("/cart")
+    first = await associate(member, guest.order_token)
+
+    second = await associate(member, first["token"])
+
+    assert (second.status, second.id, second["token"] != first["token"]) == (200, first.id, True)
+    read = [await guest.get("/cart", headers=held(answer["token"])) for answer in (first, second)]
+    assert [answer.status for answer in read] == [404, 200]
+
+
+@pytest.mark.security("T-02")
+async def test_reading_a_cart_is_one_statement_in_any_version_and_a_forged_version_none(
+    member: Member, guest: Shopper, service: Service
+) -> None:
+    cart = await guest.post("/cart")
+    joined = await associate(member, guest.order_token)
+    raised = cart["token"][:-72] + "00000002" + cart["token"][-72:]
+    tokens = {cart["token"]: (404, 1), joined["token"]: (200, 1), raised: (404, 0)}
+
+    for token, expected in tokens.items():
+        answer = await guest.get("/cart", headers=held(token))
+        assert (answer.status, service.request_line(answer.request_id)["statements"]) == expected
+
+
+@pytest.mark.security("C-07")
+async def test_a_cart_that_was_never_associated_keeps_its_token(guest: Shopper, member: Member) -> None:
+    cart = await guest.post("/cart")
+    owned = await member.post("/cart")
+
+    assert cart["token"] == order_token(parse_keys(KEYS), UUID(cart.id), 0)
+    assert owned["token"] == order_token(parse_keys(KEYS), UUID(owned.id), 0)
+
+
+@pytest.mark.security("C-11")
+@pytest.mark.parametrize("strategy", ["merge", "keep_guest", "keep_user"])
+async def test_a_repeated_associate_with_the_replaced_token_answers_with_the_same_cart(
+    member: Member, guest: Shopper, strategy: str, db: Any
+) -> None:
+    await member.post("/cart")
+    await guest.post("/cart")
+    first = await associate(member, guest.order_token, strategy=strategy)
+
+    again = await associate(member, guest.order_token, strategy=strategy)
+    dry = await associate(member, guest.order_token, strategy=strategy, dry_run=True)
+
+    for answer in (again, dry):
+        assert (answer.status, answer.id, answer["token"]) == (200, first.id, first["token"])
+        assert answer.json["meta"]["merge"]["repeated"] is True
+    assert await db.fetchval("select count(*) from orders where user_id = $1", await member.id()) == 1
+
+
+@pytest.mark.security("C-11")
+async def test_after_ten_minutes_the_replaced_token_is_unknown_to_associate_too(
+    member: Member, guest: Shopper, db: Any
+) -> None:
+    await guest.post("/cart")
+    await associate(member, guest.order_token)
+    aged = "update idempotency_keys set expires_at = expires_at - interval '10 minutes' where record_id = $1"
+    await db.execute(aged, UUID((await member.get("/cart")).id))
+
+    again = await associate(member, guest.order_token)
+
+    assert (again.status, again.code) == (404, "not_found")
+
+
+@pytest.mark.security("C-11")
+async def test_only_the_same_user_repeats_an_associate(member: Member, stranger: Member, guest: Shopper) -> None:
+    await guest.post("/cart")
+    await associate(member, guest.order_token)
+    other_session = await sign_in(member.http, member.email)
+
+    foreign, own = await associate(stranger, guest.order_token), await associate(other_session, guest.order_token)
+
+    assert (foreign.status, own.status) == (404, 200)
+
+
+async def test_of_many_associates_at_once_one_replaces_the_token_and_all_show_it(
+    member: Member, guest: Shopper
+) -> None:
+    await guest.post("/cart")
+
+    answers = await asyncio.gather(*(associate(member, guest.order_token) for _ in range(6)))
+
+    assert [answer.status for answer in answers] == [200] * 6
+    assert len({answer["token"] for answer in answers}) == 1
+    assert sorted(answer.json["meta"]["merge"]["repeated"] for answer in answers) == [False] + [True] * 5
+
+
+@pytest.mark.security("C-07")
+async def test_a_dry_run_does_not_reveal_the_next_token(member: Member, stranger: Member, guest: Shopper) -> None:
+    """Otherwise whoever opened the cart could keep it until another user has joined the cart."""
+    cart = await guest.post("/cart")
+
+    dry = await associate(stranger, guest.order_token, dry_run=True)
+
+    assert (dry.status, dry["token"]) == (200, cart["token"])
+    joined = await associate(member, guest.order_token)
+    assert joined["token"] != dry["token"]
+
+
+@pytest.mark.security("C-07")
+async def test_the_key_under_which_a_cart_was_opened_does_not_show_its_new_token(
+    http: httpx.AsyncClient, member: Member
+) -> None:
+    guest, key = Shopper(http), {"Idempotency-Key": str(uuid4())}
+    cart = await guest.post("/cart", headers=key)
+    by_token = await guest.post("/cart", headers=key)
+    joined = await associate(member, cart["token"])
+
+    anonymous = await http.post(f"{PREFIX}/cart", headers=key)
+    with_token = await http.post(f"{PREFIX}/cart", headers={**key, **held(cart["token"])})
+
+    assert (by_token.id, joined.status) == (cart.id, 200)
+    for answer in (anonymous, with_token):
+        assert answer.status_code == 404
+        assert joined["token"] not in answer.text
+
+
+async def test_an_associate_under_a_key_is_repeated_with_the_new_token(member: Member, guest: Shopper) -> None:
+    await guest.post("/cart")
+    key = {"Idempotency-Key": "join"}
+    first = await associate(member, guest.order_token, headers=key)
+
+    again, other = [
+        await associate(member, guest.order_token, headers=headers) for headers in (key, {"Idempotency-Key": "other"})
+    ]
+
+    assert [(each.status, each["token"]) for each in (again, other)] == [(200, first["token"])] * 2
+
+
+async def test_the_owners_bearer_reaches_the_cart_that_an_older_token_names(
+    member: Member, http: httpx.AsyncClient, db: Any
+) -> None:
+    guest, later = Shopper(http), Shopper(http)
+    named = await guest.post("/cart")
+    await associate(member, guest.order_token)
+    newer = await later.post("/cart")
+    await db.execute("update orders set user_id = $2 where id = $1", UUID(newer.id), await member.id())
+
+    read = await member.get("/cart", headers=held(named["token"]))
+
+    assert ((await member.get("/cart")).id, read.id) == (newer.id, named.id)
+    assert read["token"] != named["token"]
+
+
+async def test_a_foreign_bearer_beside_a_replaced_token_gets_its_own_cart(
+    member: Member, stranger: Member, guest: Shopper
+) -> None:
+    await guest.post("/cart")
+    await associate(member, guest.order_token)
+    own = await stranger.post("/cart")
+
+    read = await stranger.get("/cart", headers=held(guest.order_token))
+
+    assert (read.status, read.id) == (200, own.id)
+
+
+@pytest.mark.security("C-01", "C-07")
+async def test_a_guests_cart_that_was_joined_cannot_be_turned_against_its_owner(
+    http: httpx.AsyncClient, till: Till, member: Member
+) -> None:
+    """The attacker opens a cart, the victim's storefront associates it, the victim chooses a saved card."""
+    attacker, victim = Buyer(http, till), SignedIn(http, till, member)
+    await victim.buy(await till.product(), "approve")
+    (card,) = (await member.get("/account/credit_cards")).json["data"]
+    await attacker.put_in((await till.product(), 1))
+    joined = await associate(member, attacker.order_token)
+    victim.order_token = joined["token"]
+    await victim.come_from()
+    await victim.post("/checkout/create_payment", source_id=card["id"])
+
+    moved = await attacker.tell(ship_address_attributes={"address1": "66 Other Street"})
+    bought = await attacker.complete()
+
+    assert (moved.status, bought.status) == (404, 404)
+    done = await victim.complete()
+    assert (done.status, done["state"]) == (200, "complete")
+
+
+async def test_a_repeated_completion_with_an_older_token_completes_no_other_cart(
+    http: httpx.AsyncClient, till: Till, member: Member, db: Any
+) -> None:
+    """A client that did not keep the new token completes by its bearer, and loses the answer."""
+    buyer = SignedIn(http, till, member)
+    await buyer.ready((await till.product(), 1))
+    guest = Buyer(http, till)
+    await guest.post("/cart")
+    await associate(member, guest.order_token, strategy="keep_user")
+    first = await buyer.complete()
+    later = Buyer(http, till)
+    await later.ready((await till.product(), 1))
+    await associate(member, later.order_token)
+
+    stale = [await member.patch("/checkout/complete", headers=held(token)) for token in (guest.order_token, "junk")]
+
+    assert first.status == 200
+    assert [(answer.status, answer.id) for answer in stale] == [(200, first.id)] * 2
+    assert (await member.get("/cart"))["state"] != "complete"
