@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from shop.base.settings import VARIABLES
+from shop.base.tokens import ORDER_TOKEN_PATTERN
 from shop.cli.credentials import credential_page
 from shop.cli.main import shop as commands
 from shop.cli.routes import every_route
@@ -116,3 +117,7 @@ def test_every_command_named_in_the_docs_exists() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for verb in set(re.findall(r"`make ([a-z]+)`", text)):
         assert re.search(rf"^{verb}:", makefile, re.MULTILINE), verb
+
+
+def test_the_published_pattern_of_order_tokens_is_the_one_in_use() -> None:
+    assert f"`{ORDER_TOKEN_PATTERN}`" in (ROOT / "docs" / "operating.md").read_text()
