@@ -94,14 +94,13 @@ async def tell(ctx: Context, checkout: Checkout, wishes: Values) -> Checkout:
     """What is said of the order itself: e-mail address, instructions, addresses. Everything that is wrong is told, and
     nothing of it is kept then.
     """
-    checkout = await _begin(ctx, checkout)
+    before, checkout = checkout.order, await _begin(ctx, checkout)
     fields, errors = _texts(wishes)
     addresses = await _addresses(ctx, checkout.order, wishes, errors)
     if errors:
         raise Invalid(errors)
-    before = checkout.order
     changed = {name: value for name, value in {**fields, **addresses}.items() if value != getattr(before, name)}
-    checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, before, **changed))
+    checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, **changed))
     if changed.keys() & _FROM_ACCOUNT:
         checkout = await drop_owner_payments(ctx, checkout)
     return await _moved(ctx, checkout) if changed.keys() & addresses.keys() else checkout
