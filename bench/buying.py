@@ -118,8 +118,10 @@ def buying_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
         run_sql(promoted_url, *_PROMOTIONS.split(";")[:-1], "select 1")
     floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor_b.log").wait("/ready")
     shop, promoted = bench.shop(url, "buying"), bench.shop(promoted_url, "promoted")
-    in_promoted = _script(bench, promoted_url, "add_promoted", 5, lambda cart: order_token(keys, cart))
-    scripts = {size: _script(bench, url, f"add_{size}", size, lambda cart: order_token(keys, cart)) for size in SIZES}
+    in_promoted = _script(bench, promoted_url, "add_promoted", 5, lambda cart: order_token(keys, cart, 0))
+    scripts = {
+        size: _script(bench, url, f"add_{size}", size, lambda cart: order_token(keys, cart, 0)) for size in SIZES
+    }
     by_id = _script(bench, url, "add_floor", 5, str)
     jobs: dict[str, Callable[[], Sample]] = {
         "floor add_item": lambda: load(bench.wrk, floor, bench.seconds, by_id, CART),

@@ -60,7 +60,7 @@ def main_table(bench: Bench, url: str) -> None:
     counted = counted_script(bench.directory)
     by_id, by_token = (
         bench.reader(url, "by_id", str),
-        bench.reader(url, "by_token", lambda cart: order_token(key, cart)),
+        bench.reader(url, "by_token", lambda cart: order_token(key, cart, 0)),
     )
     found = bench.interleaved(
         {
@@ -167,7 +167,7 @@ def growth(bench: Bench, make_url: Callable[[str], str]) -> None:
         with console.status(f"making {size:,} carts"):
             fill(url, size)
         servers[size] = bench.shop(url, f"size_{size}")
-        script = bench.reader(url, f"size_{size}", lambda cart: order_token(key, cart))
+        script = bench.reader(url, f"size_{size}", lambda cart: order_token(key, cart, 0))
         jobs[f"create {size}"] = lambda server=servers[size], url=url: _create_and_remove(bench, server, url)  # type: ignore[misc]
         jobs[f"read {size}"] = lambda server=servers[size], script=script: load(
             bench.wrk, server, bench.seconds, script
