@@ -155,7 +155,15 @@ ROUTES = (
         reads_claim=False,
     ),
     Route(
-        "POST", _CART, cart.create, "anyone", "Open a cart, or return the caller's", "cart", 201, _WRITE, takes=NewCart
+        "POST",
+        _CART,
+        cart.create,
+        "anyone",
+        "Open a cart, or return the caller's",
+        "cart",
+        201,
+        (*_WRITE, 404),
+        takes=NewCart,
     ),
     Route("GET", _CART, cart.show, "order token or user", "Show the cart", "cart", 200, (*_READ, 404)),
     Route(
