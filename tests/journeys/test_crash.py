@@ -186,3 +186,44 @@ async def test_no_acknowledged_cart_is_lost_in_ten_rounds_of_random_kills(data_d
 
     with serve(data_dir):
         assert await lost(data_dir, tokens) == set(), seed
+
+
+async def open_one_cart(http: httpx.AsyncClient, key: str) -> str:
+    """Repeats the request under its key until it succeeds; the id of the cart."""
+    while True:
+        try:
+            answer = await http.post(PREFIX + "/cart", headers={"Idempotency-Key": key})
+        except httpx.TransportError:
+            continue
+        if answer.status_code == 201:
+            return str(answer.json()["data"]["id"])
+        assert answer.status_code in {409, 503}, answer.text
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.security("X-01", "C-06")
+@pytest.mark.torture
+async def test_requests_repeated_under_their_keys_while_the_database_is_killed_make_one_cart_each(
+    data_dir: Path,
+) -> None:
+    with serve(data_dir) as service:
+        before = await count_carts(data_dir)
+        async with service.client(timeout=30) as http:
+            for number in (1, 2, 3):
+                keys = [str(uuid4()) for _ in range(50)]
+                opening = [asyncio.create_task(open_one_cart(http, key)) for key in keys]
+                await asyncio.wait(opening, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.to_thread(kill, postmaster_pid(data_dir))
+                await asyncio.to_thread(service.wait_for, REVIVED, count=number)
+                carts = await asyncio.gather(*opening)
+                assert [await open_one_cart(http, key) for key in keys] == carts
+
+        assert await count_carts(data_dir) == before + 150
+
+
+async def count_carts(data_dir: Path) -> int:
+    connection = await asyncpg.connect(database_url(data_dir))
+    try:
+        return int(await connection.fetchval("select count(*) from orders"))
+    finally:
+        await connection.close()

@@ -104,6 +104,7 @@ async def test_the_names_of_the_redeemed_request_win_until_the_first_sign_in(htt
     assert (await again.get("/account"))["first_name"] == "Ada"
 
 
+@pytest.mark.security("P-04")
 @pytest.mark.parametrize(
     ("method", "path"),
     [
