@@ -44,6 +44,7 @@ def empty_service(empty_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
         SHOP_TRUSTED_PROXIES="127.0.0.1/32",
         SHOP_PLATFORM_TOKEN_TTL="5400",
         SHOP_LIMIT_SIGN_INS="3/86400, 1000/604800",
+        SHOP_LIMIT_AUTHENTICATOR_CODES="4/86400",
     )
     service.wait_for(lambda line: '"worker ready"' in line, count=2)
     yield service

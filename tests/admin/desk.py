@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import re
+import secrets
 import time
 from typing import Any
 from uuid import UUID, uuid4
@@ -14,6 +15,7 @@ from argon2 import PasswordHasher
 from shop.base.keys import parse_keys
 from shop.base.sealed import seal
 from shop.base.secrets import OPERATOR_LINK, OPERATOR_SESSION, new_secret, secret_hash
+from shop.rules.recovery_codes import recovery_code
 from tests.secrets_seen import note
 from tests.service import KEYS
 
@@ -32,6 +34,8 @@ _SESSION = """insert into operator_sessions (id, hash, operator_id, source, crea
     values ($1, $2, $3, '192.0.2.1', now(), now(), now())"""
 _LINK = """insert into operator_links (hash, operator_id, created_at, expires_at)
     values ($1, $2, now(), now() + interval '15 minutes')"""
+
+_RECOVERY_CODE = "insert into operator_recovery_codes (hash, operator_id, created_at) values ($1, $2, now())"
 
 
 def secret_of(response: httpx.Response) -> str:
@@ -103,6 +107,12 @@ async def new_link(db: Any, operator_id: UUID | None) -> str:
     return f"/admin/join/{token}"
 
 
+async def new_recovery_code(db: Any, operator_id: UUID) -> str:
+    code = recovery_code(secrets.token_bytes(15))
+    await db.execute(_RECOVERY_CODE, secret_hash(code), operator_id)
+    return code
+
+
 async def new_desk(http: httpx.AsyncClient, db: Any, *, totp: bool = False) -> Desk:
     """A new operator, signed in just now."""
     operator_id, email = await new_operator(db, totp=totp)
@@ -112,6 +122,16 @@ async def new_desk(http: httpx.AsyncClient, db: Any, *, totp: bool = False) -> D
 async def sign_in(http: httpx.AsyncClient, email: str, password: str = PASSWORD, **headers: str) -> httpx.Response:
     fields = {"email": email, "password": password}
     return await http.post("/admin/sign-in", data=fields, headers={**SAME_ORIGIN, **headers})
+
+
+async def ticket_of(http: httpx.AsyncClient, email: str, **headers: str) -> str:
+    """Proof of the right password, from the page that asks for the code."""
+    page = await sign_in(http, email, **headers)
+    match = re.search(r'name="ticket" value="([^"]+)"', page.text)
+    assert match
+    assert page.status_code == 200
+    assert "set-cookie" not in page.headers
+    return match[1]
 
 
 async def waiting(db: Any, count: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
+import pyotp
 import pytest
 from playwright.async_api import Page, expect
 
@@ -156,7 +157,7 @@ async def pages_outside(page: Page, email: str, link: str) -> AsyncIterator[str]
     await page.goto("/admin/sign-in")
     await sign_in(page, email)
     yield "code"
-    await page.get_by_label("Code").fill("12345")
+    await page.get_by_label("Authenticator code").fill("12345")
     await page.get_by_role("button", name="Sign in").click()
     yield "code, refused"
     await page.goto(link)
@@ -210,9 +211,29 @@ async def pages_inside(page: Page, desk: Desk, db: Any) -> AsyncIterator[str]:
     await page.get_by_label("Currencies").fill("doubloons")
     await page.get_by_role("button", name="Save").click()
     yield "shop, refused"
+    async for name in pages_of_the_second_factor(page):
+        yield name
     await age(db, desk, "authenticated_at", "11 minutes")
     await page.goto(f"{API}/new")
     yield "confirm"
+
+
+async def pages_of_the_second_factor(page: Page) -> AsyncIterator[str]:
+    await page.goto("/admin/account/authenticator")
+    secret = (await page.locator("#totp-secret").inner_text()).replace(" ", "")
+    await page.get_by_label("Code", exact=True).fill(pyotp.TOTP(secret).now())
+    await page.get_by_role("button", name="Turn it on").click()
+    yield "recovery codes"
+    pages = {
+        "account with an authenticator": "/admin/account",
+        "another authenticator": "/admin/account/authenticator",
+        "new recovery codes": "/admin/account/recovery-codes",
+        "remove the authenticator": "/admin/account/authenticator/remove",
+    }
+    async for name in by_address(page, pages):
+        yield name
+    await page.get_by_role("button", name="Remove it").click()
+    yield "remove the authenticator, refused"
 
 
 async def faults(page: Page) -> list[str]:
@@ -267,4 +288,4 @@ async def test_everybody_can_use_every_page_at_any_width_in_light_and_dark(
         )
 
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
-    assert len(found) == 66
+    assert len(found) == 72

@@ -16,6 +16,8 @@ FRESH_PAGES = [
     "/admin/settings/operators/new",
     "/admin/account/password",
     "/admin/account/authenticator",
+    "/admin/account/authenticator/remove",
+    "/admin/account/recovery-codes",
 ]
 FRESH_FORMS = [
     "/admin/integrations/api/new",
@@ -27,6 +29,7 @@ FRESH_FORMS = [
     "/admin/account/password",
     "/admin/account/authenticator",
     "/admin/account/authenticator/remove",
+    "/admin/account/recovery-codes",
 ]
 
 

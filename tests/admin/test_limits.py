@@ -1,15 +1,31 @@
-"""How often a password may be tried: for each operator, and from each source."""
+"""How often a password or a code may be tried: by source, by operator and source, by session; not by operator."""
 
 import asyncio
 import itertools
+from collections import Counter
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.admin.desk import PASSWORD, SAME_ORIGIN, Desk, code, new_operator, new_session, sign_in
+from shop.base.passwords import hash_password
+from tests.admin.desk import (
+    PASSWORD,
+    SAME_ORIGIN,
+    Desk,
+    code,
+    new_operator,
+    new_recovery_code,
+    new_session,
+    sign_in,
+    ticket_of,
+)
+from tests.kept import NO_CERTIFICATES
+from tests.service import Service
 
 ALLOWED = 3
+CODES_ALLOWED = 4
+WRONG = "wrong password, sorry"
 _numbers = itertools.count()
 
 
@@ -23,27 +39,50 @@ async def limits_audited(db: Any, answers: list[httpx.Response]) -> list[str]:
     rows = await db.fetch(
         "select detail->>'limit' as name from audit_events where action = 'limit' and request_id = any($1)", ids
     )
-    return [row["name"] for row in rows]
+    return sorted(row["name"] for row in rows)
 
 
-async def test_an_operator_may_be_tried_so_often_and_then_not_even_rightly(
+async def give(http: httpx.AsyncClient, ticket: str, typed: str, **headers: str) -> httpx.Response:
+    fields = {"ticket": ticket, "code": typed}
+    return await http.post("/admin/sign-in/code", data=fields, headers={**SAME_ORIGIN, **headers})
+
+
+@pytest.mark.security("D-02", "D-07")
+async def test_the_right_password_from_a_clean_source_succeeds_however_often_others_guessed(
     empty: httpx.AsyncClient, empty_db: Any
 ) -> None:
     _, email = await new_operator(empty_db)
+    attackers = [new_source() for _ in range(3)]
+    guesses = [await sign_in(empty, email, WRONG, **source) for source in attackers for _ in range(ALLOWED + 1)]
 
-    answers = [await sign_in(empty, email, "wrong password, sorry", **new_source()) for _ in range(ALLOWED)]
-    answers += [await sign_in(empty, email, PASSWORD, **new_source()) for _ in range(3)]
+    owner = await sign_in(empty, email, PASSWORD, **new_source())
+
+    assert [answer.status_code for answer in guesses] == ([401] * ALLOWED + [429]) * 3
+    assert owner.status_code == 303
+
+
+@pytest.mark.security("D-02", "D-07", "A-02")
+async def test_a_source_that_failed_too_often_is_refused_even_with_the_right_password(
+    empty: httpx.AsyncClient, empty_db: Any
+) -> None:
+    _, email = await new_operator(empty_db)
+    source = new_source()
+
+    answers = [await sign_in(empty, email, WRONG, **source) for _ in range(ALLOWED)]
+    answers += [await sign_in(empty, email, PASSWORD, **source) for _ in range(3)]
 
     assert [answer.status_code for answer in answers] == [401] * ALLOWED + [429] * 3
     assert "Too many tries" in answers[-1].text
     assert int(answers[-1].headers["retry-after"]) > 0
     assert answers[-1].headers["content-type"] == "text/html; charset=utf-8"
-    assert await limits_audited(empty_db, answers) == ["sign-ins by operator"]
+    assert await limits_audited(empty_db, answers) == ["sign-ins by operator and source", "sign-ins by source"]
 
 
 @pytest.mark.torture
 async def test_an_unknown_operator_is_limited_alike(empty: httpx.AsyncClient, empty_db: Any) -> None:
-    answers = [await sign_in(empty, "nobody@operators.example", **new_source()) for _ in range(ALLOWED + 1)]
+    source = new_source()
+
+    answers = [await sign_in(empty, "nobody@operators.example", **source) for _ in range(ALLOWED + 1)]
 
     assert [answer.status_code for answer in answers] == [401] * ALLOWED + [429]
 
@@ -53,7 +92,7 @@ async def test_a_source_may_try_so_often_whoever_it_tries(empty: httpx.AsyncClie
     source = new_source()
     emails = [(await new_operator(empty_db))[1] for _ in range(ALLOWED + 1)]
 
-    answers = [await sign_in(empty, email, "wrong password, sorry", **source) for email in emails]
+    answers = [await sign_in(empty, email, WRONG, **source) for email in emails]
     elsewhere = await sign_in(empty, emails[-1], PASSWORD, **new_source())
 
     assert [answer.status_code for answer in answers] == [401] * ALLOWED + [429]
@@ -61,25 +100,84 @@ async def test_a_source_may_try_so_often_whoever_it_tries(empty: httpx.AsyncClie
     assert await limits_audited(empty_db, answers) == ["sign-ins by source"]
 
 
-async def test_tries_at_once_are_all_counted(empty: httpx.AsyncClient, empty_db: Any) -> None:
+async def test_only_failures_count(empty: httpx.AsyncClient, empty_db: Any) -> None:
     _, email = await new_operator(empty_db)
+    source = new_source()
 
-    answers = await asyncio.gather(*(sign_in(empty, email, "wrong password, sorry", **new_source()) for _ in range(8)))
+    answers = [await sign_in(empty, email, PASSWORD, **source) for _ in range(ALLOWED + 2)]
+
+    assert {answer.status_code for answer in answers} == {303}
+
+
+async def test_attempts_at_once_are_all_counted(empty: httpx.AsyncClient, empty_db: Any) -> None:
+    _, email = await new_operator(empty_db)
+    source = new_source()
+
+    answers = await asyncio.gather(*(sign_in(empty, email, WRONG, **source) for _ in range(8)))
 
     assert sorted(answer.status_code for answer in answers) == [401] * ALLOWED + [429] * 5
 
 
-async def test_guesses_at_the_code_and_at_the_confirmation_count_too(empty: httpx.AsyncClient, empty_db: Any) -> None:
-    operator_id, email = await new_operator(empty_db, totp=True)
-    page = await sign_in(empty, email, **new_source())
-    ticket = page.text.partition('name="ticket" value="')[2].partition('"')[0]
-    guess = {"ticket": ticket, "code": code(7)}
-
-    headers = {**SAME_ORIGIN, **new_source()}
-    guesses = [await empty.post("/admin/sign-in/code", data=guess, headers=headers) for _ in range(ALLOWED)]
+@pytest.mark.security("D-06", "D-07")
+async def test_confirming_in_a_session_is_limited_by_that_session_alone(
+    empty: httpx.AsyncClient, empty_db: Any
+) -> None:
+    operator_id, email = await new_operator(empty_db)
+    source = new_source()
+    for _ in range(ALLOWED + 1):
+        blocked = await sign_in(empty, email, WRONG, **source)
     desk = Desk(empty, operator_id, email, await new_session(empty_db, operator_id))
-    confirmed = await desk.post("/admin/confirm", headers=new_source(), password=PASSWORD, code=code())
+    another = Desk(empty, operator_id, email, await new_session(empty_db, operator_id))
 
-    assert [answer.status_code for answer in guesses] == [401, 401, 429]
-    assert confirmed.status_code == 429
-    assert await desk.is_signed_in()
+    confirmed = await desk.post("/admin/confirm", headers=source, password=PASSWORD)
+    guesses = [await another.post("/admin/confirm", headers=source, password=WRONG) for _ in range(ALLOWED + 1)]
+
+    assert (blocked.status_code, confirmed.status_code) == (429, 303)
+    assert [answer.status_code for answer in guesses] == [401] * ALLOWED + [429]
+    assert await another.is_signed_in()
+
+
+@pytest.mark.security("D-02")
+async def test_wrong_codes_are_limited_by_operator_and_then_a_recovery_code_still_works(
+    empty: httpx.AsyncClient, empty_db: Any
+) -> None:
+    """Whoever guesses codes has the password; and a botnet has more sources than there are codes."""
+    operator_id, email = await new_operator(empty_db, totp=True)
+    ticket = await ticket_of(empty, email, **new_source())
+    recovery_code = await new_recovery_code(empty_db, operator_id)
+
+    guesses = [await give(empty, ticket, code(7), **new_source()) for _ in range(CODES_ALLOWED)]
+    right = await give(empty, ticket, code(), **new_source())
+    recovered = await give(empty, ticket, recovery_code, **new_source())
+
+    assert {answer.status_code for answer in guesses} == {401}
+    assert (right.status_code, "Use a recovery code" in right.text) == (401, True)
+    assert recovered.status_code == 303
+
+
+async def test_guesses_at_the_code_count_against_their_source(empty: httpx.AsyncClient, empty_db: Any) -> None:
+    _, email = await new_operator(empty_db, totp=True)
+    source = new_source()
+    ticket = await ticket_of(empty, email, **source)
+
+    guesses = [await give(empty, ticket, code(7), **source) for _ in range(ALLOWED + 1)]
+
+    assert [answer.status_code for answer in guesses] == [401] * ALLOWED + [429]
+
+
+@pytest.mark.security("D-10")
+async def test_one_source_cannot_use_up_the_hashing_of_passwords(empty_service: Service, empty_db: Any) -> None:
+    """From loopback, which no limit counts."""
+    _, email = await new_operator(empty_db, password_hash=hash_password(PASSWORD))
+    limits = httpx.Limits(max_connections=130)
+    async with httpx.AsyncClient(base_url=empty_service.url, verify=NO_CERTIFICATES, timeout=30, limits=limits) as http:
+        flood = [asyncio.create_task(sign_in(http, f"nobody{n}@operators.example", WRONG)) for n in range(120)]
+        await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+        owners = await asyncio.gather(*(sign_in(http, email, PASSWORD, **new_source()) for _ in range(3)))
+        answers = await asyncio.gather(*flood)
+
+    statuses = Counter(answer.status_code for answer in answers)
+    assert [owner.status_code for owner in owners] == [303] * 3
+    assert set(statuses) == {401, 429}, statuses
+    assert statuses[429] > 60
+    assert all(answer.headers["retry-after"] == "1" for answer in answers if answer.status_code == 429)

@@ -58,6 +58,7 @@ DEFAULTS = {
     "limit_coupons_per_source": ((30, 300),),
     "limit_requests_per_source": (),
     "limit_sign_ins": ((10, 300), (50, 86_400)),
+    "limit_authenticator_codes": ((30, 86_400),),
     "limit_loopback": "0",
 }
 
@@ -118,6 +119,7 @@ WRONG = {
     "SHOP_LIMIT_COUPONS_PER_SOURCE": ["30/5m"],
     "SHOP_LIMIT_REQUESTS_PER_SOURCE": ["1.5/60"],
     "SHOP_LIMIT_SIGN_INS": ["10/300/"],
+    "SHOP_LIMIT_AUTHENTICATOR_CODES": ["10/300/"],
     "SHOP_LIMIT_LOOPBACK": ["yes", "2"],
 }
 

@@ -12,9 +12,8 @@ import httpx
 import pytest
 
 from shop.base.secrets import secret_hash
-from tests.admin.desk import SAME_ORIGIN, new_operator
+from tests.admin.desk import SAME_ORIGIN, new_operator, ticket_of
 from tests.admin.desk import code as totp_code
-from tests.admin.test_totp import ticket_of
 from tests.make import Make
 from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
 from tests.service import KEYS

@@ -3,6 +3,8 @@ guess costs a try even when the request then fails. Closed when the database is 
 """
 
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from uuid import UUID
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
@@ -16,6 +18,7 @@ from shop.queries import login as requests
 from shop.rules.limits import Count, Limit, build_limits, counter_key, exceeded, retry_after, source_limits
 
 DENIAL_SECONDS = 300
+FLOOD_SECONDS = 5
 _BREAKER = counter_key("breaker", "")
 
 
@@ -65,11 +68,45 @@ def _coupon_limits(ctx: Context) -> list[Limit]:
     return _source_limits(ctx, "unknown coupons by source", ctx.shared.settings.limit_coupons_per_source)
 
 
-async def count_sign_in(ctx: Context, operator: str) -> None:
-    """Every try of an operator's password or authenticator counts, right or wrong: for them, and for the source."""
+async def count_sign_in(ctx: Context, email_key: str) -> list[Limit]:
+    """Counts an attempt at an operator's password or code, by source and by operator and source together: never by
+    operator alone, or knowing an address would be enough to lock its owner out. `forgive` takes a success off again.
+    """
     allowed = ctx.shared.settings.limit_sign_ins
     by_source = _source_limits(ctx, "sign-ins by source", allowed)
-    _refuse(await _count(ctx, [*build_limits("sign-ins by operator", operator, allowed), *by_source]))
+    limits = [*by_source, *(_narrowed(limit, "sign-ins by operator and source", email_key) for limit in by_source)]
+    for limit in limits:
+        if ends_in := ctx.shared.floods.ends_in(limit.key):
+            raise TooMany(ends_in)
+    over = await _count(ctx, limits)
+    for limit, _ in over:
+        # Refused from memory for a moment, so that a flood does not occupy the database.
+        ctx.shared.floods.remember(limit.key, min(retry_after(over), FLOOD_SECONDS))
+    _refuse(over)
+    return limits
+
+
+async def count_confirmation(ctx: Context, session_id: UUID) -> list[Limit]:
+    """Counts an attempt inside an operator's session, by that session alone: failures elsewhere never block it."""
+    limits = build_limits("confirmations by session", str(session_id), ctx.shared.settings.limit_sign_ins)
+    _refuse(await _count(ctx, limits))
+    return limits
+
+
+async def count_authenticator_code(ctx: Context, operator_id: UUID, password_hash: str) -> list[Limit] | None:
+    """Counts an attempt at the authenticator's six digits by someone who gave the right password, from any source.
+    None when there were too many: then only a recovery code will do. A new password begins a new count.
+    """
+    key = f"{operator_id} {sha256(password_hash.encode()).hexdigest()}"
+    limits = build_limits("authenticator codes by operator", key, ctx.shared.settings.limit_authenticator_codes)
+    return None if await _count(ctx, limits) else limits
+
+
+async def forgive(ctx: Context, limits: Sequence[Limit]) -> None:
+    """Takes back an attempt that succeeded: it was counted before anyone could know."""
+    if limits:
+        apart = ctx.db.apart()
+        await journal.uncount(apart, [(limit.key, limit.seconds) for limit in limits])
 
 
 async def refuse_flood(ctx: Context) -> None:
@@ -222,6 +259,11 @@ def _policies(limits: Iterable[Limit]) -> list[tuple[str, int, int]]:
 
 def _source_limits(ctx: Context, name: str, allowed: Limits) -> list[Limit]:
     return source_limits(ctx.shared.settings, ctx.origin.source, name, allowed)
+
+
+def _narrowed(limit: Limit, name: str, target: str) -> Limit:
+    """The same limit for one target of its source."""
+    return Limit(name, counter_key(name, f"{limit.key.hex()} {target}"), limit.count, limit.seconds)
 
 
 def _decoy(limit: Limit, email: Email) -> Limit:

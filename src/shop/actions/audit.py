@@ -18,12 +18,15 @@ async def audit(
     actor_id: UUID | None = None,
     subject_id: UUID | None = None,
     detail: Mapping[str, Any] | None = None,
-) -> None:
-    """Ascribed to the user named, else to whoever asks; `subject_id` is the record that it happened to."""
+) -> UUID:
+    """Ascribed to the user named, else to whoever asks; `subject_id` is the record that it happened to. Returns the
+    event's id.
+    """
     actor = Actor("user", actor_id) if actor_id else ctx.actor
+    event_id = new_id()
     await journal.insert_audit(
         ctx.db,
-        id=new_id(),
+        id=event_id,
         actor_kind=actor.kind,
         actor_id=actor.id,
         action=action,
@@ -33,3 +36,4 @@ async def audit(
         request_id=ctx.origin.request_id,
         detail=dict(detail or {}),
     )
+    return event_id

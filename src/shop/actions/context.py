@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from shop.actions.hash_queue import HashQueue
 from shop.base.actor import GUEST, NOBODY, Actor, Claim
 from shop.base.errors import InFlight, InsufficientScope, InvalidToken, KeyReused, Unauthenticated
 from shop.base.keys import Keys
@@ -68,6 +69,7 @@ class Shared(msgspec.Struct):
     floods: Floods = msgspec.field(default_factory=Floods)
     answers: Answers = msgspec.field(default_factory=Answers)
     deals: KeptDeals = KeptDeals()
+    hash_queue: HashQueue = msgspec.field(default_factory=HashQueue)
 
     @property
     def media(self) -> MediaStore:

@@ -1,6 +1,7 @@
 """What a mail says, worked out when it is sent or looked at: no code lies in the database."""
 
 import math
+from datetime import UTC
 from pathlib import Path
 
 import msgspec
@@ -12,9 +13,10 @@ from shop.db.pool import Session
 from shop.gateways.mail import Mail
 from shop.models.access import LoginRequest
 from shop.models.journal import OutboxMail
-from shop.queries import lines, orders
+from shop.queries import journal, lines, orders
 from shop.queries import login as requests
 from shop.rules.codes import login_code, shown_code
+from shop.rules.operator_notices import NOTICES
 
 _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "letters"), autoescape=True, undefined=StrictUndefined
@@ -86,8 +88,38 @@ async def _login_code(shared: Shared, db: Session, queued: OutboxMail) -> Letter
     return Letter(mail, code, _is_fresh(request))
 
 
+async def _operator_notice(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
+    event = await journal.find_audit(db, queued.ref_id)
+    if event is None or event.action not in NOTICES:
+        return None
+    notice, at = NOTICES[event.action], event.at.astimezone(UTC)
+    public_url = shared.settings.public_url
+    words = {
+        "shop": shared.shop.name,
+        "email": queued.recipient,
+        "subject": notice.subject,
+        "body": notice.body.format(**event.detail),
+        "at": f"{at.day} {at:%B %Y, %H:%M} UTC",
+        "source": event.source or "the command line",
+        "account_url": f"{public_url.rstrip('/')}/admin/account" if public_url else None,
+    }
+    mail = Mail(
+        mark=str(queued.id),
+        written_at=queued.created_at,
+        recipient=queued.recipient,
+        subject=f"{notice.subject} ({shared.shop.name})",
+        text=_plain.get_template("operator_notice.txt").render(words),
+        html=_templates.get_template("operator_notice.html").render(words),
+    )
+    return Letter(mail, None, is_fresh=True)
+
+
 def _is_fresh(request: LoginRequest) -> bool:
     return request.consumed_at is None and request.superseded_at is None
 
 
-_LETTERS = {"login_code": _login_code, "order_confirmation": _order_confirmation}
+_LETTERS = {
+    "login_code": _login_code,
+    "operator_notice": _operator_notice,
+    "order_confirmation": _order_confirmation,
+}

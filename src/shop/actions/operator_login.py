@@ -2,36 +2,30 @@
 a dangerous act.
 """
 
-import asyncio
-from collections.abc import Callable
+import contextlib
+from functools import partial
 from hashlib import sha256
-from typing import TypeVar
 
 import msgspec
 
-from shop.actions import attempts
+from shop.actions import attempts, second_factor
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.actor import Actor
 from shop.base.email import read_email
-from shop.base.errors import InvalidSignIn, Unavailable
+from shop.base.errors import InvalidSignIn, TooMany, Unavailable
 from shop.base.ids import new_id
 from shop.base.passwords import hash_password, is_outdated, is_password
-from shop.base.sealed import seal, unseal
 from shop.base.secrets import OPERATOR_SESSION, is_secret, new_secret, secret_hash
+from shop.base.sources import networks_of
 from shop.models.operators import Operator
 from shop.queries import operators
 from shop.queries.operators import SignedIn
-from shop.rules.operators import MAX_PASSWORD, is_ticket, sign_in_ticket, ticket_owner, totp_step
+from shop.rules.operators import is_ticket, sign_in_ticket, ticket_owner
+from shop.rules.passwords import MAX_PASSWORD
 
-T = TypeVar("T")
-
-TOTP = "totp"
-WAIT_SECONDS = 5
-_WRONG_CODE = "The code is wrong, or was used before; wait for the next one."
+_WRONG_CODE = "The code is wrong or was used before. Wait for the next one, or use a recovery code."
 TOO_LATE = "That took too long; sign in again."
-# A hash takes a core and 46 MiB: a crowd at the door must not take them all.
-_at_once = asyncio.Semaphore(2)
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -44,13 +38,14 @@ class Entry(msgspec.Struct, frozen=True):
 async def sign_in(ctx: Context, typed_email: str, password: str) -> Entry:
     email = read_email(typed_email.strip())
     name = email.key if email else typed_email[:254].lower()
-    await attempts.count_sign_in(ctx, name)
+    counted = await attempts.count_sign_in(ctx, name)
     found = await operators.find_by_key(ctx.db, name) if email else None
     operator = found if found and found.disabled_at is None else None
     ctx.actor = Actor("operator", found.id if found else None)
-    if not await _fits(operator, password) or operator is None or operator.password_hash is None:
+    if not await _is_password(ctx, operator, password) or operator is None or operator.password_hash is None:
         await _refused(ctx, "password", name)
         raise InvalidSignIn()
+    await attempts.forgive(ctx, counted)
     if operator.totp_sealed:
         now = await operators.read_clock(ctx.db)
         return Entry(ticket=sign_in_ticket(ctx.shared.keys, operator.id, operator.password_hash, now))
@@ -67,10 +62,11 @@ async def finish_sign_in(ctx: Context, ticket: str, code: str) -> Entry:
     if not is_ticket(ctx.shared.keys, ticket, operator.password_hash, now):
         raise InvalidSignIn(TOO_LATE)
     ctx.actor = Actor("operator", operator.id)
-    await attempts.count_sign_in(ctx, operator.email_key)
-    if not await takes_code(ctx, operator, code):
+    counted = await attempts.count_sign_in(ctx, operator.email_key)
+    if not await second_factor.check_at_sign_in(ctx, operator, code):
         await _refused(ctx, "code", operator.email_key)
         raise InvalidSignIn(_WRONG_CODE)
+    await attempts.forgive(ctx, counted)
     return Entry(secret=await open_session(ctx, operator))
 
 
@@ -81,7 +77,9 @@ async def open_session(ctx: Context, operator: Operator, password: str | None = 
     """
     secret, renewed = new_secret(OPERATOR_SESSION), None
     if password is not None and operator.password_hash and is_outdated(operator.password_hash):
-        renewed = await slowly(lambda: hash_password(password))
+        # At another sign-in, when too many are waiting now.
+        with contextlib.suppress(TooMany, Unavailable):
+            renewed = await hash_for_caller(ctx, password)
     ctx.actor = Actor("operator", operator.id)
     async with ctx.db.transaction():
         held = await operators.lock_operator(ctx.db, operator.id)
@@ -112,13 +110,14 @@ async def find_signed_in(ctx: Context, session_hash: bytes) -> SignedIn | None:
 async def confirm(ctx: Context, visitor: SignedIn, password: str, code: str) -> str:
     """The password again, and the code: the session's new secret."""
     operator = visitor.operator
-    await attempts.count_sign_in(ctx, operator.email_key)
-    if not await _fits(operator, password):
+    counted = await attempts.count_confirmation(ctx, visitor.session_id)
+    if not await _is_password(ctx, operator, password, visitor):
         await _refused(ctx, "password", operator.email_key)
         raise InvalidSignIn("That is not your password.")
-    if operator.totp_sealed and not await takes_code(ctx, operator, code):
+    if operator.totp_sealed and not await second_factor.check(ctx, operator, code):
         await _refused(ctx, "code", operator.email_key)
         raise InvalidSignIn(_WRONG_CODE)
+    await attempts.forgive(ctx, counted)
     secret = new_secret(OPERATOR_SESSION)
     async with ctx.db.transaction():
         if not await operators.confirm_session(ctx.db, visitor.session_id, secret_hash(secret)):
@@ -140,44 +139,37 @@ async def end_other_sessions(ctx: Context, visitor: SignedIn) -> int:
     return count
 
 
-async def takes_code(ctx: Context, operator: Operator, code: str) -> bool:
-    """Whether this is the authenticator's code, and nobody used it before."""
-    owner, keys = operator.id.bytes, ctx.shared.keys
-    secret = unseal(keys, TOTP, operator.totp_sealed, owner) if operator.totp_sealed else None
-    if secret is None:
-        return False
-    step = totp_step(secret, code, now=await operators.read_clock(ctx.db), used=operator.totp_step)
-    if step is None:
-        return False
-    # Apart: a code that was shown is used up, whatever becomes of the request.
-    apart = ctx.db.apart()
-    return await operators.take_totp_step(apart, operator, step, seal(keys, TOTP, secret, owner))
-
-
 def session_hash_of(text: str) -> bytes | None:
     """What is kept of a session's secret; none when the text cannot be one."""
     return secret_hash(text) if is_secret(OPERATOR_SESSION, text) else None
 
 
-async def slowly(work: Callable[[], T]) -> T:
-    """In a thread, and only a few at once; who would wait too long is asked to come again."""
-    try:
-        async with asyncio.timeout(WAIT_SECONDS):
-            await _at_once.acquire()
-    except TimeoutError:
-        raise Unavailable() from None
-    try:
-        return await asyncio.to_thread(work)
-    finally:
-        _at_once.release()
+async def hash_for_caller(ctx: Context, password: str) -> str:
+    """A new hash, in the queue of the caller's source."""
+    return await ctx.shared.hash_queue.run(_queue_of(ctx), partial(hash_password, password))
 
 
-async def _fits(operator: Operator | None, password: str) -> bool:
-    # Too long to be anybody's, it is cut: the work and the answer stay the same.
-    kept, typed = operator.password_hash if operator else None, password[: MAX_PASSWORD + 1]
-    return await slowly(lambda: is_password(kept, typed))
+async def hash_for_operator(ctx: Context, visitor: SignedIn, password: str) -> str:
+    """A new hash, in the queue of an operator who is signed in."""
+    work = partial(hash_password, password)
+    return await ctx.shared.hash_queue.run(str(visitor.session_id), work, is_signed_in=True)
+
+
+async def _is_password(ctx: Context, operator: Operator | None, password: str, visitor: SignedIn | None = None) -> bool:
+    # One that is too long to be anyone's is cut: the work and the response stay the same.
+    expected, typed = operator.password_hash if operator else None, password[: MAX_PASSWORD + 1]
+    owner = str(visitor.session_id) if visitor else _queue_of(ctx)
+    work = partial(is_password, expected, typed)
+    return await ctx.shared.hash_queue.run(owner, work, is_signed_in=visitor is not None)
+
+
+def _queue_of(ctx: Context) -> str:
+    """The largest network of the caller: whoever has many small ones must not have as many queues."""
+    return networks_of(ctx.origin.source)[-1][0]
 
 
 async def _refused(ctx: Context, reason: str, name: str) -> None:
     address = sha256(f"audit\x00{name}".encode()).hexdigest()[:16]
-    await audit(ctx, "sign_in", "refused", subject_id=ctx.actor.id, detail={"reason": reason, "address": address})
+    detail = {"reason": reason, "address": address}
+    async with ctx.db.transaction():
+        await audit(ctx, "sign_in", "refused", subject_id=ctx.actor.id, detail=detail)

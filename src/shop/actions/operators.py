@@ -6,19 +6,21 @@ import msgspec
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
-from shop.actions.operator_login import TOTP, open_session, slowly
+from shop.actions.operator_login import hash_for_caller, hash_for_operator, open_session
+from shop.actions.operator_notices import audit_and_notify
+from shop.actions.second_factor import TOTP, check_in_session, replace_recovery_codes
 from shop.base.actor import Actor
 from shop.base.email import Email, read_email
 from shop.base.errors import Conflict, Gone, Invalid, NotFound
 from shop.base.ids import new_id
-from shop.base.passwords import hash_password
 from shop.base.sealed import seal, unseal
 from shop.base.secrets import OPERATOR_LINK, is_secret, new_bytes, new_secret, secret_hash
 from shop.models.operators import Operator
-from shop.queries import operator_links, operators
+from shop.queries import operator_links, operators, recovery_codes
 from shop.queries.operator_links import UsableLink
 from shop.queries.operators import ListedOperator, SignedIn
-from shop.rules.operators import password_errors, totp_step
+from shop.rules.operators import totp_step
+from shop.rules.passwords import password_errors
 
 LINK_SECONDS = 900
 _USED_UP = "This link was for one use within 15 minutes, and that has been. Ask for a new one: `shop admin create`."
@@ -65,9 +67,8 @@ async def make_link(ctx: Context, typed_email: str, *, enable: bool = False, for
         if operator.disabled_at:
             await operators.set_disabled(ctx.db, operator.id, is_disabled=False)
             await audit(ctx, "operator_enabled", "done", subject_id=operator.id)
-        if forget_totp:
-            await operators.set_totp(ctx.db, operator.id, None, 0)
-            await audit(ctx, "totp_removed", "done", subject_id=operator.id)
+        if forget_totp and operator.totp_sealed:
+            await _remove_totp(ctx, operator, kept_session=None)
         return await _new_link(ctx, operator.id)
 
 
@@ -83,8 +84,8 @@ async def choose_password(ctx: Context, token: str, typed_email: str, password: 
     """Uses the link up. The secret of a session; none where an authenticator must be asked first."""
     link = await get_link(ctx, token)
     email = _email(link.email or typed_email)
-    _check_password(password, email.address)
-    password_hash = await slowly(lambda: hash_password(password))
+    _check_password(ctx, password, email.address)
+    password_hash = await hash_for_caller(ctx, password)
     async with ctx.db.transaction():
         await operator_links.lock_first(ctx.db)
         if not await operator_links.use_link(ctx.db, secret_hash(token)):
@@ -95,6 +96,8 @@ async def choose_password(ctx: Context, token: str, typed_email: str, password: 
         ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=None)
         await operator_links.end_links(ctx.db, operator.id)
         await audit(ctx, "link_used", "done", subject_id=operator.id, detail={"sessions_ended": ended})
+        if operator.password_hash:
+            await audit_and_notify(ctx, operator, "password_changed", {"sessions_ended": ended})
     if operator.totp_sealed:
         return None
     return await open_session(ctx, msgspec.structs.replace(operator, password_hash=password_hash))
@@ -103,13 +106,13 @@ async def choose_password(ctx: Context, token: str, typed_email: str, password: 
 async def change_password(ctx: Context, visitor: SignedIn, password: str) -> None:
     """The own one; whoever was signed in elsewhere with the old one is not any more."""
     operator = visitor.operator
-    _check_password(password, operator.email)
-    password_hash = await slowly(lambda: hash_password(password))
+    _check_password(ctx, password, operator.email)
+    password_hash = await hash_for_operator(ctx, visitor, password)
     async with ctx.db.transaction():
         await operators.set_password(ctx.db, operator.id, password_hash)
         ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=visitor.session_id)
         await operator_links.end_links(ctx.db, operator.id)
-        await audit(ctx, "password_changed", "done", subject_id=operator.id, detail={"sessions_ended": ended})
+        await audit_and_notify(ctx, operator, "password_changed", {"sessions_ended": ended})
 
 
 def new_enrolment(ctx: Context, operator: Operator, sealed: str | None = None) -> Enrolment:
@@ -120,22 +123,53 @@ def new_enrolment(ctx: Context, operator: Operator, sealed: str | None = None) -
     return Enrolment(secret, seal(ctx.shared.keys, TOTP, secret, operator.id.bytes).hex())
 
 
-async def enrol_totp(ctx: Context, operator: Operator, sealed: str, code: str) -> None:
-    """Only with a code of it: an authenticator that was set up wrongly would shut its owner out."""
+async def enrol_totp(ctx: Context, visitor: SignedIn, sealed: str, code: str, current: str) -> list[str]:
+    """Sets up an authenticator with a code of it, or one that was set up wrongly would lock its owner out; `current` is
+    the second factor that it replaces. Returns the recovery codes, which are shown once.
+    """
+    operator = visitor.operator
     secret = _opened(ctx, operator, sealed)
     step = totp_step(secret, code, now=await operators.read_clock(ctx.db), used=0)
     if step is None:
         raise Invalid({"code": ["is not the code that the authenticator shows now"]})
+    await _check_second_factor(ctx, visitor, current)
     async with ctx.db.transaction():
-        kept = seal(ctx.shared.keys, TOTP, secret, operator.id.bytes)
-        await operators.set_totp(ctx.db, operator.id, kept, step)
-        await audit(ctx, "totp_enrolled", "done", subject_id=operator.id)
+        before = await operators.lock_operator(ctx.db, operator.id)
+        if before is None or (before.totp_sealed is not None) != (operator.totp_sealed is not None):
+            raise Conflict()
+        await operators.set_totp(ctx.db, operator.id, seal(ctx.shared.keys, TOTP, secret, operator.id.bytes), step)
+        codes = await replace_recovery_codes(ctx, operator)
+        ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=visitor.session_id)
+        action = "totp_replaced" if before.totp_sealed else "totp_enrolled"
+        await audit_and_notify(ctx, operator, action, {"sessions_ended": ended})
+    return codes
 
 
-async def remove_totp(ctx: Context, operator: Operator) -> None:
+async def remove_totp(ctx: Context, visitor: SignedIn, current: str) -> None:
+    if visitor.operator.totp_sealed is None:
+        return
+    await _check_second_factor(ctx, visitor, current)
     async with ctx.db.transaction():
-        await operators.set_totp(ctx.db, operator.id, None, 0)
-        await audit(ctx, "totp_removed", "done", subject_id=operator.id)
+        await _remove_totp(ctx, visitor.operator, kept_session=visitor.session_id)
+
+
+async def new_recovery_codes(ctx: Context, visitor: SignedIn, current: str) -> list[str]:
+    """Ten new ones in place of those before. They open the account, so that the second factor is asked for first."""
+    operator = visitor.operator
+    if operator.totp_sealed is None:
+        raise Conflict("Set up an authenticator first; recovery codes come with it.")
+    await _check_second_factor(ctx, visitor, current)
+    async with ctx.db.transaction():
+        held = await operators.lock_operator(ctx.db, operator.id)
+        if held is None or held.totp_sealed is None:
+            raise Conflict()
+        codes = await replace_recovery_codes(ctx, operator)
+        await audit_and_notify(ctx, operator, "recovery_codes_replaced", {})
+    return codes
+
+
+async def count_recovery_codes(ctx: Context, operator: Operator) -> int:
+    return await recovery_codes.count_unused(ctx.db, operator.id)
 
 
 async def disable_operator(ctx: Context, operator_id: UUID) -> None:
@@ -158,6 +192,20 @@ async def enable_operator(ctx: Context, operator_id: UUID) -> None:
         if not await operators.set_disabled(ctx.db, operator_id, is_disabled=False):
             raise NotFound()
         await audit(ctx, "operator_enabled", "done", subject_id=operator_id)
+
+
+async def _check_second_factor(ctx: Context, visitor: SignedIn, current: str) -> None:
+    if visitor.operator.totp_sealed and not await check_in_session(ctx, visitor, current):
+        async with ctx.db.transaction():
+            await audit(ctx, "second_factor", "refused", subject_id=visitor.operator.id)
+        raise Invalid({"current_code": ["is not the current code of your authenticator or an unused recovery code"]})
+
+
+async def _remove_totp(ctx: Context, operator: Operator, *, kept_session: UUID | None) -> None:
+    await operators.set_totp(ctx.db, operator.id, None, 0)
+    await recovery_codes.delete_codes(ctx.db, operator.id)
+    ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=kept_session)
+    await audit_and_notify(ctx, operator, "totp_removed", {"sessions_ended": ended})
 
 
 async def _operator_of(ctx: Context, email: Email) -> Operator:
@@ -191,8 +239,8 @@ def _opened(ctx: Context, operator: Operator, sealed: str) -> bytes:
     return secret
 
 
-def _check_password(password: str, email: str) -> None:
-    errors = password_errors(password, email)
+def _check_password(ctx: Context, password: str, email: str) -> None:
+    errors = password_errors(password, email, ctx.shared.shop.name)
     if errors:
         raise Invalid({"password": errors})
 

@@ -1,6 +1,6 @@
 """The dashboard's table: method, address, handler, who may call."""
 
-from shop.admin import account, assets, customers, integrations, overview, settings, sign_in
+from shop.admin import account, assets, authenticator, customers, integrations, overview, settings, sign_in
 from shop.admin.catalogue_routes import catalogue_routes
 from shop.admin.order_routes import order_routes
 from shop.admin.promotion_routes import promotion_routes
@@ -12,6 +12,7 @@ from shop.web.endpoint import Route
 _API = "/admin/integrations/api"
 _OPERATORS = "/admin/settings/operators"
 _CUSTOMER = "/admin/customers/{user_id}"
+_AUTHENTICATOR = "/admin/account/authenticator"
 
 
 def admin_routes(*, has_mailbox: bool) -> tuple[Route, ...]:
@@ -72,17 +73,18 @@ def _own_routes(rows: Rows) -> tuple[Route, ...]:
             "Change the own password",
             back="/admin/account/password",
         ),
-        page("/admin/account/authenticator", account.show_authenticator, "Set up an authenticator", fresh=True),
-        act(
-            "/admin/account/authenticator",
-            account.enrol,
-            "Confirm the authenticator",
-            back="/admin/account/authenticator",
-        ),
-        act(
-            "/admin/account/authenticator/remove",
-            account.remove_authenticator,
-            "Remove the authenticator",
-            back="/admin/account",
-        ),
+        *_authenticator_routes(rows),
+    )
+
+
+def _authenticator_routes(rows: Rows) -> tuple[Route, ...]:
+    page, act = rows.page, rows.act
+    set_up, remove, codes = _AUTHENTICATOR, f"{_AUTHENTICATOR}/remove", "/admin/account/recovery-codes"
+    return (
+        page(set_up, authenticator.show, "Set up an authenticator", fresh=True),
+        act(set_up, authenticator.enrol, "Confirm the authenticator", back=set_up),
+        page(remove, authenticator.show_removal, "Remove the authenticator?", fresh=True),
+        act(remove, authenticator.remove, "Remove the authenticator", back=remove),
+        page(codes, authenticator.show_recovery_codes, "New recovery codes?", fresh=True),
+        act(codes, authenticator.replace_recovery_codes, "Replace the recovery codes", back=codes),
     )

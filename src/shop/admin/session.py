@@ -43,6 +43,11 @@ def form(request: Request) -> dict[str, str]:
     return {name: value for name, value in request.body_params().items() if isinstance(value, str)}
 
 
+def typed_code(fields: dict[str, str], name: str = "code") -> str:
+    """The authenticator's code, or the recovery code that was typed in its place."""
+    return fields.get(name) or fields.get("recovery_code", "")
+
+
 def check_same_origin(request: Request, ctx: Context) -> None:
     """A form of ours says where it comes from; what says nothing is not a form of ours."""
     site = request.headers.get(b"sec-fetch-site")

@@ -4,7 +4,7 @@ from shop.actions import operator_login, operators
 from shop.actions.context import Context
 from shop.actions.operator_login import Entry
 from shop.admin.pages import Visit, bare_page, page, redirect
-from shop.admin.session import FORGET, cookie, form, sign_in_page
+from shop.admin.session import FORGET, cookie, form, sign_in_page, typed_code
 from shop.base.errors import Invalid, InvalidSignIn
 from shop.rules.operators import local_path
 from shop.web.reply import Reply
@@ -29,7 +29,7 @@ async def give_code(request: Request, ctx: Context) -> Reply:
     fields = form(request)
     ticket, following = fields.get("ticket", ""), fields.get("next", "")
     try:
-        entry = await operator_login.finish_sign_in(ctx, ticket, fields.get("code", ""))
+        entry = await operator_login.finish_sign_in(ctx, ticket, typed_code(fields))
     except InvalidSignIn as wrong:
         if wrong.sentence == operator_login.TOO_LATE:
             return sign_in_page(ctx, 401, following=following, refused=wrong.sentence)
@@ -50,7 +50,7 @@ async def confirm(request: Request, ctx: Context, visit: Visit) -> Reply:
     fields = form(request)
     following = local_path(fields.get("next"))
     try:
-        secret = await operator_login.confirm(ctx, visit.who, fields.get("password", ""), fields.get("code", ""))
+        secret = await operator_login.confirm(ctx, visit.who, fields.get("password", ""), typed_code(fields))
     except InvalidSignIn as wrong:
         return page("confirm.html", visit, 401, next=following, refused=wrong.sentence)
     return redirect(following, cookie(secret))

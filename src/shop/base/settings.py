@@ -249,7 +249,18 @@ VARIABLES = (
         "all but health and metrics; counted in each worker's memory",
     ),
     Variable(
-        "SHOP_LIMIT_SIGN_INS", "limit_sign_ins", _limits, "10/300, 50/86400", "dashboard, per operator and per source"
+        "SHOP_LIMIT_SIGN_INS",
+        "limit_sign_ins",
+        _limits,
+        "10/300, 50/86400",
+        "failed dashboard sign-ins, per source and per operator and source together",
+    ),
+    Variable(
+        "SHOP_LIMIT_AUTHENTICATOR_CODES",
+        "limit_authenticator_codes",
+        _limits,
+        "30/86400",
+        "wrong codes after an operator's right password; then only recovery codes",
     ),
     Variable("SHOP_LIMIT_LOOPBACK", "limit_loopback", _word("0", "1"), "0", "1: count loopback peers by source too"),
 )
@@ -300,6 +311,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limit_coupons_per_source: Limits
     limit_requests_per_source: Limits
     limit_sign_ins: Limits
+    limit_authenticator_codes: Limits
     limit_loopback: str
 
     def __repr__(self) -> str:

@@ -47,6 +47,15 @@ class OperatorLink(Row, frozen=True, kw_only=True):
     used_at: datetime | None = None
 
 
+class OperatorRecoveryCode(Row, frozen=True, kw_only=True):
+    """A code that an operator may use once in place of the authenticator's; only its hash is stored."""
+
+    hash: bytes
+    operator_id: UUID
+    created_at: datetime
+    used_at: datetime | None = None
+
+
 operators = table("operators", Operator, key("id"), unique("email_key"))
 operator_sessions = table(
     "operator_sessions",
@@ -64,4 +73,11 @@ operator_links = table(
     refers("operator_id", operators, on_delete="cascade"),
     index("ix_operator_links_operator_id", "operator_id"),
     index("ix_operator_links_expires_at", "expires_at"),
+)
+operator_recovery_codes = table(
+    "operator_recovery_codes",
+    OperatorRecoveryCode,
+    key("hash"),
+    refers("operator_id", operators, on_delete="cascade"),
+    index("ix_operator_recovery_codes_operator_id", "operator_id"),
 )

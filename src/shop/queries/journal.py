@@ -23,7 +23,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
 from shop.db.statements import into, statement, unseen
-from shop.models.journal import IdempotencyKey, audit_events, rate_counts
+from shop.models.journal import AuditEvent, IdempotencyKey, audit_events, rate_counts
 from shop.models.journal import idempotency_keys as keys
 from shop.rules.limits import Count
 
@@ -110,6 +110,18 @@ _READ_COUNTS = statement(
     ),
     into(Count),
 )
+_UNCOUNT = statement(
+    update(rate_counts)
+    .where(
+        rate_counts.c.key == _asked_key,
+        rate_counts.c.seconds == _asked_seconds,
+        rate_counts.c.window_start == func.to_timestamp(_window),
+        rate_counts.c.count > 0,
+    )
+    .values(count=rate_counts.c.count - literal_column("1"))
+    .returning(rate_counts.c.key),
+    lambda record: cast(bytes, record[0]),
+)
 _FORGET_COUNT = statement(
     delete(rate_counts)
     .where(rate_counts.c.key == bindparam("key"), rate_counts.c.seconds == 0)
@@ -152,6 +164,8 @@ _AUDIT = statement(
     lambda record: cast(UUID, record[0]),
 )
 
+_FIND_AUDIT = statement(select(audit_events).where(audit_events.c.id == bindparam("id")), into(AuditEvent))
+
 
 async def take_idempotency_key(db: Session, *, scope: bytes, key: bytes, fingerprint: bytes) -> bool:
     """True when the work under this key is ours to do."""
@@ -176,6 +190,12 @@ async def read_counts(db: Session, windows: Sequence[tuple[bytes, int]]) -> list
     return await db.all(_READ_COUNTS, keys=[key for key, _ in windows], windows=[seconds for _, seconds in windows])
 
 
+async def uncount(db: Session, windows: Sequence[tuple[bytes, int]]) -> None:
+    """Takes one off each current window."""
+    ordered = sorted(set(windows))
+    await db.all(_UNCOUNT, keys=[key for key, _ in ordered], windows=[seconds for _, seconds in ordered])
+
+
 async def forget_count(db: Session, key: bytes) -> None:
     await db.one(_FORGET_COUNT, key=key)
 
@@ -190,3 +210,7 @@ async def is_breaker_open(db: Session, key: bytes) -> bool:
 
 async def insert_audit(db: Session, **values: Any) -> None:
     await db.one(_AUDIT, **values)
+
+
+async def find_audit(db: Session, event_id: UUID) -> AuditEvent | None:
+    return await db.one(_FIND_AUDIT, id=event_id)

@@ -12,7 +12,8 @@ from shop.base.keys import Keys
 SHORT_LENGTH = 6
 LONG_LENGTH = 26
 _USE = "login code"
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Base 32 without the letters that are taken for digits."""
 # Read aloud or copied by hand, these are taken for one another.
 _ALIKE = str.maketrans("OIL", "011")
 
@@ -22,7 +23,7 @@ def login_code(keys: Keys, key_id: str, request_id: UUID, nonce: bytes, *, is_lo
     number = int.from_bytes(mac)
     if not is_long:
         return f"{number % 10**SHORT_LENGTH:0{SHORT_LENGTH}}"
-    return "".join(_CROCKFORD[(number >> (5 * place)) & 31] for place in range(LONG_LENGTH))
+    return "".join(CROCKFORD[(number >> (5 * place)) & 31] for place in range(LONG_LENGTH))
 
 
 def shown_code(code: str) -> str:
@@ -39,10 +40,13 @@ def typed_code(text: str) -> str | None:
         return None
     if plain.isdigit() and len(plain) != LONG_LENGTH:
         return plain
-    plain = plain.upper().translate(_ALIKE)
-    if len(plain) != LONG_LENGTH or set(plain) - set(_CROCKFORD):
-        return None
-    return plain
+    return typed_letters(plain, LONG_LENGTH)
+
+
+def typed_letters(text: str, length: int) -> str | None:
+    """Base 32 as somebody typed it, in any case and grouping; none when it has another length or other letters."""
+    plain = text.replace(" ", "").replace("-", "").upper().translate(_ALIKE)
+    return plain if len(plain) == length and not set(plain) - set(CROCKFORD) else None
 
 
 def matches(code: str, typed: str) -> bool:

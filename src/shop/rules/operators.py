@@ -1,4 +1,4 @@
-"""Which passwords will do, which code of an authenticator counts, what proves a form ours, where a sign-in leads."""
+"""Which code of an authenticator counts, what proves a form ours, where a sign-in leads."""
 
 import base64
 import hmac
@@ -10,32 +10,11 @@ import pyotp
 
 from shop.base.keys import Keys
 
-MIN_PASSWORD = 15
-MAX_PASSWORD = 1024
 STEP_SECONDS = 30
 TICKET_SECONDS = 300
 _TICKET = re.compile(r"([0-9a-z]{1,8})\.([0-9a-f]{32})\.([0-9]{1,12})\.[0-9a-f]{64}", re.ASCII)
 _CODE = re.compile(r"[0-9]{6}", re.ASCII)
 _LOCAL_PATH = re.compile(r"/admin(?:[/?][A-Za-z0-9/_.?=&%+~@:-]*)?", re.ASCII)
-
-
-def password_errors(password: str, email: str) -> list[str]:
-    """What is wrong with a new password; nothing about kinds of characters, which only make people write it down."""
-    if len(password) < MIN_PASSWORD:
-        return [f"must have at least {MIN_PASSWORD} characters; several words are easy to remember"]
-    if len(password) > MAX_PASSWORD:
-        return [f"must have at most {MAX_PASSWORD} characters"]
-    folded = password.casefold()
-    if email.casefold() in folded:
-        return ["must not contain the e-mail address"]
-    if is_repetitive(folded):
-        return ["must not be one character or a short piece over and over"]
-    return []
-
-
-def is_repetitive(text: str) -> bool:
-    """A piece of at most six characters, again and again: found where a text first meets itself."""
-    return len(set(text)) < 5 or (text + text).find(text, 1) <= 6
 
 
 def authenticator_text(secret: bytes) -> str:

@@ -1,0 +1,41 @@
+"""What operators are told by mail about their own account, by the action of the audit event."""
+
+import msgspec
+
+
+class NoticeText(msgspec.Struct, frozen=True):
+    """A subject, and what happened in one or two sentences."""
+
+    subject: str
+    body: str
+
+
+NOTICES = {
+    "totp_enrolled": NoticeText(
+        "An authenticator was set up",
+        "An authenticator was set up for your account. Your other sessions were ended, and every sign-in now asks for "
+        "its code.",
+    ),
+    "totp_replaced": NoticeText(
+        "Your authenticator was replaced",
+        "The authenticator of your account was replaced by another one. The old one and the old recovery codes no "
+        "longer work, and your other sessions were ended.",
+    ),
+    "totp_removed": NoticeText(
+        "Your authenticator was removed",
+        "The authenticator of your account was removed: your password alone is enough to sign in. Your other sessions "
+        "were ended.",
+    ),
+    "recovery_codes_replaced": NoticeText(
+        "You have new recovery codes",
+        "New recovery codes were made for your account. The old ones no longer work.",
+    ),
+    "recovery_code_used": NoticeText(
+        "A recovery code was used",
+        "A recovery code of your account was used in place of an authenticator code. Codes left: {left}.",
+    ),
+    "password_changed": NoticeText(
+        "Your password was changed",
+        "The password of your account was changed, and your other sessions were ended.",
+    ),
+}
