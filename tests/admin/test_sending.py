@@ -132,8 +132,8 @@ async def test_a_zone_of_states_is_said_by_their_codes(desk: Desk, db: Any) -> N
         (METHODS, {**POST, "name": "x", "calculator": "guess"}, "Charged must be one of those offered."),
         (
             METHODS,
-            {**POST, "name": "x", "tracking_url": "javascript:1"},
-            "Tracking address must be an address that begins with https.",
+            {**POST, "name": "x", "tracking_url": "http://post.example/:tracking"},
+            "Tracking address must be an address that begins with https://.",
         ),
         (METHODS, {**POST, "name": "x", "amounts[USD]": ""}, "Amounts must be given in one currency at least."),
         (METHODS, {**POST, "name": "x", "amounts[USD]": "5.001"}, "Amount in USD has more digits than USD has (2)."),

@@ -233,6 +233,26 @@ async def test_a_zone_keeps_its_countries_when_it_is_told_that_it_has_no_states(
     assert (changed["zone_members_count"], emptied["zone_members_count"]) == (2, 0)
 
 
+@pytest.mark.security("C-18")
+async def test_a_tracking_url_is_an_https_address(writer: Machine, make: Make) -> None:
+    method = (await make.new("shipping_methods", "shipping_method", name="Post", amounts={"USD": "5"})).id
+
+    async def told(url: Any) -> Answer:
+        return await writer.patch(f"/shipping_methods/{method}", {"shipping_method": {"tracking_url": url}})
+
+    wrong = ["http://post.example/:tracking", "javascript:alert(1)//", "//post.example", "https://", "https:post", ""]
+    wrong += ["https://post.example/ x", "https://post.example/\n", "https://[post"]
+    refused = [await told(url) for url in wrong]
+    made = {"name": "Post", "amounts": {"USD": "5"}, "tracking_url": wrong[0]}
+    refused.append(await writer.post("/shipping_methods", {"shipping_method": made}))
+    accepted = [await told(url) for url in ("https://post.example/?n=:tracking", None)]
+
+    assert [(answer.status, list(answer.json.get("errors", {}))) for answer in refused] == [
+        (422, ["tracking_url"])
+    ] * len(refused)
+    assert [answer.status for answer in accepted] == [200, 200]
+
+
 async def test_the_usual_shipping_category_stays(writer: Machine) -> None:
     refused = await writer.delete("/shipping_categories/00000000-0000-7000-8000-000000000001")
 

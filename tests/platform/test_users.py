@@ -45,12 +45,30 @@ async def test_another_email_ends_every_session_of_the_user(http: httpx.AsyncCli
     assert str(await (await sign_in(http, email)).id()) == changed.id
 
 
+@pytest.mark.security("A-07")
+async def test_the_old_address_is_notified_of_another_email(http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
+    member, email = await sign_in(http), new_email()
+    user_id = await member.id()
+
+    await writer.patch(f"/users/{user_id}", {"user": {"email": email}})
+
+    mails = (await http.get("/mailbox.json", params={"to": member.email})).json()
+    assert mails[0]["subject"] == "The e-mail address of your account at Tested was changed"
+    assert "contact the shop" in mails[0]["text"]
+    assert email not in mails[0]["text"] + mails[0]["html"]
+    events = await db.fetch("select actor_kind, action from audit_events where subject_id = $1 order by at", user_id)
+    assert ("application", "user_email_changed") in [tuple(row) for row in events]
+
+
 async def test_the_same_email_again_ends_nothing(http: httpx.AsyncClient, writer: Machine) -> None:
     member = await sign_in(http)
 
-    await writer.patch(f"/users/{await member.id()}", {"user": {"email": member.email, "first_name": "Ada"}})
+    for spelling in (member.email, member.email.upper()):
+        await writer.patch(f"/users/{await member.id()}", {"user": {"email": spelling, "first_name": "Ada"}})
 
     assert await member.is_signed_in()
+    mails = (await http.get("/mailbox.json", params={"to": member.email})).json()
+    assert [mail["code"] is not None for mail in mails] == [True]
 
 
 @pytest.mark.parametrize(

@@ -114,11 +114,26 @@ async def _operator_notice(shared: Shared, db: Session, queued: OutboxMail) -> L
     return Letter(mail, None, is_fresh=True)
 
 
+async def _email_changed(shared: Shared, _db: Session, queued: OutboxMail) -> Letter:
+    """To the old address, which does not learn the new one."""
+    words = {"shop": shared.shop.name}
+    mail = Mail(
+        mark=str(queued.id),
+        written_at=queued.created_at,
+        recipient=queued.recipient,
+        subject=f"The e-mail address of your account at {shared.shop.name} was changed",
+        text=_plain.get_template("email_changed.txt").render(words),
+        html=_templates.get_template("email_changed.html").render(words),
+    )
+    return Letter(mail, None, is_fresh=True)
+
+
 def _is_fresh(request: LoginRequest) -> bool:
     return request.consumed_at is None and request.superseded_at is None
 
 
 _LETTERS = {
+    "email_changed": _email_changed,
     "login_code": _login_code,
     "operator_notice": _operator_notice,
     "order_confirmation": _order_confirmation,

@@ -18,6 +18,7 @@ from shop.models.people import PlacedAddress, User
 from shop.queries import cards, dashboard, fulfilment, order_pages, orders, payments, people
 from shop.queries.dashboard import Event
 from shop.rules.payments import Balance, refusal_of
+from shop.rules.shipping import is_tracking_url
 
 MOST_EVENTS = 100
 
@@ -133,8 +134,8 @@ async def _parcels(ctx: Context, held: Checkout) -> list[Parcel]:
 
 
 def _follow(url: str | None, tracking: str | None) -> str | None:
-    """Only to the web: what machines wrote into a method may be any text."""
-    if not url or not tracking or not url.startswith(("https://", "http://")):
+    """Only to an https address: older rows may have any text."""
+    if not url or not tracking or not is_tracking_url(url):
         return None
     return url.replace(":tracking", quote(tracking, safe=""))
 

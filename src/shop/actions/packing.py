@@ -36,11 +36,17 @@ async def pack_order(ctx: Context, checkout: Checkout) -> Checkout:
     offered, otherwise the cheapest is.
     """
     packed, due = await _quote(ctx, checkout)
+    if _ids(packed) == _ids(checkout):
+        return checkout  # As it is stored: the ids follow from contents, address and costs.
     await fulfilment.unpack(ctx.db, checkout.order.id)
     tables = (("shipments", packed.shipments), ("shipment_items", packed.items), ("shipping_rates", packed.rates))
     for table, structs in tables:
         await bulk.insert_rows(ctx.db, table, [_as_row(struct) for struct in structs])
     return await retotal(ctx, packed, due)
+
+
+def _ids(checkout: Checkout) -> set[UUID]:
+    return {record.id for records in (checkout.shipments, checkout.rates) for record in records}
 
 
 async def ensure_packed(ctx: Context, checkout: Checkout) -> Checkout:

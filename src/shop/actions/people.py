@@ -5,15 +5,17 @@ from typing import Any
 from uuid import UUID
 
 from shop.actions.account import address_fields, name_errors
+from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.taking import drop_cart
 from shop.base.email import read_email
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.models.people import addresses, users
-from shop.queries import access, changes, orders, people
+from shop.queries import access, changes, orders, outbox, people
 
 Values = Mapping[str, Any]
+NOTIFICATION_TTL = 3 * 24 * 3600
 _EXTRAS = ("alternative_phone", "public_metadata", "private_metadata")
 
 
@@ -26,10 +28,15 @@ async def create_user(ctx: Context, values: Values) -> UUID:
 
 
 async def update_user(ctx: Context, user_id: UUID, values: Values) -> None:
-    """Another e-mail is another way in, so whoever is signed in must come again."""
-    await changes.update_record(ctx.db, users, user_id, await _checked_user(ctx, user_id, values))
-    if "email" in values:
+    """With another e-mail address somebody else may sign in: every session ends, and the old address is notified."""
+    fields = await _checked_user(ctx, user_id, values)
+    before = await people.find_user(ctx.db, user_id)
+    await changes.update_record(ctx.db, users, user_id, fields)
+    if before and before.email_key != fields.get("email_key", before.email_key):
         await access.end_users_sessions(ctx.db, user_id, "the e-mail was changed")
+        mail: dict[str, Any] = {"kind": "email_changed", "recipient": before.email, "ref_id": user_id}
+        await outbox.insert_mail(ctx.db, id=new_id(), ttl=NOTIFICATION_TTL, **mail)
+        await audit(ctx, "user_email_changed", "done", subject_id=user_id)
 
 
 async def delete_user(ctx: Context, user_id: UUID) -> None:

@@ -24,6 +24,7 @@ from shop.models.payments import STORE_CREDIT_METHOD, payment_methods
 from shop.models.taxes import DEFAULT_SHIPPING_CATEGORY, shipping_categories
 from shop.models.zones import KINDS, tax_rates, zone_members, zones
 from shop.queries import bulk, changes, setups
+from shop.rules.shipping import is_tracking_url
 
 Values = Mapping[str, Any]
 MOST_STEPS = 50
@@ -103,6 +104,8 @@ async def update_shipping_method(ctx: Context, method_id: UUID, values: Values) 
 async def _write_method(ctx: Context, method_id: UUID, values: Values, *, is_new: bool) -> None:
     _check(values, "calculator", CALCULATORS)
     _check(values, "display_on", DISPLAYS)
+    if values.get("tracking_url") is not None and not is_tracking_url(values["tracking_url"]):
+        raise Invalid({"tracking_url": ["must be an address that begins with https://"]})
     amounts = _amounts(values["amounts"]) if "amounts" in values else None
     linked = {"zone_ids", "shipping_category_ids", "amounts"}
     fields = {name: value for name, value in values.items() if name not in linked}

@@ -11,13 +11,13 @@ from shop.admin.setup_form import DISPLAYS, NOTICES, SetupForm, Values, linked_i
 from shop.admin.shipping_amounts import amounts_texts, present_amounts, read_amounts
 from shop.base.loaded import Loaded
 from shop.models.taxes import DEFAULT_SHIPPING_CATEGORY
+from shop.rules.shipping import is_tracking_url
 from shop.web.reply import Reply
 from shop.web.request import Request
 
 HERE = "/admin/settings/shipping"
 HOME = (HERE, "Shipping")
 CALCULATORS = {"flat": "The same for each shipment", "per_item": "For each piece", "by_weight": "By weight"}
-_WEB = ("https://", "http://")
 
 
 async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
@@ -40,8 +40,8 @@ async def _read_category(fields: Fields, _ctx: Context, _category_id: UUID | Non
 async def _read_method(fields: Fields, _ctx: Context, _method_id: UUID | None) -> Values:
     calculator = fields.choice("calculator", CALCULATORS)
     url = fields.line("tracking_url")
-    if url and not url.startswith(_WEB):
-        fields.refuse("tracking_url", "must be an address that begins with https")
+    if url and not is_tracking_url(url):
+        fields.refuse("tracking_url", "must be an address that begins with https://")
     return {
         "name": fields.line("name", most=100, required=True),
         "admin_name": fields.line("admin_name", most=100) or None,

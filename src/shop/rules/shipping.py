@@ -9,9 +9,12 @@ rates     of the methods that reach the address and take the category, each with
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import msgspec
+
+from shop.base.texts import is_line
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -170,6 +173,15 @@ def _by_weight(parcel: Parcel, amounts: Sequence[tuple[Decimal, int]]) -> int | 
 
 
 _CALCULATORS = {"flat": _flat, "per_item": _per_item, "by_weight": _by_weight}
+
+
+def is_tracking_url(url: str) -> bool:
+    """Whether customers may be sent there: an https address with a host, and nothing that breaks a line."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and bool(parts.hostname) and is_line(url) and " " not in url
 
 
 def chosen(found: Sequence[Offer], before: Mapping[UUID, int] | Sequence[UUID] = ()) -> Offer | None:
