@@ -79,6 +79,15 @@ async def revoke_application(ctx: Context, application_id: UUID) -> None:
             await audit(ctx, "application_revoked", "done", subject_id=application_id)
 
 
+async def revoke_by_client_id(ctx: Context, client_id: str) -> Application:
+    """The application as it was: `revoked_at` says whether it had been revoked before."""
+    application = await applications.find_by_client_id(ctx.db, client_id)
+    if application is None:
+        raise NotFound(f"There is no application {client_id}; `shop app list` names them.")
+    await revoke_application(ctx, application.id)
+    return application
+
+
 async def list_applications(ctx: Context) -> list[ListedApplication]:
     return await applications.list_applications(ctx.db)
 

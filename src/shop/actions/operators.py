@@ -180,11 +180,32 @@ async def disable_operator(ctx: Context, operator_id: UUID) -> None:
         enabled = await operators.lock_enabled(ctx.db)
         if ctx.actor.id not in enabled or not set(enabled) - {operator_id}:
             raise Conflict("The last operator cannot be shut out.")
-        if not await operators.set_disabled(ctx.db, operator_id, is_disabled=True):
-            raise NotFound()
-        ended = await operators.end_other_sessions(ctx.db, operator_id, kept_id=None)
-        await operator_links.end_links(ctx.db, operator_id)
-        await audit(ctx, "operator_disabled", "done", subject_id=operator_id, detail={"sessions_ended": ended})
+        await _disable(ctx, operator_id)
+
+
+async def disable_by_email(ctx: Context, typed_email: str, *, even_last: bool) -> int:
+    """For the owner of the machine, who can always let someone in again. Returns how many can still sign in."""
+    email = _email(typed_email)
+    async with ctx.db.transaction():
+        operator = await operators.find_by_key(ctx.db, email.key)
+        if operator is None:
+            raise NotFound(f"There is no operator {email.address}; `shop admin list` names them.")
+        enabled = set(await operators.lock_enabled(ctx.db))
+        if enabled == {operator.id} and not even_last:
+            raise Conflict(
+                f"{operator.email} is the last operator who can sign in. Add --force to disable them all the same; "
+                "`shop admin create EMAIL` then lets someone in."
+            )
+        await _disable(ctx, operator.id)
+    return len(enabled - {operator.id})
+
+
+async def _disable(ctx: Context, operator_id: UUID) -> None:
+    if not await operators.set_disabled(ctx.db, operator_id, is_disabled=True):
+        raise NotFound()
+    ended = await operators.end_other_sessions(ctx.db, operator_id, kept_id=None)
+    await operator_links.end_links(ctx.db, operator_id)
+    await audit(ctx, "operator_disabled", "done", subject_id=operator_id, detail={"sessions_ended": ended})
 
 
 async def enable_operator(ctx: Context, operator_id: UUID) -> None:

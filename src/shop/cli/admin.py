@@ -1,11 +1,12 @@
-"""`shop admin`: links with which operators choose a password."""
+"""`shop admin`: who may use the dashboard."""
 
 import click
 
 from shop.actions.context import Context
-from shop.actions.operators import make_first_link, make_link
+from shop.actions.operators import disable_by_email, list_operators, make_first_link, make_link
 from shop.base.settings import Settings
 from shop.cli.acting import act, act_on
+from shop.cli.listing import listing
 from shop.cli.prepare import settings_here
 
 
@@ -33,6 +34,40 @@ def create(email: str, url: str | None, forget_totp: bool, enable: bool) -> None
     base = (url or settings.public_url or "http://127.0.0.1:8000").rstrip("/")
     click.echo(f"{base}/admin/join/{token}")
     click.echo(f"For {email}; open it within 15 minutes. It works once.", err=True)
+
+
+@admin.command("list", epilog="Example: shop admin list --json")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array, for scripts.")
+def list_(as_json: bool) -> None:
+    """List the operators."""
+    rows = [
+        {
+            "email": found.email,
+            "state": "disabled" if found.disabled_at else "active" if found.password_hash else "invited",
+            "authenticator": found.totp_sealed is not None,
+            "recovery_codes_left": found.recovery_codes_left,
+            "created_at": found.created_at,
+            "last_seen_at": found.last_seen_at,
+        }
+        for found in act(settings_here(), list_operators)
+    ]
+    click.echo(listing(rows, as_json=as_json, none="There are no operators; `shop admin create EMAIL` lets one in."))
+
+
+@admin.command(epilog="Example: shop admin disable ada@example.com")
+@click.argument("email")
+@click.option("--force", is_flag=True, help="Even if nobody else can sign in to the dashboard.")
+def disable(email: str, force: bool) -> None:
+    """Disable an operator: every session ends at once, links stop working, and no password lets them in.
+
+    `shop admin create EMAIL --enable` undoes it.
+    """
+
+    async def work(ctx: Context) -> int:
+        return await disable_by_email(ctx, email, even_last=force)
+
+    left = act(settings_here(), work)
+    click.echo(f"{email} is disabled; {left} {'operator' if left == 1 else 'operators'} can sign in.")
 
 
 def first_link(settings: Settings, url: str) -> str | None:

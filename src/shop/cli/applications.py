@@ -3,12 +3,14 @@
 import click
 import msgspec
 
-from shop.actions.applications import Made, create_application
+from shop.actions.applications import Made, create_application, list_applications, revoke_by_client_id
 from shop.actions.context import Context
 from shop.base.errors import CannotStart
 from shop.base.ids import new_id
 from shop.cli.acting import act
+from shop.cli.listing import listing
 from shop.cli.prepare import settings_here
+from shop.models.applications import Application
 from shop.rules.permissions import LEVELS
 
 
@@ -41,3 +43,37 @@ def create(name: str, access: str, as_json: bool) -> None:
     click.echo(f"Client Secret  {shown['client_secret']}")
     click.echo(f"Scope          {scope}")
     click.echo("The secret is not shown again. Get a token with it at POST /shop_oauth/token.", err=True)
+
+
+@app.command("list", epilog="Example: shop app list --json")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array, for scripts.")
+def list_(as_json: bool) -> None:
+    """List the applications, newest first; secrets are not stored and not shown."""
+    rows = [
+        {
+            "client_id": found.client_id,
+            "name": found.name,
+            "access": found.access_level,
+            "created_at": found.created_at,
+            "last_used_at": found.last_used_at,
+            "live_tokens": found.live_token_count,
+            "revoked_at": found.revoked_at,
+        }
+        for found in act(settings_here(), list_applications)
+    ]
+    click.echo(listing(rows, as_json=as_json, none="There are no applications; `shop app create` makes one."))
+
+
+@app.command(epilog="Example: shop app revoke shpci_3vQBNpAhcy0pWbYKrF5Fbe")
+@click.argument("client_id")
+def revoke(client_id: str) -> None:
+    """Revoke an application: its secrets and all its tokens stop working at once, for good."""
+
+    async def work(ctx: Context) -> Application:
+        return await revoke_by_client_id(ctx, client_id)
+
+    application = act(settings_here(), work)
+    if application.revoked_at:
+        click.echo(f"{application.name} ({client_id}) was revoked before.")
+    else:
+        click.echo(f"{application.name} ({client_id}) is revoked; its secrets and tokens no longer work.")

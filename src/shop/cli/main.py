@@ -13,6 +13,7 @@ from shop.cli.database import migrate
 from shop.cli.doctor import doctor
 from shop.cli.routes import routes
 from shop.cli.serve import serve
+from shop.cli.sessions import sessions
 from shop.cli.stress import stress
 from shop.cli.verify import verify
 from shop.cli.worker import worker
@@ -28,6 +29,7 @@ shop.add_command(migrate)
 shop.add_command(worker)
 shop.add_command(app)
 shop.add_command(admin)
+shop.add_command(sessions)
 shop.add_command(import_)
 shop.add_command(export)
 shop.add_command(routes)

@@ -63,6 +63,9 @@ _EXPIRE_SECRET = statement(
     lambda record: cast(UUID, record[0]),
 )
 _LOCK = statement(select(applications).where(applications.c.id == bindparam("id")).with_for_update(), into(Application))
+_FIND_BY_CLIENT_ID = statement(
+    select(applications).where(applications.c.client_id == bindparam("client_id")), into(Application)
+)
 _REVOKE = statement(
     update(applications)
     .where(applications.c.id == bindparam("application_id"), applications.c.revoked_at.is_(None))
@@ -220,6 +223,10 @@ async def expire_secrets(db: Db, application_id: UUID, *, overlap: int) -> None:
 
 async def lock_application(db: Db, application_id: UUID) -> Application | None:
     return await db.one(_LOCK, id=application_id)
+
+
+async def find_by_client_id(db: Db, client_id: str) -> Application | None:
+    return await db.one(_FIND_BY_CLIENT_ID, client_id=client_id)
 
 
 async def revoke(db: Db, application_id: UUID) -> Application | None:

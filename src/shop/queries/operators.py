@@ -5,13 +5,19 @@ from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, and_, bindparam, func, select, update
+from sqlalchemy import BigInteger, and_, bindparam, func, literal_column, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
 from shop.db.statements import into, statement
-from shop.models.operators import Operator, OperatorSession, operator_sessions, operators
+from shop.models.operators import (
+    Operator,
+    OperatorSession,
+    operator_recovery_codes,
+    operator_sessions,
+    operators,
+)
 
 _now = func.now()
 IDLE = timedelta(minutes=30)
@@ -39,9 +45,10 @@ class SignedIn(msgspec.Struct, frozen=True):
 
 
 class ListedOperator(Operator, frozen=True, kw_only=True):
-    """An operator with when they were last here."""
+    """An operator with when they were last here, and how many recovery codes are left."""
 
     last_seen_at: datetime | None
+    recovery_codes_left: int
 
 
 def _signed_in(record: Any) -> SignedIn:
@@ -137,8 +144,15 @@ _last_seen = (
     .where(operator_sessions.c.operator_id == operators.c.id)
     .scalar_subquery()
 )
+_codes_left = (
+    select(func.count(literal_column("1")))
+    .where(operator_recovery_codes.c.operator_id == operators.c.id, operator_recovery_codes.c.used_at.is_(None))
+    .scalar_subquery()
+)
 _LIST = statement(
-    select(operators, _last_seen.label("last_seen_at")).order_by(operators.c.created_at, operators.c.id),
+    select(operators, _last_seen.label("last_seen_at"), _codes_left.label("recovery_codes_left")).order_by(
+        operators.c.created_at, operators.c.id
+    ),
     into(ListedOperator),
 )
 _INSERT = statement(

@@ -1,0 +1,48 @@
+"""`shop sessions`: end sessions of customers, applications and operators."""
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from shop.actions.context import Context
+from shop.actions.session_admin import EndedSessions, end_all_sessions, end_sessions_of
+from shop.cli.acting import act
+from shop.cli.prepare import settings_here
+
+
+@click.group(epilog="Example: shop sessions end --user ada@example.com")
+def sessions() -> None:
+    """Where people and applications are signed in."""
+
+
+@sessions.command(epilog="Example: shop sessions end --user ada@example.com")
+@click.option("--all", "everybody", is_flag=True, help="Everybody's: customers, applications and operators.")
+@click.option("--user", "email", metavar="EMAIL", help="Those of the customer and of the operator with this address.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for scripts.")
+def end(everybody: bool, email: str | None, as_json: bool) -> None:
+    """End sessions at once: their access and refresh tokens stop working in every process.
+
+    People sign in again as usual, and applications get new tokens with their secret. Order tokens are not touched;
+    `shop keys void-before` ends those too.
+    """
+    if everybody == bool(email):
+        raise click.UsageError("Give either --all or --user EMAIL.")
+
+    async def work(ctx: Context) -> EndedSessions:
+        if email:
+            return await end_sessions_of(ctx, email)
+        console = Console(stderr=True)
+        shown = (BarColumn(), TextColumn("{task.completed:.0f} sessions"), TimeElapsedColumn())
+        with Progress(*shown, console=console, disable=not console.is_terminal, transient=True) as bar:
+            task = bar.add_task("", total=None)
+            return await end_all_sessions(ctx, lambda count: bar.advance(task, count))
+
+    ended = act(settings_here(), work)
+    if as_json:
+        click.echo(msgspec.json.encode(ended).decode())
+        return
+    click.echo(
+        f"Ended {ended.customers} sessions of customers, {ended.applications} of applications, "
+        f"{ended.operators} of operators."
+    )
