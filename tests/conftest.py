@@ -5,6 +5,8 @@ import gc
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -136,6 +138,14 @@ def own_database(cluster: Cluster, worker_name: str) -> Iterator[Callable[..., s
         cluster.drop_database(name)
 
 
+@pytest.fixture
+def own_data_dir(cluster: Cluster, worker_name: str) -> Iterator[Callable[[], tuple[Path, str]]]:
+    """Data directories for try-outs of a test's own, each with the URL of its embedded database."""
+    with ExitStack() as stack:
+        numbers = count()
+        yield lambda: stack.enter_context(cluster.data_dir(f"own_{worker_name}_{next(numbers)}"))
+
+
 @pytest.fixture(scope="session")
 def service(database: tuple[Path, str]) -> Iterator[Service]:
     """A try-out with four currencies and nothing to sell, served by one worker process."""
@@ -145,7 +155,6 @@ def service(database: tuple[Path, str]) -> Iterator[Service]:
         SHOP_SECRET_KEYS=KEYS,
         SHOP_DRAIN_SECONDS="0",
         SHOP_LOG_LEVEL="info",
-        SHOP_METRICS="public",
         SHOP_CORS_ORIGINS="https://store.example",
     )
     yield service

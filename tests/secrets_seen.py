@@ -98,8 +98,7 @@ class NotingAsyncClient(httpx.AsyncClient):
 
 
 def search_log(name: str, lines: Iterable[str]) -> None:
-    """The first operator's link is told at the start, to whoever starts a shop; all else is looked through."""
-    _search(f"the log of {name}", (line for line in lines if "First operator" not in line), has_numbers=False)
+    _search(f"the log of {name}", lines, has_numbers=False)
 
 
 async def search_database(url: str) -> None:

@@ -25,7 +25,7 @@ from shop.models.setup import Shop
 from shop.platform.resources.known import RESOURCES as PLATFORM_RESOURCES
 from shop.platform.routes import ROUTES as PLATFORM_ROUTES
 from shop.queries import setup
-from shop.site import docs, health, mailbox, reference
+from shop.site import docs, health, reference
 from shop.site.routes import site_routes
 from shop.storefront.resources.known import DESCRIBED as STOREFRONT_RESOURCES
 from shop.storefront.routes import ROUTES as STOREFRONT_ROUTES
@@ -190,8 +190,9 @@ class Application:
         settings = self._serving.settings
         database = open_database(settled_url(settings), size=settings.database_pool)
         self._close = database.close
+        is_try_out = settings.is_try_out(self._serving.host)
         frame = Frame(
-            Shared(database, read_keys(settings), _NO_SHOP, settings, asyncio.Event()),
+            Shared(database, read_keys(settings), _NO_SHOP, settings, asyncio.Event(), is_try_out=is_try_out),
             trusted=settings.trusted_proxies,
             cors_origins=settings.cors_origins,
         )
@@ -237,20 +238,14 @@ class Application:
                 frame.shared.shop = shop
 
     def _routes(self, frame: Frame) -> tuple[Route, ...]:
-        serving, settings = self._serving, self._serving.settings
-        has_mailbox = is_mailbox_on(settings, serving.host)
+        serving = self._serving
+        has_mailbox = is_mailbox_on(serving.settings, serving.host)
         return all_routes(
             site_routes(
                 ready=health.ready(lambda: self._is_stopping(frame), serving.outdated),
-                metrics=health.metrics(
-                    is_public=settings.metrics == "public",
-                    is_try_out=settings.is_try_out(serving.host),
-                    others=self._others_snapshots,
-                ),
+                metrics=health.metrics(self._others_snapshots),
                 description=reference.description(DOORS),
                 docs=docs.page(DOORS),
-                mailbox=mailbox.page(is_on=has_mailbox),
-                mails=mailbox.listing(is_on=has_mailbox),
             ),
             has_mailbox=has_mailbox,
         )

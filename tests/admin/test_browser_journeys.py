@@ -15,9 +15,10 @@ import pyotp
 import pytest
 from playwright.async_api import Error, Page, expect
 
+from shop.actions.operators import make_first_link
 from shop.base.secrets import secret_hash
 from shop.base.settings import read_settings
-from shop.cli.admin import first_link
+from shop.cli.acting import act_on
 from tests.admin.desk import PASSWORD, Desk, age, new_operator
 from tests.admin.window import API, CLIPBOARD, make_application, shown, sign_in, window
 from tests.browser import Browser, visit
@@ -62,7 +63,7 @@ async def test_the_first_operator_joins_by_the_link_and_from_then_on_needs_the_a
     browser: Browser, empty_service: Service, empty_url: str, empty_db: Any
 ) -> None:
     settings = read_settings({"SHOP_DATABASE_URL": empty_url, "SHOP_SECRET_KEYS": KEYS})
-    token = await asyncio.to_thread(first_link, settings, empty_url)
+    token = await asyncio.to_thread(act_on, empty_url, settings, make_first_link)
     link, email = f"{empty_service.url}/admin/join/{token}", "ada@operators.example"
 
     async with visit(browser, link) as page:

@@ -1,21 +1,16 @@
-"""`shop admin create`, and the link of a first start."""
+"""`shop admin create`."""
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
-import httpx
 import pytest
 
 from shop.base.secrets import secret_hash
 from tests.cli.command import Command, external, sentence
 from tests.db.processes import ask
-from tests.service import Service
 
 OwnDatabase = Callable[..., str]
 LINK = re.compile(r"(http://127\.0\.0\.1:8000)/admin/join/(shpol_[0-9A-Za-z]{49})\n")
-PASSWORD = {"password": "seventeen green bottles", "again": "seventeen green bottles"}
-OURS = {"Sec-Fetch-Site": "same-origin"}
 
 
 def test_a_link_is_printed_and_only_its_digest_is_kept(shop: Command, own_database: OwnDatabase) -> None:
@@ -85,26 +80,3 @@ def test_what_is_no_address_is_said_in_one_sentence(shop: Command, own_database:
     said = sentence(shop("admin", "create", "nonsense", **external(own_database())))
 
     assert said == "Give an e-mail address like ada@example.com."
-
-
-@pytest.mark.security("D-01")
-@pytest.mark.torture
-def test_a_first_start_prints_a_link_that_ends_with_the_first_operator(
-    shop: Command, at_home: tuple[Service, Path]
-) -> None:
-    service, data_dir = at_home
-    line = service.wait_for(lambda line: "First operator" in line)
-    link = line.split()[2]
-    assert link.startswith(f"{service.url}/admin/join/shpol_")
-
-    looked = httpx.get(link)
-    assert "Become the first operator" in looked.text
-    by_command = shop("admin", "create", "ada@example.com", SHOP_DATA_DIR=str(data_dir))
-    refused = httpx.post(link, data={"email": "eve@example.com", **PASSWORD}, headers=OURS)
-    path = by_command.stdout.strip().partition("/admin/")[2]
-    joined = httpx.post(f"{service.url}/admin/{path}", data=PASSWORD, headers=OURS)
-
-    assert refused.status_code == 410
-    assert (joined.status_code, joined.headers["location"]) == (303, "/admin")
-    requests = [line for line in service.lines if '"event":"request"' in line]
-    assert not any("shpol_" in line for line in requests)

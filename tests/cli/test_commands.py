@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from shop.cli.main import shop as commands
 from shop.migrations.upgrade import newest_revision
 from tests.cli.command import Command, external, sentence
+from tests.cluster import execute
 from tests.db.processes import ask
-from tests.service import SHOP, clean_environ
+from tests.service import KEYS, SHOP, clean_environ
 
 OwnDatabase = Callable[..., str]
 
@@ -73,6 +74,7 @@ def test_the_doctor_says_of_everything_that_it_is_well(
         "  ok    mail: stays in the mailbox at /mailbox, where everybody's codes can be read",
         f"  ok    pictures: in {tmp_path / 'media'}",
         "  ok    payments: no keys of Stripe, and nothing that needs them",
+        "  ok    test card: off, because this is not a try-out",
         "  ok    proxy: none configured; callers from this machine are not counted by source",
     ]
 
@@ -95,11 +97,38 @@ def test_the_doctor_finds_every_trouble_and_says_what_to_do(shop: Command, tmp_p
         ("FAIL", "mail"),
         ("ok", "pictures"),
         ("ok", "payments"),
+        ("ok", "test card"),
         ("FAIL", "proxy"),
     ]
     for advice in ("check SHOP_DATABASE_URL", "set SHOP_SECRET_KEYS", "set SHOP_SMTP_URL", "name the proxy's address"):
         assert advice in done.stdout
     assert "hunter2" not in done.stdout
+
+
+@pytest.mark.security("C-13")
+def test_the_doctor_reports_a_test_card_outside_a_try_out(
+    shop: Command, own_data_dir: Callable[[], tuple[Path, str]]
+) -> None:
+    data_dir, url = own_data_dir()
+    method = "insert into payment_methods (id, name, type, active, display_on, created_at, updated_at)"
+    execute(url, f"{method} values (gen_random_uuid(), 'Card', 'test_card', true, 'back_end', now(), now())")
+
+    def report(*arguments: str, **environ: str) -> tuple[int, str]:
+        done = shop("doctor", *arguments, SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, **environ)
+        return done.returncode, next(line for line in done.stdout.splitlines() if " test card: " in line)
+
+    inside = report()
+    elsewhere = [
+        report("--host", "0.0.0.0", SHOP_MAILBOX="on"),
+        report(SHOP_DATABASE_URL=url, SHOP_MAILBOX="on"),
+    ]
+    execute(url, "update payment_methods set active = false where type = 'test_card'")
+    switched_off = report("--host", "0.0.0.0", SHOP_MAILBOX="on")
+
+    assert inside == (0, "  ok    test card: works, because this is a try-out; it takes no money")
+    assert {code for code, _ in elsewhere} == {1}
+    assert all(line.startswith("  FAIL  test card: ") and "Settings, Payments" in line for _, line in elsewhere)
+    assert switched_off == (0, "  ok    test card: off, because this is not a try-out")
 
 
 def test_the_doctor_says_of_a_setting_it_cannot_read_what_a_start_would_say(shop: Command) -> None:

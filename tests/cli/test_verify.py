@@ -28,15 +28,9 @@ class Sold:
 
 
 @pytest.fixture
-async def sold(own_database: Callable[..., str], tmp_path: Path) -> Any:
-    url = own_database()
-    service = Service(
-        SHOP_DATA_DIR=str(tmp_path / "data"),
-        SHOP_DATABASE_URL=url,
-        SHOP_SECRET_KEYS=KEYS,
-        SHOP_MAILBOX="on",
-        SHOP_DRAIN_SECONDS="0",
-    )
+async def sold(own_data_dir: Callable[[], tuple[Path, str]]) -> Any:
+    data_dir, url = own_data_dir()
+    service = Service(SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
     db = await asyncpg.connect(url)
     try:
         async with service.client() as http:

@@ -60,15 +60,21 @@ def environ_of(url: str, data_dir: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def demo_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
-    with cluster.database(f"demo_{worker_name}") as url:
-        yield url
+def demo_dir(cluster: Cluster, worker_name: str) -> Iterator[tuple[Path, str]]:
+    """A data directory with an empty database, and the database's URL."""
+    with cluster.data_dir(f"demo_{worker_name}") as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
-def demo(demo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A shop served with --demo on an empty database."""
-    service = Service("--demo", **environ_of(demo_url, tmp_path_factory.mktemp("demo")))
+def demo_url(demo_dir: tuple[Path, str]) -> str:
+    return demo_dir[1]
+
+
+@pytest.fixture(scope="module")
+def demo(demo_dir: tuple[Path, str]) -> Iterator[Service]:
+    """A try-out served with --demo on an empty database."""
+    service = Service("--demo", SHOP_DATA_DIR=str(demo_dir[0]), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
     yield service
     service.stop()
 

@@ -1,8 +1,8 @@
 """What was bought with the README's own lines is sent by an operator in a browser."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -11,31 +11,18 @@ from playwright.async_api import expect
 from tests.admin.desk import new_desk
 from tests.admin.window import window
 from tests.browser import PHONE, Browser
-from tests.cluster import Cluster
-from tests.demo.test_demo import environ_of
-from tests.service import Service
+from tests.service import KEYS, Service
 from tests.test_docs import paste
 
 pytestmark = pytest.mark.torture
 
 
-@pytest.fixture
-def url(cluster: Cluster, worker_name: str) -> Iterator[str]:
-    with cluster.database(f"sending_{worker_name}") as url:
-        yield url
-
-
-@pytest.fixture
-async def db(url: str) -> AsyncIterator[Any]:
-    connection = await asyncpg.connect(url)
-    yield connection
-    await connection.close()
-
-
 async def test_an_operator_sends_what_was_bought_by_the_readme(
-    browser: Browser, url: str, db: Any, tmp_path_factory: pytest.TempPathFactory
+    browser: Browser, own_data_dir: Callable[[], tuple[Path, str]]
 ) -> None:
-    demo = Service("--demo", **environ_of(url, tmp_path_factory.mktemp("demo")))
+    data_dir, url = own_data_dir()
+    db = await asyncpg.connect(url)
+    demo = Service("--demo", SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
     try:
         bought = paste(2, demo)[-1]["data"]["attributes"]
         async with demo.client() as http:
@@ -50,4 +37,5 @@ async def test_an_operator_sends_what_was_bought_by_the_readme(
         assert tuple(row) == ("shipped", "paid")
         assert await db.fetchval("select tracking from shipments where shipped_at is not null") == "1Z 999 AA1"
     finally:
+        await db.close()
         demo.stop()

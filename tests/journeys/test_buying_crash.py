@@ -24,16 +24,8 @@ from tests.till import Buyer, Till, new_till, on_hand
 UNITS = 10
 
 
-def serve(url: str, data: Path, workers: str = "2") -> Service:
-    return Service(
-        "--workers",
-        workers,
-        SHOP_DATA_DIR=str(data),
-        SHOP_DATABASE_URL=url,
-        SHOP_SECRET_KEYS=KEYS,
-        SHOP_MAILBOX="on",
-        SHOP_DRAIN_SECONDS="0",
-    )
+def serve(data_dir: Path, workers: str = "2") -> Service:
+    return Service("--workers", workers, SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
 
 
 async def wrong(url: str) -> dict[str, Any]:
@@ -73,9 +65,11 @@ async def finish(buyer: Buyer) -> Any:
 
 @pytest.mark.security("C-04")
 @pytest.mark.torture
-async def test_many_buyers_on_two_processes_get_what_there_is(own_database: Callable[..., str], tmp_path: Path) -> None:
-    url = own_database()
-    service = serve(url, tmp_path)
+async def test_many_buyers_on_two_processes_get_what_there_is(
+    own_data_dir: Callable[[], tuple[Path, str]],
+) -> None:
+    data_dir, url = own_data_dir()
+    service = serve(data_dir)
     db = await asyncpg.connect(url)
     try:
         async with service.client(timeout=60) as http:
@@ -100,12 +94,12 @@ async def test_many_buyers_on_two_processes_get_what_there_is(own_database: Call
 @pytest.mark.security("X-01")
 @pytest.mark.torture
 async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
-    own_database: Callable[..., str], tmp_path: Path
+    own_data_dir: Callable[[], tuple[Path, str]],
 ) -> None:
-    url = own_database()
+    data_dir, url = own_data_dir()
     db = await asyncpg.connect(url)
     acknowledged: set[str] = set()
-    service = serve(url, tmp_path)
+    service = serve(data_dir)
     try:
         async with service.client(timeout=60) as http:
             till = await new_till(Make(await new_machine(http, db)))
@@ -127,7 +121,7 @@ async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
                     await asyncio.wait(buying, timeout=0.05, return_when=asyncio.FIRST_COMPLETED)
                 service.kill()
                 await asyncio.gather(*buying)
-            service = serve(url, tmp_path)
+            service = serve(data_dir)
         await db.execute("update payment_attempts set created_at = created_at - interval '1 hour'")
 
         async def is_settled() -> bool:

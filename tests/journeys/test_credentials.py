@@ -14,7 +14,7 @@ from shop.base.secrets import OPERATOR_LINK, new_secret, secret_hash
 from shop.base.tokens import order_token
 from shop.cli.credentials import KINDS, OK, OPEN, OWN, answer_to
 from shop.cli.routes import every_route
-from shop.gateways.payments import TestCard as Card
+from shop.gateways.test_card import TestCard as Card
 from shop.platform.resources.known import COLLECTIONS
 from shop.rules.operators import csrf_token
 from shop.web.endpoint import Route
@@ -31,6 +31,7 @@ from tests.service import KEYS, Service
 from tests.shopper import PREFIX as STORE
 from tests.shopper import Shopper
 from tests.shoppers import Member, new_email, sign_in
+from tests.till import Buyer
 from tests.usual import first, usual
 
 Headers = dict[str, str]
@@ -175,6 +176,7 @@ class World:
             "iso": self._country,
             "code": self._shop,
             "provider": self._provider,
+            "client_secret": self._client_secret,
             # Of the catalogue's pages only who is let in matters here.
             **{f"{part}_id": self._nothing for part in PARTS},
         }
@@ -264,6 +266,11 @@ class World:
     async def _provider(self) -> str:
         return "test_card"
 
+    async def _client_secret(self) -> str:
+        buyer = Buyer(self.http, await self.sales.till())
+        await buyer.ready((await self.sales.mug(), 1), source="confirm")
+        return str((await buyer.complete()).json["client_secret"])
+
     async def _nothing(self) -> str:
         return NOBODY
 
@@ -283,6 +290,8 @@ class World:
             return {"data": {"csrf": token, "password": PASSWORD, "email": new_email()}}
         if route.path.startswith("/payment_notices/"):
             return {"json": {}}
+        if route.path.startswith("/test_card/"):
+            return {"json": {"decision": "confirm"}}
         if "oauth/" in route.path:
             grant = {"grant_type": "client_credentials", "scope": "read"} if route.path.endswith("/token") else {}
             return {"json": {"token": self.app_token, **self.app.in_body, **grant}}

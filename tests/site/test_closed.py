@@ -1,7 +1,10 @@
-"""What a shop with a mail server shows to nobody unless it is told to: the mailbox and the numbers."""
+"""The mailbox and the metrics are closed unless this is a try-out and a request comes straight from this machine, or
+they are opened by a setting.
+"""
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from tests.cluster import Cluster
@@ -23,9 +26,66 @@ def closed(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPath
         service.stop()
 
 
-@pytest.mark.parametrize("path", ["/mailbox", "/mailbox.json?to=a@example.com", "/metrics"])
+PATHS = ["/mailbox", "/mailbox.json?to=a@example.com", "/metrics"]
+
+
+@pytest.mark.security("H-12")
+@pytest.mark.parametrize("path", PATHS)
 def test_what_is_off_is_not_there(closed: Service, path: str) -> None:
     assert closed.get(path).status_code == 404
+
+
+NOT_DIRECT = [
+    {"Host": "rebound.example"},
+    {"Host": "127.0.0.1.rebound.example:8000"},
+    {"Host": "0.0.0.0:8000"},
+    {"Host": "localhost@rebound.example"},
+    {"Host": ""},
+    {"Forwarded": "for=192.0.2.1"},
+    {"X-Forwarded-For": "127.0.0.1"},
+    {"X-Forwarded-Proto": "https"},
+    {"X-Real-IP": "127.0.0.1"},
+    {"Via": "1.1 proxy"},
+]
+
+
+@pytest.mark.security("H-12")
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("headers", NOT_DIRECT, ids=str)
+async def test_a_try_out_closes_them_to_other_hosts_and_to_proxies(
+    http: httpx.AsyncClient, path: str, headers: dict[str, str]
+) -> None:
+    assert (await http.get(path, headers=headers)).status_code == 404
+
+
+@pytest.mark.security("H-12")
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.8.8.8:1", "[::1]:8000"])
+async def test_a_try_out_opens_them_to_this_machine(http: httpx.AsyncClient, path: str, host: str) -> None:
+    assert (await http.get(path, headers={"Host": host})).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def opened(service: Service, database_url: str) -> Iterator[Service]:
+    """The same shop, no try-out, with both opened by their settings."""
+    served = Service(
+        SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"],
+        SHOP_DATABASE_URL=database_url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_METRICS="public",
+        SHOP_DRAIN_SECONDS="0",
+    )
+    yield served
+    served.stop()
+
+
+@pytest.mark.security("H-12")
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_setting_opens_them_to_everybody(opened: Service, path: str) -> None:
+    async with opened.client() as http:
+        for headers in ({}, {"Host": "shop.example"}, {"X-Forwarded-For": "192.0.2.1"}):
+            assert (await http.get(path, headers=headers)).status_code == 200
 
 
 def test_the_banner_does_not_speak_of_a_mailbox_that_is_off(closed: Service) -> None:

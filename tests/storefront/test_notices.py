@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from shop.gateways.payments import TestCard as Card
+from shop.gateways.test_card import TestCard as Card
 from tests.db.processes import until
 from tests.service import Service
 from tests.till import Buyer, Till, on_hand

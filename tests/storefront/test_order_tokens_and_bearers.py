@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from shop.base.secrets import secret_hash
-from shop.gateways.payments import TestCard as Card
+from shop.gateways.test_card import TestCard as Card
 from tests.platform.machine import Machine
 from tests.service import Service
 from tests.shopper import Answer

@@ -31,19 +31,13 @@ SHIPPING = {"USD": "5.00", "JPY": "500", "KWD": "1.255"}
 
 @pytest.fixture(scope="module")
 async def counter(
-    cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory, kept_lines: Kept
+    cluster: Cluster, worker_name: str, kept_lines: Kept
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Till]]:
     """A shop that sells in currencies of no, two and three digits."""
-    with cluster.database(f"counter_{worker_name}") as url:
+    with cluster.data_dir(f"counter_{worker_name}") as (data_dir, url):
         db = await asyncpg.connect(url)
         await db.execute("update shops set currencies = '{USD,JPY,KWD}'")
-        service = Service(
-            SHOP_DATA_DIR=str(tmp_path_factory.mktemp("counter")),
-            SHOP_DATABASE_URL=url,
-            SHOP_SECRET_KEYS=KEYS,
-            SHOP_MAILBOX="on",
-            SHOP_DRAIN_SECONDS="0",
-        )
+        service = Service(SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
         try:
             async with service.client(transport=kept_lines) as http:
                 yield http, await new_till(Make(await new_machine(http, db)), **SHIPPING)

@@ -81,10 +81,10 @@ def common() -> dict[str, Any]:
 @pytest.fixture
 async def till(make: Make, common: dict[str, Any]) -> Till:
     """Its card is one of Stripe, and a test's own."""
-    if "till" not in common:
-        common["till"] = await new_till(make, KWD="1.000")
-    shared: Till = common["till"]
     made = await make.new("payment_methods", "payment_method", name="Card", type="stripe")
+    if "till" not in common:
+        common["till"] = await new_till(make, card=made.id, KWD="1.000")
+    shared: Till = common["till"]
     return msgspec.structs.replace(shared, make=make, card=made.id)
 
 

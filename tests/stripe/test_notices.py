@@ -328,7 +328,7 @@ async def test_killed_while_stripe_takes_the_money_it_is_one_order_and_one_charg
         async with service.client() as http:
             make = Make(await new_machine(http, db))
             card = await make.new("payment_methods", "payment_method", name="Card", type="stripe")
-            till = (await new_till(make)).with_card(card.id)
+            till = await new_till(make, card=card.id)
             buyer, mug = Buyer(http, till), await till.product(on_hand=3)
             held = await wait_at(stripe, buyer, await buyer.ready((mug, 1), source=VISA))
             service.kill()

@@ -50,7 +50,7 @@ async def remove_card(ctx: Context, card_id: str) -> None:
     if reference is None:
         return
     try:
-        await ctx.shared.providers[method.type].forget(reference)
+        await ctx.providers[method.type].forget(reference)
     except Exception as error:
         _log.warning("a provider did not forget a card", type=method.type, reason=type(error).__name__)
 

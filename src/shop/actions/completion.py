@@ -54,9 +54,9 @@ class Started(msgspec.Struct, frozen=True):
     """Whether the call was made before, and only what came of it is to be asked."""
 
 
-async def complete(ctx: Context, consent: str | None, order_id: UUID | None = None) -> Order:
+async def complete(ctx: Context, consent: str | None, order_id: UUID | None = None, *, base_url: str) -> Order:
     """The completed order: the one that is completed now, or was before under the same credentials. Whoever may act on
-    any order names it.
+    any order names it. `base_url` is where the client reaches the shop.
     """
     if done := await _done_before(ctx, order_id):
         return done
@@ -71,13 +71,13 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     ctx.shared.mail_waits.set()
     if started.call is None:
         return started.order
-    provider = ctx.shared.providers[started.provider_type]
+    provider = ctx.providers[started.provider_type]
     if started.was_made:
         result = await find_outcome(provider, started.call) or UNKNOWN
     else:
         result = await call_provider(provider, started.call)
     if result.outcome == "unknown":
-        raise await _still_open(_fresh(ctx), started.call, result)
+        raise await _still_open(_fresh(ctx), started.call, result, base_url)
     order = await settle(_fresh(ctx), started.order.id, started.call.key, result)
     await keep_card(_fresh(ctx), started.call.key, result)
     ctx.shared.mail_waits.set()
@@ -86,13 +86,19 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     return order
 
 
-async def _still_open(ctx: Context, call: Call, result: Result) -> PaymentInProgress | PaymentNeedsAction:
+async def _still_open(
+    ctx: Context, call: Call, result: Result, base_url: str
+) -> PaymentInProgress | PaymentNeedsAction:
     """What the provider calls it is noted: whoever completes again is told what came of it, and need not wait for a
     notice.
     """
     if result.reference and result.reference != call.reference:
         await queries.note_reference(ctx.db, call.key, result.reference)
-    return PaymentNeedsAction(result.client_secret) if result.client_secret else PaymentInProgress()
+    if result.client_secret is None or result.next_action is None:
+        return PaymentInProgress()
+    path = result.next_action.url
+    url = f"{base_url}{path}" if path else None
+    return PaymentNeedsAction(result.client_secret, {"type": result.next_action.type, "url": url})
 
 
 def _fresh(ctx: Context) -> Context:
@@ -232,7 +238,7 @@ async def _pay(ctx: Context, checkout: Checkout) -> Started:
         return Started(await finish(ctx, await read(ctx, order)))
     payment = open_ones[-1]
     method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
-    provider = ctx.shared.providers[method.type]
+    provider = ctx.providers[method.type]
     call = await _begin_attempt(ctx, order, payment, method, due)
     if provider.needs_source:
         return Started(order, call, method.type)

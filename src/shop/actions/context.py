@@ -70,21 +70,13 @@ class Shared(msgspec.Struct):
     answers: Answers = msgspec.field(default_factory=Answers)
     deals: KeptDeals = KeptDeals()
     hash_queue: HashQueue = msgspec.field(default_factory=HashQueue)
+    is_try_out: bool = False
+    """Whether this process is a try-out, as `Settings.is_try_out` defines it."""
 
     @property
     def media(self) -> MediaStore:
         """Where pictures lie; opened when first asked for, since most processes of a command never do."""
         return open_media(self.settings.media_url, self.settings.data_dir)
-
-    @property
-    def providers(self) -> Mapping[str, Provider]:
-        """Who takes the money, by the type of a payment method."""
-        return open_providers(self.settings.data_dir, self.settings.stripe)
-
-    def takes(self, provider_type: str) -> bool:
-        """Whether anybody can pay by it now."""
-        provider = self.providers.get(provider_type)
-        return provider is not None and provider.is_ready
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -130,7 +122,7 @@ class Once:
 class Context:
     """One request's view of the program."""
 
-    __slots__ = ("_bearer", "actor", "claim", "db", "once_key", "origin", "pricing", "shared", "stale")
+    __slots__ = ("_bearer", "actor", "claim", "db", "is_try_out", "once_key", "origin", "pricing", "shared", "stale")
 
     def __init__(self, shared: Shared, claim: Claim = GUEST) -> None:
         self.shared = shared
@@ -144,6 +136,18 @@ class Context:
         """The bearer's, once it was asked for."""
         self.stale: set[UUID] | None = None
         """Products to be shown anew when work on many of them ends; none where each is at once."""
+        self.is_try_out = shared.is_try_out
+        """Whether this request is part of a try-out: one that a proxy passed on is not."""
+
+    @property
+    def providers(self) -> Mapping[str, Provider]:
+        """The payment providers, by the type of a payment method."""
+        settings = self.shared.settings
+        return open_providers(settings.data_dir, settings.stripe, is_try_out=self.is_try_out)
+
+    def can_pay_with(self, provider_type: str) -> bool:
+        provider = self.providers.get(provider_type)
+        return provider is not None and provider.is_ready
 
     async def signed_in(self) -> Bearer:
         """The user whose token was sent; asked for once."""

@@ -21,7 +21,7 @@ _log = structlog.get_logger("shop.payments")
 
 
 async def take_notice(ctx: Context, provider_type: str, headers: Mapping[bytes, bytes], body: bytes) -> None:
-    provider = ctx.shared.providers.get(provider_type)
+    provider = ctx.providers.get(provider_type)
     if provider is None:
         raise NotFound()
     notice = provider.read_notice(headers, body)

@@ -37,6 +37,10 @@ async def list_operators(ctx: Context) -> list[ListedOperator]:
     return await operators.list_operators(ctx.db)
 
 
+async def has_operators(ctx: Context) -> bool:
+    return await operators.is_any(ctx.db)
+
+
 async def make_first_link(ctx: Context) -> str | None:
     """The link with which a shop that has no operator gets one; none when it has."""
     async with ctx.db.transaction():

@@ -191,7 +191,7 @@ async def act_on(
             said = {"order_id": order.id, "payment_id": payment_id, "amount": whole, "reason": refund[1]}
             await changes.insert_record(work.db, refunds, refund[0], {**said, "reference": str(key)})
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
-    provider = ctx.shared.providers[methods[payment.payment_method_id].type]
+    provider = ctx.providers[methods[payment.payment_method_id].type]
     call = Call(key, act, whole, order.currency, order.number, None, payment.response_code)
     result = await call_provider(provider, call)
     if result.outcome == "unknown":

@@ -49,7 +49,7 @@ async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) ->
     card = await _own_card(ctx, payer, wish) if wish.source_id else None
     method_id = wish.payment_method_id or (card.payment_method_id if card else None)
     method = await queries.find_method(ctx.db, method_id) if method_id else None
-    if method is None or method.id == STORE_CREDIT_METHOD or not ctx.shared.takes(method.type):
+    if method is None or method.id == STORE_CREDIT_METHOD or not ctx.can_pay_with(method.type):
         raise Invalid({"payment_method_id": ["is not a way to pay here"]}, code="payment_method_not_found")
     if card and card.payment_method_id != method.id:
         raise _not_theirs()
@@ -78,7 +78,7 @@ async def _own_card(ctx: Context, payer: UUID | None, wish: PaymentWish) -> Cred
 
 
 async def _new_source(ctx: Context, method: PaymentMethod, payer: UUID | None, wish: PaymentWish) -> UUID | None:
-    provider = ctx.shared.providers[method.type]
+    provider = ctx.providers[method.type]
     if not provider.needs_source:
         return None
     fields = _read_source(wish.source or {})

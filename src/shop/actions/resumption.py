@@ -52,7 +52,7 @@ async def _find_offline_method(ctx: Context, candidates: Sequence[Payment]) -> U
     voided = [payment for payment in candidates if payment.state == "void" and not is_credit(payment)]
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id for payment in voided])
     for payment in reversed(voided):
-        provider = ctx.shared.providers.get(methods[payment.payment_method_id].type)
+        provider = ctx.providers.get(methods[payment.payment_method_id].type)
         if provider and not provider.needs_source:
             return payment.payment_method_id
     return None

@@ -30,6 +30,10 @@ Values = Mapping[str, Any]
 MOST_STEPS = 50
 SECRETS = (b"sk_", b"rk_", b"whsec_")
 """What the secret keys of providers begin with."""
+_NOT_READY = {
+    "stripe": "needs keys first: set SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET",
+    "test_card": "works only in a try-out: without an external database, SMTP server, public URL or proxy, on loopback",
+}
 
 
 def _check(values: Values, name: str, known: tuple[str, ...]) -> None:
@@ -164,8 +168,8 @@ async def create_payment_method(ctx: Context, values: Values) -> UUID:
     _check(values, "type", TYPES)
     _check(values, "display_on", DISPLAYS)
     _check_preferences(values)
-    if not ctx.shared.takes(values["type"]):
-        raise Invalid({"type": ["needs keys first: set SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET"]})
+    if not ctx.can_pay_with(values["type"]):
+        raise Invalid({"type": [_NOT_READY[values["type"]]]})
     method_id = new_id()
     await changes.insert_record(ctx.db, payment_methods, method_id, values)
     return method_id

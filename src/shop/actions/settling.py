@@ -219,7 +219,7 @@ async def settle_stuck(shared: Shared) -> int:
 
 async def _came_of(ctx: Context, payment: Payment, attempt: PaymentAttempt) -> Result:
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
-    provider = ctx.shared.providers[methods[payment.payment_method_id].type]
+    provider = ctx.providers[methods[payment.payment_method_id].type]
     order = await orders.find_order(ctx.db, attempt.order_id)
     if order is None:
         return UNKNOWN

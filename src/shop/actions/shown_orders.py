@@ -45,7 +45,7 @@ async def estimate_rates(ctx: Context, country: str | None) -> list[tuple[str, S
 async def list_payment_methods(ctx: Context) -> list[PaymentMethod]:
     await get_cart(ctx)
     found = await payments.list_methods(ctx.db)
-    return [public_method(ctx, method) for method in found if ctx.shared.takes(method.type)]
+    return [public_method(ctx, method) for method in found if ctx.can_pay_with(method.type)]
 
 
 async def get_order_status(ctx: Context, number: str) -> Order:
@@ -77,7 +77,7 @@ async def list_methods_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, Paymen
 
 def public_method(ctx: Context, method: PaymentMethod) -> PaymentMethod:
     """With what a client's form must know of the provider."""
-    provider = ctx.shared.providers.get(method.type)
+    provider = ctx.providers.get(method.type)
     if provider is None or not provider.preferences:
         return method
     return msgspec.structs.replace(method, preferences={**method.preferences, **provider.preferences})

@@ -22,13 +22,18 @@ async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
     # What the shop owes its customers is no way to pay that anybody sets up.
     methods = [method for method in found if method.id != STORE_CREDIT_METHOD]
     shown: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
-    closed = {method.type for method in methods if not ctx.shared.takes(method.type)}
+    closed = {method.type for method in methods if not ctx.can_pay_with(method.type)}
     return page("payment_methods.html", visit, methods=methods, closed=closed, **shown)
 
 
-async def _read(fields: Fields, _ctx: Context, method_id: UUID | None) -> Values:
+def _types(ctx: Context) -> dict[str, str]:
+    """The types that a new method can have; the test card's only in a try-out."""
+    return {name: label for name, label in TYPES.items() if name != "test_card" or ctx.can_pay_with(name)}
+
+
+async def _read(fields: Fields, ctx: Context, method_id: UUID | None) -> Values:
     # What was paid by one provider cannot be given back by another: the type is said once.
-    once = {} if method_id else {"type": fields.choice("type", TYPES)}
+    once = {} if method_id else {"type": fields.choice("type", _types(ctx))}
     return {
         **once,
         "name": fields.line("name", most=100, required=True),
@@ -40,8 +45,8 @@ async def _read(fields: Fields, _ctx: Context, method_id: UUID | None) -> Values
     }
 
 
-async def _choices(_ctx: Context, _visit: Visit, _method: Loaded | None) -> Values:
-    return {"types": TYPES, "displays": DISPLAYS}
+async def _choices(ctx: Context, _visit: Visit, method: Loaded | None) -> Values:
+    return {"types": TYPES if method else _types(ctx), "displays": DISPLAYS}
 
 
 _USUAL: dict[str, Any] = {

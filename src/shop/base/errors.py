@@ -21,7 +21,7 @@ ShopError
 ├── Conflict 409              someone was faster, or it changed meanwhile
 │   ├── TotalChanged          not what was quoted: with the differences, and a token to agree to them
 │   ├── PaymentInProgress     a provider was asked and has not answered
-│   ├── PaymentNeedsAction    the shopper has to confirm it at their bank: with what the provider's form needs for that
+│   ├── PaymentNeedsAction    the shopper must confirm the payment: with a client secret and the next action
 │   └── InFlight              the same Idempotency-Key is at work right now
 ├── TooLarge 413, UriTooLong 414, UnsupportedMedia 415, HeadersTooLarge 431
 ├── Invalid 422               readable but not acceptable
@@ -176,13 +176,14 @@ class PaymentInProgress(Conflict):
 
 
 class PaymentNeedsAction(Conflict):
-    """The secret is for the provider's form in the shopper's own client; nobody else is told of it."""
+    """The client secret is for the shopper's own client; it is stored nowhere and sent to nobody else."""
 
     code = "payment_needs_action"
-    sentence = "The bank wants this confirmed: hand the client secret to the provider's form, then complete again."
+    sentence = "The shopper must confirm this payment: do what next_action says, then complete again."
 
-    def __init__(self, client_secret: str) -> None:
+    def __init__(self, client_secret: str, next_action: Mapping[str, str | None]) -> None:
         self.client_secret = client_secret
+        self.next_action = next_action
         super().__init__()
 
 

@@ -185,7 +185,7 @@ VARIABLES = (
         "SHOP_STRIPE_PUBLISHABLE_KEY", "stripe_publishable_key", read_publishable_key, None, "for Stripe's form; public"
     ),
     Variable("SHOP_STRIPE_API_BASE", "stripe_api_base", read_api_base, STRIPE, "where Stripe is called"),
-    Variable("SHOP_MAILBOX", "mailbox", _word("on", "off"), None, "unset: on by itself for a local try-out only"),
+    Variable("SHOP_MAILBOX", "mailbox", _word("on", "off"), None, "unset: open in a try-out only"),
     Variable("SHOP_PUBLIC_URL", "public_url", _public_url, None, "unset: links are made from the request"),
     Variable("SHOP_TRUSTED_PROXIES", "trusted_proxies", _networks, "", "whose `X-Forwarded-For` counts"),
     Variable("SHOP_CORS_ORIGINS", "cors_origins", _origins, "", "exact origins for the storefront API"),
@@ -196,7 +196,7 @@ VARIABLES = (
         None,
         "an S3-compatible store; unset: `media/` in the data directory",
     ),
-    Variable("SHOP_METRICS", "metrics", _word("public"), None, "unset: loopback only, under the mailbox's conditions"),
+    Variable("SHOP_METRICS", "metrics", _word("public"), None, "unset: open in a try-out only"),
     Variable("SHOP_DRAIN_SECONDS", "drain_seconds", _drain, "5", "unready but serving, before a stop"),
     Variable("SHOP_LOG_LEVEL", "log_level", _word("debug", "info", "warning", "error"), "info", "how much is logged"),
     Variable(
@@ -330,7 +330,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def is_try_out(self, host: str) -> bool:
-        """Nothing points outside and only this machine can call: what is handy may then be open unasked."""
+        """Whether a shop that listens at this address is a try-out: nothing of the outside is configured, and only
+        this machine can call it. The test card works, and the mailbox and the metrics are open, only then.
+        """
         outward = (self.smtp_url, self.database_url, self.public_url, self.trusted_proxies)
         return not any(outward) and is_loopback(host)
 

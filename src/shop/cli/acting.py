@@ -24,18 +24,19 @@ def act(settings: Settings, work: Callable[[Context], Awaitable[T]]) -> T:
         return act_on(url, settings, work)
 
 
-def act_on(url: str, settings: Settings, work: Callable[[Context], Awaitable[T]]) -> T:
+def act_on(url: str, settings: Settings, work: Callable[[Context], Awaitable[T]], *, is_try_out: bool = False) -> T:
     """The same on a database that is up and in order."""
-    return asyncio.run(_act(settings, url, work))
+    return asyncio.run(_act(settings, url, work, is_try_out=is_try_out))
 
 
-async def _act(settings: Settings, url: str, work: Callable[[Context], Awaitable[T]]) -> T:
+async def _act(settings: Settings, url: str, work: Callable[[Context], Awaitable[T]], *, is_try_out: bool) -> T:
     opened = open_database(url, size=2)
     try:
         shop = await setup.find_shop(opened.session())
         if shop is None:
             raise CannotStart("The database has no shop in it; run `shop migrate`.")
-        ctx = Context(Shared(opened, read_keys(settings), shop, settings, asyncio.Event()))
+        shared = Shared(opened, read_keys(settings), shop, settings, asyncio.Event(), is_try_out=is_try_out)
+        ctx = Context(shared)
         ctx.actor = Actor("command line")
         return await work(ctx)
     except Invalid as error:

@@ -3,11 +3,13 @@
 import click
 
 from shop.actions.context import Context
-from shop.actions.operators import disable_by_email, list_operators, make_first_link, make_link
+from shop.actions.operators import disable_by_email, has_operators, list_operators, make_first_link, make_link
 from shop.base.settings import Settings
 from shop.cli.acting import act, act_on
 from shop.cli.listing import listing
 from shop.cli.prepare import settings_here
+
+DEFAULT_URL = "http://127.0.0.1:8000"
 
 
 @click.group(epilog="Example: shop admin create ada@example.com")
@@ -31,7 +33,7 @@ def create(email: str, url: str | None, forget_totp: bool, enable: bool) -> None
         return await make_link(ctx, email, enable=enable, forget_totp=forget_totp)
 
     token = act(settings, work)
-    base = (url or settings.public_url or "http://127.0.0.1:8000").rstrip("/")
+    base = (url or settings.public_url or DEFAULT_URL).rstrip("/")
     click.echo(f"{base}/admin/join/{token}")
     click.echo(f"For {email}; open it within 15 minutes. It works once.", err=True)
 
@@ -70,6 +72,12 @@ def disable(email: str, force: bool) -> None:
     click.echo(f"{email} is disabled; {left} {'operator' if left == 1 else 'operators'} can sign in.")
 
 
-def first_link(settings: Settings, url: str) -> str | None:
-    """The link of a shop that has no operator yet."""
-    return act_on(url, settings, make_first_link)
+def first_operator(settings: Settings, url: str, base: str, *, may_show_link: bool) -> str | None:
+    """How a shop without an operator gets one: by a link, or by the command that prints one. None when it has one."""
+    if may_show_link:
+        token = act_on(url, settings, make_first_link)
+        return f"{base}/admin/join/{token}  (works once, within 15 minutes)" if token else None
+    if act_on(url, settings, has_operators):
+        return None
+    where = "" if base == DEFAULT_URL or settings.public_url else f" --url {base}"
+    return f"shop admin create EMAIL{where}"

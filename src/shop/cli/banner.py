@@ -5,12 +5,17 @@ from shop.demo.shop import COUPON, COUPON_SAYS, SHOPPERS
 _PICK = """python3 -c 'import json,sys; print(json.load(sys.stdin)["data"]["attributes"]["token"])'"""
 
 
-def banner(host: str, port: int, *, has_mailbox: bool, link: str | None = None, has_demo: bool = False) -> str:
-    """`link` is the first operator's, while there is none."""
-    shown = f"[{host}]" if ":" in host else host
-    base = f"http://{shown}:{port}"
+def base_url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def banner(
+    host: str, port: int, *, has_mailbox: bool, first_operator: str | None = None, has_demo: bool = False
+) -> str:
+    """`first_operator` says how a shop without an operator gets one."""
+    base = base_url(host, port)
     mailbox = f"\n    Mailbox          {base}/mailbox" if has_mailbox else ""
-    first = f"\n    First operator   {base}/admin/join/{link}  (works once, within 15 minutes)" if link else ""
+    first = f"\n    First operator   {first_operator}" if first_operator else ""
     shoppers = _shoppers(f"{base}/mailbox" if has_mailbox else "their mail") if has_demo else ""
     return f"""
   The shop is served.

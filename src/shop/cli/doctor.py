@@ -16,17 +16,19 @@ from shop.gateways.mail import MailDelayed, MailRefused, Smtp
 from shop.gateways.media import open_media
 from shop.gateways.stripe import Stripe
 from shop.migrations.upgrade import current_revision
+from shop.models.fulfilment import DISPLAYS
 from shop.queries.payments import list_methods
 
-Check = Callable[[Settings], str]
+Check = Callable[[Settings, str], str]
+"""Given the settings and the address at which the shop listens."""
 
 
-def check_data_dir(settings: Settings) -> str:
+def check_data_dir(settings: Settings, _host: str) -> str:
     make_data_dir(settings)
     return f"{settings.data_dir} can be written"
 
 
-def check_database(settings: Settings) -> str:
+def check_database(settings: Settings, _host: str) -> str:
     with database(settings) as (url, embedded):
         if embedded is None:
             ensure_migrated(url, may_upgrade=False)
@@ -35,13 +37,13 @@ def check_database(settings: Settings) -> str:
     return f"{kind} answers" + (f" and stands at revision {revision}" if revision else "; `shop serve` will fill it")
 
 
-def check_keys(settings: Settings) -> str:
+def check_keys(settings: Settings, _host: str) -> str:
     if not settings.secret_keys and not settings.database_url and not (settings.data_dir / "secret_keys").exists():
         return "none yet; `shop serve` will make them"
     return f"{read_keys(settings)!r}, the first signs"
 
 
-def check_proxy(settings: Settings) -> str:
+def check_proxy(settings: Settings, _host: str) -> str:
     if settings.public_url and not settings.trusted_proxies:
         raise CannotStart(
             "SHOP_PUBLIC_URL is set but SHOP_TRUSTED_PROXIES is not: behind a proxy all callers would look like one; "
@@ -52,8 +54,8 @@ def check_proxy(settings: Settings) -> str:
     return "trusted: " + ", ".join(map(str, settings.trusted_proxies))
 
 
-def check_mail(settings: Settings) -> str:
-    ensure_mail(settings, "127.0.0.1")
+def check_mail(settings: Settings, host: str) -> str:
+    ensure_mail(settings, host)
     if settings.smtp_url:
         try:
             asyncio.run(Smtp(settings.smtp_url, settings.mail_from).check())
@@ -63,7 +65,7 @@ def check_mail(settings: Settings) -> str:
     return "stays in the mailbox at /mailbox, where everybody's codes can be read"
 
 
-def check_media(settings: Settings) -> str:
+def check_media(settings: Settings, _host: str) -> str:
     bucket = settings.media_url
     if bucket is None:
         return f"in {settings.data_dir / 'media'}"
@@ -75,7 +77,7 @@ def check_media(settings: Settings) -> str:
     return f"in {bucket}, which answers"
 
 
-def check_payments(settings: Settings) -> str:
+def check_payments(settings: Settings, _host: str) -> str:
     """Says that keys are set, and never which."""
     if (settings.stripe_secret_key is None) != (settings.stripe_webhook_secret is None):
         raise CannotStart("Stripe needs both SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET; one is not set.")
@@ -87,7 +89,7 @@ def check_payments(settings: Settings) -> str:
                 f"{settings.stripe} does not answer, or not to this key; look at SHOP_STRIPE_SECRET_KEY."
             ) from None
         return f"{settings.stripe}, which answers"
-    if _has_stripe(settings):
+    if _is_offered(settings, "stripe"):
         raise CannotStart(
             "A payment method is of the type stripe and is offered to nobody; set SHOP_STRIPE_SECRET_KEY and "
             "SHOP_STRIPE_WEBHOOK_SECRET, or switch it off."
@@ -95,13 +97,26 @@ def check_payments(settings: Settings) -> str:
     return "no keys of Stripe, and nothing that needs them"
 
 
-def _has_stripe(settings: Settings) -> bool:
+def check_test_card(settings: Settings, host: str) -> str:
+    if settings.is_try_out(host):
+        return "works, because this is a try-out; it takes no money"
+    if _is_offered(settings, "test_card"):
+        raise CannotStart(
+            "A payment method of the type test_card is active, and the test card works only in a try-out; switch the "
+            "method off in the dashboard under Settings, Payments."
+        )
+    return "off, because this is not a try-out"
+
+
+def _is_offered(settings: Settings, provider_type: str) -> bool:
+    """Whether an active payment method is of this type."""
+
     async def look(url: str) -> bool:
         if await current_revision(url) is None:
             return False
         shop = open_database(url, size=1)
         try:
-            return any(method.type == "stripe" for method in await list_methods(shop.session()))
+            return any(method.type == provider_type for method in await list_methods(shop.session(), DISPLAYS))
         finally:
             await shop.close()
 
@@ -119,12 +134,14 @@ CHECKS: dict[str, Check] = {
     "mail": check_mail,
     "pictures": check_media,
     "payments": check_payments,
+    "test card": check_test_card,
     "proxy": check_proxy,
 }
 
 
-@click.command(epilog="Example: SHOP_DATA_DIR=/srv/shop shop doctor")
-def doctor() -> None:
+@click.command(epilog="Example: SHOP_DATA_DIR=/srv/shop shop doctor --host 0.0.0.0")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address that `shop serve` listens at.")
+def doctor(host: str) -> None:
     """Check configuration, database, keys, mail, pictures, payments and proxy, and say what to do.
 
     Exits non-zero when something is wrong.
@@ -134,7 +151,7 @@ def doctor() -> None:
     failures = 0
     for name, check in CHECKS.items():
         try:
-            click.echo(f"  ok    {name}: {check(settings)}")
+            click.echo(f"  ok    {name}: {check(settings, host)}")
         except CannotStart as reason:
             failures += 1
             click.echo(f"  FAIL  {name}: {reason}")

@@ -15,7 +15,7 @@ _NAMED = ("/api", "/shop_oauth", "/spree_oauth", "/admin")
 
 
 def every_route() -> tuple[Route, ...]:
-    return all_routes(site_routes(ready=live, metrics=live, description=live, docs=live, mailbox=live, mails=live))
+    return all_routes(site_routes(ready=live, metrics=live, description=live, docs=live))
 
 
 @click.command(epilog="Example: shop routes | grep cart")

@@ -29,8 +29,8 @@ from granian.server.mp import MPServer
 from shop.app import Serving, is_mailbox_on, load, make_run_dir
 from shop.base.errors import CannotStart
 from shop.base.settings import Settings
-from shop.cli.admin import first_link
-from shop.cli.banner import banner
+from shop.cli.admin import first_operator
+from shop.cli.banner import banner, base_url
 from shop.cli.fill import fill
 from shop.cli.heartbeat import Heartbeat, LookingEvent
 from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, settings_here
@@ -64,12 +64,13 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
         ensure_migrated(url, may_upgrade=embedded is not None)
         ensure_keys(settings, url)
         ensure_mail(settings, host)
-        has_demo = demo and _fill_apart(url, settings)
+        is_try_out = settings.is_try_out(host)
+        has_demo = demo and _fill_apart(url, settings, is_try_out=is_try_out)
         run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
         try:
             serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
-            link = first_link(settings, url) if settings.is_try_out(host) else None
-            said = _banner(serving, port, link, has_demo=has_demo)
+            operator = _first_operator(settings, url, base_url(host, port)) if is_try_out else None
+            said = _banner(serving, port, operator, has_demo=has_demo)
             _serve(serving, make_server(serving, address, port, workers), embedded, said)
         finally:
             shutil.rmtree(run_dir, ignore_errors=True)
@@ -94,17 +95,22 @@ def make_server(serving: Serving, address: str, port: int, workers: int) -> "Dra
     )
 
 
-def _banner(serving: Serving, port: int, link: str | None, *, has_demo: bool) -> str:
+def _first_operator(settings: Settings, url: str, base: str) -> str | None:
+    # A link that is redirected into a log could be used by whoever reads the log.
+    return first_operator(settings, url, base, may_show_link=sys.stderr.isatty())
+
+
+def _banner(serving: Serving, port: int, operator: str | None, *, has_demo: bool) -> str:
     has_mailbox = is_mailbox_on(serving.settings, serving.host)
-    return banner(serving.host, port, has_mailbox=has_mailbox, link=link, has_demo=has_demo)
+    return banner(serving.host, port, has_mailbox=has_mailbox, first_operator=operator, has_demo=has_demo)
 
 
-def _fill_apart(url: str, settings: Settings) -> bool:
+def _fill_apart(url: str, settings: Settings, *, is_try_out: bool) -> bool:
     """In a process of its own. What threads it starts stay there: a worker would have them by name only, and wait for
     them for ever.
     """
     here, there = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.Process(target=_fill_and_tell, args=(there, url, settings))
+    process = multiprocessing.Process(target=_fill_and_tell, args=(there, url, settings, is_try_out))
     process.start()
     there.close()
     try:
@@ -120,13 +126,13 @@ def _fill_apart(url: str, settings: Settings) -> bool:
     return bool(has_demo)
 
 
-def _fill_and_tell(there: Connection, url: str, settings: Settings) -> None:
+def _fill_and_tell(there: Connection, url: str, settings: Settings, is_try_out: bool) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         # At once, in the midst of its work: nobody is there any more who wants it done.
         threading.Thread(target=lambda: wait([parent.sentinel]) and os._exit(1), daemon=True).start()
     try:
-        there.send((fill(url, settings), None))
+        there.send((fill(url, settings, is_try_out=is_try_out), None))
     except CannotStart as reason:
         there.send((False, str(reason)))
     except KeyboardInterrupt:

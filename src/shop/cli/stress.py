@@ -16,7 +16,7 @@ import click
 
 from shop.base.errors import CannotStart
 from shop.cli.prepare import settings_here
-from shop.gateways.payments import TEST_CARD_SIGNATURE, TestCard
+from shop.gateways.test_card import SIGNATURE_HEADER, TestCard
 
 UNITS, BUYERS, REPEATS = 10, 40, 20
 _ADDRESS = {
@@ -74,7 +74,8 @@ class Till(Caller):
         self.category = self.new("shipping_categories", "shipping_category", name=f"Stress {mark}")
         sent = {"zone_ids": [zone], "shipping_category_ids": [self.category], "amounts": {"USD": "5.00"}}
         self.new("shipping_methods", "shipping_method", name=f"Stress {mark}", **sent)
-        self.card = self.new("payment_methods", "payment_method", name=f"Stress {mark}", type="test_card")
+        method = {"name": f"Stress {mark}", "type": "check", "auto_capture": True}
+        self.check = self.new("payment_methods", "payment_method", **method)
 
     def new(self, path: str, kind: str, **fields: Any) -> str:
         return str(self.made(f"/api/v2/platform/{path}", {kind: fields})["data"]["id"])
@@ -86,15 +87,24 @@ class Till(Caller):
         self.new("stock_movements", "stock_movement", variant_id=variant, quantity=count, reason="received")
         return variant
 
-    def buyer(self, variant: str, *, source: str = "approve") -> Caller:
-        """With everything done but the last step."""
+    def test_card(self) -> str:
+        method = {"name": f"Stress {uuid4().hex[:8]}", "type": "test_card"}
+        status, answer = self.ask("POST", "/api/v2/platform/payment_methods", {"payment_method": method})
+        if status != 201:
+            raise NotTried("notices: the test card works only in a try-out")
+        return str(answer["data"]["id"])
+
+    def buyer(self, variant: str, *, test_card: str | None = None, source: str = "approve") -> Caller:
+        """With everything done but the last step: by check, which any shop takes, or by test card."""
         # As a stranger: at this door a machine's token is no credential.
         made = Caller(self.url).made("/api/v2/storefront/cart?currency=USD", {})
         buyer = Caller(self.url, **{"X-Shop-Order-Token": made["data"]["attributes"]["token"]})
         buyer.made("/api/v2/storefront/cart/add_item", {"variant_id": variant})
         told = {"email": "stress@example.org", "bill_address_attributes": _ADDRESS, "use_billing": True}
         buyer.ask("PATCH", "/api/v2/storefront/checkout", {"order": told})
-        paid = {"payment_method_id": self.card, "source_attributes": {"gateway_payment_profile_id": source}}
+        paid: dict[str, Any] = {"payment_method_id": test_card or self.check}
+        if test_card:
+            paid["source_attributes"] = {"gateway_payment_profile_id": source}
         buyer.made("/api/v2/storefront/checkout/create_payment", paid)
         return buyer
 
@@ -160,7 +170,7 @@ def doubled_refunds(till: Till) -> Mapping[str, bool]:
     variant = till.goods(1)
     buyer = till.buyer(variant)
     _complete(buyer)
-    _, found = till.ask("GET", f"/api/v2/platform/payments?filter[payment_method_id_eq]={till.card}&sort=-created_at")
+    _, found = till.ask("GET", f"/api/v2/platform/payments?filter[payment_method_id_eq]={till.check}&sort=-created_at")
     payment = found["data"][0]["id"]
     body = {"refund": {"payment_id": payment, "amount": "15.0", "reason": "stress"}}
 
@@ -197,9 +207,9 @@ def doubled_refreshes(till: Till) -> Mapping[str, bool]:
 class Told:
     """A buyer whose payment was done and its answer lost, and what their provider then tells of it."""
 
-    def __init__(self, till: Till, threads: ThreadPoolExecutor, variant: str) -> None:
+    def __init__(self, till: Till, threads: ThreadPoolExecutor, variant: str, test_card: str) -> None:
         self.till, self.threads = till, threads
-        self.buyer = till.buyer(variant, source="late")
+        self.buyer = till.buyer(variant, test_card=test_card, source="late")
         self.number = self.buyer.ask("GET", "/api/v2/storefront/cart")[1]["data"]["attributes"]["number"]
         self.directory = settings_here().data_dir / "test_card"
         threads.submit(_complete, self.buyer)
@@ -215,7 +225,7 @@ class Told:
             result = {"outcome": outcomes[place % len(outcomes)], "reference": "stress"}
             notice = {"id": f"{self.key}-{result['outcome']}-{place % 3}", "key": self.key, "result": result}
             signature = TestCard(self.directory).sign(json.dumps(notice).encode()).decode()
-            teller = Caller(self.till.url, **{TEST_CARD_SIGNATURE.decode(): signature})
+            teller = Caller(self.till.url, **{SIGNATURE_HEADER.decode(): signature})
             return teller.ask("POST", "/payment_notices/test_card", notice)[0]
 
         return set(self.threads.map(tell, range(REPEATS)))
@@ -239,10 +249,11 @@ def doubled_and_reordered_notices(till: Till) -> Mapping[str, bool]:
         [("approved", "declined")],
     )
     held: dict[str, bool] = {}
+    test_card = till.test_card()
     with ThreadPoolExecutor(max_workers=REPEATS + len(rounds)) as threads:
         for each in rounds:
             variant = till.goods(REPEATS)
-            told = Told(till, threads, variant)
+            told = Told(till, threads, variant, test_card)
             statuses = set[int]().union(*(told.tell(*outcomes) for outcomes in each))
             paid, is_cart = told.paid(), told.is_cart()
             # Of two that are told at once either may be heard first.

@@ -34,7 +34,9 @@ async def _work(settings: Settings, url: str) -> None:
         shop = await setup.find_shop(opened.session())
         if shop is None:
             raise CannotStart("The database has no shop in it; run `shop migrate`.")
-        shared = Shared(opened, read_keys(settings), shop, settings, asyncio.Event())
+        # It listens nowhere: whether this is a try-out, only the settings say.
+        is_try_out = settings.is_try_out("127.0.0.1")
+        shared = Shared(opened, read_keys(settings), shop, settings, asyncio.Event(), is_try_out=is_try_out)
         task = asyncio.create_task(work(shared, postman_for(settings)))
         for name in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(name, task.cancel)

@@ -2,22 +2,15 @@
 
     check       needs no source and always approves: the money comes by itself, and somebody says so later
     store_credit  the same: the ledger is the shop's own
-    test_card   does what its source says: approve, decline, hang (nothing was done), late (done, and the answer lost)
+    test_card   takes no money and does what its source says, in a try-out only; in a file of its own
     stripe      takes cards; in a file of its own
 
 What came of a call that was cut off is asked for by its key; or the provider tells it by itself, in a notice that it
 signs.
 """
 
-import asyncio
-import hashlib
-import hmac
-import os
-import secrets
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 from uuid import UUID
 
 import msgspec
@@ -57,6 +50,14 @@ class Card(msgspec.Struct, frozen=True):
     year: int | None = None
 
 
+class NextAction(msgspec.Struct, frozen=True):
+    """What the shopper's client does next: opens a page, or hands the client secret to the provider's own library."""
+
+    type: Literal["redirect_to_url", "use_stripe_sdk"]
+    url: str | None = None
+    """A path where the page is the shop's own."""
+
+
 class Result(msgspec.Struct, frozen=True):
     """What came of it. What is unknown and has a client secret waits for the shopper, who confirms it with the
     provider's own form by that secret; it is told to them alone, and kept nowhere.
@@ -67,6 +68,7 @@ class Result(msgspec.Struct, frozen=True):
     message: str | None = None
     card: Card | None = None
     client_secret: str | None = None
+    next_action: NextAction | None = None
 
 
 UNKNOWN = Result("unknown")
@@ -120,76 +122,3 @@ class Check(Provider):
 
     def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> Notice | None:
         raise BadSignature()
-
-
-class TestCard(Provider):
-    """Follows a script, and remembers what it did in a directory, as a provider does across our crashes."""
-
-    needs_source = True
-    SCRIPTS: ClassVar = ("approve", "decline", "hang", "late")
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-
-    async def do(self, call: Call) -> Result:
-        script = call.source if call.source in self.SCRIPTS else "approve"
-        if script == "hang" and call.act in {"authorise", "purchase"}:
-            await asyncio.Event().wait()
-        result = await asyncio.to_thread(self._done, call, script)
-        if script == "late" and call.act in {"authorise", "purchase"}:
-            await asyncio.Event().wait()
-        return result
-
-    async def find(self, call: Call) -> Result:
-        return await asyncio.to_thread(self._found, call.key)
-
-    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> Notice | None:
-        if not hmac.compare_digest(headers.get(TEST_CARD_SIGNATURE, b""), self.sign(body)):
-            raise BadSignature()
-        try:
-            return msgspec.json.decode(body, type=Notice)
-        except msgspec.ValidationError:
-            return None
-
-    def sign(self, body: bytes) -> bytes:
-        """As the provider does, with the secret that it shares with us."""
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        kept = self._directory / "notice_secret"
-        if not kept.exists():
-            self._keep(kept, secrets.token_hex(32).encode())
-        return hmac.new(kept.read_bytes(), body, hashlib.sha256).hexdigest().encode()
-
-    def _done(self, call: Call, script: str) -> Result:
-        if script == "decline" and call.act in {"authorise", "purchase"}:
-            result = Result("declined", None, "The card was declined.")
-        else:
-            reference = call.reference or f"test-{call.key.hex[-12:]}"
-            result = Result("approved", reference, card=Card(is_kept=True) if call.source else None)
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        kept = self._directory / f"{call.key}.json"
-        if not self._keep(kept, msgspec.json.encode({"call": call, "result": result})):
-            return self._found(call.key)
-        return result
-
-    def _keep(self, place: Path, content: bytes) -> bool:
-        """Whole or not at all, readable by nobody else, and once: whether nobody was faster."""
-        descriptor, making = tempfile.mkstemp(dir=self._directory)
-        try:
-            with os.fdopen(descriptor, "wb") as out:
-                out.write(content)
-            os.link(making, place)
-        except FileExistsError:
-            return False
-        finally:
-            Path(making).unlink()
-        return True
-
-    def _found(self, key: UUID) -> Result:
-        try:
-            kept = (self._directory / f"{key}.json").read_bytes()
-        except FileNotFoundError:
-            return UNKNOWN
-        return msgspec.convert(msgspec.json.decode(kept)["result"], Result)
-
-
-TEST_CARD_SIGNATURE = b"x-test-card-signature"

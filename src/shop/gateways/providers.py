@@ -5,18 +5,19 @@ from functools import lru_cache
 from pathlib import Path
 
 from shop.base.stripe_account import StripeAccount
-from shop.gateways.payments import Check, Provider, TestCard
+from shop.gateways.payments import Check, Provider
 from shop.gateways.stripe import Stripe
+from shop.gateways.test_card import TestCard
 
 TYPES = ("check", "test_card", "stripe")
 
 
 @lru_cache(maxsize=8)
-def open_providers(data_dir: Path, stripe: StripeAccount | None) -> Mapping[str, Provider]:
+def open_providers(data_dir: Path, stripe: StripeAccount | None, *, is_try_out: bool) -> Mapping[str, Provider]:
     """All of them, be they ready or not: what was paid by one whose keys are gone is still known to be its."""
     return {
         "check": Check(),
         "store_credit": Check(),
-        "test_card": TestCard(data_dir / "test_card"),
+        "test_card": TestCard(data_dir / "test_card", is_open=is_try_out),
         "stripe": Stripe(stripe),
     }

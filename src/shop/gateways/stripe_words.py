@@ -11,7 +11,7 @@ import msgspec
 
 from shop.base.errors import BadSignature
 from shop.base.ids import as_uuid
-from shop.gateways.payments import UNKNOWN, Card, Notice, Result
+from shop.gateways.payments import UNKNOWN, Card, NextAction, Notice, Result
 
 ATTEMPT, CAPTURE = "attempt", "capture"
 """Under which names our keys stand in their metadata."""
@@ -116,7 +116,8 @@ def came_of(intent: Intent, act: str) -> Result:
     if intent.status == "succeeded" or (intent.status == "requires_capture" and act == "authorise"):
         return Result("approved", intent.id, card=_card(intent))
     if intent.status == "requires_action":
-        return Result("unknown", intent.id, client_secret=intent.client_secret)
+        next_action = NextAction("use_stripe_sdk")
+        return Result("unknown", intent.id, client_secret=intent.client_secret, next_action=next_action)
     if intent.status in {"requires_payment_method", "canceled"}:
         return decline(msgspec.structs.asdict(intent.last_payment_error) if intent.last_payment_error else {})
     return msgspec.structs.replace(UNKNOWN, reference=intent.id)

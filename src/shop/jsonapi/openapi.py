@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from shop.base.listing import DEFAULT_SIZE
+from shop.jsonapi.error_schemas import ERRORS, FIELDS_BY_CODE
 from shop.jsonapi.filtering import PREDICATES
 from shop.jsonapi.paging import LARGEST_SIZE, LAST_PAGE
 from shop.jsonapi.query import Resources
@@ -118,41 +119,13 @@ def openapi(api: Api, operations: Sequence[Operation], resources: Resources) -> 
         "tags": [{"name": tag, "description": api.tags.get(tag, "")} for tag in tags],
         "paths": paths,
         "components": {
-            "schemas": {**_ERRORS, **words.structs.components, **resource_schemas(resources)},
+            "schemas": {**ERRORS, **words.structs.components, **resource_schemas(resources)},
             "responses": {"method_not_allowed": _METHOD_NOT_ALLOWED},
             "securitySchemes": dict(api.credentials),
         },
     }
 
 
-_ERRORS: dict[str, Schema] = {
-    "error": {
-        "type": "object",
-        "description": "The one body of every error. Decide by `code`; the sentence is for people and may change.",
-        "required": ["error", "code", "request_id"],
-        "properties": {
-            "error": {"type": "string", "description": "One sentence."},
-            "code": {"type": "string", "description": "A stable word to decide by."},
-            "request_id": {"type": "string", "description": "As in the header X-Request-Id; it names the log line."},
-            "errors": {
-                "type": "object",
-                "description": "With 422: every failing field with its sentences; `base` for the whole.",
-                "additionalProperties": {"type": "array", "items": {"type": "string"}},
-            },
-            "data": {"type": "object", "description": "With `not_payable`: the cart as it is now."},
-            "meta": {"type": "object", "description": "With `not_payable`: `messages`, a sentence for each reason."},
-        },
-    },
-    "oauth_error": {
-        "type": "object",
-        "description": "The error body of RFC 6749.",
-        "required": ["error", "error_description"],
-        "properties": {
-            "error": {"type": "string", "description": "A word of RFC 6749 to decide by."},
-            "error_description": {"type": "string", "description": "One sentence."},
-        },
-    },
-}
 _NOTHING_LEFT = {"description": "Done, and nothing is left to show."}
 _NOT_MODIFIED = {"description": "What the header `If-None-Match` names is what would be answered."}
 _CODE_FIELD = {"error": "code", "oauth_error": "error"}
@@ -202,7 +175,8 @@ def _failures(operation: Operation) -> dict[str, Any]:
 def _error(body: str, codes: Sequence[str]) -> Schema:
     if not codes:
         return reference(body)
-    return {**reference(body), "properties": {_CODE_FIELD[body]: {"enum": list(codes)}}}
+    fields = {name: schema for code in codes for name, schema in FIELDS_BY_CODE.get(code, {}).items()}
+    return {**reference(body), "properties": {_CODE_FIELD[body]: {"enum": list(codes)}, **fields}}
 
 
 def _body(operation: Operation, structs: Structs) -> dict[str, Any]:

@@ -97,7 +97,8 @@ async def _advance(ctx: Context, order_id: UUID, _request: Request) -> None:
 
 async def _complete(ctx: Context, order_id: UUID, request: Request) -> None:
     consent = request.params.get("consent_token")
-    await completion.complete(ctx, consent if isinstance(consent, str) else None, order_id)
+    base_url = request.origin(ctx.shared.settings.public_url)
+    await completion.complete(ctx, consent if isinstance(consent, str) else None, order_id, base_url=base_url)
 
 
 def _moving(event: str) -> Verb:

@@ -8,7 +8,6 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from shop.actions.context import Context
 from shop.base.errors import NotFound, Unavailable
-from shop.base.settings import is_loopback
 from shop.queries import setup
 from shop.web.endpoint import Handler
 from shop.web.metrics import exposition
@@ -42,12 +41,11 @@ def ready(is_stopping: Callable[[], bool], outdated: frozenset[str]) -> Handler:
     return answer
 
 
-def metrics(*, is_public: bool, is_try_out: bool, others: Callable[[], Iterable[Path]]) -> Handler:
-    """Numbers of all workers together. Open to this machine in a local try-out, otherwise only when asked for."""
+def metrics(others: Callable[[], Iterable[Path]]) -> Handler:
+    """Numbers of all workers together. Open to requests of a try-out, otherwise only with SHOP_METRICS=public."""
 
-    async def answer(request: Request, _ctx: Context) -> Reply:
-        peer = (request.scope.get("client") or ("",))[0]
-        if not is_public and not (is_try_out and is_loopback(peer)):
+    async def answer(_request: Request, ctx: Context) -> Reply:
+        if ctx.shared.settings.metrics != "public" and not ctx.is_try_out:
             raise NotFound("There is no such address.")
         return Reply(200, exposition(others()), ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
 

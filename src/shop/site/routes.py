@@ -1,13 +1,11 @@
 """The table of what everybody sees."""
 
-from shop.site import health, media, notices
+from shop.site import health, mailbox, media, notices, test_card
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON
 
 
-def site_routes(
-    *, ready: Handler, metrics: Handler, description: Handler, docs: Handler, mailbox: Handler, mails: Handler
-) -> tuple[Route, ...]:
+def site_routes(*, ready: Handler, metrics: Handler, description: Handler, docs: Handler) -> tuple[Route, ...]:
     """Handlers that need to know the process are made in `app.py` and handed in."""
 
     def row(path: str, handler: Handler, summary: str) -> Route:
@@ -19,9 +17,22 @@ def site_routes(
         row("/metrics", metrics, "Numbers of all workers, for Prometheus"),
         row("/openapi.json", description, "The description of the APIs"),
         row("/docs", docs, "The API reference, as a page"),
-        row("/mailbox", mailbox, "Mails of a shop without a mail server, as a page"),
+        row("/mailbox", mailbox.page, "Mails of a shop without a mail server, as a page"),
         row("/media/{key*}", media.show, "The files of pictures"),
-        row("/mailbox.json", mails, "The same as JSON; `to` picks an address"),
+        row("/mailbox.json", mailbox.listing, "The same as JSON; `to` picks an address"),
+        row("/test_card/{client_secret}", test_card.show, "Where a shopper confirms a payment by test card, as a page"),
+        Route(
+            "POST",
+            "/test_card/{client_secret}",
+            test_card.decide,
+            "anyone",
+            "Confirm or decline a payment by test card",
+            None,
+            200,
+            (400, 404, 413, 415, 422),
+            JSON,
+            reads_claim=False,
+        ),
         Route(
             "POST",
             "/payment_notices/{provider}",

@@ -72,7 +72,11 @@ async def advance(request: Request, ctx: Context) -> Reply:
 async def complete(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     consent = request.params.get("consent_token")
-    order = await completion.complete(ctx, consent if isinstance(consent, str) else None)
+    order = await completion.complete(
+        ctx,
+        consent if isinstance(consent, str) else None,
+        base_url=request.origin(ctx.shared.settings.public_url),
+    )
     return await shown(request, ctx, drawing, await read(ctx, order))
 
 

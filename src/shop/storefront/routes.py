@@ -50,7 +50,7 @@ _CART_CODES = {
     422: ("out_of_stock", "not_purchasable", "no_price_in_currency", "quantity_not_positive", "currency_not_supported"),
 }
 _CHECKOUT_CODES = {
-    409: ("total_changed", "payment_in_progress", "payment_needs_action"),
+    409: ("payment_in_progress",),
     422: (
         "cart_empty",
         "no_price_in_currency",
@@ -116,6 +116,11 @@ def _paying(method: str, path: str, handler: Handler, summary: str, takes: Any =
     """A step of the checkout that may use the account of the cart's owner."""
     route = _checkout(method, path, handler, summary, takes, status)
     return msgspec.structs.replace(route, codes={**_CHECKOUT_CODES, **_OWNER})
+
+
+def _completing(route: Route) -> Route:
+    codes = ("total_changed", "payment_in_progress", "payment_needs_action")
+    return msgspec.structs.replace(route, codes={**route.codes, 409: codes})
 
 
 def _looked(path: str, handler: Handler, summary: str, shows: Any, *errors: int, media: bytes = JSON_API) -> Route:
@@ -202,7 +207,7 @@ ROUTES = (
     _paying("PATCH", "", checkout.update, "Say who buys, where it goes, how it is sent and paid", TellCheckout),
     _checkout("PATCH", "next", checkout.next_step, "One step on", Unsaid),
     _checkout("PATCH", "advance", checkout.advance, "As many steps on as can be taken", Unsaid),
-    _paying("PATCH", "complete", checkout.complete, "Buy what is in the cart", Consent),
+    _completing(_paying("PATCH", "complete", checkout.complete, "Buy what is in the cart", Consent)),
     _paying("POST", "create_payment", checkout.create_payment, "Say how the order is paid", NewPayment, 201),
     _checkout(
         "PATCH", "select_shipping_method", checkout.select_shipping_method, "Choose how it is sent", ChooseMethod

@@ -22,7 +22,7 @@ from shop.web.log import Answered, log_request
 from shop.web.metrics import Observer
 from shop.web.reply import JSON, JSON_API, Reply, error_reply
 from shop.web.request import LINES, MAX_PARAMS, PARAMETERS, Request
-from shop.web.source import source_address
+from shop.web.source import is_direct, source_address
 from shop.web.streams import HungUp, pour
 
 Handler = Callable[[Request, Context], Awaitable[Reply]]
@@ -153,6 +153,8 @@ class Endpoint:
         context = Context(self._frame.shared)
         source = source_address(scope, self._frame.trusted)
         context.origin = Origin(request_id, source, headers.get(b"user-agent"))
+        if context.is_try_out:
+            context.is_try_out = is_direct(scope["headers"])
         try:
             if self._crowd is not None:
                 self._crowd.count(source)

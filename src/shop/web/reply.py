@@ -110,7 +110,7 @@ def error_body(error: ShopError, request_id: str) -> dict[str, Any]:
     if isinstance(error, TotalChanged):
         body |= {"differences": error.differences, "consent_token": error.consent_token}
     if isinstance(error, PaymentNeedsAction):
-        body["client_secret"] = error.client_secret
+        body |= {"client_secret": error.client_secret, "next_action": error.next_action}
     return body
 
 

@@ -1,11 +1,36 @@
 """Where a request comes from: the peer, or what a trusted proxy says of it."""
 
 import ipaddress
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from starlette.types import Scope
 
-from shop.base.settings import Network
+from shop.base.settings import Network, is_loopback
+
+_HOST_NAME = re.compile(rb"(?:\[([^\]]*)\]|([^:]*))(?::[0-9]*)?", re.ASCII)
+_FORWARDING_HEADERS = frozenset({b"forwarded", b"via", b"x-real-ip"})
+
+
+def is_direct(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a request was addressed to this machine's loopback and was not passed on by a proxy.
+
+    By DNS rebinding a page of another site can call a service on loopback, but only under that site's own Host.
+    """
+    has_host = False
+    for name, value in headers:
+        if name == b"host":
+            has_host = _is_loopback_host(value)
+            if not has_host:
+                return False
+        elif name in _FORWARDING_HEADERS or name.startswith(b"x-forwarded-"):
+            return False
+    return has_host
+
+
+def _is_loopback_host(value: bytes) -> bool:
+    match = _HOST_NAME.fullmatch(value.strip())
+    return match is not None and is_loopback((match[1] or match[2]).decode("latin-1").lower())
 
 
 def source_address(scope: Scope, trusted: Sequence[Network]) -> str:

@@ -1,0 +1,86 @@
+"""How the first operator gets in: by a link that only a terminal is shown, or by a command."""
+
+import os
+import pty
+import re
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.admin.desk import PASSWORD, SAME_ORIGIN
+from tests.cli.command import Command
+from tests.secrets_seen import note
+from tests.service import KEYS, Service, clean_environ
+from tests.warm import Forked
+
+OwnDataDir = Callable[[], tuple[Path, str]]
+LINK = re.compile(r"First operator\s+(http://127\.0\.0\.1:\d+/admin/join/shpol_[0-9A-Za-z]{49})")
+COMMAND = re.compile(r"First operator\s+shop (admin create EMAIL --url http://127\.0\.0\.1:\d+)\n")
+
+
+CHOSEN = {"password": PASSWORD, "again": PASSWORD}
+
+
+def settings(data_dir: Path) -> dict[str, str]:
+    return {"SHOP_DATA_DIR": str(data_dir), "SHOP_SECRET_KEYS": KEYS, "SHOP_DRAIN_SECONDS": "0"}
+
+
+def read_terminal(terminal: int, end: str | None = None) -> str:
+    """What is written to a terminal until `end` appears, or until nobody can write any more."""
+    text = ""
+    # When its last writer is gone, reading a pseudo-terminal is an error.
+    with suppress(OSError):
+        while end is None or end not in text:
+            text += os.read(terminal, 1 << 16).decode()
+    return text
+
+
+@pytest.mark.security("D-12", "D-01")
+def test_a_terminal_is_shown_a_link_that_ends_with_the_first_operator(shop: Command, own_data_dir: OwnDataDir) -> None:
+    data_dir, _ = own_data_dir()
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        served = Forked(["serve", "--port", "0"], clean_environ(**settings(data_dir)), files=(terminal, terminal))
+    try:
+        shown = LINK.search(read_terminal(ours, "worker ready"))
+        assert shown
+        link = note(shown[1])
+        page = httpx.get(link)
+        url = link.partition("/admin/")[0]
+        by_command = shop("admin", "create", "ada@example.com", "--url", url, **settings(data_dir))
+        # An operator exists now, so the first operator's link has ended.
+        refused = httpx.post(link, data={"email": "eve@example.com", **CHOSEN}, headers=SAME_ORIGIN)
+        joined = httpx.post(note(by_command.stdout.strip()), data=CHOSEN, headers=SAME_ORIGIN)
+    finally:
+        served.send_signal(signal.SIGTERM)
+        rest = read_terminal(ours)
+        served.wait(30)
+        os.close(ours)
+
+    assert "Become the first operator" in page.text
+    assert refused.status_code == 410
+    assert (joined.status_code, joined.headers["location"]) == (303, "/admin")
+    assert "shpol_" not in rest
+
+
+@pytest.mark.security("D-12")
+def test_redirected_output_has_a_command_in_place_of_the_link(shop: Command, own_data_dir: OwnDataDir) -> None:
+    data_dir, _ = own_data_dir()
+    service = Service(**settings(data_dir))
+    try:
+        banner = "".join(service.lines)
+        command = COMMAND.search(banner)
+        assert command
+        printed = shop(*command[1].replace("EMAIL", "ada@example.com").split(), **settings(data_dir))
+        page = httpx.get(note(printed.stdout.strip()))
+    finally:
+        service.stop()
+
+    assert "shpol_" not in banner
+    assert command[1].endswith(service.url)
+    assert "Choose a password" in page.text
+    assert page.status_code == 200
