@@ -18,8 +18,8 @@ from tests.deals import TENTH, new_code, new_deal
 from tests.make import MadeProduct, Make
 from tests.platform.machine import new_machine
 from tests.service import KEYS, Service
-from tests.shoppers import new_email
-from tests.till import Buyer, Till, new_till, on_hand
+from tests.shoppers import sign_in
+from tests.till import Buyer, SignedIn, Till, new_till, on_hand
 
 UNITS = 10
 
@@ -42,16 +42,16 @@ async def ready(http: httpx.AsyncClient, till: Till, mug: MadeProduct) -> Buyer:
     return buyer
 
 
-async def ready_to_pay_less(http: httpx.AsyncClient, till: Till, mug: MadeProduct, code: str, db: Any) -> Buyer:
+async def ready_to_pay_less(http: httpx.AsyncClient, till: Till, mug: MadeProduct, code: str) -> Buyer:
     """With a code that may be used so often, a dollar of credit, and a card for the rest."""
-    buyer = Buyer(http, till)
-    opened = await buyer.put_in((mug, 1))
-    owner = await till.make.new("users", "user", email=new_email())
-    await db.execute("update orders set user_id = $2 where id = $1", opened.id, owner.id)
-    await till.make.new("store_credits", "store_credit", user_id=owner.id, amount="1", currency="USD", memo="Sorry")
+    owner = await sign_in(http)
+    credit = {"user_id": str(await owner.id()), "amount": "1", "currency": "USD", "memo": "Sorry"}
+    await till.make.new("store_credits", "store_credit", **credit)
+    buyer = SignedIn(http, till, owner)
+    await buyer.put_in((mug, 1))
     assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
     await buyer.come_from()
-    assert (await till.make.machine.patch(f"/orders/{opened.id}/use_store_credit", {})).status == 200
+    assert (await buyer.post("/checkout/add_store_credit")).status == 200
     await buyer.pay()
     return buyer
 
@@ -108,7 +108,7 @@ async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
         for _ in range(3):
             async with service.client(timeout=60) as http:
                 till = msgspec.structs.replace(till, make=Make(await new_machine(http, db)))
-                buyers = [await ready_to_pay_less(http, till, mug, code, db) for _ in range(30)]
+                buyers = [await ready_to_pay_less(http, till, mug, code) for _ in range(30)]
 
                 async def buy(buyer: Buyer) -> None:
                     with contextlib.suppress(httpx.TransportError):
