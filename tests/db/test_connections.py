@@ -2,12 +2,13 @@
 
 import asyncio
 import time
+from math import inf
 from typing import Any
 
 import pytest
 
 from shop.base.errors import Unavailable
-from shop.db.connections import Connections
+from shop.db.connections import URGENT_SECONDS, WAIT_SECONDS, Connections
 from shop.db.embedded import Embedded
 from shop.db.pool import SESSION_SETTINGS, Database, open_database
 from tests.cluster import with_database
@@ -110,6 +111,25 @@ async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_o
         held.append(await asyncio.wait_for(second, 1))
 
     assert first.cancelled()
+    await assert_whole(database, 1)
+
+
+async def test_work_that_must_not_be_turned_away_is_served_first(opened: Opened) -> None:
+    database = await opened(size=1)
+    order: list[str] = []
+
+    async def use(name: str, patience: float) -> None:
+        connection = await database.connections.wait(inf, patience)
+        order.append(name)
+        database.connections.release(connection)
+
+    async with all_taken(database, 1):
+        waiting = [use("first", WAIT_SECONDS), use("urgent", URGENT_SECONDS), use("urgent too", URGENT_SECONDS)]
+        tasks = [asyncio.create_task(each) for each in waiting]
+        await asyncio.sleep(0)
+    await asyncio.gather(*tasks)
+
+    assert order == ["urgent", "urgent too", "first"]
     await assert_whole(database, 1)
 
 

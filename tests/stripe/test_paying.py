@@ -231,10 +231,9 @@ async def test_what_nobody_heard_of_is_found_out_by_the_worker(
 
     waiting = await buyer.complete()
     stripe.faults.clear()
-    still = await buyer.complete()
     await settled(db, cart, 2 if fault == "lost" else 11)
 
-    assert [(each.status, each.code) for each in (waiting, still)] == [(409, "payment_in_progress")] * 2
+    assert (waiting.status, waiting.code) == (409, "payment_in_progress")
     if fault == "lost":
         done = await buyer.complete()
         assert (done.status, done["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)

@@ -117,7 +117,7 @@ async def _note(ctx: Context, event: str, outcome: str, done: Imported, touched:
     if done.dry_run or not done.lines:
         return
     counts = {name: getattr(done, name) for name in ("lines", "created", "updated", "unchanged", "failed")}
-    own = _fresh(ctx)
+    own = ctx.fresh()
     await audit(own, event, outcome, detail={**counts, "touched": touched.keys, "touched_count": touched.count})
     ctx.db.count += own.db.count
 
@@ -147,15 +147,8 @@ async def _batches(
         yield batch
 
 
-def _fresh(ctx: Context) -> Context:
-    """With a session of its own: that one batch is kept must not forbid the next one to be tried again."""
-    made = Context(ctx.shared, ctx.claim)
-    made.actor, made.origin = ctx.actor, ctx.origin
-    return made
-
-
 async def _do(ctx: Context, batch: Sequence[Line[Any]], work: Work, *, dry_run: bool) -> Outcomes:
-    own = _fresh(ctx)
+    own = ctx.fresh()  # That one batch is committed must not forbid the next one to be tried again.
     values = [line.value for line in batch]
 
     async def together() -> Outcomes:

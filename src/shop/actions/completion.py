@@ -4,9 +4,11 @@
     the call             to the provider, under the attempt's own key; nothing is locked meanwhile
     second transaction   approved: the order is complete; declined: the stock is given back, the cart goes on
 
-Whoever dies in between leaves a payment `processing`: it is settled by asking the provider what came of the attempt.
+Whoever dies in between leaves a payment `processing`: it is settled by asking the provider what came of the attempt, by
+whoever completes again or by the worker.
 """
 
+import contextlib
 import hmac
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,22 +17,21 @@ from uuid import UUID
 
 import msgspec
 
+from shop.actions import charges, store_credit
 from shop.actions import lines as cart_lines
-from shop.actions import store_credit
-from shop.actions.cards import keep_card
 from shop.actions.cart_access import find_bearers_cart, require_owner_to_pay
 from shop.actions.checkout import hold_checkout, refused, requirements, walk
 from shop.actions.context import Context
 from shop.actions.holding import GONE, shelves_for
 from shop.actions.lines import Held, pricing_of, refuse_while_paying
 from shop.actions.order_parts import Checkout, is_credit, paid, read
-from shop.actions.settling import call_of, call_provider, find_outcome, finish, settle
+from shop.actions.settling import call_of, call_provider, finish, settle
 from shop.actions.taking import give_back, take
 from shop.actions.using import retotal_with_uses
-from shop.base.errors import Invalid, NotFound, PaymentInProgress, PaymentNeedsAction, TotalChanged
+from shop.base.errors import Invalid, NotFound, PaymentInProgress, PaymentNeedsAction, TotalChanged, Unavailable
 from shop.base.ids import new_id
 from shop.base.money import currency_digits, wire_decimal
-from shop.gateways.payments import UNKNOWN, Act, Call, Result
+from shop.gateways.payments import Act, Call, Result
 from shop.models.orders import Order
 from shop.models.payments import Payment, PaymentMethod, payment_attempts
 from shop.models.quotes import Quote
@@ -52,6 +53,10 @@ class Started(msgspec.Struct, frozen=True):
     provider_type: str = ""
     was_made: bool = False
     """Whether the call was made before, and only what came of it is to be asked."""
+    may_be_in_flight: bool = False
+    """Whether the request that made it may still wait for its answer."""
+    may_repeat: bool = False
+    """Whether it may be made once more, should it never have arrived."""
 
 
 async def complete(ctx: Context, consent: str | None, order_id: UUID | None = None, *, base_url: str) -> Order:
@@ -60,6 +65,7 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     """
     if done := await _done_before(ctx, order_id):
         return done
+    charges.check_capacity(ctx)
     try:
         async with ctx.db.transaction():
             started = await _start(ctx, consent, order_id)
@@ -71,15 +77,21 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     ctx.shared.mail_waits.set()
     if started.call is None:
         return started.order
+    with charges.charging(ctx, started.call):
+        return await _charge(ctx, started, started.call, base_url)
+
+
+async def _charge(ctx: Context, started: Started, call: Call, base_url: str) -> Order:
     provider = ctx.providers[started.provider_type]
     if started.was_made:
-        result = await find_outcome(provider, started.call) or UNKNOWN
+        result = await charges.ask_again(
+            provider, call, may_be_in_flight=started.may_be_in_flight, may_repeat=started.may_repeat
+        )
     else:
-        result = await call_provider(provider, started.call)
+        result = await call_provider(provider, call)
     if result.outcome == "unknown":
-        raise await _still_open(_fresh(ctx), started.call, result, base_url)
-    order = await settle(_fresh(ctx), started.order.id, started.call.key, result)
-    await keep_card(_fresh(ctx), started.call.key, result)
+        raise await _still_open(ctx.fresh(), call, result, base_url)
+    order = await charges.settle_charge(ctx, started.order.id, call.key, result)
     ctx.shared.mail_waits.set()
     if order.completed_at is None:
         raise Invalid({"payments": [result.message or _REFUSED]}, _REFUSED, code="payment_refused")
@@ -90,22 +102,16 @@ async def _still_open(
     ctx: Context, call: Call, result: Result, base_url: str
 ) -> PaymentInProgress | PaymentNeedsAction:
     """What the provider calls it is noted: whoever completes again is told what came of it, and need not wait for a
-    notice.
+    notice. Where that fails, it is found by its key.
     """
     if result.reference and result.reference != call.reference:
-        await queries.note_reference(ctx.db, call.key, result.reference)
+        with contextlib.suppress(Unavailable):
+            await queries.note_reference(ctx.db, call.key, result.reference)
     if result.client_secret is None or result.next_action is None:
         return PaymentInProgress()
     path = result.next_action.url
     url = f"{base_url}{path}" if path else None
     return PaymentNeedsAction(result.client_secret, {"type": result.next_action.type, "url": url})
-
-
-def _fresh(ctx: Context) -> Context:
-    """The same caller with work of its own: what was kept before stays, whatever comes of this."""
-    fresh = Context(ctx.shared, ctx.claim)
-    fresh.actor, fresh.origin = ctx.actor, ctx.origin
-    return fresh
 
 
 async def _done_before(ctx: Context, order_id: UUID | None) -> Order | None:
@@ -169,14 +175,27 @@ async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> St
 
 
 async def _begun(ctx: Context, checkout: Checkout) -> Started:
-    """A payment that waits for the shopper is asked about; one of which nobody has heard is left to the worker."""
+    """The provider is asked at once about a payment whose outcome is not recorded: its answer may have been lost, or
+    the process that waited for it.
+    """
     payment = next(each for each in checkout.payments if each.state == "processing")
     attempts = [each for each in await queries.list_attempts(ctx.db, checkout.order.id) if each.outcome == "unknown"]
-    open_one = next((each for each in attempts if each.payment_id == payment.id and each.reference), None)
-    if open_one is None:
+    attempt = next((each for each in attempts if each.payment_id == payment.id), None)
+    if attempt is None:
         raise PaymentInProgress()
     method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
-    return Started(checkout.order, call_of(checkout.order, payment, open_one), method.type, was_made=True)
+    call = call_of(checkout.order, payment, attempt)
+    if attempt.reference:
+        return Started(checkout.order, call, method.type, was_made=True)
+    is_over = await queries.is_older(ctx.db, attempt.id, charges.FLIGHT_SECONDS)
+    return Started(
+        checkout.order,
+        await _with_source(ctx, call, payment.source_id, method) if is_over else call,
+        method.type,
+        was_made=True,
+        may_be_in_flight=not is_over,
+        may_repeat=is_over and not await queries.is_older(ctx.db, attempt.id, charges.REPEAT_SECONDS),
+    )
 
 
 async def _as_it_can_be_had(ctx: Context, checkout: Checkout, known: Mapping[UUID, Quote]) -> Checkout:

@@ -72,6 +72,8 @@ class Shared(msgspec.Struct):
     hash_queue: HashQueue = msgspec.field(default_factory=HashQueue)
     is_try_out: bool = False
     """Whether this process is a try-out, as `Settings.is_try_out` defines it."""
+    charging: set[UUID] = msgspec.field(default_factory=set)
+    """The payment attempts about which this process is asking a provider."""
 
     @property
     def media(self) -> MediaStore:
@@ -148,6 +150,12 @@ class Context:
     def can_pay_with(self, provider_type: str) -> bool:
         provider = self.providers.get(provider_type)
         return provider is not None and provider.is_ready
+
+    def fresh(self) -> "Context":
+        """The same caller with a session of its own: what was committed before stays, whatever comes of this."""
+        fresh = Context(self.shared, self.claim)
+        fresh.actor, fresh.origin, fresh.is_try_out = self.actor, self.origin, self.is_try_out
+        return fresh
 
     async def signed_in(self) -> Bearer:
         """The user whose token was sent; asked for once."""
