@@ -156,6 +156,8 @@ def service(database: tuple[Path, str]) -> Iterator[Service]:
         SHOP_DRAIN_SECONDS="0",
         SHOP_LOG_LEVEL="info",
         SHOP_CORS_ORIGINS="https://store.example",
+        # The suite signs in more new shoppers in an hour than a shop would want to.
+        SHOP_LIMIT_MAILS="100000/3600",
     )
     yield service
     service.stop()

@@ -14,6 +14,24 @@ from shop.queries.dashboard import DAYS, Day
 from tests.admin.desk import Desk, new_desk
 
 
+async def warn_of_mail_budget(db: Any, times: int) -> None:
+    """As if 80 % had been reached so often, and a mail waited for room."""
+    await db.execute(
+        """insert into audit_events (id, at, actor_kind, action, outcome, detail)
+        select gen_random_uuid(), now() - interval '1 hour' * n, 'guest', 'limit', 'warning',
+            '{"limit": "mails to unverified addresses", "allowed": "500/3600", "count": 400}'
+        from generate_series(0, $1 - 1) n""",
+        times,
+    )
+    await db.execute(
+        """insert into outbox_mails (id, kind, recipient, ref_id, not_after, next_at, created_at, awaits_budget)
+        values ($1, 'order_confirmation', 'a@mails.example', $1, now() + interval '1 day', now() + interval '1 hour',
+            now(), true)""",
+        uuid4(),
+    )
+
+
+@pytest.mark.security("M-09")
 async def test_the_overview_counts_days_sign_ins_and_failed_mails(empty: httpx.AsyncClient, empty_db: Any) -> None:
     await empty_db.execute("delete from orders; delete from outbox_mails")
     await empty_db.execute(
@@ -26,6 +44,7 @@ async def test_the_overview_counts_days_sign_ins_and_failed_mails(empty: httpx.A
         values ($1, 'login_code', '<i>x</i>@mails.example', $1, now(), now(), now(), now(), '550 <b>unknown</b>')""",
         uuid4(),
     )
+    await warn_of_mail_budget(empty_db, 2)
     desk = await new_desk(empty, empty_db)
 
     def figures_of(page: str) -> dict[str, str]:
@@ -41,6 +60,11 @@ async def test_the_overview_counts_days_sign_ins_and_failed_mails(empty: httpx.A
     assert figures["Carts opened"] == "5"
     assert figures["Mails that failed"] == "1"
     assert "550 &lt;b&gt;unknown&lt;/b&gt;" in page
+    notice = " ".join(re.sub("<[^>]+>", " ", page.partition('class="notice warn"')[2].partition("</div>")[0]).split())
+    assert (
+        "Mail budget: mails to unverified addresses reached 80&nbsp;% of 500 an hour 2 times in the last day" in notice
+    )
+    assert "1 order confirmation waits for room" in notice
     table = page.partition("<caption")[2].partition("</table>")[0]
     assert len(re.findall(r"<tr><td>", table)) == DAYS
     assert ">5</td>" in table

@@ -291,13 +291,14 @@ def test_what_is_set_is_read() -> None:
     ],
 )
 def test_limits_are_pairs_of_count_and_seconds(text: str, limits: tuple[tuple[int, int], ...]) -> None:
-    assert read_settings({"SHOP_LIMIT_MAILS": text}).limit_mails == limits
+    assert read_settings({"SHOP_LIMIT_FAILURES": text}).limit_failures == limits
 
 
 @pytest.mark.parametrize("text", ["100", "100/0", "5/1, 100"])
-def test_a_limit_of_requests_needs_a_window(text: str) -> None:
-    with pytest.raises(CannotStart, match="SHOP_LIMIT_REQUESTS_PER_SOURCE cannot be read: give N/seconds"):
-        read_settings({"SHOP_LIMIT_REQUESTS_PER_SOURCE": text})
+@pytest.mark.parametrize("name", ["SHOP_LIMIT_REQUESTS_PER_SOURCE", "SHOP_LIMIT_MAILS"])
+def test_a_limit_of_requests_or_mails_needs_a_window(name: str, text: str) -> None:
+    with pytest.raises(CannotStart, match=f"{name} cannot be read: give N/seconds"):
+        read_settings({name: text})
 
 
 @given(name=st.sampled_from([variable.name for variable in VARIABLES]), value=st.text(max_size=40))

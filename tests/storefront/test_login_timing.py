@@ -10,6 +10,8 @@ import asyncpg
 import httpx
 import pytest
 
+from shop.actions.mail_budget import UNVERIFIED
+from shop.rules.limits import counter_key
 from tests.cluster import Cluster
 from tests.service import KEYS, Service
 from tests.storefront.test_login import ask, new_address
@@ -98,6 +100,32 @@ async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(quiet: htt
 
 
 @pytest.mark.security("L-10")
+@pytest.mark.security("M-08", "L-10")
+async def test_while_strangers_are_throttled_asking_takes_as_long_for_a_customer(
+    quiet: httpx.AsyncClient, database: Any
+) -> None:
+    """Only customers' addresses get a mail then, and the time must not tell which these are."""
+    await database.execute(
+        """insert into rate_counts (key, seconds, window_start, count)
+        select $1, 3600, date_trunc('hour', now()) + interval '1 hour' * n, 10000000 from generate_series(0, 1) n
+        on conflict (key, seconds, window_start) do update set count = excluded.count""",
+        counter_key(UNVERIFIED, ""),
+    )
+    sent = "select count(*) from outbox_mails where not awaits_budget"
+    before, asked = await database.fetchval(sent), 0
+
+    async def a_round() -> list[float]:
+        nonlocal asked
+        asked += PAIRS
+        return await gaps(quiet, await known_addresses(database, PAIRS), 200)
+
+    try:
+        await assert_no_gap(a_round)
+    finally:
+        await database.execute("delete from rate_counts")
+    assert await database.fetchval(sent) == before + asked
+
+
 async def test_a_wrong_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
     async def a_round() -> list[Pair]:
         return await pairs_of(quiet, await known_addresses(database, PAIRS), 401, code="000000")

@@ -15,23 +15,20 @@ from shop.base.sources import networks_of
 from shop.models.access import LoginRequest
 from shop.queries import journal
 from shop.queries import login as requests
-from shop.rules.limits import Count, Limit, build_limits, counter_key, exceeded, retry_after, source_limits
+from shop.rules.limits import (
+    Count,
+    Limit,
+    build_limits,
+    counter_key,
+    exceeded,
+    is_first_over,
+    retry_after,
+    source_limits,
+)
 
 DENIAL_SECONDS = 300
 FLOOD_SECONDS = 5
 _BREAKER = counter_key("breaker", "")
-
-
-async def count_mail(ctx: Context, email: Email) -> bool:
-    """Whether a mail to this address is within all budgets. Too many from one source is refused; by address it is not
-    told, for the owner must not be made to see a stranger's doing.
-    """
-    settings = ctx.shared.settings
-    await _count_source(ctx, "mails by source", settings.limit_mails_per_source)
-    if await _count(ctx, build_limits("mails by address", email.budget_key, settings.limit_mails_per_address)):
-        return False
-    # Only what would be sent counts against the shop: one flooded address must not spend everybody's mails.
-    return not await _count(ctx, build_limits("mails", "", settings.limit_mails))
 
 
 def cart_limits(ctx: Context) -> list[Limit]:
@@ -46,7 +43,7 @@ async def refuse_cart(ctx: Context, limits: Sequence[Limit], counts: Sequence[Co
     """For a cart that was counted where it would have been made, and was one too many."""
     over = exceeded(limits, counts)
     async with ctx.db.transaction():
-        await _audit_first(ctx, over)
+        await audit_first(ctx, over)
     _refuse(over)
 
 
@@ -142,7 +139,7 @@ async def note_wrong_code(ctx: Context, email: Email, *, was_live: bool) -> None
         address = counter_key("audit", email.key).hex()[:16]
         await audit(ctx, "sign_in", "refused", detail={"reason": "code", "address": address})
         over = exceeded([*(counted if was_live else ()), *source], counts)
-        await _audit_first(ctx, over)
+        await audit_first(ctx, over)
         if was_live and exceeded(everyone, counts):
             await journal.open_breaker(ctx.db, _BREAKER)
     _refuse([pair for pair in over if pair[0] in source])
@@ -154,7 +151,7 @@ async def note_bad_refresh(ctx: Context, detail: dict[str, str]) -> None:
         counts = await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in source])
         await audit(ctx, "refresh", "refused", detail=detail)
         over = exceeded(source, counts)
-        await _audit_first(ctx, over)
+        await audit_first(ctx, over)
     _refuse(over)
 
 
@@ -180,7 +177,7 @@ async def note_bad_client(ctx: Context, client_id: str | None) -> None:
         async with ctx.db.transaction():
             if any(count.count == 1 for count in counts):
                 await audit(ctx, "client_authentication", "refused", detail={"client_id": client_id})
-            await _audit_first(ctx, over)
+            await audit_first(ctx, over)
     _refuse(over)
 
 
@@ -213,7 +210,7 @@ async def forget_failures(ctx: Context, email_key: str) -> None:
     await journal.forget_count(ctx.db, counter_key("failures by address", email_key))
 
 
-async def _count_source(ctx: Context, name: str, allowed: Limits) -> None:
+async def count_source(ctx: Context, name: str, allowed: Limits) -> None:
     _refuse(await _count(ctx, _source_limits(ctx, name, allowed)))
 
 
@@ -227,14 +224,14 @@ async def _count(ctx: Context, limits: Sequence[Limit]) -> list[tuple[Limit, Cou
     over = exceeded(limits, counts)
     if over:
         async with ctx.db.transaction():
-            await _audit_first(ctx, over)
+            await audit_first(ctx, over)
     return over
 
 
-async def _audit_first(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
+async def audit_first(ctx: Context, over: Iterable[tuple[Limit, Count]]) -> None:
     """One event a limit, key and window: written by whoever passes it first."""
     for limit, count in over:
-        if count.count == limit.count + 1:
+        if is_first_over(limit, count):
             detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count}
             detail["key"] = limit.key.hex()[:16]
             await audit(ctx, "limit", "refused", detail=detail)

@@ -1,10 +1,11 @@
 """How shoppers sign in: ask for a code, trade it for tokens, refresh them."""
 
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from shop.actions import attempts, tokens
+from shop.actions import attempts, mail_budget, tokens
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.tokens import TokenPair
@@ -29,7 +30,8 @@ class Names(msgspec.Struct, frozen=True):
 
 async def request_code(ctx: Context, email: Email, names: Names) -> None:
     """Queues a mail with a code, if the budgets allow it; the caller cannot tell."""
-    if not await attempts.count_mail(ctx, email):
+    wait = await mail_budget.count_code_mail(ctx, email)
+    if wait is None:
         return
     keys, ttl = ctx.shared.keys, ctx.shared.settings.login_code_ttl
     named = msgspec.structs.asdict(names)
@@ -49,8 +51,8 @@ async def request_code(ctx: Context, email: Email, names: Names) -> None:
             **named,
         )
         if user.disabled_at is None:
-            mail = {"kind": "login_code", "recipient": user.email, "ref_id": request.id, "ttl": ttl}
-            await outbox.insert_mail(ctx.db, id=new_id(), **mail)
+            mail: dict[str, Any] = {"kind": "login_code", "recipient": user.email, "ref_id": request.id, "ttl": ttl}
+            await outbox.insert_mail(ctx.db, id=new_id(), delay=wait, awaits_budget=wait > 0, **mail)
     ctx.shared.mail_waits.set()
 
 

@@ -7,6 +7,7 @@ import structlog
 
 from shop.actions.context import Shared
 from shop.actions.letter import write_letter
+from shop.actions.mail_budget import spend
 from shop.base.errors import ShopError
 from shop.gateways.mail import Mail, MailDelayed, MailRefused
 from shop.models.journal import OutboxMail
@@ -34,6 +35,8 @@ async def deliver(shared: Shared, postman: Postman, queued: OutboxMail) -> None:
     """A crash after sending repeats the same mail, code and mark."""
     db = shared.database.session()
     try:
+        if queued.awaits_budget and not await _is_within_budget(shared, queued):
+            return
         letter = await write_letter(shared, db, queued)
         if letter is None or not letter.is_fresh or await outbox.is_late(db, queued.id):
             await _give_up(shared, queued, "no longer of use")
@@ -54,6 +57,18 @@ async def deliver(shared: Shared, postman: Postman, queued: OutboxMail) -> None:
         await _give_up(shared, queued, type(defect).__name__)
     else:
         await outbox.mark_sent(db, queued.id)
+
+
+async def _is_within_budget(shared: Shared, queued: OutboxMail) -> bool:
+    """A mail that is not waits until its windows have room, or is dropped when that comes too late."""
+    if await outbox.is_late(shared.database.session(), queued.id):
+        await _give_up(shared, queued, "the mail budget had no room in time")
+        return False
+    wait = await spend(shared, queued)
+    if wait:
+        await outbox.retry_later(shared.database.session(), queued.id, pause=wait, error="over the mail budget")
+        _log.info("mail waits for the budget", mail=str(queued.id), seconds=wait)
+    return not wait
 
 
 async def _give_up(shared: Shared, queued: OutboxMail, reason: str) -> None:

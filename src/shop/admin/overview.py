@@ -10,7 +10,7 @@ from shop.actions.context import Context
 from shop.admin.pages import Visit, page
 from shop.models.journal import OutboxMail
 from shop.queries import dashboard
-from shop.queries.dashboard import Day, Tally
+from shop.queries.dashboard import Day, MailWarning, Tally
 from shop.web.reply import Reply
 from shop.web.request import Request
 
@@ -52,6 +52,7 @@ class Overview(msgspec.Struct, frozen=True):
     days: list[Day]
     tally: Tally
     dead_mails: list[OutboxMail]
+    mail_warnings: list[MailWarning]
 
 
 class _Remembered:
@@ -77,7 +78,7 @@ async def _look(ctx: Context) -> Overview:
     days = await dashboard.list_days(ctx.db)
     tally = await dashboard.find_tally(ctx.db)
     mails = await dashboard.list_dead_mails(ctx.db, most=MOST_MAILS) if tally.dead_mail_count else []
-    return Overview(days, tally, mails)
+    return Overview(days, tally, mails, await dashboard.list_mail_warnings(ctx.db))
 
 
 def draw(days: Sequence[Day], across: int) -> Chart:

@@ -224,9 +224,9 @@ VARIABLES = (
         "2592000",
         "an order token opens its status this long",
     ),
-    Variable("SHOP_LIMIT_MAILS_PER_ADDRESS", "limit_mails_per_address", _limits, "5/900, 10/3600", "login mails"),
-    Variable("SHOP_LIMIT_MAILS_PER_SOURCE", "limit_mails_per_source", _limits, "20/3600, 100/86400", "login mails"),
-    Variable("SHOP_LIMIT_MAILS", "limit_mails", _limits, "1000/3600", "login mails in all"),
+    Variable("SHOP_LIMIT_MAILS_PER_ADDRESS", "limit_mails_per_address", _windows, "5/900, 10/3600", "the mail budget"),
+    Variable("SHOP_LIMIT_MAILS_PER_SOURCE", "limit_mails_per_source", _windows, "20/3600, 100/86400", "mail budget"),
+    Variable("SHOP_LIMIT_MAILS", "limit_mails", _windows, "1000/3600", "mail budget; half is for verified customers"),
     Variable("SHOP_LIMIT_TRIES_PER_CODE", "limit_tries_per_code", _whole, "5", "guesses at one code"),
     Variable(
         "SHOP_LIMIT_FAILURES_PER_ADDRESS", "limit_failures_per_address", _limits, "20/86400, 100", "then long codes"

@@ -38,6 +38,10 @@ class OutboxMail(Row, frozen=True, kw_only=True):
     attempts: int = 0
     next_at: datetime
     locked_until: datetime | None = None
+    awaits_budget: bool = False
+    """Whether it must be counted against the mail budget before it is sent."""
+    source: str | None = None
+    """Whose request caused it, while that is still to be counted."""
     created_at: datetime
     sent_at: datetime | None = None
     dead_at: datetime | None = None

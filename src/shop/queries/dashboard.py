@@ -35,6 +35,27 @@ class Tally(msgspec.Struct, frozen=True):
     sign_in_count: int
     refused_count: int
     dead_mail_count: int
+    waiting_mail_count: int
+    """Order confirmations that wait for room in the mail budget."""
+
+
+class MailWarning(msgspec.Struct, frozen=True):
+    """A mail limit of the shop that reached 80 % in the last day: how often, and when last."""
+
+    limit: str
+    allowed: str
+    times: int
+    last_at: datetime
+
+    @property
+    def budget(self) -> str:
+        """`500/3600` as a reader says it."""
+        count, _, seconds = self.allowed.partition("/")
+        every = _PERIODS.get(int(seconds), f"every {int(seconds):,} seconds")
+        return f"{int(count):,} {every}"
+
+
+_PERIODS = {60: "a minute", 3600: "an hour", 86400: "a day"}
 
 
 class Event(AuditEvent, frozen=True, kw_only=True):
@@ -75,13 +96,43 @@ def _sign_ins(outcome: str) -> Any:
 
 
 _is_dead = (outbox_mails.c.created_at > _now - WEEK, outbox_mails.c.dead_at.is_not(None))
+# The first two are the condition of the index of mails that are due.
+_is_waiting = (
+    outbox_mails.c.sent_at.is_(None),
+    outbox_mails.c.dead_at.is_(None),
+    outbox_mails.c.next_at > _now,
+    outbox_mails.c.awaits_budget,
+    outbox_mails.c.kind == "order_confirmation",
+)
 _TALLY = statement(
     select(
         _sign_ins("done").label("sign_in_count"),
         _sign_ins("refused").label("refused_count"),
         select(func.count()).select_from(outbox_mails).where(*_is_dead).scalar_subquery().label("dead_mail_count"),
+        select(func.count())
+        .select_from(outbox_mails)
+        .where(*_is_waiting)
+        .scalar_subquery()
+        .label("waiting_mail_count"),
     ),
     into(Tally),
+)
+_warning_limit, _warning_allowed = audit_events.c.detail["limit"].astext, audit_events.c.detail["allowed"].astext
+_LIST_MAIL_WARNINGS = statement(
+    select(
+        _warning_limit.label("limit"),
+        _warning_allowed.label("allowed"),
+        func.count().label("times"),
+        func.max(audit_events.c.at).label("last_at"),
+    )
+    .where(
+        audit_events.c.at > _now - timedelta(days=1),
+        audit_events.c.action == "limit",
+        audit_events.c.outcome == "warning",
+    )
+    .group_by(_warning_limit, _warning_allowed)
+    .order_by(_warning_limit, _warning_allowed),
+    into(MailWarning),
 )
 _LIST_DEAD = statement(
     select(outbox_mails)
@@ -163,6 +214,10 @@ async def list_days(db: Session) -> list[Day]:
 
 async def find_tally(db: Session) -> Tally:
     return cast(Tally, await db.one(_TALLY))
+
+
+async def list_mail_warnings(db: Session) -> list[MailWarning]:
+    return await db.all(_LIST_MAIL_WARNINGS)
 
 
 async def list_dead_mails(db: Session, *, most: int) -> list[OutboxMail]:

@@ -25,7 +25,7 @@ from shop.db.pool import Session
 from shop.db.statements import into, statement, unseen
 from shop.models.journal import AuditEvent, IdempotencyKey, audit_events, rate_counts
 from shop.models.journal import idempotency_keys as keys
-from shop.rules.limits import Count
+from shop.rules.limits import Count, Limit
 
 _LIFE = timedelta(hours=24)
 _NEW = {
@@ -66,17 +66,21 @@ _ends_in = case(
     else_=sql_cast(func.extract("epoch", rate_counts.c.window_start), BigInteger) + rate_counts.c.seconds - _epoch,
 )
 _shown = (rate_counts.c.key, rate_counts.c.seconds, rate_counts.c.count, _ends_in.label("ends_in"))
-_counting = (
-    insert(rate_counts)
-    .from_select(
-        ["key", "seconds", "window_start", "count"],
-        select(_asked_key, _asked_seconds, func.to_timestamp(_window), literal_column("1")),
+
+
+def _add_one(windows: Any) -> Any:
+    """Adds one to each of the selected keys, lengths and starts of windows."""
+    return (
+        insert(rate_counts)
+        .from_select(["key", "seconds", "window_start", "count"], windows.add_columns(literal_column("1")))
+        .on_conflict_do_update(
+            index_elements=["key", "seconds", "window_start"], set_={"count": rate_counts.c.count + literal_column("1")}
+        )
+        .returning(*_shown)
     )
-    .on_conflict_do_update(
-        index_elements=["key", "seconds", "window_start"], set_={"count": rate_counts.c.count + literal_column("1")}
-    )
-    .returning(*_shown)
-)
+
+
+_counting = _add_one(select(_asked_key, _asked_seconds, func.to_timestamp(_window)))
 _COUNT = statement(_counting, into(Count))
 _counted = _counting.cte("counted")
 _allowed = (
@@ -101,6 +105,30 @@ def read_count(record: Any) -> Count:
     return Count(record["key"], record["seconds"], record["count"], record["ends_in"])
 
 
+_next = (
+    func.unnest(
+        bindparam("next_keys", type_=ARRAY(LargeBinary)),
+        bindparam("next_windows", type_=ARRAY(BigInteger)),
+        bindparam("other_keys", type_=ARRAY(LargeBinary)),
+    )
+    .table_valued("key", "seconds", "other", name="next")
+    .render_derived()
+)
+_next_key = case((IS_WITHIN_LIMITS, _next.c.key), else_=_next.c.other)
+_next_seconds = sql_cast(_next.c.seconds, BigInteger)
+_counted_next = _add_one(
+    select(
+        sql_cast(_next_key, LargeBinary),
+        _next_seconds,
+        func.to_timestamp(_epoch - _epoch % func.greatest(_next_seconds, 1)),
+    )
+).cte("counted_next")
+_COUNT_IN_TURN = statement(
+    select(*COUNTED.c).union_all(select(*_counted_next.c)),
+    read_count,
+)
+_MAIL_BUDGET = 7_426_733
+_LOCK_MAIL_BUDGET = statement(select(func.pg_advisory_xact_lock(_MAIL_BUDGET)), lambda record: record)
 _READ_COUNTS = statement(
     select(*_shown).join(
         _asked,
@@ -184,6 +212,28 @@ async def count(db: Session, windows: Sequence[tuple[bytes, int]]) -> list[Count
     """Adds one to each window. Sorted, so that two callers never wait for each other."""
     ordered = sorted(set(windows))
     return await db.all(_COUNT, keys=[key for key, _ in ordered], windows=[seconds for _, seconds in ordered])
+
+
+async def count_in_turn(
+    db: Session, first: Sequence[Limit], then: Sequence[Limit], otherwise: Sequence[Limit]
+) -> list[Count]:
+    """Adds one to the first windows; then, as these are within their limits or not, to the second or to the others
+    instead. The same rows are written either way.
+    """
+    return await db.all(
+        _COUNT_IN_TURN,
+        keys=[limit.key for limit in first],
+        windows=[limit.seconds for limit in first],
+        allowed=[limit.count for limit in first],
+        next_keys=[limit.key for limit in then],
+        next_windows=[limit.seconds for limit in then],
+        other_keys=[limit.key for limit in otherwise],
+    )
+
+
+async def lock_mail_budget(db: Session) -> None:
+    """One at a time reads what is left of the budget and spends it; held until the transaction ends."""
+    await db.one(_LOCK_MAIL_BUDGET)
 
 
 async def read_counts(db: Session, windows: Sequence[tuple[bytes, int]]) -> list[Count]:

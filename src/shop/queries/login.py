@@ -1,15 +1,19 @@
 """Which statements ask for a code and trade it: the newest request of an address, its tries, its end."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, and_, bindparam, func, select, update
+import msgspec
+from sqlalchemy import BigInteger, and_, bindparam, exists, func, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session as Db
 from shop.db.statements import into, seconds, statement
 from shop.models.access import LoginRequest, login_requests
 from shop.models.people import User, users
+from shop.queries.journal import COUNTED, read_count
+from shop.rules.limits import Count, Limit
 
 _now = func.now()
 _IS_LIVE_REQUEST = and_(login_requests.c.consumed_at.is_(None), login_requests.c.superseded_at.is_(None))
@@ -74,6 +78,37 @@ _CONSUME = statement(
     lambda record: cast(UUID, record[0]),
 )
 _FIND_REQUEST = statement(select(login_requests).where(login_requests.c.id == bindparam("id")), into(LoginRequest))
+
+
+class CountedRequest(msgspec.Struct, frozen=True):
+    """A window of an address with one more request counted, if it has any, and whether the address is verified."""
+
+    is_verified: bool
+    count: Count | None
+
+
+_is_verified = exists().where(users.c.email_key == bindparam("email_key"), users.c.verified_at.is_not(None))
+_verified = select(_is_verified.label("is_verified")).subquery("verified")
+_COUNT_REQUEST = statement(
+    select(_verified.c.is_verified, *COUNTED.c).select_from(_verified.outerjoin(COUNTED, true())),
+    lambda record: CountedRequest(record["is_verified"], read_count(record) if record["key"] else None),
+)
+_IS_VERIFIED = statement(select(_is_verified), lambda record: cast(bool, record[0]))
+
+
+async def count_request(db: Db, limits: Sequence[Limit], email_key: str) -> tuple[list[Count], bool]:
+    """Adds one to each window of an address; with whether its owner has signed in before."""
+    rows = await db.all(
+        _COUNT_REQUEST,
+        keys=[limit.key for limit in limits],
+        windows=[limit.seconds for limit in limits],
+        email_key=email_key,
+    )
+    return [row.count for row in rows if row.count], rows[0].is_verified
+
+
+async def is_verified(db: Db, email_key: str) -> bool:
+    return await db.one(_IS_VERIFIED, email_key=email_key) is True
 
 
 async def lock_or_make_user(db: Db, **values: Any) -> User:

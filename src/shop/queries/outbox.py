@@ -23,7 +23,9 @@ _INSERT = statement(
         recipient=bindparam("recipient"),
         ref_id=bindparam("ref_id"),
         not_after=_now + seconds("ttl"),
-        next_at=_now,
+        next_at=_now + seconds("delay"),
+        awaits_budget=bindparam("awaits_budget"),
+        source=bindparam("source"),
         created_at=_now,
     )
     .returning(mails.c.id),
@@ -67,6 +69,13 @@ _RETRY = statement(
     .returning(mails.c.id),
     lambda record: cast(UUID, record[0]),
 )
+_MARK_COUNTED = statement(
+    update(mails)
+    .where(mails.c.id == bindparam("mail_id"))
+    .values(awaits_budget=False, source=None)
+    .returning(mails.c.id),
+    lambda record: cast(UUID, record[0]),
+)
 _GIVE_UP = statement(
     update(mails)
     .where(mails.c.id == bindparam("mail_id"))
@@ -78,11 +87,13 @@ _IS_LATE = statement(
     select(mails.c.id).where(mails.c.id == bindparam("id"), mails.c.not_after <= _now),
     lambda record: cast(UUID, record[0]),
 )
+_is_postponed = mails.c.awaits_budget & ((mails.c.next_at > _now) | mails.c.dead_at.is_not(None))
 _NEWEST = statement(
     select(mails)
     .where(
+        ~_is_postponed,
         bindparam("to", type_=mails.c.recipient.type).is_(None)
-        | (func.lower(mails.c.recipient) == func.lower(bindparam("to", type_=mails.c.recipient.type)))
+        | (func.lower(mails.c.recipient) == func.lower(bindparam("to", type_=mails.c.recipient.type))),
     )
     .order_by(mails.c.created_at.desc(), mails.c.id.desc())
     .limit(bindparam("most", type_=BigInteger)),
@@ -90,8 +101,10 @@ _NEWEST = statement(
 )
 
 
-async def insert_mail(db: Session, **values: Any) -> None:
-    await db.one(_INSERT, **values)
+async def insert_mail(
+    db: Session, *, delay: int = 0, awaits_budget: bool = False, source: str | None = None, **values: Any
+) -> None:
+    await db.one(_INSERT, delay=delay, awaits_budget=awaits_budget, source=source, **values)
 
 
 async def lease_mail(db: Session, *, lease: int) -> OutboxMail | None:
@@ -107,11 +120,17 @@ async def retry_later(db: Session, mail_id: UUID, *, pause: int, error: str) -> 
     await db.one(_RETRY, mail_id=mail_id, pause=pause, error=error)
 
 
+async def mark_counted(db: Session, mail_id: UUID) -> None:
+    """The mail may be sent; who caused it need not be known any longer."""
+    await db.one(_MARK_COUNTED, mail_id=mail_id)
+
+
 async def give_up(db: Session, mail_id: UUID, error: str) -> None:
     await db.one(_GIVE_UP, mail_id=mail_id, error=error)
 
 
 async def list_newest(db: Session, *, to: str | None, most: int) -> list[OutboxMail]:
+    """Without those that wait for room in the mail budget, or found none."""
     return await db.all(_NEWEST, to=to, most=most)
 
 

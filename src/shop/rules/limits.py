@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from hashlib import sha256
+from math import ceil
 
 import msgspec
 
@@ -45,6 +46,30 @@ def source_limits(settings: Settings, source: str, name: str, allowed: Limits) -
         limit
         for network, factor in networks_of(source)
         for limit in build_limits(name, network, allowed, factor=factor)
+    ]
+
+
+def half_of(allowed: Limits) -> Limits:
+    """Half of each limit, and at least one."""
+    return tuple(((count + 1) // 2, seconds) for count, seconds in allowed)
+
+
+def is_first_over(limit: Limit, count: Count) -> bool:
+    """True for the one count that passes its limit."""
+    return count.count == limit.count + 1
+
+
+def is_near(limit: Limit, count: Count) -> bool:
+    """True for the one count that reaches 80 % of its limit."""
+    return count.count == ceil(limit.count * 0.8)
+
+
+def paired(limits: Iterable[Limit], counts: Iterable[Count]) -> list[tuple[Limit, Count]]:
+    """Each limit with the count of its window; a window that nothing was counted in has none so far."""
+    by_window = {(count.key, count.seconds): count for count in counts}
+    nothing = (Count(limit.key, limit.seconds, 0, limit.seconds) for limit in limits)
+    return [
+        (limit, by_window.get((limit.key, limit.seconds), empty)) for limit, empty in zip(limits, nothing, strict=True)
     ]
 
 

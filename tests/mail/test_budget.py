@@ -1,0 +1,311 @@
+"""The mail budget: strangers can neither flood an address nor keep customers from signing in."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import pytest
+
+from tests.cluster import Cluster
+from tests.db.processes import until
+from tests.kept import Kept
+from tests.make import Make
+from tests.platform.machine import new_machine
+from tests.service import KEYS, Service
+from tests.shoppers import Member, ask_for_code, mailed_code, new_email, sign_in, trade
+from tests.storefront.test_login import lasting
+from tests.till import ADDRESS, Buyer, SignedIn, Till, new_till
+
+# Windows of a day, so that hardly ever one ends while a test is at it.
+LIMITS = {
+    "SHOP_LIMIT_LOOPBACK": "1",
+    "SHOP_LIMIT_MAILS_PER_ADDRESS": "4/86400",
+    "SHOP_LIMIT_MAILS_PER_SOURCE": "10/86400",
+    "SHOP_LIMIT_MAILS": "20/86400",
+}
+_numbers = itertools.count()
+GOODS: list[str] = []
+"""What is bought."""
+
+
+def new_source() -> dict[str, str]:
+    number = next(_numbers)
+    return {"X-Forwarded-For": f"198.19.{number // 250}.{number % 250 + 1}"}
+
+
+@pytest.fixture(scope="module")
+def url(cluster: Cluster, worker_name: str) -> Iterator[str]:
+    with cluster.database(f"budget_{worker_name}") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def shop_service(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A shop with small mail budgets behind a trusted proxy."""
+    service = Service(
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATABASE_URL=url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+        SHOP_TRUSTED_PROXIES="127.0.0.1/32",
+        **LIMITS,
+    )
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+async def outbox(url: str) -> AsyncIterator[Any]:
+    """A connection to its database; nothing was counted yet, and nothing waits."""
+    connection = await asyncpg.connect(url)
+    await connection.execute("delete from rate_counts; delete from outbox_mails")
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def client(shop_service: Service, outbox: Any, kept_lines: Kept) -> AsyncIterator[httpx.AsyncClient]:
+    async with shop_service.client(transport=kept_lines) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def kept_till() -> dict[str, Till]:
+    return {}
+
+
+@pytest.fixture
+async def shop_till(client: httpx.AsyncClient, outbox: Any, kept_till: dict[str, Till]) -> Till:
+    if "till" not in kept_till:
+        kept_till["till"] = till = await new_till(Make(await new_machine(client, outbox, "write")))
+        GOODS[:] = [(await till.product(on_hand=999)).sold]
+    return kept_till["till"]
+
+
+async def fill_cart(buyer: Buyer, email: str, source: dict[str, str]) -> None:
+    await buyer.post("/cart", headers=source)
+    await buyer.post("/cart/add_item", headers=source, variant_id=GOODS[0])
+    order = {"email": email, "bill_address_attributes": ADDRESS, "use_billing": True}
+    await buyer.patch("/checkout", headers=source, order=order)
+    await buyer.post("/checkout/create_payment", headers=source, payment_method_id=buyer.till.check)
+
+
+async def order(buyer: Buyer, email: str, source: dict[str, str] | None = None) -> UUID:
+    """A completed order, paid by check; its id."""
+    headers = source or new_source()
+    await fill_cart(buyer, email, headers)
+    done = await buyer.patch("/checkout/complete", headers=headers)
+    assert (done.status, done["state"]) == (200, "complete"), done
+    return UUID(done.id)
+
+
+async def settled(outbox: Any) -> None:
+    """No mail is due any longer: each was sent, given up, or postponed."""
+    due = "select count(*) from outbox_mails where sent_at is null and dead_at is null and next_at <= now()"
+
+    async def is_done() -> bool:
+        return bool(await outbox.fetchval(due) == 0)
+
+    await until(is_done)
+
+
+async def sent_to(outbox: Any, email: str) -> int:
+    await settled(outbox)
+    sent = "select count(*) from outbox_mails where recipient = $1 and sent_at is not null"
+    return int(await outbox.fetchval(sent, email))
+
+
+async def end_windows(outbox: Any) -> None:
+    """A day passes: every window ends, and what waited for that is due."""
+    await outbox.execute("update rate_counts set window_start = window_start - interval '1 day'")
+    await outbox.execute("update outbox_mails set next_at = now() where next_at > now()")
+
+
+async def audited(outbox: Any, outcome: str, since: Any) -> list[tuple[str, str]]:
+    rows = """select detail ->> 'limit', detail ->> 'allowed' from audit_events
+        where action = 'limit' and outcome = $1 and at > $2 order by at, id"""
+    return [tuple(row) for row in await outbox.fetch(rows, outcome, since)]
+
+
+async def use_up_strangers_share(client: httpx.AsyncClient) -> None:
+    answers = await asyncio.gather(*(request(client, new_email()) for _ in range(10)))
+    assert {answer.status_code for answer in answers} == {200}
+
+
+async def request(client: httpx.AsyncClient, email: str) -> httpx.Response:
+    return await client.post("/api/v2/storefront/auth", json={"user": {"email": email}}, headers=new_source())
+
+
+@pytest.mark.security("M-06", "M-01")
+async def test_guest_orders_cannot_flood_an_address_and_leave_its_owner_room_to_sign_in(
+    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+) -> None:
+    victim, began = new_email(), await outbox.fetchval("select now()")
+    spellings = [victim, victim.upper(), victim.replace("@", "+tag@"), victim, victim]
+
+    for spelling in spellings:
+        await order(Buyer(client, shop_till), spelling)
+    await settled(outbox)
+
+    of_orders = "select count(*) filter (where sent_at is null), count(*) from outbox_mails"
+    assert tuple(await outbox.fetchrow(of_orders)) == (3, 5)
+    shown = (await client.get("/mailbox.json")).json()
+    assert len(shown) == 2
+    await request(client, victim)
+    assert (await trade(client, victim, await mailed_code(client, victim))).status == 200
+    assert await audited(outbox, "refused", began) == [("mails by address", "2/86400")]
+
+
+@pytest.mark.security("M-06")
+async def test_a_confirmation_beyond_the_budget_is_sent_when_its_window_has_ended(
+    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+) -> None:
+    victim = new_email()
+    for _ in range(3):
+        await order(Buyer(client, shop_till), victim)
+    assert await sent_to(outbox, victim) == 2
+    waits = "select extract(epoch from next_at - now()) from outbox_mails where sent_at is null"
+    left = await outbox.fetchval("select 86400 - extract(epoch from now()) % 86400")
+    assert left - 5 <= await outbox.fetchval(waits) <= left + 5
+
+    await end_windows(outbox)
+
+    assert await sent_to(outbox, victim) == 3
+    assert await outbox.fetchval("select count(*) from outbox_mails where source is not null") == 0
+
+
+@pytest.mark.security("M-06")
+async def test_a_confirmation_that_finds_no_room_for_three_days_is_dropped(
+    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+) -> None:
+    victim = new_email()
+    for _ in range(3):
+        await order(Buyer(client, shop_till), victim)
+    await settled(outbox)
+    row = "select extract(epoch from not_after - created_at)::int from outbox_mails where sent_at is null"
+    assert await outbox.fetchval(row) == 3 * 86400
+
+    await outbox.execute("update outbox_mails set not_after = now(), next_at = now() where sent_at is null")
+    await settled(outbox)
+
+    dead = await outbox.fetch("select last_error from outbox_mails where dead_at is not null")
+    assert [row[0] for row in dead] == ["the mail budget had no room in time"]
+    assert len((await client.get("/mailbox.json")).json()) == 2
+
+
+@pytest.mark.security("M-06")
+async def test_orders_of_one_source_use_half_of_its_budget_whoever_they_write_to(
+    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+) -> None:
+    source = new_source()
+    for _ in range(7):
+        await order(Buyer(client, shop_till), new_email(), source)
+    await settled(outbox)
+
+    sent = await outbox.fetchval("select count(*) from outbox_mails where sent_at is not null")
+    codes = [
+        await client.post("/api/v2/storefront/auth", json={"user": {"email": new_email()}}, headers=source)
+        for _ in range(6)
+    ]
+    assert sent == 5
+    assert [answer.status_code for answer in codes] == [200] * 5 + [429]
+
+
+@pytest.mark.security("M-06")
+async def test_only_the_owners_own_address_is_outside_the_budget(
+    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+) -> None:
+    member, other = await sign_in(client), new_email()
+    await outbox.execute("delete from rate_counts; delete from outbox_mails")
+    for email in (*[member.email] * 4, *[other] * 3):
+        buyer = SignedIn(client, shop_till, member)
+        await order(buyer, email)
+
+    assert (await sent_to(outbox, member.email), await sent_to(outbox, other)) == (4, 2)
+    assert await outbox.fetchval("select count(*) from outbox_mails where awaits_budget") == 1
+
+
+async def test_orders_that_an_application_completes_are_outside_the_budget(
+    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+) -> None:
+    email = new_email()
+    for _ in range(4):
+        buyer = Buyer(client, shop_till)
+        await fill_cart(buyer, email, new_source())
+        cart = await buyer.get("/cart")
+        done = await shop_till.make.machine.patch(f"/orders/{cart.id}/complete", {})
+        assert done.status == 200, done
+
+    assert await sent_to(outbox, email) == 4
+
+
+@pytest.mark.security("M-08", "L-09")
+async def test_strangers_cannot_stop_customers_from_signing_in(client: httpx.AsyncClient, outbox: Any) -> None:
+    customer, began = await sign_in(client), await outbox.fetchval("select now()")
+    unverified, unknown = new_email(), new_email()
+    await ask_for_code(client, unverified)
+    await outbox.execute("delete from rate_counts; delete from outbox_mails")
+
+    await use_up_strangers_share(client)
+    answers = [await request(client, email) for email in (customer.email, unverified, unknown)]
+
+    assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
+    assert all(lasting(answer) == lasting(answers[0]) for answer in answers)
+    assert [await sent_to(outbox, email) for email in (customer.email, unverified, unknown)] == [1, 0, 0]
+    assert (await trade(client, customer.email, await mailed_code(client, customer.email))).status == 200
+    assert await audited(outbox, "refused", began) == [("mails to unverified addresses", "10/86400")]
+
+
+@pytest.mark.security("M-08")
+async def test_a_code_that_waits_for_the_budget_is_sent_while_it_is_good(
+    client: httpx.AsyncClient, outbox: Any
+) -> None:
+    email = new_email()
+    await use_up_strangers_share(client)
+    await request(client, email)
+    assert (await client.get("/mailbox.json", params={"to": email})).json() == []
+
+    await end_windows(outbox)
+
+    assert await sent_to(outbox, email) == 1
+    assert (await trade(client, email, await mailed_code(client, email))).status == 200
+
+
+@pytest.mark.security("M-08")
+async def test_orders_and_codes_of_strangers_share_one_half(
+    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+) -> None:
+    emails = [new_email() for _ in range(3)]
+    for _ in range(8):
+        await request(client, new_email())
+    for email in emails:
+        await order(Buyer(client, shop_till), email)
+
+    assert sum([await sent_to(outbox, email) for email in emails]) == 2
+
+
+@pytest.mark.security("M-09")
+async def test_at_80_percent_of_a_budget_there_is_one_audit_event_a_window(
+    client: httpx.AsyncClient, outbox: Any
+) -> None:
+    customers = [await sign_in(client) for _ in range(3)]
+    await outbox.execute("delete from rate_counts; delete from outbox_mails")
+    began = await outbox.fetchval("select now()")
+
+    async def warned_by(members: list[Member], count: int) -> list[tuple[str, str]]:
+        for number in range(count):
+            await request(client, members[number % len(members)].email if members else new_email())
+        return await audited(outbox, "warning", began)
+
+    assert await warned_by([], 7) == []
+    assert await warned_by([], 1) == [("mails to unverified addresses", "10/86400")]
+    assert len(await warned_by([], 4)) == 1
+    # Ten mails were sent; the customers' bring it to sixteen of twenty.
+    assert len(await warned_by(customers, 5)) == 1
+    assert (await warned_by(customers, 1))[1:] == [("mails", "20/86400")]
+    assert len(await warned_by(customers, 3)) == 2
