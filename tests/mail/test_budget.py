@@ -82,7 +82,7 @@ def kept_till() -> dict[str, Till]:
 @pytest.fixture
 async def shop_till(client: httpx.AsyncClient, outbox: Any, kept_till: dict[str, Till]) -> Till:
     if "till" not in kept_till:
-        kept_till["till"] = till = await new_till(Make(await new_machine(client, outbox, "write")))
+        kept_till["till"] = till = await new_till(Make(await new_machine(client, outbox, "write")), card="none")
         GOODS[:] = [(await till.product(on_hand=999)).sold]
     return kept_till["till"]
 
