@@ -14,10 +14,12 @@ import msgspec
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from shop.actions import server_keys
 from shop.actions.context import Context, Shared
 from shop.admin.routes import admin_routes
 from shop.base.errors import CannotStart, Unavailable
-from shop.base.keys import Keys, parse_keys
+from shop.base.key_file import KEY_FILE, KeyFileWatch, read_key_file
+from shop.base.keys import Keys
 from shop.base.settings import Settings
 from shop.db.embedded import database_url
 from shop.db.pool import open_database
@@ -37,7 +39,6 @@ from shop.web.request import Request
 from shop.web.router import Router
 from shop.worker import postman_for, work
 
-KEY_FILE = "secret_keys"
 WATCH_SECONDS = 0.2
 OPEN_SECONDS = 1.0
 SHOP_SECONDS = 1.0
@@ -80,15 +81,20 @@ def settled_url(settings: Settings) -> str:
 
 def read_keys(settings: Settings) -> Keys:
     """The configured keys, or those generated into the data directory."""
-    if settings.secret_keys:
-        return settings.secret_keys
-    file = settings.data_dir / KEY_FILE
+    return settings.secret_keys or read_key_file(settings.data_dir / KEY_FILE)
+
+
+def adopt_changed_keys(watch: KeyFileWatch, shared: Shared) -> None:
+    """Uses the keys of a changed file from now on; a file that cannot be read changes nothing."""
+    log = structlog.get_logger("shop")
     try:
-        return parse_keys(file.read_text().strip())
-    except FileNotFoundError:
-        raise CannotStart(f"There are no secret keys: set SHOP_SECRET_KEYS, or let `shop serve` make {file}.") from None
-    except ValueError as error:
-        raise CannotStart(f"{file} cannot be read: {error}.") from None
+        keys = watch.changed_keys()
+    except (CannotStart, OSError) as reason:
+        log.error("the secret keys cannot be read", reason=str(reason))
+        return
+    if keys:
+        shared.keys = keys.voiding(shared.keys.void)
+        log.info("secret keys changed", keys=repr(keys))
 
 
 def is_mailbox_on(settings: Settings, host: str) -> bool:
@@ -154,6 +160,7 @@ class Application:
         self._opened: tuple[Route, ...] = ()
         self._close: Callable[[], Any] | None = None
         self._saved = b""
+        self._key_file: KeyFileWatch | None = None
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and self._router:
@@ -191,6 +198,8 @@ class Application:
         database = open_database(settled_url(settings), size=settings.database_pool)
         self._close = database.close
         is_try_out = settings.is_try_out(self._serving.host)
+        # Before the keys are read, so that no change is missed.
+        self._key_file = KeyFileWatch(settings.data_dir / KEY_FILE) if settings.secret_keys is None else None
         frame = Frame(
             Shared(database, read_keys(settings), _NO_SHOP, settings, asyncio.Event(), is_try_out=is_try_out),
             trusted=settings.trusted_proxies,
@@ -206,6 +215,7 @@ class Application:
         if shop is None:
             raise CannotStart("The database has no shop in it; run `shop migrate`.")
         frame.shared = msgspec.structs.replace(frame.shared, shop=shop)
+        await _patiently(lambda: server_keys.load_void_keys(frame.shared))
         self._router = Router(frame, self._opened)
         # What lives from here to the end need not be looked at by every collection.
         gc.collect()
@@ -229,6 +239,8 @@ class Application:
             await asyncio.sleep(SHOP_SECONDS)
             try:
                 shop = await setup.find_shop(frame.shared.database.session())
+                if shop and shop.version != frame.shared.shop.version:
+                    await server_keys.load_void_keys(frame.shared)
             except Unavailable:
                 continue
             except Exception:
@@ -276,4 +288,6 @@ class Application:
                 shutil.rmtree(self._serving.run_dir, ignore_errors=True)
                 os._exit(1)
             self._is_stopping(frame)
+            if self._key_file:
+                adopt_changed_keys(self._key_file, frame.shared)
             await asyncio.sleep(WATCH_SECONDS)

@@ -1,7 +1,7 @@
 """What a mail says, worked out when it is sent or looked at: no code lies in the database."""
 
 import math
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -85,7 +85,7 @@ async def _login_code(shared: Shared, db: Session, queued: OutboxMail) -> Letter
         text=_plain.get_template("login_code.txt").render(words),
         html=_templates.get_template("login_code.html").render(words),
     )
-    return Letter(mail, code, _is_fresh(request))
+    return Letter(mail, code, _is_fresh(request, shared.shop.not_before))
 
 
 async def _operator_notice(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
@@ -128,8 +128,9 @@ async def _email_changed(shared: Shared, _db: Session, queued: OutboxMail) -> Le
     return Letter(mail, None, is_fresh=True)
 
 
-def _is_fresh(request: LoginRequest) -> bool:
-    return request.consumed_at is None and request.superseded_at is None
+def _is_fresh(request: LoginRequest, not_before: datetime | None) -> bool:
+    is_void = not_before is not None and request.created_at < not_before
+    return request.consumed_at is None and request.superseded_at is None and not is_void
 
 
 _LETTERS = {

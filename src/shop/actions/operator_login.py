@@ -5,6 +5,7 @@ a dangerous act.
 import contextlib
 from functools import partial
 from hashlib import sha256
+from math import ceil
 
 import msgspec
 
@@ -19,7 +20,7 @@ from shop.base.passwords import hash_password, is_outdated, is_password
 from shop.base.secrets import OPERATOR_SESSION, is_secret, new_secret, secret_hash
 from shop.base.sources import networks_of
 from shop.models.operators import Operator
-from shop.queries import operators
+from shop.queries import operators, server_keys
 from shop.queries.operators import SignedIn
 from shop.rules.operators import is_ticket, sign_in_ticket, ticket_owner
 from shop.rules.passwords import MAX_PASSWORD
@@ -59,7 +60,9 @@ async def finish_sign_in(ctx: Context, ticket: str, code: str) -> Entry:
     if operator is None or operator.password_hash is None or operator.disabled_at:
         raise InvalidSignIn(TOO_LATE)
     now = await operators.read_clock(ctx.db)
-    if not is_ticket(ctx.shared.keys, ticket, operator.password_hash, now):
+    not_before = await server_keys.read_not_before(ctx.db)
+    void_until = ceil(not_before.timestamp()) if not_before else 0
+    if not is_ticket(ctx.shared.keys, ticket, operator.password_hash, now, void_until):
         raise InvalidSignIn(TOO_LATE)
     ctx.actor = Actor("operator", operator.id)
     counted = await attempts.count_sign_in(ctx, operator.email_key)

@@ -1,7 +1,7 @@
 """Which server keys there are, and which key serves which use."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -15,18 +15,52 @@ _BLOCK = 64
 class Keys:
     """One list of keys: the first signs, all verify. Each use has a key of its own, made by HKDF with its label."""
 
-    def __init__(self, secrets: Mapping[str, bytes]) -> None:
+    def __init__(self, secrets: Mapping[str, bytes], void: frozenset[str] = frozenset()) -> None:
         if not secrets:
             raise ValueError("at least one key is needed")
         self._secrets = dict(secrets)
         self.current = next(iter(self._secrets))
         self._macs: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self.void = void
+        """Fingerprints of the keys that are not used for order tokens any more."""
+        valid = [key_id for key_id in self._secrets if not void or self.fingerprint(key_id) not in void]
+        self.order_keys = frozenset(valid)
+        """The keys whose order tokens are accepted."""
+        self.order_key = valid[0] if valid else self.current
+        """The key that signs order tokens."""
 
     def __contains__(self, key_id: str) -> bool:
         return key_id in self._secrets
 
     def __repr__(self) -> str:
         return f"Keys({', '.join(self._secrets)})"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._secrets)
+
+    def fingerprint(self, key_id: str) -> str:
+        """Tells keys apart, also where an id is used again; says nothing about the key."""
+        return self.derived(key_id, "fingerprint")[:8].hex()
+
+    def voiding(self, fingerprints: Iterable[str]) -> "Keys":
+        """The same keys, of which these neither sign nor verify order tokens."""
+        return Keys(self._secrets, frozenset(fingerprints))
+
+    def with_first(self, key_id: str, secret: bytes) -> "Keys":
+        """With one more key, which signs."""
+        return Keys({key_id: secret, **self._secrets}, self.void)
+
+    def with_last(self, key_id: str) -> "Keys":
+        """With this key behind the others, where it only verifies."""
+        others = {each: secret for each, secret in self._secrets.items() if each != key_id}
+        return Keys({**others, key_id: self._secrets[key_id]}, self.void)
+
+    def without(self, key_id: str) -> "Keys":
+        return Keys({each: secret for each, secret in self._secrets.items() if each != key_id}, self.void)
+
+    def to_text(self) -> str:
+        """`id:hex,id:hex`, as `parse_keys` reads it."""
+        return ",".join(f"{key_id}:{secret.hex()}" for key_id, secret in self._secrets.items())
 
     def derived(self, key_id: str, use: str) -> bytes:
         """The key for one use."""

@@ -18,10 +18,14 @@ def seal(keys: Keys, use: str, secret: bytes, owner: bytes) -> bytes:
     return keys.current.encode() + b":" + nonce + box.encrypt(nonce, secret, owner)
 
 
+def key_of_seal(sealed: bytes) -> str:
+    """The id of the key that sealed it."""
+    return sealed.partition(b":")[0].decode("latin-1")
+
+
 def unseal(keys: Keys, use: str, sealed: bytes, owner: bytes) -> bytes | None:
     """None when it is not this owner's, was changed, or its key is gone."""
-    key_id, _, rest = sealed.partition(b":")
-    name = key_id.decode("latin-1")
+    name, rest = key_of_seal(sealed), sealed.partition(b":")[2]
     if name not in keys:
         return None
     try:

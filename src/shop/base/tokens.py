@@ -23,19 +23,19 @@ _ORDER_USE = "order token"
 
 
 def order_token(keys: Keys, cart_id: UUID, version: int) -> str:
-    """The cart's token under the current key."""
-    return _derive(keys, keys.current, _message(cart_id.bytes, version))
+    """The cart's token under the key that signs order tokens."""
+    return _derive(keys, keys.order_key, _message(cart_id.bytes, version))
 
 
 def is_current(keys: Keys, token: str) -> bool:
-    """Whether a genuine order token was made with the current key."""
-    return token.startswith(f"{_PREFIX}{keys.current}_")
+    """Whether a genuine order token was made with the key that signs order tokens."""
+    return token.startswith(f"{_PREFIX}{keys.order_key}_")
 
 
 def read_order_token(keys: Keys, token: str) -> tuple[UUID, int] | None:
     """The cart id and version of a genuine token, or none: the token is derived again and compared as a whole."""
     key_id, _, digits = token[len(_PREFIX) :].partition("_")
-    if key_id not in keys or len(digits) not in _LENGTHS:
+    if key_id not in keys.order_keys or len(digits) not in _LENGTHS:
         return None
     try:
         message = bytes.fromhex(digits[:-_TAIL])

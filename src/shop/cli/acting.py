@@ -1,7 +1,8 @@
 """How a command does one of the shop's verbs: beside a running shop or without one, on the same database."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from shop.actions.context import Context, Shared
@@ -18,10 +19,17 @@ T = TypeVar("T")
 
 def act(settings: Settings, work: Callable[[Context], Awaitable[T]]) -> T:
     """Runs one action, ascribed to the command line."""
+    with ready_database(settings) as url:
+        return act_on(url, settings, work)
+
+
+@contextmanager
+def ready_database(settings: Settings) -> Iterator[str]:
+    """A database that is up and in order, for several actions."""
     with database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)
         ensure_keys(settings, url)
-        return act_on(url, settings, work)
+        yield url
 
 
 def act_on(url: str, settings: Settings, work: Callable[[Context], Awaitable[T]], *, is_try_out: bool = False) -> T:

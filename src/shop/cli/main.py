@@ -11,6 +11,7 @@ from shop.cli.applications import app
 from shop.cli.bulk import export, import_
 from shop.cli.database import migrate
 from shop.cli.doctor import doctor
+from shop.cli.keys import keys
 from shop.cli.routes import routes
 from shop.cli.serve import serve
 from shop.cli.sessions import sessions
@@ -30,6 +31,7 @@ shop.add_command(worker)
 shop.add_command(app)
 shop.add_command(admin)
 shop.add_command(sessions)
+shop.add_command(keys)
 shop.add_command(import_)
 shop.add_command(export)
 shop.add_command(routes)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from shop.app import KEY_FILE, is_mailbox_on, read_keys
+from shop.app import is_mailbox_on, read_keys
 from shop.base.errors import CannotStart
+from shop.base.key_file import KEY_FILE
 from shop.base.settings import Settings, read_settings
 from shop.db.embedded import Embedded
 from shop.db.pool import open_database

@@ -7,8 +7,9 @@ import signal
 import click
 
 from shop.actions.context import Shared
-from shop.app import read_keys
+from shop.app import WATCH_SECONDS, adopt_changed_keys, read_keys
 from shop.base.errors import CannotStart
+from shop.base.key_file import KEY_FILE, KeyFileWatch
 from shop.base.settings import Settings
 from shop.cli.prepare import database, ensure_mail, ensure_migrated, settings_here
 from shop.db.pool import open_database
@@ -34,14 +35,25 @@ async def _work(settings: Settings, url: str) -> None:
         shop = await setup.find_shop(opened.session())
         if shop is None:
             raise CannotStart("The database has no shop in it; run `shop migrate`.")
+        # Before the keys are read, so that no change is missed.
+        key_file = KeyFileWatch(settings.data_dir / KEY_FILE)
         # It listens nowhere: whether this is a try-out, only the settings say.
         is_try_out = settings.is_try_out("127.0.0.1")
         shared = Shared(opened, read_keys(settings), shop, settings, asyncio.Event(), is_try_out=is_try_out)
+        watching = None if settings.secret_keys else asyncio.create_task(_watch_keys(key_file, shared))
         task = asyncio.create_task(work(shared, postman_for(settings)))
         for name in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(name, task.cancel)
         click.echo("The worker delivers mails and keeps house.", err=True)
         with contextlib.suppress(asyncio.CancelledError):
             await task
+        if watching:
+            watching.cancel()
     finally:
         await opened.close()
+
+
+async def _watch_keys(key_file: KeyFileWatch, shared: Shared) -> None:
+    while True:
+        await asyncio.sleep(WATCH_SECONDS)
+        adopt_changed_keys(key_file, shared)

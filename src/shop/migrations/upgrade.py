@@ -24,6 +24,7 @@ CHAPTERS = (
     "shop.models.coupons",
     "shop.models.fulfilment",
     "shop.models.journal",
+    "shop.models.keys",
     "shop.models.listings",
     "shop.models.media",
     "shop.models.operators",

@@ -1,5 +1,6 @@
 """How the shop is set up: what an operator chooses once and may change later."""
 
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -20,6 +21,8 @@ class Shop(Row, frozen=True, kw_only=True):
     default_locale: str = "en-US"
     version: int = 0
     """Grows with every change, so that each process can see that there was one."""
+    not_before: datetime | None = None
+    """Sessions, codes and links from before this moment are void."""
 
 
 shops = table(

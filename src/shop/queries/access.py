@@ -18,10 +18,14 @@ from shop.models.access import (
 )
 from shop.models.applications import applications
 from shop.models.people import User, users
+from shop.queries.not_before import is_not_void
 
 _now = func.now()
 IS_OPEN_SESSION = and_(
-    sessions.c.revoked_at.is_(None), sessions.c.absolute_expires_at > _now, users.c.disabled_at.is_(None)
+    sessions.c.revoked_at.is_(None),
+    sessions.c.absolute_expires_at > _now,
+    users.c.disabled_at.is_(None),
+    is_not_void(sessions.c.created_at),
 )
 """What a session and its user must be for an access token to count."""
 _IS_LIVE_SESSION = and_(IS_OPEN_SESSION, sessions.c.idle_expires_at > _now)

@@ -12,13 +12,17 @@ from shop.db.statements import into, seconds, statement
 from shop.models.access import access_tokens, refresh_tokens, sessions
 from shop.models.applications import Application, ApplicationSecret, application_secrets, applications
 from shop.models.operators import operators
+from shop.queries.not_before import is_not_void
 
 _now = func.now()
 _MINUTE = literal_column("interval '1 minute'", Interval)
 _IS_LIVE_SECRET = or_(application_secrets.c.expires_at.is_(None), application_secrets.c.expires_at > _now)
 _SCOPE = func.coalesce(access_tokens.c.scope, sessions.c.scope).label("scope")
 _IS_OPEN = and_(
-    sessions.c.revoked_at.is_(None), sessions.c.absolute_expires_at > _now, applications.c.revoked_at.is_(None)
+    sessions.c.revoked_at.is_(None),
+    sessions.c.absolute_expires_at > _now,
+    applications.c.revoked_at.is_(None),
+    is_not_void(sessions.c.created_at),
 )
 
 _INSERT = statement(

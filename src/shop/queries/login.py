@@ -13,6 +13,7 @@ from shop.db.statements import into, seconds, statement
 from shop.models.access import LoginRequest, login_requests
 from shop.models.people import User, users
 from shop.queries.journal import COUNTED, read_count
+from shop.queries.not_before import is_not_void
 from shop.rules.limits import Count, Limit
 
 _now = func.now()
@@ -64,6 +65,7 @@ _TRY = statement(
         login_requests.c.email_key == bindparam("key"),
         _IS_LIVE_REQUEST,
         login_requests.c.expires_at > _now,
+        is_not_void(login_requests.c.created_at),
         login_requests.c.is_long | (login_requests.c.attempts < bindparam("tries", type_=BigInteger)),
     )
     .values(attempts=login_requests.c.attempts + 1)
@@ -72,7 +74,7 @@ _TRY = statement(
 )
 _CONSUME = statement(
     update(login_requests)
-    .where(login_requests.c.id == bindparam("request_id"), _IS_LIVE_REQUEST)
+    .where(login_requests.c.id == bindparam("request_id"), _IS_LIVE_REQUEST, is_not_void(login_requests.c.created_at))
     .values(consumed_at=_now)
     .returning(login_requests.c.id),
     lambda record: cast(UUID, record[0]),

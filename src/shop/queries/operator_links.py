@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from shop.db.pool import Session
 from shop.db.statements import into, seconds, statement
 from shop.models.operators import operator_links, operators
+from shop.queries.not_before import is_not_void
 
 _now = func.now()
 _FIRST = 7_426_733
@@ -40,6 +41,7 @@ _END_LINKS = statement(
 _IS_USABLE = and_(
     operator_links.c.used_at.is_(None),
     operator_links.c.expires_at > _now,
+    is_not_void(operator_links.c.created_at),
     or_(
         and_(operator_links.c.operator_id.is_(None), ~exists(select(_anyone.c.id))),
         exists().where(_anyone.c.id == operator_links.c.operator_id, _anyone.c.disabled_at.is_(None)),

@@ -18,6 +18,7 @@ from shop.models.operators import (
     operator_sessions,
     operators,
 )
+from shop.queries.not_before import is_not_void
 
 _now = func.now()
 IDLE = timedelta(minutes=30)
@@ -30,6 +31,7 @@ _IS_LIVE = and_(
     operator_sessions.c.revoked_at.is_(None),
     operator_sessions.c.seen_at > _now - IDLE,
     operator_sessions.c.created_at > _now - ABSOLUTE,
+    is_not_void(operator_sessions.c.created_at),
 )
 
 

@@ -59,10 +59,12 @@ def ticket_owner(ticket: str) -> UUID | None:
     return UUID(match[2]) if match else None
 
 
-def is_ticket(keys: Keys, ticket: str, password_hash: str, now: int) -> bool:
+def is_ticket(keys: Keys, ticket: str, password_hash: str, now: int, not_before: int = 0) -> bool:
     """Ours, of this password, and not too old."""
     match = _TICKET.fullmatch(ticket)
     if match is None or match[1] not in keys or not 0 <= now - int(match[3]) <= TICKET_SECONDS:
+        return False
+    if int(match[3]) < not_before:
         return False
     ours = _ticket(keys, match[1], UUID(match[2]), int(match[3]), password_hash)
     return hmac.compare_digest(ours.encode(), ticket.encode())

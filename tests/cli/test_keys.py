@@ -1,0 +1,168 @@
+"""`shop keys`: rotated and retired while the shop is served; with SHOP_SECRET_KEYS the new value is printed."""
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from shop.base.key_file import read_key_file, replace_key_file
+from shop.base.keys import parse_keys
+from shop.base.sealed import seal, unseal
+from shop.db.embedded import database_url as embedded_url
+from tests.admin.desk import TOTP_SECRET
+from tests.cli.command import Command, external, sentence
+from tests.db.processes import ask, serving_installed
+from tests.service import KEYS, Service
+from tests.shopper import PREFIX
+
+OwnDatabase = Callable[..., str]
+CART = f"{PREFIX}/cart"
+VALUE = re.compile(r"k1:[0-9a-f]{64},t1:(?:5a){32}\n")
+_OPERATOR = """insert into operators (id, email, email_key, totp_sealed, created_at, updated_at)
+    values ('{id}', '{id}@operators.example', '{id}@operators.example', '\\x{sealed}', now(), now()) returning 1"""
+
+
+@pytest.fixture(scope="module")
+def served(roomy: Path) -> Iterator[tuple[Service, Path]]:
+    """A shop of two processes with generated keys, which the tests may change."""
+    data_dir = roomy / "keys"
+    with serving_installed("--workers", "2", SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0") as service:
+        yield service, data_dir
+
+
+def new_token(service: Service) -> str:
+    token: str = service.post(CART).json()["data"]["attributes"]["token"]
+    return token
+
+
+def cart_status(service: Service, token: str) -> int:
+    return httpx.get(service.url + CART, headers={"X-Shop-Order-Token": token}).status_code
+
+
+@pytest.mark.torture
+@pytest.mark.security("A-03", "A-06")
+def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired(
+    shop: Command, served: tuple[Service, Path]
+) -> None:
+    service, data_dir = served
+    file, url = data_dir / "secret_keys", embedded_url(data_dir)
+    old, operator_id = read_key_file(file), uuid4()
+    sealed = seal(old, "totp", TOTP_SECRET, operator_id.bytes)
+    ask(url, _OPERATOR.format(id=operator_id, sealed=sealed.hex()))
+    early, tokens = new_token(service), [new_token(service)]
+    is_over = False
+
+    def keep_buying() -> list[int]:
+        statuses = []
+        while not is_over:
+            statuses += [cart_status(service, token) for token in tokens[-3:]]
+            tokens.append(new_token(service))
+        return statuses
+
+    with ThreadPoolExecutor(3) as threads:
+        buying = [threads.submit(keep_buying) for _ in range(3)]
+        done = shop("keys", "rotate", SHOP_DATA_DIR=str(data_dir))
+        is_over = True
+        statuses = [status for each in buying for status in each.result()]
+    new = read_key_file(file)
+    resealed = bytes(ask(url, f"select totp_sealed from operators where id = '{operator_id}'"))
+    refused = shop("keys", "retire", new.current, "--yes", SHOP_DATA_DIR=str(data_dir))
+    before = cart_status(service, early)
+    retired = shop("keys", "retire", old.current, "--yes", SHOP_DATA_DIR=str(data_dir))
+
+    assert (done.returncode, set(statuses)) == (0, {200}), done.stderr
+    assert len(statuses) > 20
+    assert (list(new), file.stat().st_mode & 0o777) == ([f"k{int(old.current[1:]) + 1}", *old], 0o600)
+    assert new_token(service).startswith(f"shpot_{new.current}_")
+    assert resealed.startswith(new.current.encode() + b":")
+    assert unseal(new, "totp", resealed, operator_id.bytes) == TOTP_SECRET
+    assert "is the key that signs" in sentence(refused)
+    assert (before, retired.returncode) == (200, 0)
+    assert list(read_key_file(file)) == [new.current]
+    events = ask(url, "select string_agg(action, ' ' order by at, id) from audit_events where action like 'key%'")
+    assert events.endswith("key_created keys_rotated key_retired")
+
+
+@pytest.mark.torture
+@pytest.mark.security("X-08", "A-06")
+def test_voiding_makes_a_new_key_and_ends_the_order_tokens_of_the_old_ones(
+    shop: Command, served: tuple[Service, Path]
+) -> None:
+    service, data_dir = served
+    token, old = new_token(service), read_key_file(data_dir / "secret_keys").current
+
+    done = shop("keys", "void-before", "now", "--yes", SHOP_DATA_DIR=str(data_dir))
+    listed = shop("keys", "list", SHOP_DATA_DIR=str(data_dir)).stdout.splitlines()
+
+    assert done.returncode == 0, done.stderr
+    assert cart_status(service, token) == 404
+    assert cart_status(service, new_token(service)) == 200
+    assert not new_token(service).startswith(f"shpot_{old}_")
+    assert [row.split()[:2] for row in listed[1:3]] == [[f"k{int(old[1:]) + 1}", "yes"], [old, "no"]]
+
+
+def wait_for_key(service: Service, key_id: str) -> None:
+    """Until new carts have tokens of this key; at most five seconds."""
+    end = time.monotonic() + 5
+    while not new_token(service).startswith(f"shpot_{key_id}_"):
+        assert time.monotonic() < end, "the new key is not used"
+
+
+@pytest.mark.security("A-06")
+def test_running_processes_use_a_changed_key_file_within_five_seconds(at_home: tuple[Service, Path]) -> None:
+    service, data_dir = at_home
+    file = data_dir / "secret_keys"
+    before = read_key_file(file)
+    token = new_token(service)
+
+    replace_key_file(file, before.with_first("fresh", secrets.token_bytes(32)))
+    wait_for_key(service, "fresh")
+    status = cart_status(service, token)
+    replace_key_file(file, before)
+    wait_for_key(service, before.current)
+
+    assert status == 200
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in data_dir.glob("secret_keys*")] == ["secret_keys"]
+
+
+@pytest.mark.security("A-06")
+def test_with_keys_in_the_environment_the_new_value_is_printed(shop: Command, own_database: OwnDatabase) -> None:
+    url = own_database()
+
+    done = shop("keys", "rotate", **external(url))
+
+    assert VALUE.fullmatch(done.stdout), done
+    assert done.stderr.startswith("Set SHOP_SECRET_KEYS to this on every machine and restart.")
+    row = "select key_id || ' ' || fingerprint from server_keys where created_at is not null"
+    assert ask(url, row) == f"k1 {parse_keys(done.stdout.strip()).fingerprint('k1')}"
+
+
+@pytest.mark.security("A-06")
+def test_a_key_is_retired_only_when_everything_sealed_with_it_is_sealed_anew(
+    shop: Command, own_database: OwnDatabase
+) -> None:
+    url, good, broken = own_database(), uuid4(), uuid4()
+    keys = parse_keys(f"k1:{'1b' * 32},{KEYS}")
+    for each, owner in ((good, good), (broken, good)):
+        sealed = seal(parse_keys(KEYS), "totp", TOTP_SECRET, owner.bytes)
+        ask(url, _OPERATOR.format(id=each, sealed=sealed.hex()))
+    settings = external(url, SHOP_SECRET_KEYS=keys.to_text())
+
+    refused = sentence(shop("keys", "retire", "t1", "--yes", **settings))
+    resealed = bytes(ask(url, f"select totp_sealed from operators where id = '{good}'"))
+    ask(url, f"update operators set totp_sealed = null where id = '{broken}' returning 1")
+    done = shop("keys", "retire", "t1", "--yes", **settings)
+    unknown = sentence(shop("keys", "retire", "k7", "--yes", **settings))
+
+    assert "t1 still seals what cannot be opened with it: 1 authenticators." in refused
+    assert unseal(keys, "totp", resealed, good.bytes) == TOTP_SECRET
+    assert resealed.startswith(b"k1:")
+    assert done.stdout == f"k1:{'1b' * 32}\n"
+    assert unknown == "There is no key k7; `shop keys list` names them."
