@@ -74,10 +74,10 @@ class TcpProxy:
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
-        await self._flowing.wait()
-        behind, ahead = await asyncio.open_unix_connection(str(self._socket))
-        self._writers.add(ahead)
         with suppress(OSError, asyncio.CancelledError):
+            await self._flowing.wait()
+            behind, ahead = await asyncio.open_unix_connection(str(self._socket))
+            self._writers.add(ahead)
             await asyncio.gather(self._pump(reader, ahead), self._pump(behind, writer))
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -197,6 +197,13 @@ VARIABLES = (
         "an S3-compatible store; unset: `media/` in the data directory",
     ),
     Variable("SHOP_METRICS", "metrics", _word("public"), None, "unset: open in a try-out only"),
+    Variable(
+        "SHOP_CATALOG_STALE_SECONDS",
+        "catalog_stale_seconds",
+        _whole,
+        "3600",
+        "the catalog is shown from memory so long while the database is away; 0: not",
+    ),
     Variable("SHOP_DRAIN_SECONDS", "drain_seconds", _drain, "5", "unready but serving, before a stop"),
     Variable("SHOP_LOG_LEVEL", "log_level", _word("debug", "info", "warning", "error"), "info", "how much is logged"),
     Variable(
@@ -287,6 +294,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cors_origins: tuple[str, ...]
     media_url: Bucket | None
     metrics: str | None
+    catalog_stale_seconds: int
     drain_seconds: float
     log_level: str
     log_format: str | None

@@ -69,6 +69,7 @@ class Connections:
         self._waiting: deque[Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._retry_at = 0.0
+        self._is_in_doubt = False
         self.is_away = False
 
     def take(self, deadline: float) -> Any:
@@ -143,9 +144,11 @@ class Connections:
         self._waiting.insert(urgent, waiter)
 
     def _grow(self, now: float) -> None:
-        """Starts connecting for those who wait, as far as the size allows; while the database is away, once."""
+        """Starts connecting for those who wait, as far as the size allows. While no connection can be made, attempts
+        follow one another: there must be a moment at which all have failed.
+        """
         room = self._size - len(self._open)
-        if self.is_away:
+        if self._is_in_doubt:
             room = min(room, 1)
         if now < self._retry_at or len(self._attempts) >= room:
             return
@@ -165,6 +168,7 @@ class Connections:
         if failure is not None:
             self._fail(failure)
             return
+        self._is_in_doubt = False
         if self.is_away:
             self.is_away = False
             _log.info("the database is available again")
@@ -196,7 +200,10 @@ class Connections:
 
     def _fail(self, error: Exception) -> None:
         self._retry_at = monotonic() + RETRY_SECONDS
-        if self._attempts or not all(connection.is_closed() for connection in self._open):
+        if not all(connection.is_closed() for connection in self._open):
+            return
+        self._is_in_doubt = True
+        if self._attempts:
             return
         if not self.is_away:
             self.is_away = True

@@ -52,6 +52,13 @@ class Database:
 
     def __init__(self, connections: Connections) -> None:
         self.connections = connections
+        self.has_lost_write = False
+        """Whether a write was lost with its connection, and none was checked since: the server may hang in COMMIT."""
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it is known that no connection can be made."""
+        return self.connections.is_away
 
     def session(self) -> "Session":
         return Session(self)
@@ -118,6 +125,7 @@ class Session:
             connection = connections.take(deadline) or await connections.wait(deadline, self.patience)
             result = await getattr(connection, method)(statement.sql, *arguments)
         except asyncpg.PostgresError as error:
+            self._database.has_lost_write |= statement.writes and connection is not None and connection.is_closed()
             raise self._translated(error) from error
         except BaseException as error:
             if connection is not None:
@@ -151,6 +159,7 @@ class Session:
             await self._call(transaction.commit)
             self.committed = True
         except BaseException as error:
+            self._database.has_lost_write |= connection.is_closed() and not is_snapshot
             if not isinstance(error, Exception) or connection.is_closed() or connection.is_in_transaction():
                 connection.terminate()
             raise

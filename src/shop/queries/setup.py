@@ -2,7 +2,8 @@
 
 from typing import Any, cast
 
-from sqlalchemy import and_, bindparam, column, exists, literal_column, or_, select, table, update
+import msgspec
+from sqlalchemy import Text, and_, bindparam, column, exists, func, literal_column, or_, select, table, update
 
 from shop.db.pool import Session
 from shop.db.statements import into, statement
@@ -12,9 +13,24 @@ from shop.models.people import users
 from shop.models.products import products
 from shop.models.setup import Shop, shops
 
+
+class DatabaseState(msgspec.Struct, frozen=True):
+    """The migration a database stands at, and whether it accepts writes."""
+
+    revision: str
+    is_writable: bool
+
+
 _SHOP = statement(select(shops), into(Shop))
-_REVISION = statement(
-    select(column("version_num")).select_from(table("alembic_version")), lambda record: cast(str, record[0])
+_revisions = table("alembic_version", column("version_num", Text()))
+_is_writable = func.current_setting("transaction_read_only") == literal_column("'off'")
+_STATE = statement(
+    select(_revisions.c.version_num.label("revision"), _is_writable.label("is_writable")), into(DatabaseState)
+)
+# Changes nothing, and is committed like any other write.
+_TRY_WRITE = statement(
+    update(_revisions).values(version_num=_revisions.c.version_num).returning(_revisions.c.version_num),
+    lambda record: cast(str, record[0]),
 )
 
 # Only a shop that nobody has named, given currencies or anything to sell is as good as empty.
@@ -53,9 +69,13 @@ async def find_shop(db: Session) -> Shop | None:
     return await db.one(_SHOP)
 
 
-async def find_revision(db: Session) -> str | None:
-    """The migration the database stands at."""
-    return await db.one(_REVISION)
+async def find_state(db: Session) -> DatabaseState | None:
+    return await db.one(_STATE)
+
+
+async def try_write(db: Session) -> None:
+    """Writes and commits without a change: what only a write can show, like a missing synchronous standby."""
+    await db.one(_TRY_WRITE)
 
 
 async def is_in_use(db: Session) -> bool:

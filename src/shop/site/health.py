@@ -7,8 +7,9 @@ from pathlib import Path
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from shop.actions.context import Context
-from shop.base.errors import NotFound, Unavailable
+from shop.base.errors import Malformed, NotFound, Unavailable
 from shop.queries import setup
+from shop.queries.setup import DatabaseState
 from shop.web.endpoint import Handler
 from shop.web.metrics import exposition
 from shop.web.reply import NO_STORE, Reply, json_reply
@@ -22,23 +23,40 @@ async def live(_request: Request, _ctx: Context) -> Reply:
 
 
 def ready(is_stopping: Callable[[], bool], outdated: frozenset[str]) -> Handler:
-    """Ready: not about to stop, and the database answers and is not behind this program's migrations. Without keys
-    there is no process that could be asked.
+    """Ready: not about to stop, and the database answers, accepts writes and is not behind this program's migrations.
+    `for=reads`: or the catalog can be shown from memory meanwhile. Without keys there is no process to be asked.
     """
 
-    async def answer(_request: Request, ctx: Context) -> Reply:
+    async def answer(request: Request, ctx: Context) -> Reply:
+        purpose = request.query.get("for", "writes")
+        if purpose not in ("reads", "writes"):
+            raise Malformed("Say for=reads or for=writes.")
         if is_stopping():
             raise Unavailable()
         try:
             async with asyncio.timeout(READY_SECONDS):
-                revision = await setup.find_revision(ctx.db)
-        except TimeoutError:
+                state = await _check(ctx)
+        except (TimeoutError, Unavailable):
+            if purpose == "reads" and ctx.shared.answers.has_stale(ctx.shared.settings.catalog_stale_seconds):
+                return json_reply({"status": "ready for reads"})
             raise Unavailable() from None
-        if revision is None or revision in outdated:
+        if state is None or state.revision in outdated:
             raise Unavailable()
         return json_reply({"status": "ready"})
 
     return answer
+
+
+async def _check(ctx: Context) -> DatabaseState | None:
+    database = ctx.shared.database
+    state = await setup.find_state(ctx.db)
+    if state and not state.is_writable:
+        database.connections.close_all()
+        raise Unavailable()
+    if state and database.has_lost_write:
+        await setup.try_write(ctx.db)
+        database.has_lost_write = False
+    return state
 
 
 def metrics(others: Callable[[], Iterable[Path]]) -> Handler:

@@ -1,0 +1,204 @@
+"""What callers see while the database is away, hangs or cannot be written to."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import msgspec
+import psutil
+import pytest
+
+from shop.base.remembered import Answers, Kept
+from shop.base.secrets import USER_ACCESS, new_bytes, secret_text
+from tests.cluster import Cluster
+from tests.db.processes import postmaster_pid, until
+from tests.db.test_faults import change_setting
+from tests.service import KEYS, Service
+from tests.shopper import PREFIX
+from tests.tcp_proxy import TcpProxy, proxy_to
+
+CATALOG = f"{PREFIX}/products"
+BESTSELLERS = f"{CATALOG}?sort_by=best-selling"
+CART = f"{PREFIX}/cart"
+
+
+class Outage(msgspec.Struct, frozen=True):
+    """A shop with a database of its own behind a path that can be broken."""
+
+    service: Service
+    path: TcpProxy
+    url: str
+    data_dir: Path
+
+    def client(self) -> httpx.AsyncClient:
+        return self.service.client()
+
+    @contextmanager
+    def stopped_server(self) -> Iterator[None]:
+        """Every process of the database server stands still."""
+        postmaster = psutil.Process(postmaster_pid(self.data_dir))
+        processes = [postmaster.pid, *(child.pid for child in postmaster.children(recursive=True))]
+        for pid in processes:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in processes:
+                os.kill(pid, signal.SIGCONT)
+
+
+@pytest.fixture(scope="module")
+def outage(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outage]:
+    with cluster.data_dir(f"outage_{worker_name}") as (data_dir, url), proxy_to(url) as path:
+        service = Service(
+            SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+            SHOP_DATABASE_URL=path.url(),
+            SHOP_DATABASE_POOL="3",
+            SHOP_SECRET_KEYS=KEYS,
+            SHOP_MAILBOX="on",
+            SHOP_DRAIN_SECONDS="0",
+        )
+        yield Outage(service, path, url, data_dir)
+        path.accept()
+        service.stop()
+
+
+async def timed(answer: Awaitable[httpx.Response]) -> tuple[httpx.Response, float]:
+    started = time.monotonic()
+    return await answer, time.monotonic() - started
+
+
+async def until_ready(http: httpx.AsyncClient) -> None:
+    async def is_ready() -> bool:
+        return (await http.get("/readyz")).status_code == 200
+
+    await until(is_ready)
+
+
+def assert_turned_away(*responses: httpx.Response) -> None:
+    for response in responses:
+        assert (response.status_code, response.headers["retry-after"]) == (503, "5"), response.text
+
+
+@pytest.mark.security("X-05", "X-07")
+async def test_the_catalog_stays_available_while_the_database_is_away(outage: Outage) -> None:
+    bearer = {"Authorization": f"Bearer {secret_text(USER_ACCESS, new_bytes())}"}
+    async with outage.client() as http:
+        before, bestsellers = await http.get(CATALOG), await http.get(BESTSELLERS)
+
+        outage.path.refuse()
+        shown, seconds = await timed(http.get(CATALOG))
+        same = await http.get(CATALOG, headers={"If-None-Match": before.headers["etag"]})
+        sold = await http.get(BESTSELLERS)
+        unseen, owned = await http.get(f"{CATALOG}?page=7"), await http.get(CATALOG, headers=bearer)
+        cart, ready, live = await http.post(CART), await http.get("/readyz"), await http.get("/livez")
+        readable = await http.get("/readyz?for=reads")
+        outage.path.accept()
+        await until_ready(http)
+        after = await http.get(CATALOG)
+
+    assert (shown.status_code, shown.content, sold.content) == (200, before.content, bestsellers.content)
+    assert int(shown.headers["age"]) < 60
+    assert shown.headers["cache-control"] == "public, no-cache"
+    assert (same.status_code, "age" in same.headers) == (304, True)
+    assert_turned_away(unseen, owned, cart)
+    assert (ready.status_code, live.status_code, readable.status_code) == (503, 200, 200)
+    assert "age" not in {*before.headers, *after.headers}
+    assert seconds < 1.5
+
+
+@pytest.mark.security("X-07")
+async def test_a_database_that_cannot_be_written_to_makes_the_service_unready_for_writes(outage: Outage) -> None:
+    async with outage.client() as http:
+        await http.get(CATALOG)
+        await change_setting(outage.url, "default_transaction_read_only", "on")
+        try:
+            ready, readable = await http.get("/readyz"), await http.get("/readyz?for=reads")
+            cart, shown = await http.post(CART), await http.get(CATALOG)
+            odd = await http.get("/readyz?for=fun")
+        finally:
+            await change_setting(outage.url, "default_transaction_read_only", "off")
+        await until_ready(http)
+
+    assert (ready.status_code, readable.status_code, odd.status_code) == (503, 200, 400)
+    assert_turned_away(cart)
+    # From memory: a standby is never read.
+    assert (shown.status_code, "age" in shown.headers) == (200, True)
+
+
+def test_an_answer_is_shown_no_longer_than_the_bound() -> None:
+    answers = Answers()
+    answers.keep("page", Kept(1, b"body", b"tag"))
+    answers.find("page", 1)
+
+    assert (answers.find_stale("page", 60), answers.has_stale(60)) == ((answers.find("page", 1), 0), True)
+    assert (answers.find_stale("page", 0), answers.has_stale(0)) == (None, False)
+    assert answers.find_stale("other", 60) is None
+
+
+@pytest.mark.torture
+@pytest.mark.security("X-03", "X-07", "H-05")
+@pytest.mark.parametrize("fault", ["server", "path"])
+async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage: Outage, fault: str) -> None:
+    async with outage.client() as http:
+        await until_ready(http)
+        await http.get(CATALOG)
+
+        async def ask() -> list[tuple[httpx.Response, float]]:
+            calls = [http.post(CART) for _ in range(20)] + [http.get(CATALOG), http.get("/readyz")]
+            return await asyncio.gather(*map(timed, calls))
+
+        async def break_it() -> list[list[tuple[httpx.Response, float]]]:
+            return [await ask() for _ in range(3)]
+
+        if fault == "server":
+            with outage.stopped_server():
+                rounds = await break_it()
+        else:
+            outage.path.hang()
+            rounds = await break_it()
+            outage.path.refuse()
+            outage.path.accept()
+        started = time.monotonic()
+        await until_ready(http)
+        recovered = time.monotonic() - started
+        cart = await http.post(CART)
+
+    for answers in rounds:
+        assert max(seconds for _, seconds in answers) < 6.5
+        *carts, shown, ready = [response for response, _ in answers]
+        assert_turned_away(*carts, ready)
+        assert (shown.status_code, "age" in shown.headers) == (200, True)
+    # Once it is known to be away, nobody waits long.
+    assert max(seconds for _, seconds in rounds[-1]) < 3
+    assert rounds[-1][-2][1] < 1
+    assert (cart.status_code, recovered < 10) == (201, True)
+
+
+@pytest.mark.torture
+@pytest.mark.security("X-03", "X-07")
+async def test_without_the_synchronous_standby_writes_end_in_time_and_reads_go_on(outage: Outage) -> None:
+    async with outage.client() as http:
+        await until_ready(http)
+        await http.get(CATALOG)
+        await change_setting(outage.url, "synchronous_standby_names", "nobody")
+        try:
+            carts = [asyncio.create_task(timed(http.post(CART))) for _ in range(6)]
+            await asyncio.sleep(1)
+            shown, waited = await timed(http.get(CATALOG))
+            written = await asyncio.gather(*carts)
+            ready, readable = await http.get("/readyz"), await http.get("/readyz?for=reads")
+        finally:
+            await change_setting(outage.url, "synchronous_standby_names", "")
+        await until_ready(http)
+        cart = await http.post(CART)
+
+    assert_turned_away(*(response for response, _ in written))
+    assert max(seconds for _, seconds in written) < 6.5
+    assert (shown.status_code, waited < 1.5) == (200, True)
+    assert (ready.status_code, readable.status_code, cart.status_code) == (503, 200, 201)
