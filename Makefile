@@ -30,8 +30,8 @@ check: $(DEV) ## format, lint, types, walls, migrations in step with tables, loc
 security: $(DEV) ## write docs/security-tests.md: which test proves which rule of docs/security.md
 	@$(VENV)/bin/python -m tests.security_rules
 
-bench: $(DEV) ## the benchmark: ratios against limits measured in the same run, written to bench/report.md
-	@$(VENV)/bin/python -m bench.run
+bench: $(DEV) ## the benchmark, written to bench/report.md; with BASE=<commit> a comparison with that commit
+	@$(VENV)/bin/python -m bench.$(if $(BASE),compare $(BASE),run)
 
 torture: $(DEV) ## what is slow and valuable: kill loops, every page and edge, the suite on PostgreSQL 15
 	@$(VENV)/bin/python -m pytest --forks 3 -m torture

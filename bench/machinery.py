@@ -66,8 +66,9 @@ class Server:
         # A run that breaks off leaves no server behind.
         atexit.register(self._end)
 
-    def wait(self, path: str = "/readyz") -> "Server":
-        for _ in range(2000):
+    def wait(self, path: str = "/readyz", seconds: float = 180) -> "Server":
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
             try:
                 with urllib.request.urlopen(self.url + path, timeout=1):
                     return self
