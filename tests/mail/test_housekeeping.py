@@ -359,3 +359,36 @@ async def test_addresses_of_carts_that_are_gone_go_and_those_of_users_and_orders
 
     assert removed == {"addresses that are nobody's": 1}
     assert {row[0] for row in await db.fetch("select city from addresses")} == set(rows) - {"nobody's"}
+
+
+@pytest.mark.security("H-11")
+async def test_cards_of_deleted_carts_go_and_saved_ones_and_those_of_orders_stay(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    old, user, method, order = await ago(db, 31), uuid.uuid4(), uuid.uuid4(), uuid.uuid4()
+    await db.execute(USER, user, "a@example.com", old, old)
+    await db.execute(CART, order, "bought", old, old, None)
+    await db.execute(
+        "insert into payment_methods (id, type, name, created_at, updated_at) values ($1, 'check', 'Check', $2, $2)",
+        method,
+        old,
+    )
+    rows = {name: uuid.uuid4() for name in ("loose", "saved", "an order's", "fresh")}
+    insert = """insert into payment_sources (id, user_id, payment_method_id, name, used_at, created_at, updated_at)
+        values ($1, $2, $3, $4, $5, $6, $6)"""
+    for name, source_id in rows.items():
+        owner = (user, old) if name == "saved" else (None, None)
+        at = await ago(db, 0.5) if name == "fresh" else old
+        await db.execute(insert, source_id, owner[0], method, name, owner[1], at)
+    await db.execute(
+        """insert into payments (id, order_id, payment_method_id, source_id, number, amount, created_at, updated_at)
+        values (gen_random_uuid(), $1, $2, $3, 'P1', 1, $4, $4)""",
+        order,
+        method,
+        rows["an order's"],
+        old,
+    )
+
+    removed = await keep_house(shared)
+
+    assert removed == {"cards of deleted carts": 1}
+    assert {row[0] for row in await db.fetch("select name from payment_sources")} == set(rows) - {"loose"}

@@ -384,3 +384,16 @@ async def test_a_cart_comes_to_no_more_than_can_be_written_down(make: Make, shop
 
     assert (too_much.status, list(too_much.json["errors"])) == (422, ["base"])
     assert (enough.status, enough["total"]) == (200, "99999999999999.8")
+
+
+@pytest.mark.security("C-06")
+async def test_a_repeated_empty_leaves_what_was_added_since(shopper: Shopper, make: Make) -> None:
+    made = await make.product(price="1", on_hand=9)
+    key = {"Idempotency-Key": uuid4().hex}
+    await add(shopper, made.sold)
+    await shopper.ask("PATCH", "/cart/empty", headers=key)
+    await add(shopper, made.sold)
+
+    again = await shopper.ask("PATCH", "/cart/empty", headers=key)
+
+    assert (again.status, again["item_count"], (await shopper.get("/cart"))["item_count"]) == (200, 1, 1)

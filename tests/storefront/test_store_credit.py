@@ -357,3 +357,22 @@ async def test_what_is_set_aside_while_a_card_is_asked_is_nobodys_to_take(
 
     assert [(answer.status, answer.code) for answer in tried] == [(422, "illegal_transition")] * 2
     assert (moved.status, moved.code) == (409, "payment_in_progress")
+
+
+@pytest.mark.security("C-06")
+async def test_a_repeated_key_leaves_the_credit_and_the_goods_that_were_set_aside_since(
+    till: Till, member: Member
+) -> None:
+    made = await till.product("10.00")
+    await grant(till.make, member, "4.00")
+    await ready(member, till, (made, 1))
+    once = {"Idempotency-Key": new_code()}
+    await member.post("/cart/add_item", headers=once, variant_id=made.sold)
+    await member.patch("/checkout/advance")
+    await member.post("/checkout/add_store_credit")
+
+    again = await member.post("/cart/add_item", headers=once, variant_id=made.sold)
+    after = await member.get("/cart?include=payments")
+
+    assert [answer["total_minus_store_credits"] for answer in (again, after)] == ["21.0", "21.0"]
+    assert payments(after) == [("4.0", "checkout")]

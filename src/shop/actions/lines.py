@@ -89,7 +89,11 @@ async def refuse_while_paying(ctx: Context, cart: Order) -> None:
 
 
 async def hold(ctx: Context, order_id: UUID | None = None) -> Held:
-    order = await hold_cart(ctx, order_id)
+    return await prepare_lines(ctx, await hold_cart(ctx, order_id))
+
+
+async def prepare_lines(ctx: Context, order: Order) -> Held:
+    """The lines of a cart that is locked, about to be changed."""
     await unsettle(ctx, order)
     lines = await queries.list_lines(ctx.db, order.id) if order.item_count else []
     return Held(order, lines, await pricing_of(ctx, order))
@@ -127,9 +131,10 @@ async def seen(ctx: Context, order: Order) -> Cart:
 async def add_items(ctx: Context, wishes: Sequence[Wish], *, is_one: bool) -> Cart:
     """All of them or none. What is wrong is told of each by its place, or of the only one by itself."""
     async with ctx.transaction() as once:
-        held = await hold(ctx)
+        order = await hold_cart(ctx)
         if once.done:
-            return await seen(ctx, held.order)
+            return await seen(ctx, order)
+        held = await prepare_lines(ctx, order)
         cart = await put_in(ctx, held, wishes, is_one=is_one)
         once.made(held.order.id)
         return cart
@@ -161,9 +166,10 @@ def check_metadata(lines: Iterable[CartLine]) -> None:
 
 async def set_quantity(ctx: Context, line_item_id: UUID | None, quantity: int) -> Cart:
     async with ctx.transaction() as once:
-        held = await hold(ctx)
+        order = await hold_cart(ctx)
         if once.done:
-            return await seen(ctx, held.order)
+            return await seen(ctx, order)
+        held = await prepare_lines(ctx, order)
         cart = await change_quantity(ctx, held, line_item_id, quantity)
         once.made(held.order.id)
         return cart
@@ -193,10 +199,12 @@ async def take_out(ctx: Context, held: Held, line_item_id: UUID | None) -> Cart:
 
 async def empty(ctx: Context, order_id: UUID | None = None) -> Cart:
     async with ctx.transaction() as once:
-        held = await hold(ctx, order_id)
-        if not once.done:
-            once.made(held.order.id)
-            await take_off(ctx.db, held.order.id)
+        order = await hold_cart(ctx, order_id)
+        if once.done:
+            return await seen(ctx, order)
+        held = await prepare_lines(ctx, order)
+        once.made(order.id)
+        await take_off(ctx.db, order.id)
         return await keep(ctx, held, [], {}) if held.lines else Cart(held.order)
 
 
@@ -207,14 +215,15 @@ async def change_currency(ctx: Context, currency: str) -> Cart:
             {"new_currency": [f"must be one of {', '.join(ctx.shared.shop.currencies)}"]}, code="currency_not_supported"
         )
     async with ctx.transaction() as once:
-        held = await hold(ctx)
+        order = await hold_cart(ctx)
         if once.done:
-            return await seen(ctx, held.order)
+            return await seen(ctx, order)
+        held = await prepare_lines(ctx, order)
         pricing = await pricing_of(ctx, held.order, currency)
         known, now = await _quotes(ctx, pricing, held.lines), datetime.now(UTC)
         lines = [_in_currency(line, known.get(line.variant_id), currency, now) for line in held.lines]
-        order = msgspec.structs.replace(held.order, currency=currency)
-        cart = await keep(ctx, Held(order, held.lines, pricing), lines, known)
+        converted = msgspec.structs.replace(order, currency=currency)
+        cart = await keep(ctx, Held(converted, held.lines, pricing), lines, known)
         once.made(held.order.id)
         return cart
 

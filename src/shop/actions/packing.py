@@ -284,6 +284,7 @@ async def select_rates(ctx: Context, checkout: Checkout, wishes: Any) -> Checkou
     """By the ids that `GET checkout/shipping_rates` shows."""
     if isinstance(wishes, list) and wishes:
         checkout = await ensure_packed(ctx, checkout)
+    wanted: dict[UUID, ShippingRate] = {}
     for wish in wishes if isinstance(wishes, list) else []:
         given = wish if isinstance(wish, dict) else {}
         shipment_id, rate_id = as_uuid(given.get("id")), as_uuid(given.get("selected_shipping_rate_id"))
@@ -293,5 +294,7 @@ async def select_rates(ctx: Context, checkout: Checkout, wishes: Any) -> Checkou
                 {"shipments_attributes": ["names a shipment or a rate that is not this order's"]},
                 code="shipment_not_found",
             )
+        wanted[shipment_id] = rate
+    for shipment_id, rate in wanted.items():
         checkout = await choose_rate(ctx, checkout, shipment_id, rate)
     return checkout

@@ -18,6 +18,8 @@ from shop.queries import payments as queries
 
 Values = Mapping[str, Any]
 LONGEST = 255
+MOST_PAYMENTS = 50
+"""Of one order: whoever reads the order reads them all. Only failed ones add up; a replaced choice is removed."""
 
 
 class PaymentWish(msgspec.Struct, frozen=True):
@@ -44,6 +46,8 @@ async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) ->
     order = checkout.order
     if wish.source_id:
         require_owner(ctx, order)
+    if sum(payment.state != "invalid" for payment in checkout.payments) >= MOST_PAYMENTS:
+        raise Invalid({"base": [f"an order has at most {MOST_PAYMENTS} payments; begin a new cart"]})
     # A card that is typed in by another than the owner is not saved for the owner.
     payer = account_of(ctx, order)
     card = await _own_card(ctx, payer, wish) if wish.source_id else None
@@ -54,7 +58,7 @@ async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) ->
     if card and card.payment_method_id != method.id:
         raise _not_theirs()
     source_id = card.id if card else await _new_source(ctx, method, payer, wish)
-    await queries.invalidate_open(ctx.db, order.id)
+    await queries.remove_untried(ctx.db, order.id)
     fields = {
         "order_id": order.id,
         "payment_method_id": method.id,

@@ -23,6 +23,7 @@ from shop.models.access import access_tokens, login_requests, sessions
 from shop.models.journal import audit_events, idempotency_keys, outbox_mails, rate_counts
 from shop.models.operators import operator_links, operator_sessions
 from shop.models.orders import orders
+from shop.models.payments import payment_sources, payments
 from shop.models.people import addresses, users
 from shop.models.store_credit import store_credits
 
@@ -76,6 +77,14 @@ PURGES: dict[str, Statement[Any]] = {
             addresses.c.created_at < _now - timedelta(days=1),
             ~exists().where(orders.c.bill_address_id == addresses.c.id),
             ~exists().where(orders.c.ship_address_id == addresses.c.id),
+        ),
+    ),
+    "cards of deleted carts": _purge(
+        payment_sources,
+        and_(
+            payment_sources.c.used_at.is_(None),
+            payment_sources.c.created_at < _now - timedelta(days=1),
+            ~exists().where(payments.c.source_id == payment_sources.c.id),
         ),
     ),
     "idempotency keys": _purge(idempotency_keys, idempotency_keys.c.expires_at < _now),

@@ -4,7 +4,7 @@ from typing import cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, ColumnElement, Text, bindparam, case, func, or_, select, update
+from sqlalchemy import BigInteger, ColumnElement, Text, and_, bindparam, case, delete, exists, func, or_, select, update
 from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -21,9 +21,11 @@ from shop.models.payments import (
     payment_attempts,
     payment_methods,
     payment_notices,
+    payment_sources,
     payments,
     refunds,
 )
+from shop.models.store_credit import store_credit_events
 
 _ID = PG_UUID(as_uuid=True)
 _refunded = (
@@ -77,6 +79,27 @@ _INVALIDATE = statement(
     )
     .values(state="invalid", updated_at=func.now())
     .returning(payments.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+# Chosen, replaced and never tried: of no use to anybody, and a caller could store any number of them.
+_untried = (
+    delete(payments)
+    .where(
+        payments.c.order_id == bindparam("of_order", type_=_ID),
+        or_(
+            payments.c.state == "invalid",
+            and_(payments.c.state == "checkout", payments.c.payment_method_id != STORE_CREDIT_METHOD),
+        ),
+        ~exists().where(payment_attempts.c.payment_id == payments.c.id),
+        ~exists().where(store_credit_events.c.payment_id == payments.c.id),
+    )
+    .returning(payments.c.source_id)
+    .cte("untried")
+)
+_REMOVE_UNTRIED = statement(
+    delete(payment_sources)
+    .where(payment_sources.c.id.in_(select(_untried.c.source_id)), payment_sources.c.used_at.is_(None))
+    .returning(payment_sources.c.id),
     lambda record: cast(UUID, record[0]),
 )
 _CHANGE = statement(
@@ -197,6 +220,11 @@ async def is_paying(db: Session, order_id: UUID) -> bool:
 
 async def invalidate_open(db: Session, order_id: UUID) -> None:
     await db.all(_INVALIDATE, of_order=order_id)
+
+
+async def remove_untried(db: Session, order_id: UUID) -> None:
+    """Removes the payments that were chosen for an open order and replaced, with cards that were not saved."""
+    await db.all(_REMOVE_UNTRIED, of_order=order_id)
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -27,6 +27,8 @@ from shop.web.reply import Reply, document_reply, error_body, json_reply
 from shop.web.request import Request
 
 Values = Mapping[str, Any]
+MOST_CHOICES = 10
+"""Payments that one request may choose. The last one counts."""
 
 
 async def update(request: Request, ctx: Context) -> Reply:
@@ -168,6 +170,8 @@ async def _add_payments(ctx: Context, checkout: Checkout, wishes: Values, source
     """A card that is kept says by itself how it is paid with."""
     given, card = wishes.get("payments_attributes"), wishes.get("existing_card")
     by_itself: list[Any] = [] if card is None else [{}]
+    if isinstance(given, list) and len(given) > MOST_CHOICES:
+        raise Invalid({"payments_attributes": [f"must be a list of at most {MOST_CHOICES} objects"]})
     for wish in (given if isinstance(given, list) else []) or by_itself:
         if not isinstance(wish, dict):
             raise Invalid({"payments_attributes": ["must be a list of objects"]})
