@@ -42,11 +42,10 @@ async def test_one_request_chooses_few_payments(buyer: Buyer) -> None:
 @pytest.mark.security("H-11")
 async def test_a_cart_whose_payments_failed_too_often_is_not_paid(buyer: Buyer, db: Any) -> None:
     cart = await buyer.ready((await buyer.till.product(), 1))
-    choice = {"payment_method_id": buyer.till.check}
     await db.execute(FAILED, UUID(cart.id), UUID(buyer.till.check), 48)
 
-    before = await buyer.post("/checkout/create_payment", **choice)
+    before = await buyer.post("/checkout/create_payment", payment_method_id=buyer.till.check)
     await db.execute(FAILED, UUID(cart.id), UUID(buyer.till.check), 1)
-    after = await buyer.post("/checkout/create_payment", **choice)
+    after = await buyer.post("/checkout/create_payment", payment_method_id=buyer.till.check)
 
     assert (before.status, after.status) == (201, 422)
