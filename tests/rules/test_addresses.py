@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.migrations.geography import country_rows
-from shop.rules.addresses import MAX_LENGTH, address_errors
+from shop.rules.addresses import MAX_LENGTH, address_errors, address_lines
 
 HOMES: dict[str, dict[str, str | None]] = {
     "US": {"address1": "1 Infinite Loop", "city": "Cupertino", "zipcode": "95014", "state_name": "California"},
@@ -73,3 +73,40 @@ def test_every_country_of_the_shop_can_be_judged_and_wants_a_street() -> None:
 def test_any_text_is_judged_and_never_breaks_the_rule(fields: dict[str, str | None]) -> None:
     known = {*home("US"), "address2", "phone", "company", "label"}
     assert set(address_errors(fields)) <= known
+
+
+ADA = {"firstname": "Ada", "lastname": "Lovelace", "company": "Engines", "address1": "1 Main St", "address2": "Flat 2"}
+
+
+@pytest.mark.parametrize(
+    ("country", "fields", "lines"),
+    [
+        ("US", ("Springfield", "62701", "Illinois", "IL"), ["Springfield, IL 62701"]),
+        ("US", ("Springfield", "", "", None), ["Springfield"]),
+        ("DE", ("München", "80331", "Bayern", "BY"), ["80331 München", "Bayern"]),
+        ("GB", ("London", "SW1A 1AA", "", None), ["London", "SW1A 1AA"]),
+        ("XX", ("Town", "1", "Area", None), ["Town", "Area 1"]),
+    ],
+)
+def test_an_address_is_written_as_its_country_writes_it(
+    country: str, fields: tuple[str, str, str, str | None], lines: list[str]
+) -> None:
+    typed = dict(zip(("city", "zipcode", "state_name", "state_code"), fields, strict=True))
+
+    found = address_lines({**ADA, **typed, "country_iso": country, "country_name": "There"})
+
+    assert found == ["Ada Lovelace", "Engines", "1 Main St", "Flat 2", *lines, "There"]
+
+
+def test_an_address_that_begins_with_the_largest_place_keeps_its_city() -> None:
+    typed = {
+        "zipcode": "150-0001",
+        "state_name": "東京都",
+        "city": "渋谷区",
+        "address1": "神宮前 100%n 1",
+        "address2": "",
+    }
+
+    found = address_lines({**ADA, **typed, "country_iso": "JP", "country_name": "Japan"})
+
+    assert found == ["〒150-0001", "東京都", "渋谷区", "神宮前 100%n 1", "Engines", "Ada Lovelace", "Japan"]

@@ -8,12 +8,12 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shop.actions.context import Shared
-from shop.base.money import money_text
+from shop.actions.order_mail import describe_order
 from shop.db.pool import Session
 from shop.gateways.mail import Mail
 from shop.models.access import LoginRequest
 from shop.models.journal import OutboxMail
-from shop.queries import journal, lines, orders
+from shop.queries import journal, orders
 from shop.queries import login as requests
 from shop.rules.codes import login_code, shown_code
 from shop.rules.operator_notices import NOTICES
@@ -45,19 +45,7 @@ async def _order_confirmation(shared: Shared, db: Session, queued: OutboxMail) -
     order = await orders.find_completed_order(db, queued.ref_id)
     if order is None:
         return None
-    text = money_text(order.currency, shared.shop.default_locale)
-    found = await lines.list_lines(db, order.id)
-    sums = [("Items", order.item_total), ("Shipping", order.ship_total)]
-    sums += [("Discounts", order.promo_total)] if order.promo_total else []
-    sums += [("Tax", order.additional_tax_total)] if order.additional_tax_total else []
-    words = {
-        "shop": shared.shop.name,
-        "number": order.number,
-        "lines": [(line.quantity, line.name, line.options_text, text(line.total)) for line in found],
-        "sums": [(label, text(amount)) for label, amount in sums],
-        "total": text(order.total),
-        "included": text(order.included_tax_total) if order.included_tax_total else None,
-    }
+    words = await describe_order(shared, db, order)
     mail = Mail(
         mark=str(queued.id),
         written_at=queued.created_at,

