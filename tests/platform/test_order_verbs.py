@@ -11,6 +11,7 @@ import pytest
 from tests.make import MadeProduct, Make
 from tests.platform.machine import Machine
 from tests.shopper import Answer
+from tests.shoppers import new_email
 from tests.till import Buyer, Till, new_till, on_hand
 
 
@@ -262,7 +263,11 @@ async def test_the_usual_shipping_category_stays(writer: Machine) -> None:
 async def test_an_order_says_when_its_confirmation_has_left(
     writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
 ) -> None:
-    order = await buy(http, till, mug)
+    buyer = Buyer(http, till)
+    await buyer.ready((mug, 1))
+    # An address of its own: one that many orders were confirmed to has to wait.
+    await buyer.tell(email=new_email())
+    order = await buyer.complete()
     open_order = await writer.post("/orders", {"order": {}})
 
     async with asyncio.timeout(20):

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.context import Shared
-from shop.actions.order_parts import is_credit, paid
+from shop.actions.order_parts import paid
 from shop.base.money import MoneyText, money_text
 from shop.db.pool import Session
 from shop.models.orders import Order
@@ -47,7 +47,7 @@ async def describe_order(shared: Shared, db: Session, order: Order) -> dict[str,
         "requests": [
             _request(payment, methods[payment.payment_method_id], money)
             for payment in counted
-            if _is_awaited(shared, payment, methods[payment.payment_method_id])
+            if _is_awaited(payment, methods[payment.payment_method_id])
         ],
         "shipping_methods": ", ".join(dict.fromkeys(rate.name for rate in rates if rate.is_selected)),
         "addresses": await _addresses(db, order),
@@ -70,10 +70,9 @@ def _payment_label(payment: Payment, method: PaymentMethod, sources: Mapping[UUI
     return f"{method.name} ({source.cc_type or 'card'} ending in {source.last_digits})"
 
 
-def _is_awaited(shared: Shared, payment: Payment, method: PaymentMethod) -> bool:
-    """Whether the customer has to do something: no provider collects it."""
-    provider = shared.providers.get(method.type)
-    return payment.state == "pending" and not is_credit(payment) and provider is not None and not provider.needs_source
+def _is_awaited(payment: Payment, method: PaymentMethod) -> bool:
+    """Whether the customer has to do something: no provider collects a check or transfer."""
+    return payment.state == "pending" and method.type == "check"
 
 
 def _request(payment: Payment, method: PaymentMethod, money: MoneyText) -> PaymentRequest:
