@@ -53,7 +53,7 @@ def _country_errors(fields: Mapping[str, str | None]) -> dict[str, list[str]]:
 
 
 _ANYWHERE = "%N%n%O%n%A%n%C%n%S %Z"
-_CODES = {"%Z": "zipcode", "%C": "city", "%S": "state_name"}
+_FORMAT_FIELDS = {"%Z": "zipcode", "%C": "city", "%S": "state_name"}
 
 
 def address_lines(fields: Mapping[str, str | None]) -> list[str]:
@@ -61,7 +61,7 @@ def address_lines(fields: Mapping[str, str | None]) -> list[str]:
     state is written by its code where the country's post does so.
     """
     address_format, state_codes = _postal_rules(fields.get("country_iso") or "")
-    typed = {code: (fields.get(name) or "").strip() for code, name in _CODES.items()}
+    typed = {field: (fields.get(name) or "").strip() for field, name in _FORMAT_FIELDS.items()}
     typed["%N"] = " ".join(filter(None, [fields.get("firstname"), fields.get("lastname")]))
     typed["%O"] = fields.get("company") or ""
     typed["%A"] = "\n".join(filter(None, [fields.get("address1"), fields.get("address2")]))
@@ -87,13 +87,12 @@ def _postal_rules(country_iso: str) -> tuple[str, frozenset[str]]:
 
 def _complete_format(address_format: str, typed: Mapping[str, str]) -> str:
     """With a line for every part that was typed and that the country's own form leaves out."""
-    for code in ("%C", "%S", "%Z"):
-        if typed[code] and code not in address_format:
-            # Where the state comes first, a city stands between it and the street.
-            is_descending = code == "%C" and address_format.find("%S") in range(address_format.find("%A"))
-            line = f"{code}%n%A" if is_descending else f"%A%n{code}" if code == "%C" else None
-            address_format = address_format.replace("%A", line) if line else f"{address_format}%n{code}"
-    return address_format
+    if typed["%C"] and "%C" not in address_format:
+        # Where the state comes first, a city stands between it and the street.
+        is_descending = address_format.find("%S") in range(address_format.find("%A"))
+        address_format = address_format.replace("%A", "%C%n%A" if is_descending else "%A%n%C")
+    left_out = [field for field in ("%S", "%Z") if typed[field] and field not in address_format]
+    return "%n".join([address_format, *left_out])
 
 
 def _sentence(why: str) -> str:
