@@ -59,6 +59,12 @@ class Sales:
             await new_deal(Make(self.writer), TENTH, code=self._code)
         return self._code
 
+    async def new_code(self, **fields: Any) -> str:
+        """A code of a promotion of its own."""
+        code = new_code()
+        await new_deal(Make(self.writer), TENTH, code=code, **fields)
+        return code
+
     async def owe(self, db: Any, line_id: str) -> None:
         """The owner of a cart, who is made where there is none, has credit."""
         order_id = await db.fetchval("select order_id from line_items where id = $1", line_id)

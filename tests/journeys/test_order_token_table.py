@@ -166,6 +166,8 @@ class Holder(Shopper):
             return {"order": fields[operation.what]}
         if operation.what == "choose a saved card":
             return card
+        if operation.what == "apply a coupon code that counts each customer's uses":
+            return {"coupon_code": await carts.sales.new_code(customer_limit=1)}
         bodies = {
             **await carts.sales.bodies(),
             "/cart": {},
@@ -257,6 +259,16 @@ async def test_with_the_owners_bearer_beside_it_every_one_of_these_is_done(
 
     assert answer.status == STATUSES[operation.method, operation.path], answer
     assert "payment_choices_removed" not in answer.response.text
+
+
+@pytest.mark.security("C-09", "C-16")
+async def test_an_order_token_does_not_tell_whether_the_owner_has_bought_before(carts: CartFactory) -> None:
+    holder = await carts.cart("line", is_owned=True)
+    code = await carts.sales.new_code(conditions=[("first_order", {})])
+
+    answer = await holder.ask("PATCH", "/cart/apply_coupon_code", json={"coupon_code": code})
+
+    assert (answer.status, answer.code) == (401, "owner_required")
 
 
 def test_the_routes_that_may_answer_owner_required_say_so() -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from shop.actions import attempts
+from shop.actions.cart_access import require_owner
 from shop.actions.checkout import hold_checkout
 from shop.actions.context import Context
 from shop.actions.order_parts import Checkout
@@ -18,7 +19,7 @@ from shop.models.coupons import order_promotions
 from shop.queries import changes
 from shop.queries import promotions as queries
 from shop.queries.promotions import Facts, Offered
-from shop.rules.promotion_kinds import BENEFITS
+from shop.rules.promotion_kinds import BENEFITS, CUSTOMER_CONDITIONS
 from shop.rules.promotions import named_goods, promote
 
 LONGEST = 100
@@ -87,6 +88,9 @@ async def put_on(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     if any(present.promotion_id == promotion_id for present in facts.codes):
         raise _refused("coupon_already_applied", "This code is on the cart already.")
     (promotion,) = await queries.list_offered(ctx.db, [promotion_id])
+    if _depends_on_customer(promotion):
+        # The answer would tell the holder of an order token what the owner has bought, or which groups they are in.
+        require_owner(ctx, order)
     await _check(ctx, checkout, promotion, facts)
     fields = {
         "order_id": order.id,
@@ -101,6 +105,10 @@ async def put_on(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     if str(promotion_id) not in applied.order.promoted and not _waits(promotion, applied):
         raise _refused("coupon_worse_than_present", "What the cart has already is better.")
     return applied
+
+
+def _depends_on_customer(promotion: Offered) -> bool:
+    return promotion.customer_limit is not None or any(kind in CUSTOMER_CONDITIONS for kind, _ in promotion.rules)
 
 
 def _waits(promotion: Offered, checkout: Checkout) -> bool:

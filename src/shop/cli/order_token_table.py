@@ -50,6 +50,9 @@ OPERATIONS = (
     Operation("PATCH", "/cart/empty", "remove all lines"),
     Operation("PATCH", "/cart/change_currency", "change the currency"),
     Operation("PATCH", "/cart/apply_coupon_code", "apply a coupon code"),
+    Operation(
+        "PATCH", "/cart/apply_coupon_code", "apply a coupon code that counts each customer's uses", OK, OWNER_REQUIRED
+    ),
     Operation("DELETE", "/cart/remove_coupon_code", "remove all coupon codes"),
     Operation("DELETE", "/cart/remove_coupon_code/", "remove all coupon codes"),
     Operation("DELETE", "/cart/remove_coupon_code/{code}", "remove a coupon code"),

@@ -161,6 +161,8 @@ CONDITIONS: Mapping[str, ConditionKind] = {
     "first_order": ConditionKind("A customer's first order", {}, _first_order),
     "item_total": ConditionKind("Goods for at least", {"amounts": "amounts"}, _minimum),
 }
+CUSTOMER_CONDITIONS = frozenset({"customer_group", "first_order"})
+"""The conditions that depend on the customer's account."""
 BENEFITS: Mapping[str, BenefitKind] = {
     "percent_off_items": BenefitKind(
         "Percent off each line", {"percent": "percent"}, "line", _percent_off_lines, is_share=True

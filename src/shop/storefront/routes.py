@@ -102,7 +102,8 @@ def _cart(method: str, path: str, handler: Handler, summary: str, takes: Any = N
 
 def _coupon(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
     return msgspec.structs.replace(
-        _cart(method, path, handler, summary, takes), codes={409: _CART_CODES[409], 422: REFUSALS}
+        _cart(method, path, handler, summary, takes),
+        codes={409: _CART_CODES[409], 422: REFUSALS, **(_OWNER if takes else {})},
     )
 
 
