@@ -1,0 +1,47 @@
+"""`make bench BASE=<commit>`: what counts as a regression, and that a commit can be compared with itself."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bench.compare import compare
+
+ROOT = Path(__file__).parent.parent
+CALM, NOISY = [100.0, 101.0, 100.0, 99.0, 100.0], [100.0, 108.0, 93.0, 107.0, 92.0]
+
+
+@pytest.mark.parametrize(
+    ("again", "factor", "verdict"),
+    [
+        (CALM, 1.0, "same"),
+        (CALM, 0.9, "better"),
+        (CALM, 1.02, "within 3 %"),
+        (CALM, 1.06, "worse"),
+        (NOISY, 1.06, "same"),
+        (NOISY, 1.20, "worse"),
+    ],
+)
+def test_worse_is_more_than_three_percent_beyond_what_base_differs_from_itself(
+    again: list[float], factor: float, verdict: str
+) -> None:
+    base = [100.0] * len(again)
+
+    assert compare(base, again, [factor * 100.0] * len(again)).word == verdict
+
+
+def test_one_more_statement_is_worse() -> None:
+    assert compare([3.0], [3.0], [4.0]).is_worse
+
+
+@pytest.mark.torture
+def test_a_commit_is_compared_with_itself() -> None:
+    command = [sys.executable, "-m", "bench.compare", "HEAD", "--rounds", "1", "--only", "cart read"]
+
+    done = subprocess.run(command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False)
+
+    rows = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| cart read")]
+    assert [row[0] for row in rows] == ["| cart read", "| cart read, 5 lines"], done.stdout + done.stderr
+    # Figures depend on the machine; statements do not.
+    assert [row[-1] for row in rows] == ["same |", "same |"]
