@@ -7,7 +7,7 @@ MAY_BE_PENDING = {"H-06", "X-02", "X-08b"}
 NOT_YET_PROVEN = """
 M-10
 H-13
-X-11 X-12 X-13 X-14 X-15 X-16 X-17 X-19 X-20 X-22
+X-19 X-20 X-22
 """
 
 

@@ -67,7 +67,7 @@ async def change_setting(url: str, name: str, value: str) -> None:
     await until(is_in_force)
 
 
-@pytest.mark.security("X-03")
+@pytest.mark.security("X-03", "X-11")
 async def test_a_statement_on_a_hung_server_is_abandoned_at_its_deadline(opened: Opened) -> None:
     database = await opened(size=2)
     # Two connections, of which the second one stays idle.
@@ -83,7 +83,7 @@ async def test_a_statement_on_a_hung_server_is_abandoned_at_its_deadline(opened:
     await assert_whole(database, 2)
 
 
-@pytest.mark.security("X-03")
+@pytest.mark.security("X-03", "X-11")
 async def test_a_hung_statement_in_a_transaction_is_abandoned_at_its_deadline(opened: Opened) -> None:
     database = await opened(size=1)
     session = bounded(database)
@@ -100,7 +100,7 @@ async def test_a_hung_statement_in_a_transaction_is_abandoned_at_its_deadline(op
     await assert_whole(database, 1)
 
 
-@pytest.mark.security("X-03")
+@pytest.mark.security("X-03", "X-11")
 async def test_the_time_of_a_request_covers_waits_statements_retries_and_sessions_apart(opened: Opened) -> None:
     database = await opened(size=1)
     session = bounded(database, 1)
@@ -130,7 +130,7 @@ async def test_a_stream_has_the_time_for_each_statement(opened: Opened) -> None:
     assert session.seconds == 0.3
 
 
-@pytest.mark.security("X-03")
+@pytest.mark.security("X-03", "X-11")
 async def test_a_commit_without_its_synchronous_standby_is_abandoned(server: str) -> None:
     database = open_database(server, size=1)
     await change_setting(server, "synchronous_standby_names", "nobody")
@@ -154,6 +154,7 @@ async def test_a_commit_without_its_synchronous_standby_is_abandoned(server: str
     await database.close()
 
 
+@pytest.mark.security("X-11")
 async def test_a_path_that_breaks_off_silently_is_known_to_be_away_until_it_is_back(server: str) -> None:
     with proxy_to(server) as proxy:
         database = open_database(proxy.url(), size=2)
@@ -182,6 +183,7 @@ async def until_back(database: Database) -> None:
             pass
 
 
+@pytest.mark.security("X-16")
 async def test_a_connection_that_cannot_be_made_leaves_its_waiter_to_the_others(server: str) -> None:
     with proxy_to(server) as proxy:
         database = open_database(proxy.url(), size=3)
@@ -216,6 +218,7 @@ def several(*proxies: TcpProxy) -> str:
     return f"postgresql://shop@{hosts}/shop?sslmode=disable"
 
 
+@pytest.mark.security("X-12")
 async def test_a_hung_host_costs_the_healthy_one_nothing(server: str) -> None:
     with proxy_to(server) as hung, proxy_to(server) as healthy:
         hung.hang()
@@ -235,7 +238,7 @@ async def test_a_hung_host_costs_the_healthy_one_nothing(server: str) -> None:
         await database.close()
 
 
-@pytest.mark.security("T-08")
+@pytest.mark.security("T-08", "X-13")
 async def test_a_server_that_became_read_only_is_left_for_one_that_can_be_written_to(
     server: str, own_database: Callable[..., str]
 ) -> None:

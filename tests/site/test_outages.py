@@ -3,10 +3,13 @@
 import asyncio
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import msgspec
@@ -18,10 +21,13 @@ from shop.base.secrets import USER_ACCESS, new_bytes, secret_text
 from tests.cluster import Cluster
 from tests.db.processes import postmaster_pid, until
 from tests.db.test_faults import change_setting
+from tests.programs import installed
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX
 from tests.tcp_proxy import TcpProxy, proxy_to
+from tests.web.test_nginx import free_port, wait_for_listener
 
+EXAMPLE = Path(__file__).parents[2] / "docs" / "haproxy.cfg"
 CATALOG = f"{PREFIX}/products"
 BESTSELLERS = f"{CATALOG}?sort_by=best-selling"
 CART = f"{PREFIX}/cart"
@@ -85,7 +91,7 @@ def assert_turned_away(*responses: httpx.Response) -> None:
         assert (response.status_code, response.headers["retry-after"]) == (503, "5"), response.text
 
 
-@pytest.mark.security("X-05", "X-07")
+@pytest.mark.security("X-05", "X-07", "X-17")
 async def test_the_catalog_stays_available_while_the_database_is_away(outage: Outage) -> None:
     bearer = {"Authorization": f"Bearer {secret_text(USER_ACCESS, new_bytes())}"}
     async with outage.client() as http:
@@ -112,7 +118,7 @@ async def test_the_catalog_stays_available_while_the_database_is_away(outage: Ou
     assert seconds < 1.5
 
 
-@pytest.mark.security("X-07")
+@pytest.mark.security("X-07", "X-13", "X-17")
 async def test_a_database_that_cannot_be_written_to_makes_the_service_unready_for_writes(outage: Outage) -> None:
     async with outage.client() as http:
         await http.get(CATALOG)
@@ -131,6 +137,7 @@ async def test_a_database_that_cannot_be_written_to_makes_the_service_unready_fo
     assert (shown.status_code, "age" in shown.headers) == (200, True)
 
 
+@pytest.mark.security("X-17")
 def test_an_answer_is_shown_no_longer_than_the_bound() -> None:
     answers = Answers()
     answers.keep("page", Kept(1, b"body", b"tag"))
@@ -141,8 +148,61 @@ def test_an_answer_is_shown_no_longer_than_the_bound() -> None:
     assert answers.find_stale("other", 60) is None
 
 
+@contextmanager
+def haproxy(upstream: str, directory: Path) -> Iterator[str]:
+    """The shipped example in front of one shop that runs and one that does not; it asks how they are more often."""
+    listening, missing = free_port(), free_port()
+    text = EXAMPLE.read_text()
+    for shipped, here in {
+        "bind :80": f"bind 127.0.0.1:{listening}",
+        "127.0.0.1:8000": upstream,
+        "127.0.0.1:8001": f"127.0.0.1:{missing}",
+        "inter 2s": "inter 100ms",
+    }.items():
+        assert shipped in text
+        text = text.replace(shipped, here)
+    file = directory / "haproxy.cfg"
+    file.write_text(text)
+    process = subprocess.Popen([installed("haproxy"), "-db", "-f", str(file)], stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for_listener(process, listening)
+        yield f"http://127.0.0.1:{listening}"
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+@pytest.mark.security("X-05", "X-17")
+async def test_haproxy_sends_reads_to_shops_that_only_have_the_catalog_in_memory(
+    outage: Outage, tmp_path: Path
+) -> None:
+    bearer = {"Authorization": f"Bearer {secret_text(USER_ACCESS, new_bytes())}"}
+    with haproxy(urlsplit(outage.service.url).netloc, tmp_path) as url:
+        async with httpx.AsyncClient(base_url=url, timeout=20) as http:
+
+            async def status(method: str, path: str, **options: Any) -> int:
+                return (await http.request(method, path, **options)).status_code
+
+            async def is_served() -> bool:
+                return (await status("GET", CATALOG), await status("POST", CART)) == (200, 201)
+
+            async def is_without_writers() -> bool:
+                # The proxy's own words: it has no shop left for this.
+                return "retry-after" not in (await http.post(CART)).headers
+
+            await until(is_served)
+            outage.path.refuse()
+            await until(is_without_writers)
+            shown = await http.get(CATALOG)
+            others = [await status("GET", CATALOG, headers=bearer), await status("GET", "/metrics")]
+            outage.path.accept()
+            await until(is_served)
+
+    assert (shown.status_code, "age" in shown.headers, others) == (200, True, [503, 404])
+
+
 @pytest.mark.torture
-@pytest.mark.security("X-03", "X-07", "H-05")
+@pytest.mark.security("X-03", "X-07", "X-11", "H-05")
 @pytest.mark.parametrize("fault", ["server", "path"])
 async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage: Outage, fault: str) -> None:
     async with outage.client() as http:
@@ -181,7 +241,7 @@ async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage
 
 
 @pytest.mark.torture
-@pytest.mark.security("X-03", "X-07")
+@pytest.mark.security("X-03", "X-07", "X-11", "X-13")
 async def test_without_the_synchronous_standby_writes_end_in_time_and_reads_go_on(outage: Outage) -> None:
     async with outage.client() as http:
         await until_ready(http)

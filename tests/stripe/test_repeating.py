@@ -3,13 +3,17 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import httpx
 import pytest
 
+from shop.actions.charges import CHARGES_PER_CONNECTION
+from tests.db.processes import until
 from tests.service import Service
+from tests.shopper import Answer
 from tests.stripe.conftest import environ
 from tests.stripe.stand_in import StandIn
 from tests.stripe.test_notices import MAKING, completions, wait_at
@@ -35,7 +39,7 @@ def at(node: httpx.AsyncClient, buyer: Buyer) -> Buyer:
     return there
 
 
-@pytest.mark.security("C-03")
+@pytest.mark.security("C-03", "X-15")
 async def test_a_repeated_complete_asks_for_the_lost_answer_at_once(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn
 ) -> None:
@@ -54,7 +58,7 @@ async def test_a_repeated_complete_asks_for_the_lost_answer_at_once(
     assert await completions(db, cart) == 1
 
 
-@pytest.mark.security("C-03")
+@pytest.mark.security("C-03", "X-15")
 async def test_a_charge_that_another_process_waits_for_is_recorded_once(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn, other: Service
 ) -> None:
@@ -106,7 +110,7 @@ async def test_a_charge_that_never_arrived_is_made_by_whoever_completes_again(
     assert [each["amount_received"] for each in stripe.intents(cart["number"])] == [1500]
 
 
-@pytest.mark.security("H-05")
+@pytest.mark.security("H-05", "X-14")
 async def test_a_charge_is_recorded_before_others_get_a_connection(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn, other: Service
 ) -> None:
@@ -127,6 +131,32 @@ async def test_a_charge_is_recorded_before_others_get_a_connection(
 
     assert (done.status, done["payment_state"]) == (200, "paid")
     assert {answer.status for answer in answers} <= {200, 503}
+
+
+@pytest.mark.torture
+@pytest.mark.security("H-05", "X-14")
+async def test_load_is_shed_before_anything_is_charged(till: Till, stripe: StandIn, other: Service) -> None:
+    mug = await till.product(on_hand=99)
+    async with other.client() as there:
+        buyers = [Buyer(there, till) for _ in range(CHARGES_PER_CONNECTION + 1)]
+        carts = [await buyer.ready((mug, 1), source=VISA) for buyer in buyers]
+        stripe.faults += [(MAKING, "held")] * CHARGES_PER_CONNECTION
+        asking = []
+        for buyer, cart in zip(buyers[:-1], carts[:-1], strict=True):
+            asking.append(asyncio.create_task(buyer.complete()))
+            await until(partial(is_charged, stripe, cart))
+
+        shed = await buyers[-1].complete()
+        stripe.may_answer.set()
+        done = await asyncio.gather(*asking)
+
+    assert (shed.status, shed.headers["retry-after"], stripe.intents(carts[-1]["number"])) == (503, "5", [])
+    assert [answer.status for answer in done] == [200] * CHARGES_PER_CONNECTION
+
+
+async def is_charged(stripe: StandIn, cart: Answer) -> bool:
+    await asyncio.sleep(0.01)
+    return bool(stripe.intents(cart["number"]))
 
 
 async def until_blocked(db: Any) -> None:

@@ -2,15 +2,12 @@
 
 import asyncio
 import json
-import os
 import re
-import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,6 +18,7 @@ from shop.base.secrets import OPERATOR_LINK, USER_ACCESS, new_bytes, secret_text
 from shop.cli.serve import IDLE_SECONDS
 from tests.cluster import Cluster
 from tests.db.processes import roomy_dir
+from tests.programs import installed
 from tests.service import KEYS, Service
 from tests.usual import first
 
@@ -28,22 +26,6 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "nginx.conf"
 PREFIX = "/api/v2/storefront"
 CART = PREFIX + "/cart"
 CLIENT = "127.0.0.2"  # Another address of this machine than the one at which the proxy calls the shop.
-
-
-@cache
-def nginx() -> str:
-    """nginx, which Debian has as a package."""
-    path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
-    found = shutil.which("nginx", path=path)
-    if not found and os.geteuid() == 0 and shutil.which("apt-get"):
-        # At run level 1 the package does not start a server of its own.
-        environ = {**os.environ, "RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
-        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "nginx"]
-        subprocess.run(install, env=environ, check=False, capture_output=True, timeout=300)
-        found = shutil.which("nginx", path=path)
-    if not found:
-        pytest.fail("nginx is needed to test docs/nginx.conf; install the package nginx")
-    return found
 
 
 class Proxy:
@@ -105,7 +87,7 @@ def proxying(upstream: str) -> Iterator[Proxy]:
         port = free_port()
         file = configured(directory, port, upstream)
         log = str(directory / "error.log")
-        command = [nginx(), "-c", str(file), "-p", str(directory), "-e", log, "-g", "daemon off;"]
+        command = [installed("nginx"), "-c", str(file), "-p", str(directory), "-e", log, "-g", "daemon off;"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         try:
             wait_for_listener(process, port)
@@ -359,3 +341,27 @@ def test_the_upstream_keep_alive_is_at_most_half_of_the_idle_time_out() -> None:
     (seconds,) = re.findall(r"^ *keepalive_timeout (\d+)s;", upstream[0], re.MULTILINE)
 
     assert int(seconds) * 2 <= IDLE_SECONDS
+
+
+async def test_only_reads_are_tried_at_the_next_shop(shop: Service) -> None:
+    seen: list[str] = []
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        seen.append(head.split()[0].decode())
+        writer.write(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as upstream:
+        port = upstream.sockets[0].getsockname()[1]
+        # Nine of ten requests go to the one that refuses them first.
+        servers = f"127.0.0.1:{port} weight=9 max_fails=0; server {urlsplit(shop.url).netloc} max_fails=0"
+        with proxying(servers) as proxy:
+            async with proxy.http() as http:
+                reads = [await http.get(f"{PREFIX}/countries") for _ in range(4)]
+                writes = [await http.delete(CART) for _ in range(10)]
+
+    assert [answer.status_code for answer in reads] == [200] * 4
+    assert seen.count("DELETE") == sum(answer.status_code == 503 for answer in writes) > 0
+    assert {"GET", "DELETE"} == set(seen)

@@ -21,7 +21,7 @@ from shop.db.pool import LIMIT_SECONDS
 from shop.gateways.payments import UNKNOWN, Call, Provider, Result
 from shop.models.orders import Order
 
-MOST_CHARGES = 128
+CHARGES_PER_CONNECTION = 16
 """So many calls a process has under way at a time: as many as it can record in time when all are answered at once."""
 AFTER_SECONDS = 10.0
 """How long it is tried to record and show what came of a call."""
@@ -35,7 +35,7 @@ _log = structlog.get_logger("shop.payments")
 
 def check_capacity(ctx: Context) -> None:
     """Raises Unavailable while this process has as many charges under way as it can record."""
-    if len(ctx.shared.charging) >= MOST_CHARGES:
+    if len(ctx.shared.charging) >= CHARGES_PER_CONNECTION * ctx.shared.settings.database_pool:
         raise Unavailable()
 
 

@@ -1,0 +1,24 @@
+"""Programs that Debian has as packages of the same name: found, or installed where that is allowed."""
+
+import os
+import shutil
+import subprocess
+from functools import cache
+
+import pytest
+
+
+@cache
+def installed(name: str) -> str:
+    """The path of a program."""
+    path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
+    program = shutil.which(name, path=path)
+    if not program and os.geteuid() == 0 and shutil.which("apt-get"):
+        # At run level 1 the package does not start a server of its own.
+        environ = {**os.environ, "RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
+        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", name]
+        subprocess.run(install, env=environ, check=False, capture_output=True, timeout=300)
+        program = shutil.which(name, path=path)
+    if not program:
+        pytest.fail(f"{name} is needed to test its example in docs; install the package {name}")
+    return program
