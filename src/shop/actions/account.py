@@ -15,6 +15,7 @@ from shop.queries import access, people
 from shop.rules.addresses import address_errors
 from shop.rules.metadata import METADATA_ERROR, is_metadata
 
+MAX_ADDRESSES = 100
 _TEXTS = ("firstname", "lastname", "company", "address1", "address2", "city", "zipcode", "phone", "label")
 _USER_TEXTS = ("first_name", "last_name", "selected_locale")
 _DEFAULTS = ("bill_address_id", "ship_address_id")
@@ -87,6 +88,8 @@ async def add_address(ctx: Context, wishes: Mapping[str, Any]) -> PlacedAddress:
             return await get_address(ctx, str(once.done))
         fields = await address_fields(ctx, wishes, None)
         user, address_id = await people.lock_known_user(ctx.db, user_id), new_id()
+        if len(await people.list_addresses(ctx.db, user_id)) >= MAX_ADDRESSES:
+            raise Invalid({"base": [f"an account has at most {MAX_ADDRESSES} addresses; change or remove one"]})
         await people.insert_address(ctx.db, address_id, user_id, fields)
         if user.bill_address_id is None and user.ship_address_id is None:
             both = {"bill_address_id": address_id, "ship_address_id": address_id}

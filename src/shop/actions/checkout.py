@@ -101,9 +101,17 @@ async def tell(ctx: Context, checkout: Checkout, wishes: Values) -> Checkout:
         raise Invalid(errors)
     changed = {name: value for name, value in {**fields, **addresses}.items() if value != getattr(before, name)}
     checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, **changed))
+    await _remove_replaced_addresses(ctx, before, checkout.order)
     if changed.keys() & _FROM_ACCOUNT:
         checkout = await drop_owner_payments(ctx, checkout)
     return await _moved(ctx, checkout) if changed.keys() & addresses.keys() else checkout
+
+
+async def _remove_replaced_addresses(ctx: Context, before: Order, now: Order) -> None:
+    """Addresses typed into a cart go with the change that replaces them: each request may bring another."""
+    replaced = {before.bill_address_id, before.ship_address_id} - {now.bill_address_id, now.ship_address_id, None}
+    if replaced:
+        await people.delete_unused_addresses(ctx.db, [address_id for address_id in replaced if address_id])
 
 
 async def _moved(ctx: Context, checkout: Checkout) -> Checkout:

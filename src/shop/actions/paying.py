@@ -12,6 +12,7 @@ from shop.actions.order_parts import Checkout
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid, new_id, new_payment_number
 from shop.base.texts import is_line
+from shop.models.orders import Order
 from shop.models.payments import STORE_CREDIT_METHOD, CreditCard, PaymentMethod, payment_sources, payments
 from shop.queries import cards, changes
 from shop.queries import payments as queries
@@ -57,7 +58,7 @@ async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) ->
         raise Invalid({"payment_method_id": ["is not a way to pay here"]}, code="payment_method_not_found")
     if card and card.payment_method_id != method.id:
         raise _not_theirs()
-    source_id = card.id if card else await _new_source(ctx, method, payer, wish)
+    source_id = card.id if card else await _new_source(ctx, order, method, payer, wish)
     await queries.remove_untried(ctx.db, order.id)
     fields = {
         "order_id": order.id,
@@ -81,7 +82,9 @@ async def _own_card(ctx: Context, payer: UUID | None, wish: PaymentWish) -> Cred
     return found
 
 
-async def _new_source(ctx: Context, method: PaymentMethod, payer: UUID | None, wish: PaymentWish) -> UUID | None:
+async def _new_source(
+    ctx: Context, order: Order, method: PaymentMethod, payer: UUID | None, wish: PaymentWish
+) -> UUID | None:
     provider = ctx.providers[method.type]
     if not provider.needs_source:
         return None
@@ -89,7 +92,7 @@ async def _new_source(ctx: Context, method: PaymentMethod, payer: UUID | None, w
     if why := provider.source_error(fields.get("reference")):
         raise Invalid({"source_attributes.gateway_payment_profile_id": [why]})
     source_id = new_id()
-    owned = {**fields, "user_id": payer, "payment_method_id": method.id}
+    owned = {**fields, "order_id": order.id, "user_id": payer, "payment_method_id": method.id}
     await changes.insert_record(ctx.db, payment_sources, source_id, owned)
     return source_id
 

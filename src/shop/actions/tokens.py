@@ -23,6 +23,7 @@ from shop.queries import access
 from shop.rules.permissions import is_within
 from shop.rules.refresh import Shown, is_spent, outcome
 
+MIN_REFRESH_LIMIT = 2000
 _ROTATION = "rotation"
 
 
@@ -151,6 +152,9 @@ async def _shown(ctx: Context, kind: Kind, owner_key: str, token: str, scope: st
     decided = outcome(facts, ctx.shared.settings.refresh_grace)
     if decided in {"rotate", "repeat"} and scope and not is_within(scope, shown.scope or "", shown.access_level or ""):
         return Refreshed("scope")
+    if decided == "rotate" and shown.refresh_count >= _max_refreshes(ctx, kind):
+        await access.end_session(ctx.db, shown.session_id, "refreshed too often")
+        return Refreshed("limit")
     if decided == "rotate":
         return Refreshed(decided, await _rotate(ctx, kind, shown, token, scope), scope or shown.scope)
     if decided == "repeat":
@@ -159,6 +163,12 @@ async def _shown(ctx: Context, kind: Kind, owner_key: str, token: str, scope: st
         await access.end_session(ctx.db, shown.session_id, "a rotated refresh token was used again")
         await audit(ctx, "reuse", "ended", detail={"session_id": str(shown.session_id)})
     return Refreshed(decided if facts.is_owners else "owner")
+
+
+def _max_refreshes(ctx: Context, kind: Kind) -> int:
+    """Of one session: far more than a client needs that refreshes when its token expires."""
+    settings = ctx.shared.settings
+    return max(MIN_REFRESH_LIMIT, 4 * settings.refresh_max_ttl // kind.ttl(settings))
 
 
 async def _rotate(ctx: Context, kind: Kind, shown: access.ShownRefresh, token: str, scope: str | None) -> TokenPair:

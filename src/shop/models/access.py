@@ -42,6 +42,7 @@ class Session(Row, frozen=True, kw_only=True):
     refreshed_at: datetime
     idle_expires_at: datetime
     absolute_expires_at: datetime
+    refresh_count: int = 0
     revoked_at: datetime | None = None
     revoke_reason: str | None = None
 

@@ -38,6 +38,8 @@ class PaymentSource(Row, frozen=True, kw_only=True):
 
     id: UUID
     user_id: UUID | None = None
+    order_id: UUID | None = None
+    """The order it was typed into; if that is deleted as a cart, so is the source."""
     payment_method_id: UUID
     reference: str | None = None
     """The provider's name for it."""
@@ -136,7 +138,9 @@ payment_sources = table(
     PaymentSource,
     key("id"),
     refers("user_id", users, on_delete="cascade"),
+    refers("order_id", orders, on_delete="cascade"),
     refers("payment_method_id", payment_methods),
+    index("ix_payment_sources_order_id", "order_id", where="order_id is not null"),
     index("ix_payment_sources_user_id", "user_id", where="user_id is not null"),
     index("ix_payment_sources_payment_method_id", "payment_method_id"),
 )

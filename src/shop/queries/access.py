@@ -4,7 +4,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import BigInteger, and_, bindparam, func, select, update
+from sqlalchemy import BigInteger, and_, bindparam, func, literal_column, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
@@ -34,6 +34,27 @@ _IS_LIVE_SESSION = and_(IS_OPEN_SESSION, sessions.c.idle_expires_at > _now)
 _ISSUED_AT = sql_cast(func.floor(func.extract("epoch", access_tokens.c.created_at)), BigInteger)
 _OWNER_ID = func.coalesce(sessions.c.user_id, sessions.c.application_id).label("owner_id")
 
+MAX_SESSIONS = 100
+"""Live ones of one user; a new one beyond that ends the one that was refreshed longest ago."""
+_older = sessions.alias("older")
+_ended_oldest = (
+    update(sessions)
+    .where(
+        sessions.c.id.in_(
+            select(_older.c.id)
+            .where(
+                _older.c.user_id == bindparam("user_id", type_=sessions.c.user_id.type),
+                _older.c.revoked_at.is_(None),
+                _older.c.idle_expires_at > _now,
+            )
+            .order_by(_older.c.refreshed_at.desc(), _older.c.id.desc())
+            .offset(literal_column(str(MAX_SESSIONS - 1)))
+        )
+    )
+    .values(revoked_at=_now, revoke_reason="too many sessions")
+    .returning(sessions.c.id)
+    .cte("ended_oldest")
+)
 _INSERT_SESSION = statement(
     insert(sessions)
     .values(
@@ -48,7 +69,8 @@ _INSERT_SESSION = statement(
         idle_expires_at=_now + seconds("idle"),
         absolute_expires_at=_now + seconds("absolute"),
     )
-    .returning(sessions),
+    .returning(sessions)
+    .add_cte(_ended_oldest),
     into(Session),
 )
 _INSERT_REFRESH = statement(
@@ -82,6 +104,7 @@ class ShownRefresh(msgspec.Struct, frozen=True):
     owner_key: str
     scope: str | None
     access_level: str | None
+    refresh_count: int
     is_live: bool
     seconds_since_rotation: float | None
     child_hash: bytes | None
@@ -99,6 +122,7 @@ _LOCK_REFRESH = statement(
         func.coalesce(users.c.email_key, applications.c.client_id).label("owner_key"),
         sessions.c.scope,
         applications.c.access_level,
+        sessions.c.refresh_count,
         # Whichever of the two there is; the other's end is no end.
         and_(_IS_LIVE_SESSION, applications.c.revoked_at.is_(None)).label("is_live"),
     )
@@ -109,7 +133,7 @@ _LOCK_REFRESH = statement(
     )
     .where(refresh_tokens.c.hash == bindparam("hash"))
     .with_for_update(of=sessions),
-    lambda record: cast(tuple[UUID, UUID, str, str | None, str | None, bool], tuple(record)),
+    lambda record: cast(tuple[UUID, UUID, str, str | None, str | None, int, bool], tuple(record)),
 )
 _FIND_ROTATION = statement(
     select(
@@ -133,7 +157,11 @@ _ROTATE = statement(
 _TOUCH_SESSION = statement(
     update(sessions)
     .where(sessions.c.id == bindparam("session_id"))
-    .values(refreshed_at=_now, idle_expires_at=_now + seconds("idle"))
+    .values(
+        refreshed_at=_now,
+        idle_expires_at=_now + seconds("idle"),
+        refresh_count=sessions.c.refresh_count + literal_column("1"),
+    )
     .returning(sessions.c.id),
     lambda record: cast(UUID, record[0]),
 )

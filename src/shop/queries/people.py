@@ -3,12 +3,12 @@
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Text, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import BigInteger, Text, bindparam, case, delete, exists, func, or_, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import among, into, statement
 from shop.models.access import access_tokens, sessions
 from shop.models.orders import orders
 from shop.models.people import (
@@ -226,6 +226,24 @@ async def verify_user(db: Session, user_id: UUID, *, first_name: str | None, las
 async def find_account(db: Session, token_hash: bytes) -> AccountUser | None:
     """The account of a bearer: the token is checked in the same statement."""
     return await db.one(_FIND_ACCOUNT, hash=token_hash)
+
+
+_DELETE_UNUSED_ADDRESSES = statement(
+    delete(addresses)
+    .where(
+        addresses.c.id == among("ids", addresses.c.id.type),
+        addresses.c.user_id.is_(None),
+        ~exists().where(orders.c.bill_address_id == addresses.c.id),
+        ~exists().where(orders.c.ship_address_id == addresses.c.id),
+    )
+    .returning(addresses.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+async def delete_unused_addresses(db: Session, ids: list[UUID]) -> None:
+    """Deletes those of them that are in no address book and no order."""
+    await db.all(_DELETE_UNUSED_ADDRESSES, ids=ids)
 
 
 async def find_user(db: Session, user_id: UUID) -> AccountUser | None:
