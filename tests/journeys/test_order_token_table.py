@@ -87,7 +87,7 @@ class CartFactory:
     @property
     def account(self) -> list[str]:
         """What only the account knows."""
-        return [self.owner.email, BOOK["firstname"], BOOK["address1"], BOOK["phone"], CARD_NAME, "4242", CREDIT]
+        return [self.owner.email, BOOK["firstname"], BOOK["address1"], BOOK["phone"], CARD_NAME, '"4242"', CREDIT]
 
     async def cart(self, stage: str, *, is_owned: bool) -> "Holder":
         holder = Holder(self)
