@@ -27,6 +27,8 @@ CATALOGUE = {
     "constraints": """select conrelid::regclass::text, conname, pg_get_constraintdef(oid) from pg_constraint
         where connamespace = 'public'::regnamespace order by 1, 2""",
     "indexes": "select tablename, indexname, indexdef from pg_indexes where schemaname = 'public' order by 1, 2",
+    "options": """select relname, reloptions from pg_class
+        where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1""",
 }
 
 

@@ -64,7 +64,8 @@ async def test_everything_issued_before_is_void_and_what_is_issued_since_works(
     done = await run("keys", "void-before", "now", "--yes", "--json")
 
     counts = json.loads(done.stdout)
-    assert (counts["keys"], min(counts[each] for each in ("user_sessions", "application_sessions"))) == ([], 1)
+    assert counts["keys"] == []
+    assert min(counts["user_sessions"], counts["application_sessions"]) >= 1
     assert not await desk.is_signed_in()
     assert (await member.get("/account")).status == 401
     assert (await member.refresh()).code == "invalid_refresh_token"

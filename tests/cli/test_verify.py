@@ -93,6 +93,14 @@ WRONG = {
     "payments with store credit": "delete from store_credit_events where order_id = $1",
     "holds": "insert into stock_holds (id, order_id, stock_item_id, quantity, expires_at) "
     "select gen_random_uuid(), $1, id, 1, now() from stock_items limit 1",
+    "lookups of orders": "update order_lookups set payment_state = 'failed' where order_id = $1",
+    # Past the trigger that would correct it.
+    "hours of orders": "update orders set updated_hour = updated_hour - 1 "
+    "where id = $1 and set_config('session_replication_role', 'replica', true) <> ''",
+    "lookups of stock": "update stock_levels set count_on_hand = -1 where $1::uuid is not null",
+    "lookups of sales": "update listing_sales set sold_count = 99 where $1::uuid is not null",
+    "lookups of attempts": "insert into unsettled_attempts (attempt_id, payment_id) "
+    "select id, payment_id from payment_attempts where order_id = $1 limit 1",
 }
 
 

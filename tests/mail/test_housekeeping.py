@@ -339,26 +339,34 @@ async def test_looking_for_what_is_due_and_finding_nothing_is_no_new_version_of_
     assert await db.fetchval(version) == before
 
 
-async def test_addresses_of_carts_that_are_gone_go_and_those_of_users_and_orders_stay(
+async def test_addresses_that_carts_have_left_go_and_those_of_users_and_orders_stay(
     house: tuple[Shared, Any],
 ) -> None:
     shared, db = house
     old, user, country = await ago(db, 31), uuid.uuid4(), await db.fetchval("select id from countries where iso = 'US'")
     await db.execute(USER, user, "a@example.com", old, old)
-    rows = {name: uuid.uuid4() for name in ("nobody's", "a user's", "an order's", "fresh")}
+    names = ("of an idle cart", "replaced", "replaced and a user's", "replaced and of an order", "current")
+    rows = {name: uuid.uuid4() for name in names}
     insert = """insert into addresses
         (id, user_id, firstname, lastname, address1, city, country_id, created_at, updated_at)
         values ($1, $2, 'Ada', 'L', 'Street', $3, $4, $5, $5)"""
     for name, address_id in rows.items():
-        at = await ago(db, 0.5) if name == "fresh" else old
-        await db.execute(insert, address_id, user if name == "a user's" else None, name, country, at)
+        await db.execute(insert, address_id, user if name.endswith("user's") else None, name, country, old)
+    ship = "update orders set ship_address_id = $2 where number = $1"
+    await db.execute(CART, uuid.uuid4(), "idle", old, None, None)
+    await db.execute(ship, "idle", rows["of an idle cart"])
     await db.execute(CART, uuid.uuid4(), "bought", old, old, None)
-    await db.execute("update orders set ship_address_id = $1", rows["an order's"])
+    await db.execute(ship, "bought", rows["replaced and of an order"])
+    await db.execute(CART, uuid.uuid4(), "open", await ago(db, 1), None, None)
+    for name in names[1:]:
+        await db.execute(ship, "open", rows[name])
 
     removed = await keep_house(shared)
 
-    assert removed == {"addresses that are nobody's": 1}
-    assert {row[0] for row in await db.fetch("select city from addresses")} == set(rows) - {"nobody's"}
+    assert removed == {"idle guest carts": 1, "loose addresses": 4}
+    left = {row[0] for row in await db.fetch("select city from addresses")}
+    assert left == set(rows) - {"of an idle cart", "replaced"}
+    assert await db.fetchval("select count(*) from loose_addresses") == 0
 
 
 @pytest.mark.security("H-11")

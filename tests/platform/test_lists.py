@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
 import pytest
@@ -434,3 +435,37 @@ async def test_amounts_are_compared_as_they_are_written(
 
     names = {str(key): name for name, key in ids.items()}
     assert sorted(names[record["id"]] for record in found.json["data"]) == sorted(expected)
+
+
+# In two hours, with a tie; the first and the last are at the very edges of an hour.
+UPDATED = ["2026-03-01T09:59:59.999999Z", *["2026-03-01T10:00:00Z"] * 2, "2026-03-01T10:30:00Z", "2026-03-01T11:00:00Z"]
+
+
+async def test_orders_are_sorted_paged_and_filtered_by_their_last_update(writer: Machine, db: Any) -> None:
+    ids = sorted(str(uuid4()) for _ in UPDATED)
+    await db.executemany(
+        "insert into orders (id, number, currency, created_at, updated_at) values ($1, $2, 'USD', now(), $3)",
+        [(key, f"U{key}", datetime.fromisoformat(at)) for key, at in zip(ids, UPDATED, strict=True)],
+    )
+    ours = {"filter[id_in]": ",".join(ids)}
+
+    async def filtered(**filters: str) -> list[str]:
+        wish = {f"filter[updated_at_{name}]": at for name, at in filters.items()}
+        found = await writer.get(f"/orders?{urlencode({**ours, **wish, 'sort': 'id'})}")
+        return [record["id"] for record in found.json["data"]]
+
+    up = await by_place(writer, "orders", {**ours, "per_page": "2", "sort": "updated_at"})
+    down = await by_place(writer, "orders", {**ours, "per_page": "2", "sort": "-updated_at"})
+    numbered = await writer.get(f"/orders?{urlencode({**ours, 'sort': '-updated_at'})}")
+    found = [
+        await filtered(gt=UPDATED[1]),
+        await filtered(gteq=UPDATED[1]),
+        await filtered(lt=UPDATED[1]),
+        await filtered(lteq=UPDATED[3]),
+        await filtered(eq=UPDATED[1]),
+        await filtered(gt=UPDATED[0], lt=UPDATED[4]),
+    ]
+
+    assert (up, down) == (ids, ids[::-1])
+    assert [record["id"] for record in numbered.json["data"]] == ids[::-1]
+    assert found == [ids[3:], ids[1:], ids[:1], ids[:4], ids[1:3], ids[1:4]]

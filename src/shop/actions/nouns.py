@@ -32,10 +32,19 @@ from shop.models.products import (
     properties,
     variants,
 )
-from shop.models.stock import StockItem, StockLocation, StockMovement, stock_items, stock_locations, stock_movements
+from shop.models.stock import (
+    StockItem,
+    StockLocation,
+    StockMovement,
+    stock_items,
+    stock_levels,
+    stock_locations,
+    stock_movements,
+)
 from shop.models.taxons import Classification, Taxon, Taxonomy, classifications, taxonomies
 from shop.models.taxons import taxons as taxon_table
 from shop.queries.catalog_columns import PRODUCT_COLUMNS, VARIANT_COLUMNS, entry_currency
+from shop.queries.lookups import Lookup
 from shop.queries.records import Records
 
 _AMOUNTS = frozenset({"price", "compare_at_price"})
@@ -132,7 +141,8 @@ STOCK_LOCATION = Noun(
     stock.update_location,
     stock.delete_location,
 )
-_item_records = Records(table=stock_items, row=StockItem)
+_levels = Lookup(stock_levels.c.stock_item_id, stock_levels.c.count_on_hand, is_whole=True)
+_item_records = Records(table=stock_items, row=StockItem, lookups={"count_on_hand": _levels})
 STOCK_ITEM = Noun(
     "stock_item",
     _item_records,

@@ -1,5 +1,6 @@
 """How a typed row becomes a table: each noun is declared once, and its SQLAlchemy Core table is derived from it."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, get_type_hints
@@ -12,6 +13,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
+    DefaultClause,
     ForeignKeyConstraint,
     Index,
     LargeBinary,
@@ -58,11 +60,23 @@ class Row(msgspec.Struct, frozen=True):
     """A row of a table: its annotations are the columns, its defaults the columns' defaults."""
 
 
-def table(name: str, row: type[Row], *items: SchemaItem) -> Table:
-    """The table of a row type, with its keys, checks and indexes."""
+def table(
+    name: str,
+    row: type[Row],
+    *items: SchemaItem,
+    fill_factor: int | None = None,
+    defaults: Mapping[str, str] | None = None,
+) -> Table:
+    """The table of a row type, with its keys, checks and indexes. `fill_factor` leaves room on each page for updates,
+    `defaults` are expressions that the database evaluates for columns that are not given.
+    """
     hints = get_type_hints(row)
-    fields = msgspec.structs.fields(row)
-    return Table(name, metadata, *[_column(field, hints[field.name]) for field in fields], *items)
+    columns = [_column(field, hints[field.name]) for field in msgspec.structs.fields(row)]
+    for column in columns:
+        if defaults and column.name in defaults:
+            column.server_default = DefaultClause(text(defaults[column.name]))
+    options: dict[str, Any] = {"postgresql_with": {"fillfactor": fill_factor}} if fill_factor else {}
+    return Table(name, metadata, *columns, *items, **options)
 
 
 def key(*columns: str) -> PrimaryKeyConstraint:

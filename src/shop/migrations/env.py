@@ -1,6 +1,7 @@
-"""Alembic's entry: runs revisions over asyncpg, in one transaction, one process at a time."""
+"""Alembic's entry: runs revisions over asyncpg, each in a transaction of its own, one process at a time."""
 
 import asyncio
+import time
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -14,17 +15,28 @@ from shop.db.hosts import Hosts, connect_to
 from shop.db.rows import metadata
 from shop.migrations.upgrade import CHAPTERS, LOCK
 
+LOCK_SECONDS = 0.1
+
 for chapter in CHAPTERS:
     import_module(chapter)
 
 
 def run(connection: Connection) -> None:
-    options: dict[str, Any] = {"compare_type": True, "compare_server_default": True}
+    options: dict[str, Any] = {"compare_type": True, "compare_server_default": True, "transaction_per_migration": True}
+    _lock(connection)
     context.configure(connection=connection, target_metadata=metadata, **options)
     with context.begin_transaction():
-        # Held to the end of the transaction: a second migrator waits here and then finds nothing left to do.
-        connection.execute(text(f"select pg_advisory_xact_lock({LOCK})"))
         context.run_migrations()
+
+
+def _lock(connection: Connection) -> None:
+    """Held to the end of the connection: a second migrator waits here and then finds nothing left to do. It asks again
+    and again instead of waiting in the database: an index that is built concurrently would wait for its transaction.
+    """
+    while not connection.scalar(text(f"select pg_try_advisory_lock({LOCK})")):
+        connection.rollback()
+        time.sleep(LOCK_SECONDS)
+    connection.commit()
 
 
 async def run_connected() -> None:

@@ -46,6 +46,13 @@ class Listing(Row, frozen=True, kw_only=True):
     sold_count: int = 0
 
 
+class ListingSales(Row, frozen=True, kw_only=True):
+    """How often a product was sold, copied by a trigger: what lists of the best-selling are sorted by."""
+
+    product_id: UUID
+    sold_count: int
+
+
 class ListingFacet(Row, frozen=True, kw_only=True):
     """How many products that are to be seen have a facet: within a taxon, or in all (the id of zeros)."""
 
@@ -82,11 +89,18 @@ listings = table(
     index("ix_listings_master_id", "master_id"),
     index("ix_listings_default_variant_id", "default_variant_id"),
     index("ix_listings_sku", "sku", "product_id"),
-    index("ix_listings_sold_count", "sold_count", "product_id"),
     search_index("ix_listings_search", "search"),
     # One index for both, so that a taxon with some options is one search in it.
     Index("ix_listings_marks", text("(within_taxon_ids || facet_ids)"), postgresql_using="gin"),
     index("ix_listings_next_look_at", "next_look_at", where="next_look_at is not null"),
+    fill_factor=80,
+)
+listing_sales = table(
+    "listing_sales",
+    ListingSales,
+    key("product_id"),
+    refers("product_id", products, on_delete="cascade"),
+    index("ix_listing_sales_sold_count", "sold_count", "product_id"),
 )
 listing_facets = table("listing_facets", ListingFacet, key("scope_id", "facet_id"))
 catalog_versions = table("catalog_versions", CatalogVersion, key("slot"))

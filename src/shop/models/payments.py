@@ -103,6 +103,13 @@ class PaymentAttempt(Row, frozen=True, kw_only=True):
     actor_id: UUID | None = None
 
 
+class UnsettledAttempt(Row, frozen=True, kw_only=True):
+    """An attempt whose outcome is unknown, copied by a trigger and removed with its outcome."""
+
+    attempt_id: UUID
+    payment_id: UUID
+
+
 class PaymentNotice(Row, frozen=True, kw_only=True):
     """What a provider told us by itself; told again, it changes nothing."""
 
@@ -173,10 +180,16 @@ payment_attempts = table(
     refers("payment_id", payments, on_delete="cascade"),
     index("ix_payment_attempts_payment_id", "payment_id", "id"),
     index("ix_payment_attempts_order_id", "order_id"),
-    index("ix_payment_attempts_open", "created_at", where="outcome = 'unknown'"),
-    # One at a time: two calls for one payment could each do what the other undoes.
-    index("uq_payment_attempts_open", "payment_id", where="outcome = 'unknown'", is_unique=True),
     check("outcome_is_known", "outcome in ('unknown', 'approved', 'declined')"),
+    fill_factor=80,
+)
+unsettled_attempts = table(
+    "unsettled_attempts",
+    UnsettledAttempt,
+    key("attempt_id"),
+    refers("attempt_id", payment_attempts, on_delete="cascade"),
+    # One at a time: two calls for one payment could each do what the other undoes.
+    unique("payment_id"),
 )
 payment_notices = table(
     "payment_notices",

@@ -57,6 +57,13 @@ class StockMovement(Row, frozen=True, kw_only=True):
     created_at: datetime
 
 
+class StockLevel(Row, frozen=True, kw_only=True):
+    """A stock item's count, copied by a trigger: the one that lists are sorted by."""
+
+    stock_item_id: UUID
+    count_on_hand: int
+
+
 REASONS = ("received", "recounted", "damaged", "returned", "sold", "moved")
 
 stock_locations = table(
@@ -75,8 +82,15 @@ stock_items = table(
     refers("variant_id", variants),
     unique("variant_id", "stock_location_id"),
     index("ix_stock_items_stock_location_id", "stock_location_id", "id"),
-    index("ix_stock_items_count_on_hand", "count_on_hand", "id"),
     check("on_hand_or_backorderable", "count_on_hand >= 0 or backorderable"),
+    fill_factor=70,
+)
+stock_levels = table(
+    "stock_levels",
+    StockLevel,
+    key("stock_item_id"),
+    refers("stock_item_id", stock_items, on_delete="cascade"),
+    index("ix_stock_levels_count_on_hand", "count_on_hand", "stock_item_id"),
 )
 stock_movements = table(
     "stock_movements",

@@ -14,7 +14,7 @@ from shop.db.pool import Session
 from shop.db.statements import Statement, into, statement
 from shop.models.journal import AuditEvent, OutboxMail, audit_events, outbox_mails
 from shop.models.operators import operators
-from shop.models.orders import Order, orders
+from shop.models.orders import Order, order_lookups, orders
 
 _now = func.now()
 DAYS = 14
@@ -187,7 +187,8 @@ def _listed(filter: OrderFilter, place: str | None) -> Statement[Order]:  # noqa
     if filter.number:
         found = found.where(orders.c.number.like(bindparam("number_")))
     if filter.email:
-        found = found.where(orders.c.email.in_([bindparam("email_"), bindparam("email_lower")]))
+        theirs = order_lookups.c.email.in_([bindparam("email_"), bindparam("email_lower")])
+        found = found.where(orders.c.id.in_(select(order_lookups.c.order_id).where(theirs)))
     if filter.state:
         found = found.where(_BY_STATE.get(filter.state, orders.c.state == bindparam("state_")))
     if filter.since:

@@ -22,10 +22,11 @@ from shop.db.statements import Statement, seconds, statement
 from shop.models.access import access_tokens, login_requests, sessions
 from shop.models.journal import audit_events, idempotency_keys, outbox_mails, rate_counts
 from shop.models.operators import operator_links, operator_sessions
-from shop.models.orders import orders
+from shop.models.orders import loose_addresses, order_lookups, orders
 from shop.models.payments import payment_sources, payments
 from shop.models.people import addresses, users
 from shop.models.store_credit import store_credits
+from shop.queries.lookups import within_hours
 
 _BROOM = 7_426_732
 _SECOND = literal_column("interval '1 second'", Interval)
@@ -40,6 +41,29 @@ def _purge(table: Table, condition: Any) -> Statement[Any]:
     return statement(delete(table).where(column.in_(found)).returning(key[0]), lambda record: record[0])
 
 
+_loose = (
+    delete(loose_addresses)
+    .where(
+        loose_addresses.c.address_id.in_(
+            select(loose_addresses.c.address_id)
+            .limit(bindparam("most", type_=BigInteger))
+            .with_for_update(skip_locked=True)
+        )
+    )
+    .returning(loose_addresses.c.address_id)
+    .cte("loose")
+)
+_deleted_addresses = (
+    delete(addresses)
+    .where(
+        addresses.c.id.in_(select(_loose.c.address_id)),
+        addresses.c.user_id.is_(None),
+        ~exists().where(order_lookups.c.bill_address_id == addresses.c.id),
+        ~exists().where(order_lookups.c.ship_address_id == addresses.c.id),
+    )
+    .returning(addresses.c.id)
+    .cte("deleted_addresses")
+)
 _window_ended = rate_counts.c.window_start + rate_counts.c.seconds * _SECOND < _now - timedelta(days=1)
 
 PURGES: dict[str, Statement[Any]] = {
@@ -66,19 +90,11 @@ PURGES: dict[str, Statement[Any]] = {
         and_(
             orders.c.completed_at.is_(None),
             orders.c.user_id.is_(None),
+            within_hours(orders.c.updated_hour, "lt", _now - seconds("cart_idle")),
             orders.c.updated_at < _now - seconds("cart_idle"),
         ),
     ),
     # Typed into a cart that is gone, or replaced by another.
-    "addresses that are nobody's": _purge(
-        addresses,
-        and_(
-            addresses.c.user_id.is_(None),
-            addresses.c.created_at < _now - timedelta(days=1),
-            ~exists().where(orders.c.bill_address_id == addresses.c.id),
-            ~exists().where(orders.c.ship_address_id == addresses.c.id),
-        ),
-    ),
     "cards of deleted carts": _purge(
         payment_sources,
         and_(
@@ -87,6 +103,7 @@ PURGES: dict[str, Statement[Any]] = {
             ~exists().where(payments.c.source_id == payment_sources.c.id),
         ),
     ),
+    "loose addresses": statement(select(_loose.c.address_id).add_cte(_deleted_addresses), lambda record: record[0]),
     "idempotency keys": _purge(idempotency_keys, idempotency_keys.c.expires_at < _now),
     "counts": _purge(rate_counts, and_(rate_counts.c.seconds > 0, _window_ended)),
     "mails": _purge(outbox_mails, outbox_mails.c.created_at < _now - timedelta(days=30)),

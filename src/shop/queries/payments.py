@@ -24,6 +24,7 @@ from shop.models.payments import (
     payment_sources,
     payments,
     refunds,
+    unsettled_attempts,
 )
 from shop.models.store_credit import store_credit_events
 
@@ -121,14 +122,14 @@ _CHANGE = statement(
 )
 _stuck = (
     select(payment_attempts.c.id)
+    .join(unsettled_attempts, unsettled_attempts.c.attempt_id == payment_attempts.c.id)
     .where(
-        payment_attempts.c.outcome == "unknown",
         payment_attempts.c.created_at < func.now() - seconds("age"),
         func.coalesce(payment_attempts.c.looked_at < func.now() - seconds("pause"), True),
     )
     .order_by(payment_attempts.c.created_at)
     .limit(bindparam("most", type_=BigInteger()))
-    .with_for_update(skip_locked=True)
+    .with_for_update(of=payment_attempts, skip_locked=True)
     .scalar_subquery()
 )
 _STUCK = statement(

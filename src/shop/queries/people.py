@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from shop.db.pool import Session
 from shop.db.statements import among, into, statement
 from shop.models.access import access_tokens, sessions
-from shop.models.orders import orders
+from shop.models.orders import order_lookups, orders
 from shop.models.people import (
     AccountUser,
     Country,
@@ -166,9 +166,12 @@ _UPDATE_ADDRESS = statement(
     .returning(addresses.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_uses = or_(orders.c.bill_address_id == bindparam("address_id"), orders.c.ship_address_id == bindparam("address_id"))
+_uses = or_(
+    order_lookups.c.bill_address_id == bindparam("address_id"),
+    order_lookups.c.ship_address_id == bindparam("address_id"),
+)
 _IS_USED = statement(
-    select(orders.c.completed_at.is_not(None)).where(_uses).order_by(orders.c.completed_at.is_(None)).limit(1),
+    select(order_lookups.c.is_completed).where(_uses).order_by(order_lookups.c.is_completed.desc()).limit(1),
     lambda record: cast(bool, record[0]),
 )
 _HIDE_ADDRESS = statement(

@@ -33,7 +33,7 @@ from shop.base.listing import Sort
 from shop.db.pool import Session
 from shop.db.statements import Statement, into, planned, shaped_statement, statement
 from shop.models.catalog import Facets, ShownProduct
-from shop.models.listings import listings
+from shop.models.listings import listing_sales, listings
 from shop.models.prices import prices
 from shop.models.products import (
     option_types,
@@ -116,7 +116,7 @@ _COLUMNS: dict[str, Any] = {
     "deleted_at": products.c.deleted_at,
     "available_on": products.c.available_on,
     "sku": listings.c.sku,
-    "sold": listings.c.sold_count,
+    "sold": listing_sales.c.sold_count,
     "seen": func.coalesce(products.c.available_on, products.c.created_at),
 }
 _OF_PRODUCTS = {name for name, column in _COLUMNS.items() if getattr(column, "table", products) is products}
@@ -146,6 +146,8 @@ class _List:
     def chosen(self, *columns: Any, is_walk: bool = False) -> Select[Any]:
         """The listings that fit. On a walk they are looked at one after the other, and not looked up by their marks."""
         source: Any = listings
+        if any(sort.name == "sold" for sort in self.sort):
+            source = source.join(listing_sales, listing_sales.c.product_id == listings.c.product_id)
         if self.by_product:
             source = source.join(products, products.c.id == listings.c.product_id)
         if self.by_price:

@@ -163,7 +163,7 @@ _CARTS = statement(
     select(orders, func.coalesce(orders.c.email, users.c.email).label("whose"))
     .select_from(orders.outerjoin(users, users.c.id == orders.c.user_id))
     .where(orders.c.completed_at.is_(None), orders.c.item_count > 0)
-    .order_by(orders.c.updated_at.desc(), orders.c.id.desc())
+    .order_by(orders.c.updated_hour.desc(), orders.c.updated_at.desc(), orders.c.id.desc())
     .limit(_most),
     into(OpenCart),
 )

@@ -26,7 +26,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from shop.db.pool import Session
 from shop.db.statements import Statement, among, into, statement, unseen
 from shop.models.coupons import CouponCode, coupon_codes, order_promotions, promotion_uses
-from shop.models.orders import customer_of, orders
+from shop.models.orders import customer_of, order_lookups, orders
 from shop.models.people import customer_group_members, users
 from shop.models.products import products, variants
 from shop.models.promotions import Promotion, promotion_actions, promotion_rules, promotion_versions, promotions
@@ -112,6 +112,9 @@ def _has_ordered(whose: ColumnElement[bool]) -> ColumnElement[bool]:
     return exists().where(is_bought, orders.c.id != _order_id, whose)
 
 
+_orders_of_customer = select(order_lookups.c.order_id).where(
+    order_lookups.c.is_completed, literal_column(customer_of("order_lookups.email"), Text()) == _key
+)
 _groups = select(customer_group_members.c.customer_group_id).where(customer_group_members.c.user_id == _user_id)
 _FACTS = statement(
     select(
@@ -121,7 +124,7 @@ _FACTS = statement(
         # Each by its index: for both in one, all orders would be looked through.
         or_(
             _has_ordered(orders.c.user_id == _user_id),
-            _has_ordered(literal_column(customer_of("orders.email"), Text()) == _key),
+            _has_ordered(orders.c.id.in_(_orders_of_customer)),
         ).label("has_ordered"),
         _together(_uses, func.jsonb_object_agg(_uses.c.promotion_id, _uses.c.count), "'{}'::jsonb").label("uses"),
         _together(_codes, func.jsonb_agg(func.to_jsonb(_codes.table_valued())), "'[]'::jsonb").label("codes"),

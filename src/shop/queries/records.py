@@ -12,19 +12,15 @@ import msgspec
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    Numeric,
     Select,
     Table,
     Text,
     and_,
     bindparam,
     func,
-    literal,
     or_,
     select,
 )
-from sqlalchemy import all_ as sql_all
-from sqlalchemy import any_ as sql_any
 from sqlalchemy import cast as sql_cast
 from sqlalchemy import tuple_ as sql_tuple
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -32,9 +28,10 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Condition, Page, Path, Sort, Wishes
 from shop.base.loaded import Link
-from shop.base.money import MINOR_UNITS
 from shop.db.pool import Session
 from shop.db.statements import Statement, among, into, planned, shaped_statement, unseen
+from shop.queries.lookups import COMPARED, Lookup, within_hours
+from shop.queries.predicates import PATTERNS, PREDICATES, compare_amount
 
 _ID = PG_UUID(as_uuid=True)
 EXACT = 10_000
@@ -50,6 +47,10 @@ class Records(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """Columns beside the table's own, by the row's name for them."""
     amounts: frozenset[str] = frozenset()
     """Columns in minor units of the row's `currency`."""
+    lookups: Mapping[str, Lookup] = {}
+    """Columns that are found by the index of a copy in another table."""
+    hour: str | None = None
+    """The indexed column with the hour of `updated_at`, which itself is not indexed."""
     shown: ColumnElement[bool] | None = None
     """What a row must fulfil to be seen; some are kept and hidden."""
     kin: dict[str, "Kin"] = {}
@@ -80,28 +81,6 @@ Shape = tuple[tuple[tuple[tuple[Path, ...], str], ...], bool]
 
 _Asked = tuple[tuple[Path, ...], str, str]
 """A condition, and the name of its parameter."""
-_PREDICATES: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
-    "eq": lambda column, value: column == value,
-    "not_eq": lambda column, value: column.is_distinct_from(value),
-    "gt": lambda column, value: column > value,
-    "gteq": lambda column, value: column >= value,
-    "lt": lambda column, value: column < value,
-    "lteq": lambda column, value: column <= value,
-    "cont": lambda column, value: column.ilike(value),
-    "i_cont": lambda column, value: column.ilike(value),
-    "not_cont": lambda column, value: func.coalesce(column, "").not_ilike(value),
-    "start": lambda column, value: column.ilike(value),
-    "end": lambda column, value: column.ilike(value),
-    "in": lambda column, value: column == sql_any(value),
-    "not_in": lambda column, value: func.coalesce(column == sql_any(value), False).is_(False),
-    "true": lambda column, _: column.is_(True),
-    "false": lambda column, _: column.is_not(True),
-    "null": lambda column, _: column.is_(None),
-    "not_null": lambda column, _: column.is_not(None),
-    "present": lambda column, _: func.coalesce(sql_cast(column, Text), "") != "",
-    "blank": lambda column, _: func.coalesce(sql_cast(column, Text), "") == "",
-}
-_PATTERNS = {"cont": "%{}%", "i_cont": "%{}%", "not_cont": "%{}%", "start": "{}%", "end": "%{}"}
 
 
 async def list_records(db: Session, records: Records, wishes: Wishes) -> list[Any]:
@@ -158,7 +137,7 @@ def _values(conditions: Sequence[Condition]) -> dict[str, Any]:
 
 
 def _value(condition: Condition) -> Any:
-    pattern = _PATTERNS.get(condition.predicate)
+    pattern = PATTERNS.get(condition.predicate)
     if pattern is None:
         return condition.value
     escaped = condition.value.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
@@ -170,10 +149,20 @@ def _listed(records: Records, shape: Shape, sort: Sort, paging: str, then: tuple
     columns = records.table.c
     column, key = _sorted(records, sort), columns.id
     clause = _selected(records).where(*_where(records, shape))
+    lookup = records.lookups.get(sort.name)
+    if lookup and lookup.is_whole:
+        clause, column = lookup.joined(clause, key), lookup.column
     if paging.startswith("after"):
         clause = clause.where(_behind(column, key, sort, is_none=paging == "after none"))
     down = sort.is_descending
     order = [column.desc() if down else column] if sort.name != "id" else []
+    if records.hour and sort.name == "updated_at":
+        # The index gives the hours in order, and the rows of one hour are sorted at a time.
+        hour = columns[records.hour]
+        order.insert(0, hour.desc() if down else hour)
+        if paging == "after":
+            place = bindparam("place", type_=column.type)
+            clause = clause.where(within_hours(hour, "lteq" if down else "gteq", place))
     order += [_sorted(records, each).desc() if each.is_descending else _sorted(records, each) for each in then]
     clause = clause.order_by(*order, key.desc() if down else key).limit(bindparam("most", type_=BigInteger))
     if paging == "number":
@@ -300,44 +289,21 @@ def _clause(records: Records, path: Path, predicate: str, name: str) -> ColumnEl
             named = select(kin.records.table.c[kin.column]).where(theirs, *kin.shown)
             return records.table.c.id.in_(named)
         return _names(records, kin, theirs)
-    column: Any = records.table.c[path[0]]
+    return _own_clause(records, path[0], predicate, name)
+
+
+def _own_clause(records: Records, field: str, predicate: str, name: str) -> ColumnElement[bool]:
+    column: Any = records.table.c[field]
     kind: Any = column.type
-    if path[0] in records.amounts:
+    if field in records.lookups and predicate in COMPARED:
+        return records.lookups[field].fits(records.table.c.id, predicate, PREDICATES[predicate], name)
+    if field in records.amounts:
         currency = records.extras.get("currency", records.table.c.get("currency"))
-        return _compared(column, currency, predicate, name)
+        return compare_amount(column, currency, predicate, name)
     if predicate in {"in", "not_in"}:
         kind = ARRAY(kind)
-    return _PREDICATES[predicate](column, bindparam(name, type_=Text() if predicate in _PATTERNS else kind))
-
-
-def _compared(column: Any, currency: Any, predicate: str, name: str) -> ColumnElement[bool]:
-    """An amount with what was asked for, in the minor units of each row's currency: the column stays as it is stored,
-    for to divide a million rows takes seconds.
-    """
-    if predicate not in _COMPARING:
-        return _PREDICATES[predicate](column, bindparam(name, type_=Text()))
-    is_list = predicate in {"in", "not_in"}
-    asked = bindparam(name, type_=ARRAY(Numeric()) if is_list else Numeric())
-    found = [
-        and_(_has_digits(currency, digits), _PREDICATES[predicate](column, _minor(asked, digits, is_list=is_list)))
-        for digits in (2, *MINOR_UNITS)
-    ]
-    return or_(*found)
-
-
-_COMPARING = frozenset({"eq", "not_eq", "gt", "gteq", "lt", "lteq", "in", "not_in"})
-
-
-def _minor(asked: Any, digits: int, *, is_list: bool) -> Any:
-    if not is_list:
-        return asked * literal(10**digits, Numeric())
-    each = func.unnest(asked).table_valued("amount", name=f"asked_{digits}").render_derived()
-    return select(each.c.amount * literal(10**digits, Numeric())).scalar_subquery()
-
-
-def _has_digits(currency: Any, digits: int) -> ColumnElement[bool]:
-    """Most have two, and the others are named."""
-    named = {each: literal(codes.split(), ARRAY(Text())) for each, codes in MINOR_UNITS.items()}
-    if digits in named:
-        return cast(ColumnElement[bool], currency == sql_any(named[digits]))
-    return and_(*(currency != sql_all(codes) for codes in named.values()))
+    value = bindparam(name, type_=Text() if predicate in PATTERNS else kind)
+    clause = PREDICATES[predicate](column, value)
+    if records.hour and field == "updated_at" and predicate in COMPARED - {"in"}:
+        return and_(clause, within_hours(records.table.c[records.hour], predicate, value))
+    return clause

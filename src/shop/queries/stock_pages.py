@@ -22,6 +22,7 @@ from shop.models.stock import (
     StockLocation,
     StockMovement,
     stock_items,
+    stock_levels,
     stock_locations,
     stock_movements,
 )
@@ -82,7 +83,7 @@ _named = (
     )
     .where(variants.c.deleted_at.is_(None))
 )
-_LEVELS = {"low": stock_items.c.count_on_hand <= LOW, "out": stock_items.c.count_on_hand <= 0}
+_LEVELS = {"low": stock_levels.c.count_on_hand <= LOW, "out": stock_levels.c.count_on_hand <= 0}
 
 
 @lru_cache(maxsize=64)
@@ -96,9 +97,10 @@ def _listed(is_searched: bool, is_at: bool, level: str | None, side: str | None)
         found = found.where(stock_items.c.stock_location_id == bindparam("location_id", type_=_ID))
     if level:
         found = found.where(_LEVELS[level])
-    here = sql_tuple(stock_items.c.count_on_hand, stock_items.c.id)
+    found = found.join(stock_levels, stock_levels.c.stock_item_id == stock_items.c.id)
+    here = sql_tuple(stock_levels.c.count_on_hand, stock_items.c.id)
     there = sql_tuple(bindparam("at_", type_=BigInteger()), bindparam("id_", type_=_ID))
-    order: tuple[Any, ...] = (stock_items.c.count_on_hand, stock_items.c.id)
+    order: tuple[Any, ...] = (stock_levels.c.count_on_hand, stock_items.c.id)
     if side == "next":
         found = found.where(here > there)
     if side == "back":

@@ -30,6 +30,7 @@ from shop.models.orders import line_items, orders, stock_holds
 from shop.models.payments import payments, refunds
 from shop.models.products import variants
 from shop.models.stock import stock_items, stock_movements
+from shop.queries.verify_copies import COPY_CHECKS
 from shop.queries.verify_promotions import PROMOTION_CHECKS, Finding, looked
 from shop.rules.payments import Paid
 
@@ -159,6 +160,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
         )
     ),
     **PROMOTION_CHECKS,
+    **COPY_CHECKS,
     "lines of shipments": looked(
         select(orders.c.number, literal("its shipments do not hold what was bought", Text())).where(
             orders.c.completed_at.is_not(None),

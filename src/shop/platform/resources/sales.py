@@ -5,8 +5,9 @@ from typing import Any
 from shop.actions import orders as actions
 from shop.actions.records import Noun
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
-from shop.models.orders import Order, OwnedOrder, orders
+from shop.models.orders import Order, OwnedOrder, order_lookups, orders
 from shop.platform.collection import Collection, kinds
+from shop.queries.lookups import Lookup
 from shop.queries.payments import REFUNDED
 from shop.queries.records import Records
 from shop.queries.store_credit import CREDIT_LEFT
@@ -105,6 +106,11 @@ _RECORDS = Records(
     row=OwnedOrder,
     extras={"credit_left": CREDIT_LEFT, "refunded": REFUNDED},
     amounts=frozenset(_AMOUNTS),
+    lookups={
+        name: Lookup(order_lookups.c.order_id, order_lookups.c[name])
+        for name in ("email", "payment_state", "shipment_state")
+    },
+    hour="updated_hour",
 )
 ORDERS = Collection(
     path="orders",

@@ -1,0 +1,41 @@
+"""How rows are found by columns that have no index of their own: by a copy in another table, or by the hour."""
+
+import operator
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, func, literal_column, select
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import ARRAY
+
+COMPARED = frozenset({"eq", "gt", "gteq", "lt", "lteq", "in"})
+"""The predicates that an index helps with."""
+
+
+class Lookup(msgspec.Struct, frozen=True, eq=False):
+    """The copy of a column in another table, with the column there that names our row."""
+
+    key: Any
+    column: Any
+    is_whole: bool = False
+    """Whether every row of ours has a copy, so that lists can be sorted by it."""
+
+    def fits(self, row_id: Any, predicate: str, compare: Callable[[Any, Any], Any], name: str) -> ColumnElement[bool]:
+        kind = self.column.type
+        value = bindparam(name, type_=ARRAY(kind) if predicate == "in" else kind)
+        return cast(ColumnElement[bool], row_id.in_(select(self.key).where(compare(self.column, value))))
+
+    def joined(self, clause: Select[Any], row_id: Any) -> Select[Any]:
+        return clause.join(self.key.table, self.key == row_id)
+
+
+def hour_of(moment: Any) -> ColumnElement[int]:
+    """As `updated_hour` counts it."""
+    return sql_cast(func.floor(func.date_part("epoch", moment) / literal_column("3600")), BigInteger)
+
+
+def within_hours(hour: Any, predicate: str, moment: Any) -> ColumnElement[bool]:
+    """What a condition on a moment says of its hour."""
+    compare = {"lt": operator.le, "lteq": operator.le, "eq": operator.eq}.get(predicate, operator.ge)
+    return cast(ColumnElement[bool], compare(hour, hour_of(moment)))

@@ -1,0 +1,94 @@
+"""Columns that change with every purchase are copied for lists to find rows by, in step and by an index."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import asyncpg
+import pytest
+from alembic import command
+
+from shop.base.listing import Condition, Keyset, Page, Sort, Wishes
+from shop.migrations.upgrade import alembic_config, upgrade
+from shop.models.orders import order_lookups
+from shop.platform.resources.sales import ORDERS
+from shop.queries import records
+from shop.queries.verify import _CHECKS
+from shop.queries.verify_copies import COPY_CHECKS
+
+ROWS = 3_000
+# Spread over a year, every hundredth paid, one in ten with an address of its own.
+FILL = f"""insert into orders (id, number, currency, created_at, updated_at, email, payment_state, completed_at)
+    select gen_random_uuid(), 'L' || n, 'USD', now(), now() - n * interval '52 minutes',
+        case when n % 10 = 0 then 'ada' || n || '@example.org' end,
+        case when n % 100 = 0 then 'paid' when n % 2 = 0 then 'void' end, case when n % 2 = 0 then now() end
+    from generate_series(1, {ROWS}) n"""
+
+
+async def stale(db: Any) -> dict[str, Any]:
+    """The copies that are not in step."""
+    found = {name: await db.fetch(check.sql, *check.constants.values()) for name, check in COPY_CHECKS.items()}
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def test_the_copies_are_a_part_of_shop_verify() -> None:
+    assert COPY_CHECKS.keys() <= _CHECKS.keys()
+
+
+def asked(name: str, value: Any, predicate: str = "eq") -> Wishes:
+    return Wishes(Sort("id", True), Page(), (Condition(((name,),), predicate, value),))
+
+
+LISTS = {
+    "ix_orders_updated_hour": Wishes(Sort("updated_at", True), Page()),
+    "ix_orders_updated_hour ": Wishes(Sort("updated_at", True), Keyset()),
+    "ix_order_lookups_payment_state": asked("payment_state", "paid"),
+    "ix_order_lookups_email": asked("email", "ada10@example.org"),
+}
+
+
+async def test_lists_by_copied_columns_use_their_indexes(own_database: Callable[..., str]) -> None:
+    db = await asyncpg.connect(own_database())
+    await db.execute(FILL)
+    await db.execute("analyze orders, order_lookups")
+    plans = {}
+    for index, wishes in LISTS.items():
+        kind = "number" if isinstance(wishes.page, Page) else "first"
+        listed = records._listed(ORDERS.noun.records, records._shape(wishes), wishes.sort, kind)
+        values = {**records._values(wishes.conditions), "most": 25, "skip": 0}
+        # Planned for the values, as the first times.
+        await db.execute("set plan_cache_mode = force_custom_plan")
+        rows = await db.fetch(f"explain {listed.sql}", *listed.arguments(values))
+        plans[index] = "\n".join(row[0] for row in rows)
+    in_step = await stale(db)
+    await db.close()
+
+    assert {index: plan for index, plan in plans.items() if index.strip() not in plan or "Seq Scan on o" in plan} == {}
+    assert in_step == {}
+    assert order_lookups.c.order_id.primary_key
+
+
+@pytest.mark.torture
+async def test_the_migration_fills_the_copies_of_what_is_there(own_database: Callable[..., str]) -> None:
+    url = own_database(template="template0")
+    await asyncio.to_thread(command.upgrade, alembic_config(url), "0013")
+    db = await asyncpg.connect(url)
+    await db.execute(FILL)
+    await db.execute(
+        """insert into addresses (id, firstname, lastname, address1, city, country_id, created_at, updated_at)
+        select gen_random_uuid(), 'Ada', 'L', 'Street', city, id, now(), now()
+        from countries, unnest(array['loose', 'shipped to']) city where iso = 'US'"""
+    )
+    await db.execute("update orders set ship_address_id = (select id from addresses where city = 'shipped to')")
+
+    await asyncio.to_thread(upgrade, url)
+
+    loose = await db.fetch("select city from addresses join loose_addresses on address_id = addresses.id")
+    orders, copies = await db.fetchrow("select (select count(*) from orders), (select count(*) from order_lookups)")
+    in_step = await stale(db)
+    indexes = {row[0] for row in await db.fetch("select indexrelid::regclass::text from pg_index where indisvalid")}
+    await db.close()
+    assert (in_step, orders, copies) == ({}, ROWS, ROWS)
+    assert [row[0] for row in loose] == ["loose"]
+    assert {"ix_orders_updated_hour", "ix_orders_guest_carts"} <= indexes
+    assert "ix_orders_updated_at" not in indexes
