@@ -94,6 +94,7 @@ async def mail_of(http: httpx.AsyncClient, email: str, number: str) -> dict[str,
     return next(mail for mail in mails if number in mail["subject"])
 
 
+@pytest.mark.security("M-10")
 @FEW
 @given(purchases)
 async def test_the_figures_add_up(http: httpx.AsyncClient, make: Make, purchase: dict[str, Any]) -> None:
@@ -128,6 +129,7 @@ async def test_every_sum_is_named(http: httpx.AsyncClient, make: Make) -> None:
     assert Decimal(total) == Decimal("19.16")
 
 
+@pytest.mark.security("M-10")
 async def test_it_says_where_the_order_goes_and_how_it_is_sent_and_paid(
     http: httpx.AsyncClient, make: Make, till: Till
 ) -> None:
@@ -163,6 +165,7 @@ async def test_it_says_where_the_order_goes_and_how_it_is_sent_and_paid(
         assert promise not in mail["text"].lower() + shown.lower()
 
 
+@pytest.mark.security("M-10")
 async def test_what_is_paid_needs_no_instructions(http: httpx.AsyncClient, till: Till) -> None:
     buyer, email = Buyer(http, till), f"{uuid4().hex}@example.org"
     await buyer.put_in((await till.product("10.00"), 1))

@@ -132,6 +132,7 @@ WRITTEN = """select 'orders', id, xmin, xmax, ctid from orders where id = $1
     union all select 'payment', id, xmin, xmax, ctid from payments where order_id = $1"""
 
 
+@pytest.mark.security("H-13")
 @pytest.mark.parametrize("is_stored", [True, False])
 async def test_reading_the_rates_changes_nothing_and_what_they_name_can_be_chosen(
     buyer: Buyer, till: Till, db: Any, is_stored: bool
