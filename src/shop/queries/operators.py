@@ -140,7 +140,9 @@ _LOCK_ENABLED = statement(
     _one,
 )
 _ANY = statement(select(operators.c.id).limit(1), _one)
-_EPOCH = statement(select(sql_cast(func.extract("epoch", _now), BigInteger)), lambda record: cast(int, record[0]))
+_EPOCH = statement(
+    select(sql_cast(func.floor(func.extract("epoch", _now)), BigInteger)), lambda record: cast(int, record[0])
+)
 _last_seen = (
     select(func.max(operator_sessions.c.seen_at))
     .where(operator_sessions.c.operator_id == operators.c.id)
