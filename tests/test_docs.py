@@ -14,6 +14,7 @@ from shop.base.tokens import ORDER_TOKEN_PATTERN
 from shop.cli.credentials import credential_page
 from shop.cli.main import shop as commands
 from shop.cli.routes import every_route
+from tests import security_rules
 from tests.service import SHOP, Service
 
 ROOT = Path(__file__).parent.parent
@@ -106,6 +107,10 @@ def test_the_table_of_settings_is_the_programs_own() -> None:
 
 def test_the_table_of_credentials_is_made_from_the_routes() -> None:
     assert (ROOT / "docs" / "credentials.md").read_text() == credential_page(every_route())
+
+
+def test_the_list_of_security_tests_is_made_from_their_markers() -> None:
+    assert security_rules.PAGE.read_text() == security_rules.write_page(), "run `make security`"
 
 
 def test_every_command_named_in_the_docs_exists() -> None:

@@ -109,6 +109,7 @@ async def test_the_first_operator_joins_by_the_link_and_from_then_on_needs_the_a
         await heading(page, "This link has had its use")
 
 
+@pytest.mark.security("P-06")
 @pytest.mark.torture
 async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is_revoked(
     browser: Browser, desk: Desk
@@ -146,6 +147,7 @@ async def test_an_applications_secret_is_shown_once_and_copied_works_until_it_is
     assert await token_status(desk.http, client_id, secret) == 401
 
 
+@pytest.mark.security("P-06")
 @pytest.mark.torture
 async def test_a_reload_makes_no_second_application_and_shows_no_secret(browser: Browser, desk: Desk, db: Any) -> None:
     async with window(browser, desk) as page:
