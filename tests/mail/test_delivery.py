@@ -470,6 +470,7 @@ class Left:
         shop = Posted(f"smtp://127.0.0.1:{server.port}", SHOP_DATA_DIR=str(directory))
         try:
             url = database.start()
+            asyncio.run(self._log_statements(url))
             self.code, self.tokens = asyncio.run(self._use(shop, server))
             assert shop.service.stop() == 0
             self.log = "".join(shop.service.lines)
@@ -479,6 +480,13 @@ class Left:
             database.stop()
             server.stop()
         self.files = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+    async def _log_statements(self, url: str) -> None:
+        """The database writes every statement and its parameters into its log."""
+        db = await asyncpg.connect(url)
+        await db.execute("alter system set log_statement = 'all'")
+        await db.execute("select pg_reload_conf()")
+        await db.close()
 
     async def _use(self, shop: Posted, server: MailServer) -> tuple[str, list[str]]:
         shop.ask(self.email)
@@ -518,6 +526,19 @@ def test_with_a_mail_server_no_secret_is_in_any_log_or_in_the_database(left: Lef
     for secret in (left.code, *left.tokens):
         assert not re.search(rf"\b{secret}\b", left.log)
         assert not re.search(rf"\b{secret}\b", left.dump)
+
+
+@pytest.mark.security("A-01")
+@pytest.mark.torture
+def test_no_secret_is_in_the_log_of_a_database_that_logs_every_statement(left: Left) -> None:
+    (log,) = [content.decode() for path, content in left.files.items() if path.name == "postgres.log"]
+
+    assert "arameters: $1" in log
+    assert left.email in log
+    assert f"'{left.code}'" not in log
+    for token in left.tokens:
+        assert token[6:-6] not in log
+        assert token[6:-6].encode().hex() not in log
 
 
 @pytest.mark.security("T-03")
