@@ -253,9 +253,11 @@ async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy
     server = Embedded(roomy)
     connection = await asyncpg.connect(await asyncio.to_thread(server.start))
     await connection.execute(f"select pg_advisory_lock({LOCK})")
-    # It waits for our lock before it migrates; then we leave, and it is the database's only user.
+    # It asks for our lock before it migrates; then we leave, and it is the database's only user.
     process = Forked(["serve", "--port", "0"], clean_environ(SHOP_DATA_DIR=str(roomy)))
-    await until(lambda: connection.fetchval("select exists (select from pg_locks where not granted)"))
+    asks = "select exists (select from pg_stat_activity where query like '%pg_try_advisory_lock%' and pid <> $1)"
+    own_pid = connection.get_server_pid()
+    await until(lambda: connection.fetchval(asks, own_pid))
     await asyncio.to_thread(server.stop)
 
     process.terminate()
