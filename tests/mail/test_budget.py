@@ -111,7 +111,11 @@ async def settled(outbox: Any) -> None:
     async def is_done() -> bool:
         return bool(await outbox.fetchval(due) == 0)
 
-    await until(is_done)
+    try:
+        await until(is_done, 30)
+    except AssertionError:
+        due_rows = await outbox.fetch("select * from outbox_mails where sent_at is null")
+        raise AssertionError(f"mails that are due were not sent: {due_rows}") from None
 
 
 async def sent_to(outbox: Any, email: str) -> int:
@@ -242,6 +246,28 @@ async def test_orders_that_an_application_completes_are_outside_the_budget(
         assert done.status == 200, done
 
     assert await sent_to(outbox, email) == 4
+
+
+async def test_a_confirmation_whose_count_loses_a_deadlock_is_sent_soon_after(
+    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+) -> None:
+    first, email = new_email(), new_email()
+    await order(Buyer(client, shop_till), first)
+    assert await sent_to(outbox, first) == 1
+    waits = "select count(*) from pg_locks where not granted and locktype = 'transactionid'"
+    await outbox.execute("set deadlock_timeout = '20s'")
+
+    async with outbox.transaction():
+        await outbox.execute("select 1 from rate_counts for update")
+        buyer, headers = Buyer(client, shop_till), new_source()
+        placed = asyncio.create_task(order(buyer, email, headers))
+        await until(lambda: outbox.fetchval(waits))
+        await outbox.execute("select 1 from outbox_mails for update")
+    await placed
+
+    row = "select attempts, last_error from outbox_mails where recipient = $1 and sent_at is not null"
+    await until(lambda: outbox.fetchrow(row, email))
+    assert tuple(await outbox.fetchrow(row, email)) == (2, "the database: Lost")
 
 
 @pytest.mark.security("M-08", "L-09")

@@ -8,7 +8,7 @@ import structlog
 from shop.actions.context import Shared
 from shop.actions.letter import write_letter
 from shop.actions.mail_budget import spend
-from shop.base.errors import ShopError
+from shop.base.errors import Lost, ShopError
 from shop.gateways.mail import Mail, MailDelayed, MailRefused
 from shop.models.journal import OutboxMail
 from shop.queries import outbox
@@ -49,8 +49,9 @@ async def deliver(shared: Shared, postman: Postman, queued: OutboxMail) -> None:
         await _again(shared, queued, str(reason))
     except TimeoutError:
         await _again(shared, queued, "the mail server was too slow")
-    except ShopError:
-        raise
+    except (ShopError, Lost) as busy:
+        # The database, not the mail: it is tried again soon, not when its lease ends.
+        await _again(shared, queued, f"the database: {type(busy).__name__}")
     except Exception as defect:
         # A mail that cannot be made must not stand in the way of the others.
         _log.exception("mail cannot be made", mail=str(queued.id))
