@@ -58,20 +58,20 @@ async def new_location(machine: Machine, **more: Any) -> str:
 
 async def new_variants(machine: Machine, count: int, **fields: Any) -> list[str]:
     """Ids of variants that can be bought, each of a product of its own, made by one import."""
-    place = await new_location(machine)
+    place, mark = await new_location(machine), uuid4().hex
     goods = [
         {
             "slug": new_slug(),
             "name": "Mug",
             "status": "active",
-            "master": {"sku": uuid4().hex, "prices": {"USD": "1.00"}, "stock": {place: 9}},
+            "master": {"sku": f"{mark}-{number}", "prices": {"USD": "1.00"}, "stock": {place: 9}},
             **fields,
         }
-        for _ in range(count)
+        for number in range(count)
     ]
     assert (await bring(machine, "products", *goods))["created"] == count
-    newest = await machine.get("/variants", {"per_page": count})
-    return [item["id"] for item in newest.json["data"]]
+    made = await machine.get("/variants", {"filter[sku_start]": mark, "per_page": count})
+    return [item["id"] for item in made.json["data"]]
 
 
 async def new_taxon(machine: Machine) -> str:
