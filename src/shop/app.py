@@ -262,9 +262,10 @@ class Application:
             has_mailbox=has_mailbox,
         )
 
-    def _save_snapshot(self) -> None:
+    def _save_snapshot(self, frame: Frame) -> None:
         make_run_dir(self._serving.run_dir)
-        self._saved = save_snapshot(self._serving.run_dir / f"{os.getpid()}.metrics", self._saved)
+        file = self._serving.run_dir / f"{os.getpid()}.metrics"
+        self._saved = save_snapshot(file, frame.shared.database.connections.waits, self._saved)
 
     def _others_snapshots(self) -> Iterable[Path]:
         ours = f"{os.getpid()}.metrics"
@@ -283,7 +284,7 @@ class Application:
             flush_log()
             # A full disk is no reason to stop watching.
             with contextlib.suppress(OSError):
-                self._save_snapshot()
+                self._save_snapshot(frame)
             if os.getppid() != self._serving.parent:
                 shutil.rmtree(self._serving.run_dir, ignore_errors=True)
                 os._exit(1)

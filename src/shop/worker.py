@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -23,7 +22,7 @@ T = TypeVar("T")
 LOOK_SECONDS = 1.0
 LANES = 4
 """So many mails are under way at a time: a server that is silent to one does not hold up the next."""
-HOUSE_SECONDS = 300.0
+HOUSE_SECONDS = 60.0
 _log = structlog.get_logger("shop.worker")
 
 
@@ -45,6 +44,7 @@ async def work(shared: Shared, postman: Postman) -> None:
         for _ in range(LANES):
             group.create_task(_deliver(shared, postman, turn))
         group.create_task(_keep(shared))
+        group.create_task(_clean(shared))
 
 
 async def _deliver(shared: Shared, postman: Postman, turn: asyncio.Lock) -> None:
@@ -60,13 +60,20 @@ async def _deliver(shared: Shared, postman: Postman, turn: asyncio.Lock) -> None
 
 
 async def _keep(shared: Shared) -> None:
-    house_at = time.monotonic() + LOOK_SECONDS
     while not _is_cancelled():
         await _tried(_look(shared))
-        if time.monotonic() >= house_at:
-            house_at = time.monotonic() + HOUSE_SECONDS
-            await _tried(_clean(shared))
         await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _clean(shared: Shared) -> None:
+    """A run that did not come to the end is followed by the next one at once."""
+    pause = LOOK_SECONDS
+    while not _is_cancelled():
+        await asyncio.sleep(pause)
+        run = await _tried(keep_house(shared))
+        if run and run.removed:
+            _log.info("housekeeping finished", **run.removed)
+        pause = LOOK_SECONDS if run and run.unfinished else HOUSE_SECONDS
 
 
 async def _look(shared: Shared) -> None:
@@ -76,11 +83,6 @@ async def _look(shared: Shared) -> None:
         _log.info("goods that nobody paid for were put back", carts=released)
     if shown := await show_due(shared):
         _log.info("products' times have come", count=shown)
-
-
-async def _clean(shared: Shared) -> None:
-    if removed := await keep_house(shared):
-        _log.info("kept house", **removed)
 
 
 async def _tried(work: Coroutine[Any, Any, T]) -> T | None:

@@ -271,6 +271,6 @@ async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_l
     kept = await keep_house(Shared(database, parse_keys(KEYS), Shop(currencies=["USD"]), settings, asyncio.Event()))
     await database.close()
 
-    assert kept["loose pictures"] == 1
+    assert kept.removed["loose pictures"] == 1
     assert (removed.status, len(left), bucket.objects) == (204, 4, {})
     assert await shop.rows() == (0, 0)

@@ -1,6 +1,7 @@
 """What has had its time is thrown away while the shop serves; what has not, stays."""
 
 import asyncio
+import json
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -22,6 +23,7 @@ from shop.db.statements import Statement
 from shop.gateways.mail import Mail
 from shop.models.setup import Shop
 from shop.worker import work
+from tests.db.processes import until
 from tests.service import KEYS
 from tests.wishlists import add_lists
 
@@ -60,7 +62,7 @@ async def test_idle_guest_carts_go_and_all_others_stay(house: tuple[Shared, Any]
     for name, row in rows.items():
         await db.execute(CART, uuid.uuid4(), name, *row)
 
-    removed = await keep_house(shared)
+    removed = (await keep_house(shared)).removed
 
     assert removed == {"idle guest carts": 1}
     assert {row[0] for row in await db.fetch("select number from orders")} == {"fresh", "bought", "owned"}
@@ -92,7 +94,7 @@ async def test_unverified_users_who_are_disabled_or_owed_or_have_orders_stay(hou
     await db.execute("update users set disabled_at = now() where email = 'disabled'")
     await db.execute(CART, uuid.uuid4(), "R1", old, old, buyer)
 
-    removed = await keep_house(shared)
+    removed = (await keep_house(shared)).removed
 
     assert removed == {"unverified users": 1}
     assert {row[0] for row in await db.fetch("select email from users")} == {"disabled", "buyer", "owed"}
@@ -157,7 +159,7 @@ async def test_what_has_had_its_time_goes_and_what_has_not_stays(house: tuple[Sh
     for since in (over, still):
         await db.execute(aging.insert, since)
 
-    removed = await keep_house(shared)
+    removed = (await keep_house(shared)).removed
 
     assert removed == {kind: 1}
     assert [row[0] for row in await db.fetch(f"select {aging.since} from {aging.table}")] == [still]
@@ -205,13 +207,74 @@ async def test_audit_events_go_after_a_year_and_not_before(house: tuple[Shared, 
 @pytest.mark.security("X-09")
 async def test_more_than_a_batch_goes_in_several(house: tuple[Shared, Any]) -> None:
     shared, db = house
-    fill = """insert into rate_counts
-        select decode(md5(n::text), 'hex'), 60, now() - interval '3 days', 1 from generate_series(1, $1) n"""
-    await db.execute(fill, BATCH * 2 + 5)
+    await db.execute(COUNTS, BATCH * 2 + 5)
 
-    removed = await keep_house(shared)
+    removed = (await keep_house(shared)).removed
 
     assert removed == {"counts": BATCH * 2 + 5}
+
+
+KEYS_LEFT = """insert into idempotency_keys (scope, key, fingerprint, created_at, expires_at)
+    select 'a', n::text::bytea, '', now(), now() - interval '1 day' from generate_series(1, $1) n"""
+COUNTS = """insert into rate_counts
+    select decode(md5(n::text), 'hex'), 60, now() - interval '3 days', 1 from generate_series(1, $1) n"""
+
+
+@pytest.mark.security("X-19")
+async def test_a_run_has_no_limit_but_its_time(house: tuple[Shared, Any]) -> None:
+    """At 1,000 a batch and 20 batches in 5 minutes it fell behind a shop that counts 100 requests a second."""
+    shared, db = house
+    await db.execute(COUNTS, 30 * BATCH)
+
+    run = await keep_house(shared, budget=300)
+
+    assert (run.removed, run.unfinished) == ({"counts": 30 * BATCH}, [])
+
+
+@pytest.mark.security("X-19", "X-20")
+async def test_no_kind_waits_for_another_and_what_is_left_is_known(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    backlog = "select backlog from housekeeping_runs"
+    await db.execute(COUNTS, 3 * BATCH)
+    await db.execute(KEYS_LEFT, 2 * BATCH + 5)
+
+    run = await keep_house(shared, budget=0)
+
+    assert run.removed == {"idempotency keys": BATCH, "counts": BATCH}
+    assert run.unfinished == ["idempotency keys", "counts"]
+    assert json.loads(await db.fetchval(backlog)) == {"idempotency keys": BATCH + 5, "counts": 2 * BATCH}
+    assert (await keep_house(shared)).removed == {"idempotency keys": BATCH + 5, "counts": 2 * BATCH}
+    assert json.loads(await db.fetchval(backlog)) == {}
+
+
+@pytest.mark.security("X-19")
+async def test_a_kind_that_cannot_be_deleted_now_does_not_keep_the_others(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    await db.execute(COUNTS, 5)
+    await db.execute(KEYS_LEFT, 5)
+    async with db.transaction():
+        await db.execute("lock table idempotency_keys in share mode")
+        removed = (await keep_house(shared)).removed
+
+    assert removed == {"counts": 5}
+
+
+@pytest.mark.security("X-19")
+async def test_the_worker_goes_on_while_something_is_left(
+    house: tuple[Shared, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run would otherwise begin a minute later."""
+    shared, db = house
+    monkeypatch.setattr(keep_house, "__defaults__", (0,))
+    await db.execute(COUNTS, 2 * BATCH + 5)
+    loop = asyncio.create_task(work(shared, Deaf()))
+
+    async def is_clean() -> bool:
+        return bool(await db.fetchval("select count(*) from rate_counts") == 0)
+
+    await until(is_clean, 30)
+    loop.cancel()
+    await asyncio.wait([loop], timeout=10)
 
 
 async def test_only_one_keeps_house_at_a_time(house: tuple[Shared, Any]) -> None:
@@ -220,9 +283,9 @@ async def test_only_one_keeps_house_at_a_time(house: tuple[Shared, Any]) -> None
     async with db.transaction():
         await db.execute("select pg_advisory_xact_lock(7426732)")
 
-        assert await keep_house(shared) == {}
+        assert (await keep_house(shared)).removed == {}
 
-    assert await keep_house(shared) == {"idle guest carts": 1}
+    assert (await keep_house(shared)).removed == {"idle guest carts": 1}
 
 
 async def test_what_others_hold_is_left_for_the_next_time(house: tuple[Shared, Any]) -> None:
@@ -231,7 +294,7 @@ async def test_what_others_hold_is_left_for_the_next_time(house: tuple[Shared, A
         await db.execute(CART, uuid.uuid4(), name, await ago(db, 31), None, None)
     async with db.transaction():
         await db.execute("select 1 from orders where number = 'held' for update")
-        removed = await keep_house(shared)
+        removed = (await keep_house(shared)).removed
 
     assert removed == {"idle guest carts": 1}
     assert [row[0] for row in await db.fetch("select number from orders")] == ["held"]
@@ -319,7 +382,7 @@ async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_en
             "insert into operator_links (hash, created_at, expires_at) values ($1, $2, $2)", str(at).encode(), at
         )
 
-    removed = await keep_house(shared)
+    removed = (await keep_house(shared)).removed
 
     assert removed == {"operators' sessions": 1, "operators' links": 1}
     assert await db.fetchval("select count(*) from operators") == 1
@@ -361,7 +424,7 @@ async def test_addresses_that_carts_have_left_go_and_those_of_users_and_orders_s
     for name in names[1:]:
         await db.execute(ship, "open", rows[name])
 
-    removed = await keep_house(shared)
+    removed = (await keep_house(shared)).removed
 
     assert removed == {"idle guest carts": 1, "loose addresses": 4}
     left = {row[0] for row in await db.fetch("select city from addresses")}
@@ -396,7 +459,7 @@ async def test_cards_of_deleted_carts_go_and_saved_ones_and_those_of_orders_stay
         old,
     )
 
-    removed = await keep_house(shared)
+    removed = (await keep_house(shared)).removed
 
     assert removed == {"cards of deleted carts": 1}
     assert {row[0] for row in await db.fetch("select name from payment_sources")} == set(rows) - {"loose"}

@@ -1,15 +1,44 @@
 """Health as a proxy sees it, and metrics over all workers."""
 
 import asyncio
+import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import asyncpg
 import httpx
 import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
+from tests.admin.desk import sign_in
 from tests.cluster import Cluster, with_database
+from tests.db.processes import until
 from tests.service import KEYS, Service
+from tests.shoppers import trade
+
+ALERTS = yaml.safe_load(Path("docs/alerts.yaml").read_text())
+# Mails that are due but leased to nobody, and that a retry has put off; a payment that nobody has answered for yet.
+WAITING = """
+    insert into outbox_mails (id, kind, recipient, ref_id, not_after, next_at, locked_until, created_at)
+    select gen_random_uuid(), 'login_code', 'a@shoppers.example', gen_random_uuid(), now() + interval '1 day',
+        now() + at, now() + interval '1 hour', now() - interval '90 seconds'
+    from unnest(array[interval '-1 minute', interval '1 hour', interval '1 hour']) at;
+    insert into orders (id, number, currency, created_at, updated_at)
+    values ('00000000-0000-4000-8000-000000000001', 'WAITS', 'USD', now(), now());
+    insert into payment_methods (id, type, name, created_at, updated_at)
+    values ('00000000-0000-4000-8000-000000000002', 'check', 'Check', now(), now());
+    insert into payments (id, order_id, payment_method_id, number, amount, created_at, updated_at)
+    values ('00000000-0000-4000-8000-000000000003', '00000000-0000-4000-8000-000000000001',
+        '00000000-0000-4000-8000-000000000002', 'PWAITS', 1, now(), now());
+    insert into payment_attempts (id, order_id, payment_id, act, amount, created_at)
+    values (gen_random_uuid(), '00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000003',
+        'purchase', 1, now() - interval '30 seconds');
+    insert into housekeeping_runs values (1, now() - interval '7 seconds', '{"counts": 1234}')
+    on conflict (id) do update set ended_at = excluded.ended_at, backlog = excluded.backlog;
+"""
 
 
 @pytest.mark.security("X-07")
@@ -89,3 +118,92 @@ def test_metrics_add_up_over_all_workers(two_workers: Service) -> None:
     while wanted not in (text := two_workers.get("/metrics").text) and time.monotonic() < deadline:
         pass
     assert wanted in text
+
+
+def read_metrics(text: str) -> dict[str, float]:
+    """Each sample by its name, with the values of its labels behind."""
+    samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+    return {" ".join([sample.name, *sample.labels.values()]): sample.value for sample in samples}
+
+
+@pytest.mark.security("X-20")
+async def test_metrics_show_what_waits_and_what_failed(two_workers: Service, two_workers_url: str) -> None:
+    db = await asyncpg.connect(two_workers_url)
+    failed = "select count(*) from audit_events where action = 'sign_in' and outcome = 'refused'"
+    async with two_workers.client() as http:
+        for _ in range(2):
+            assert (await trade(http, "a@shoppers.example", "000000")).status == 401
+        await sign_in(http, "a@operators.example", "not the one at all")
+        assert await db.fetchval(failed) == 3
+        await db.execute(WAITING)
+        metrics: dict[str, float] = {}
+
+        async def is_shown() -> bool:
+            metrics.update(read_metrics((await http.get("/metrics")).text))
+            return metrics.get("shop_unsettled_payments") == 1
+
+        await until(is_shown)
+        now = await db.fetchval("select extract(epoch from now())::float8")
+        await db.execute("delete from orders where number = 'WAITS'; delete from outbox_mails")
+    await db.close()
+
+    assert metrics["shop_database_up"] == 1
+    assert (metrics["shop_outbox_mails due"], metrics["shop_outbox_mails postponed"]) == (1, 2)
+    assert 90 <= metrics["shop_outbox_oldest_due_seconds"] < 150
+    assert 30 <= metrics["shop_unsettled_payments_oldest_seconds"] < 90
+    assert (metrics["shop_failed_sign_ins customer"], metrics["shop_failed_sign_ins operator"]) == (2, 1)
+    assert (metrics["shop_housekeeping_backlog_rows counts"], metrics["shop_housekeeping_backlog_rows mails"]) == (
+        1234,
+        0,
+    )
+    assert 7 <= now - metrics["shop_housekeeping_last_run_timestamp_seconds"] < 60
+    # The first connection of each worker was waited for.
+    assert metrics["shop_pool_wait_seconds_count"] >= 1
+    assert metrics["shop_pool_wait_seconds_sum"] > 0
+
+
+@pytest.mark.security("X-20")
+async def test_metrics_are_shown_without_the_database(two_workers: Service, two_workers_url: str) -> None:
+    inside = await asyncpg.connect(two_workers_url)
+    name = await inside.fetchval("select current_database()")
+    await inside.close()
+    outside = await asyncpg.connect(with_database(two_workers_url, "postgres"))
+    async with two_workers.client() as http:
+
+        async def is_up() -> Any:
+            return read_metrics((await http.get("/metrics")).text)["shop_database_up"]
+
+        async def is_down() -> bool:
+            return not await is_up()
+
+        await until(is_up)
+        await outside.execute(f"alter database {name} with allow_connections false")
+        try:
+            await outside.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+            await until(is_down, 20)
+            shown = read_metrics((await http.get("/metrics")).text)
+        finally:
+            await outside.execute(f"alter database {name} with allow_connections true")
+            await outside.close()
+        await until(is_up, 20)
+
+    assert "shop_pool_wait_seconds_count" in shown
+    assert "shop_outbox_mails due" not in shown
+
+
+@pytest.mark.security("X-20")
+async def test_the_alert_rules_use_every_number_and_no_other(two_workers: Service) -> None:
+    rules = [rule for group in ALERTS["groups"] for rule in group["rules"]]
+    async with two_workers.client() as http:
+
+        async def is_up() -> Any:
+            return read_metrics((await http.get("/metrics")).text)["shop_database_up"]
+
+        await until(is_up, 20)
+        families = text_string_to_metric_families((await http.get("/metrics")).text)
+        shown = {family.name: {sample.name for sample in family.samples} for family in families}
+    used = {name for rule in rules for name in re.findall(r"\bshop_\w+", rule["expr"])}
+
+    assert used <= {sample for samples in shown.values() for sample in samples}
+    assert [family for family, samples in shown.items() if not used & samples] == []
+    assert all(rule["annotations"]["summary"] and rule["labels"]["severity"] in {"page", "warn"} for rule in rules)

@@ -1,31 +1,78 @@
 """What is thrown away, and when: in small batches, by one process at a time, while the shop serves."""
 
+import asyncio
+from time import monotonic
+
+import msgspec
+import structlog
+
 from shop.actions.context import Shared
 from shop.actions.media import remove_loose
+from shop.base.errors import Lost, ShopError
+from shop.db.pool import Refused
 from shop.queries import housekeeping
+from shop.queries.housekeeping import PURGES, Purge
 
 BATCH = 1000
-ROUNDS = 20
-"""At most so many batches of a kind at a time; the rest waits for the next round."""
+BUDGET_SECONDS = 20.0
+"""How long one run goes on deleting; the rest waits for the next run, which follows soon."""
+LONGEST_PAUSE = 1.0
+_log = structlog.get_logger("shop.worker")
 
 
-async def keep_house(shared: Shared) -> dict[str, int]:
-    """How much of each kind was thrown away; nothing when another process is at it."""
-    settings = shared.settings
+class Run(msgspec.Struct):
+    """What one run has deleted of each kind, and the kinds that it did not come to the end of."""
+
+    removed: dict[str, int]
+    unfinished: list[str]
+
+
+async def keep_house(shared: Shared, budget: float = BUDGET_SECONDS) -> Run:
+    """Deletes batches of every kind in turn until nothing is left or the time is up. Nothing is done while another
+    process is at it.
+    """
     removed: dict[str, int] = {}
-    for kind, purge in housekeeping.PURGES.items():
-        for _ in range(ROUNDS):
-            db = shared.database.session()
-            async with db.transaction():
-                if not await housekeeping.take_broom(db):
-                    return removed
-                count = len(await db.all(purge, most=BATCH, **_lifetimes(purge.parameters, settings.cart_idle_ttl)))
+    unfinished, end = list(PURGES), monotonic() + budget
+    while unfinished and (not removed or monotonic() < end):
+        for kind in list(unfinished):
+            started = monotonic()
+            count = await _delete_batch(shared, kind)
+            if count is None:
+                return Run(_some(removed), [])
             removed[kind] = removed.get(kind, 0) + count
             if count < BATCH:
-                break
+                unfinished.remove(kind)
+                continue
+            # As long as the batch took: deleting never takes more than half of a connection's time.
+            await asyncio.sleep(min(monotonic() - started, LONGEST_PAUSE))
     removed["loose pictures"] = await remove_loose(shared, BATCH)
+    await _note_backlog(shared, unfinished)
+    return Run(_some(removed), unfinished)
+
+
+async def _delete_batch(shared: Shared, kind: str) -> int | None:
+    """How many were deleted; none when another process keeps house."""
+    db, purge = shared.database.session(), PURGES[kind]
+    try:
+        async with db.transaction():
+            if not await housekeeping.take_broom(db):
+                return None
+            return len(await db.all(purge.delete, most=BATCH, **_lifetimes(shared, purge)))
+    except (Lost, Refused, ShopError) as error:
+        # One kind that cannot be deleted now must not keep the others from it.
+        _log.warning("housekeeping left out a batch", kind=kind, reason=type(error).__name__)
+        return 0
+
+
+async def _note_backlog(shared: Shared, unfinished: list[str]) -> None:
+    db = shared.database.session()
+    backlog = {kind: await db.one(PURGES[kind].count, **_lifetimes(shared, PURGES[kind])) or 0 for kind in unfinished}
+    await housekeeping.note_run(db, backlog)
+
+
+def _lifetimes(shared: Shared, purge: Purge) -> dict[str, int]:
+    return {"cart_idle": shared.settings.cart_idle_ttl} if "cart_idle" in purge.delete.parameters else {}
+
+
+def _some(removed: dict[str, int]) -> dict[str, int]:
     return {kind: count for kind, count in removed.items() if count}
-
-
-def _lifetimes(parameters: tuple[str, ...], cart_idle: int) -> dict[str, int]:
-    return {"cart_idle": cart_idle} if "cart_idle" in parameters else {}

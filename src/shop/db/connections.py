@@ -51,6 +51,13 @@ class Waiter:
         self.is_urgent = is_urgent
 
 
+class Waits(msgspec.Struct):
+    """How often a connection had to be waited for, and how long in all."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+
 class Connections:
     """At most `size` connections, made when first needed; the last one released is taken first.
 
@@ -69,6 +76,7 @@ class Connections:
         self._waiting: deque[Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._retry_at = 0.0
+        self.waits = Waits()
         self._is_in_doubt = False
         self.is_away = False
 
@@ -102,6 +110,9 @@ class Connections:
             if not waiter.future.cancelled() and waiter.future.done() and waiter.future.exception() is None:
                 self.release(waiter.future.result())
             raise
+        finally:
+            self.waits.count += 1
+            self.waits.seconds += monotonic() - now
 
     def release(self, connection: Any) -> None:
         """A caller whose statement did not end cleanly must `terminate()` first: a closed connection is replaced."""

@@ -64,6 +64,15 @@ class AuditEvent(Row, frozen=True, kw_only=True):
     detail: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
 
 
+class HousekeepingRun(Row, frozen=True, kw_only=True):
+    """The last run of housekeeping, in one row."""
+
+    id: int
+    ended_at: datetime
+    backlog: dict[str, Any] = {}  # noqa: RUF012
+    """How many rows are still to be deleted, of each kind that it did not come to the end of."""
+
+
 idempotency_keys = table(
     "idempotency_keys",
     IdempotencyKey,
@@ -91,3 +100,4 @@ audit_events = table(
     index("ix_audit_events_subject_id", "subject_id", "at", where="subject_id is not null"),
     index("ix_audit_events_at", "at", "id"),
 )
+housekeeping_runs = table("housekeeping_runs", HousekeepingRun, key("id"))

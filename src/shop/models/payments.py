@@ -150,6 +150,7 @@ payment_sources = table(
     index("ix_payment_sources_order_id", "order_id", where="order_id is not null"),
     index("ix_payment_sources_user_id", "user_id", where="user_id is not null"),
     index("ix_payment_sources_payment_method_id", "payment_method_id"),
+    index("ix_payment_sources_loose", "created_at", where="used_at is null and order_id is null"),
 )
 payments = table(
     "payments",

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from math import inf
 from pathlib import Path
+from time import monotonic
 
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from shop.actions.context import Context
 from shop.base.errors import Malformed, NotFound, Unavailable
 from shop.queries import setup
+from shop.queries.gauges import Gauges, read_gauges
 from shop.queries.setup import DatabaseState
 from shop.web.endpoint import Handler
 from shop.web.metrics import exposition
@@ -16,6 +19,8 @@ from shop.web.reply import NO_STORE, Reply, json_reply
 from shop.web.request import Request
 
 READY_SECONDS = 1
+GAUGE_SECONDS = 5
+"""How old the numbers of the database may be."""
 
 
 async def live(_request: Request, _ctx: Context) -> Reply:
@@ -61,10 +66,30 @@ async def _check(ctx: Context) -> DatabaseState | None:
 
 def metrics(others: Callable[[], Iterable[Path]]) -> Handler:
     """Numbers of all workers together. Open to requests of a try-out, otherwise only with SHOP_METRICS=public."""
+    gauges = _LastGauges()
 
     async def answer(_request: Request, ctx: Context) -> Reply:
         if ctx.shared.settings.metrics != "public" and not ctx.is_try_out:
             raise NotFound("There is no such address.")
-        return Reply(200, exposition(others()), ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
+        text = exposition(others(), ctx.shared.database.connections.waits, await gauges.read(ctx))
+        return Reply(200, text, ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
 
     return answer
+
+
+class _LastGauges:
+    """What was last read of the database, so that asking often costs it nothing."""
+
+    def __init__(self) -> None:
+        self._read_at = -inf
+        self._gauges: Gauges | None = None
+
+    async def read(self, ctx: Context) -> Gauges | None:
+        if monotonic() - self._read_at >= GAUGE_SECONDS:
+            self._read_at = monotonic()
+            try:
+                async with asyncio.timeout(READY_SECONDS):
+                    self._gauges = await read_gauges(ctx.db)
+            except (TimeoutError, Unavailable):
+                self._gauges = None
+        return self._gauges

@@ -11,7 +11,11 @@ from pathlib import Path
 
 import msgspec
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import HistogramMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric, SummaryMetricFamily
+
+from shop.db.connections import Waits
+from shop.queries.gauges import SIGN_IN_MINUTES, Gauges
+from shop.queries.housekeeping import PURGES
 
 BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _LABELS = ("method", "route", "status")
@@ -23,6 +27,13 @@ class Series(msgspec.Struct):
     labels: tuple[str, str, str]
     counts: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     seconds: float = 0.0
+
+
+class Snapshot(msgspec.Struct):
+    """The numbers of one worker."""
+
+    series: list[Series] = []  # msgspec copies it.
+    waits: Waits = msgspec.field(default_factory=Waits)
 
 
 _here: list[Series] = []
@@ -46,11 +57,11 @@ class Observer:
         series.seconds += seconds
 
 
-def save_snapshot(file: Path, last: bytes = b"") -> bytes:
+def save_snapshot(file: Path, waits: Waits, last: bytes = b"") -> bytes:
     """Leaves our numbers for the other workers, unless they are the last ones that were left, and returns them.
     Replaced in one step: a reader sees this snapshot or the one before.
     """
-    snapshot = msgspec.json.encode(_here)
+    snapshot = msgspec.json.encode(Snapshot(_here, waits))
     if snapshot != last or not file.exists():
         making = file.with_suffix(".making")
         making.write_bytes(snapshot)
@@ -58,40 +69,96 @@ def save_snapshot(file: Path, last: bytes = b"") -> bytes:
     return snapshot
 
 
-def exposition(others: Iterable[Path]) -> bytes:
-    """The text for Prometheus: our own numbers and the other workers' snapshots. Those of workers that ended count on,
-    because a counter never falls.
+def exposition(others: Iterable[Path], waits: Waits, gauges: Gauges | None) -> bytes:
+    """The text for Prometheus: our own numbers, the other workers' snapshots, and what the database says, if it does.
+    The numbers of workers that ended count on, because a counter never falls.
     """
     sums: dict[tuple[str, str, str], Series] = {}
-    for series in chain(_here, *map(_snapshot, others)):
+    snapshots = [Snapshot(_here, waits), *map(_snapshot, others)]
+    for series in chain.from_iterable(snapshot.series for snapshot in snapshots):
         total = sums.setdefault(series.labels, Series(series.labels))
         total.counts = [one + other for one, other in zip(total.counts, series.counts, strict=True)]
         total.seconds += series.seconds
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Sums(sums.values()))
+    pool = SummaryMetricFamily(
+        "shop_pool_wait_seconds",
+        "Time that requests waited because no database connection was free.",
+        count_value=sum(snapshot.waits.count for snapshot in snapshots),
+        sum_value=sum(snapshot.waits.seconds for snapshot in snapshots),
+    )
+    registry.register(_Families([_requests(sums.values()), pool, *_of_database(gauges)]))
     return generate_latest(registry)
 
 
-def _snapshot(file: Path) -> list[Series]:
+def _snapshot(file: Path) -> Snapshot:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=list[Series])
+        return msgspec.json.decode(file.read_bytes(), type=Snapshot)
     except (OSError, msgspec.MsgspecError):
-        return []  # Swept away, or cut short by a crash: some numbers are better than none.
+        return Snapshot()  # Swept away, or cut short by a crash: some numbers are better than none.
 
 
-class _Sums:
-    """The sums as the metrics library collects them."""
+def _requests(sums: Iterable[Series]) -> Metric:
+    meaning = "Time from a request's head to its answer's last byte."
+    family = HistogramMetricFamily("shop_request_seconds", meaning, labels=_LABELS)
+    for series in sums:
+        running, buckets = 0, []
+        for bound, count in zip((*map(str, BUCKETS), "+Inf"), series.counts, strict=True):
+            running += count
+            buckets.append((bound, float(running)))
+        family.add_metric(series.labels, buckets, series.seconds)
+    return family
 
-    def __init__(self, series: Iterable[Series]) -> None:
-        self._series = series
+
+def _of_database(gauges: Gauges | None) -> list[Metric]:
+    up = _gauge(
+        "shop_database_up", "Whether the database answered this scrape or one a few seconds before.", gauges is not None
+    )
+    if gauges is None:
+        return [up]
+    mails = GaugeMetricFamily(
+        "shop_outbox_mails", "Mails that are to be sent: now, or at a later time.", labels=["state"]
+    )
+    mails.add_metric(["due"], gauges.mails_due)
+    mails.add_metric(["postponed"], gauges.mails_postponed)
+    failed = GaugeMetricFamily(
+        "shop_failed_sign_ins", f"Sign-ins that failed in the last {SIGN_IN_MINUTES} minutes.", labels=["who"]
+    )
+    failed.add_metric(["customer"], gauges.failed_customers)
+    failed.add_metric(["operator"], gauges.failed_operators)
+    backlog = GaugeMetricFamily(
+        "shop_housekeeping_backlog_rows", "Expired rows that the last housekeeping run left.", labels=["kind"]
+    )
+    for kind in PURGES:
+        backlog.add_metric([kind], (gauges.backlog or {}).get(kind, 0))
+    return [
+        up,
+        mails,
+        _gauge("shop_outbox_oldest_due_seconds", "Age of the oldest mail that is due.", gauges.oldest_due_mail),
+        _gauge("shop_unsettled_payments", "Payments whose outcome is not known yet.", gauges.payments_unsettled),
+        _gauge(
+            "shop_unsettled_payments_oldest_seconds",
+            "Age of the oldest payment whose outcome is not known yet.",
+            gauges.oldest_unsettled_payment,
+        ),
+        failed,
+        backlog,
+        _gauge(
+            "shop_housekeeping_last_run_timestamp_seconds",
+            "When housekeeping last ended, in Unix time; 0 before the first run.",
+            gauges.cleaned_at or 0,
+        ),
+    ]
+
+
+def _gauge(name: str, meaning: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, meaning, value=value)
+
+
+class _Families:
+    """Families as the metrics library collects them."""
+
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
 
     def collect(self) -> Iterable[Metric]:
-        meaning = "Time from a request's head to its answer's last byte."
-        family = HistogramMetricFamily("shop_request_seconds", meaning, labels=_LABELS)
-        for series in self._series:
-            running, buckets = 0, []
-            for bound, count in zip((*map(str, BUCKETS), "+Inf"), series.counts, strict=True):
-                running += count
-                buckets.append((bound, float(running)))
-            family.add_metric(series.labels, buckets, series.seconds)
-        return [family]
+        return self._families
