@@ -128,13 +128,15 @@ class Side:
     def statements(self) -> tuple[int, int]:
         """How many requests the log tells of since it was last read, and their statements."""
         requests = statements = 0
-        with self._log.open() as log:
+        with self._log.open("rb") as log:
             log.seek(self._read)
-            for line in log:
-                if '"event":"request"' in line:
-                    requests += 1
-                    statements += int(json.loads(line)["statements"])
-            self._read = log.tell()
+            # The last line may still be on its way.
+            lines, end, _ = log.read().rpartition(b"\n")
+        for line in lines.split(b"\n"):
+            if b'"event":"request"' in line:
+                requests += 1
+                statements += int(json.loads(line)["statements"])
+        self._read += len(lines + end)
         return requests, statements
 
     def statements_of(self, count: int) -> int:
