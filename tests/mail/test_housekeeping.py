@@ -257,6 +257,33 @@ async def test_a_kind_that_cannot_be_deleted_now_does_not_keep_the_others(house:
         removed = (await keep_house(shared)).removed
 
     assert removed == {"counts": 5}
+    left = json.loads(await db.fetchval("select backlog from housekeeping_runs"))
+    assert left == {"idempotency keys": 5}
+
+
+async def test_a_cart_whose_payment_is_not_settled_stays(house: tuple[Shared, Any]) -> None:
+    shared, db = house
+    old, order, method, payment, attempt = await ago(db, 31), *(uuid.uuid4() for _ in range(4))
+    await db.execute(CART, order, "being paid", old, None, None)
+    await db.execute(
+        "insert into payment_methods (id, type, name, created_at, updated_at) values ($1, 'check', 'Check', $2, $2)",
+        method,
+        old,
+    )
+    await db.execute(
+        """insert into payments (id, order_id, payment_method_id, number, amount, created_at, updated_at)
+        values ($1, $2, $3, 'P1', 1, $4, $4)""",
+        *(payment, order, method, old),
+    )
+    await db.execute(
+        """insert into payment_attempts (id, order_id, payment_id, act, amount, created_at)
+        values ($1, $2, $3, 'purchase', 1, $4)""",
+        *(attempt, order, payment, old),
+    )
+
+    assert (await keep_house(shared)).removed == {}
+    await db.execute("update payment_attempts set outcome = 'declined', ended_at = now() where id = $1", attempt)
+    assert (await keep_house(shared)).removed == {"idle guest carts": 1}
 
 
 @pytest.mark.security("X-19")

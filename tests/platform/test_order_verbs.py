@@ -8,6 +8,7 @@ from uuid import UUID
 import httpx
 import pytest
 
+from tests.db.processes import until
 from tests.make import MadeProduct, Make
 from tests.platform.machine import Machine
 from tests.shopper import Answer
@@ -104,6 +105,40 @@ async def test_a_canceled_order_is_resumed_while_its_goods_are_there(
 
 
 @pytest.mark.security("C-15")
+@pytest.mark.security("C-04")
+@pytest.mark.parametrize("rival", ["resume", "capture"])
+@pytest.mark.parametrize("method", ["card", "check"])
+async def test_nothing_comes_between_a_cancellation_and_what_it_gives_back(
+    writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any, method: str, rival: str
+) -> None:
+    order = await buy(http, till, mug, method=getattr(till, method))
+    payment = await part(writer, order.id, "payments")
+    path = f"/orders/{order.id}/resume" if rival == "resume" else f"/payments/{payment}/capture"
+    waiting = "select count(*) from pg_locks where not granted and locktype in ('transactionid', 'tuple')"
+
+    async def is_waiting(count: int) -> bool:
+        return bool(await db.fetchval(waiting) >= count)
+
+    async with db.transaction():
+        await db.execute("select 1 from orders where id = $1 for update", order.id)
+        canceling = asyncio.create_task(writer.patch(f"/orders/{order.id}/cancel", {}))
+        await until(lambda: is_waiting(1))
+        beside = asyncio.create_task(writer.patch(path, {}))
+        await until(lambda: is_waiting(2))
+    canceled, refused = await canceling, await beside
+
+    assert canceled.status == 200, canceled
+    state, payment_state, _, total = await shown(writer, order.id)
+    money = await db.fetchrow("select state, captured_amount - refunded_amount from payments where id = $1", payment)
+    if method == "check" and refused.status == 200:
+        # Resumed after all was voided: the check is expected again.
+        assert (rival, state, payment_state) == ("resume", "resumed", "balance_due")
+    else:
+        assert refused.status in {409, 422}, refused
+        assert (state, total) == ("canceled", "0.0")
+    assert (money[1], money[0]) in {(0, "completed"), (0, "void")}
+
+
 async def test_a_refunded_order_is_not_resumed_because_it_cannot_be_paid_again(
     writer: Machine, till: Till, mug: MadeProduct, http: httpx.AsyncClient, db: Any
 ) -> None:

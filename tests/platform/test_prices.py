@@ -20,6 +20,7 @@ WRONG: list[tuple[str, Any]] = [
     ("USD", "1e2"),
     ("USD", "1E400"),
     ("USD", "NaN"),
+    ("USD", "\u0661"),
     ("USD", "Infinity"),
     ("USD", "9" * 5000),
     ("USD", "1." + "0" * 25 + "1"),

@@ -186,7 +186,7 @@ async def test_who_has_none_is_told_so(http: httpx.AsyncClient, till: Till, memb
 async def test_an_amount_must_be_one(till: Till, member: Member) -> None:
     await grant(till.make, member, "10.00")
     await ready(member, till, (await till.product("20.00"), 1))
-    amounts: list[Any] = ["0", "-1", "1.001", "NaN", "much", "1e400", "1e999999", True, 5]
+    amounts: list[Any] = ["0", "-1", "1.001", "NaN", "much", "1e400", "1e9", "\u0661", " 1", True, 5]
 
     answers = [await member.post("/checkout/add_store_credit", amount=amount) for amount in amounts]
 

@@ -32,11 +32,18 @@ async def keep_house(shared: Shared, budget: float = BUDGET_SECONDS) -> Run:
     process is at it.
     """
     removed: dict[str, int] = {}
-    unfinished, end = list(PURGES), monotonic() + budget
+    unfinished, failed, end = list(PURGES), list[str](), monotonic() + budget
     while unfinished and (not removed or monotonic() < end):
         for kind in list(unfinished):
             started = monotonic()
-            count = await _delete_batch(shared, kind)
+            try:
+                count = await _delete_batch(shared, kind)
+            except (Lost, Refused, ShopError) as error:
+                # One kind that cannot be deleted now must not keep the others from it.
+                _log.warning("housekeeping left out a batch", kind=kind, reason=type(error).__name__)
+                unfinished.remove(kind)
+                failed.append(kind)
+                continue
             if count is None:
                 return Run(_some(removed), [])
             removed[kind] = removed.get(kind, 0) + count
@@ -46,27 +53,22 @@ async def keep_house(shared: Shared, budget: float = BUDGET_SECONDS) -> Run:
             # As long as the batch took: deleting never takes more than half of a connection's time.
             await asyncio.sleep(min(monotonic() - started, LONGEST_PAUSE))
     removed["loose pictures"] = await remove_loose(shared, BATCH)
-    await _note_backlog(shared, unfinished)
+    await _note_backlog(shared, [*unfinished, *failed])
     return Run(_some(removed), unfinished)
 
 
 async def _delete_batch(shared: Shared, kind: str) -> int | None:
     """How many were deleted; none when another process keeps house."""
     db, purge = shared.database.session(), PURGES[kind]
-    try:
-        async with db.transaction():
-            if not await housekeeping.take_broom(db):
-                return None
-            return len(await db.all(purge.delete, most=BATCH, **_lifetimes(shared, purge)))
-    except (Lost, Refused, ShopError) as error:
-        # One kind that cannot be deleted now must not keep the others from it.
-        _log.warning("housekeeping left out a batch", kind=kind, reason=type(error).__name__)
-        return 0
+    async with db.transaction():
+        if not await housekeeping.take_broom(db):
+            return None
+        return len(await db.all(purge.delete, most=BATCH, **_lifetimes(shared, purge)))
 
 
-async def _note_backlog(shared: Shared, unfinished: list[str]) -> None:
+async def _note_backlog(shared: Shared, kinds: list[str]) -> None:
     db = shared.database.session()
-    backlog = {kind: await db.one(PURGES[kind].count, **_lifetimes(shared, PURGES[kind])) or 0 for kind in unfinished}
+    backlog = {kind: await db.one(PURGES[kind].count, **_lifetimes(shared, PURGES[kind])) or 0 for kind in kinds}
     await housekeeping.note_run(db, backlog)
 
 

@@ -67,13 +67,15 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         await restock(ctx, order, await stock.list_sold(ctx.db, order.number))
         for shipment in held.shipments:
             await changes.update_record(ctx.db, shipments, shipment.id, {"state": "canceled"})
+        # Noted with the cancellation: nothing can come in between, and a crash leaves nothing to be done by hand.
+        noted = [one for payment in held.payments if (one := await _note_undoing(ctx, order, payment))]
         await orders.cancel_order(ctx.db, order_id, ctx.actor.id)
         await refigure(ctx, await lock_checkout(ctx, order_id))
         await audit(ctx, "order_cancel", "done", subject_id=order_id)
     failed: list[ShopError] = []
-    for payment in held.payments:
+    for payment, call in noted:
         try:
-            await _undo(ctx, payment)
+            await _do(ctx, order, payment, call)
         except ShopError as error:
             # One that cannot be given back now must not keep the others.
             failed.append(error)
@@ -81,14 +83,15 @@ async def cancel(ctx: Context, order_id: UUID) -> None:
         raise failed[0]
 
 
-async def _undo(ctx: Context, payment: Payment) -> None:
+async def _note_undoing(ctx: Context, order: Order, payment: Payment) -> tuple[Payment, Call] | None:
     left = payment.captured_amount - payment.refunded_amount
     if is_credit(payment):
-        return  # With the order itself, for nobody needs to be asked.
+        return None  # With the order itself, for nobody needs to be asked.
     if payment.state == "pending":
-        await act_on(ctx, payment.id, "void")
-    elif payment.state == "completed" and left:
-        await refund(ctx, payment.id, left, CANCELED)
+        return payment, await _note(ctx, order, payment, "void", payment.amount)
+    if payment.state == "completed" and left:
+        return payment, await _note(ctx, order, payment, "refund", left, refund=(new_id(), CANCELED))
+    return None
 
 
 async def move_shipment(ctx: Context, shipment_id: UUID, event: str, *, tracking: str | None = None) -> None:
@@ -176,27 +179,40 @@ async def act_on(
         payment = await _payment(work, payment_id)
         if order is None:
             raise NotFound()
-        whole = payment.amount if amount is None else amount
         if is_credit(payment) and order.completed_at is None:
             raise illegal_transition("Credit that is set aside is taken with the order, or put back with it.")
-        _check(payment, act, whole)
-        key = new_id()
-        fields = {"order_id": order.id, "payment_id": payment_id, "act": act, "amount": whole}
-        who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
-        try:
-            await changes.insert_record(work.db, payment_attempts, key, {**fields, **who})
-        except Refused as refused:
-            raise PaymentInProgress() from refused
-        if refund:
-            said = {"order_id": order.id, "payment_id": payment_id, "amount": whole, "reason": refund[1]}
-            await changes.insert_record(work.db, refunds, refund[0], {**said, "reference": str(key)})
+        if act == "capture" and order.canceled_at is not None:
+            raise illegal_transition("The order is canceled: nothing more is taken for it.")
+        call = await _note(work, order, payment, act, payment.amount if amount is None else amount, refund=refund)
+    return await _do(ctx, order, payment, call)
+
+
+async def _note(
+    ctx: Context, order: Order, payment: Payment, act: Act, amount: int, *, refund: tuple[UUID, str] | None = None
+) -> Call:
+    """Notes a call to a provider in the present transaction, which holds the order."""
+    _check(payment, act, amount)
+    key = new_id()
+    fields = {"order_id": order.id, "payment_id": payment.id, "act": act, "amount": amount}
+    who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
+    try:
+        await changes.insert_record(ctx.db, payment_attempts, key, {**fields, **who})
+    except Refused as refused:
+        raise PaymentInProgress() from refused
+    if refund:
+        said = {"order_id": order.id, "payment_id": payment.id, "amount": amount, "reason": refund[1]}
+        await changes.insert_record(ctx.db, refunds, refund[0], {**said, "reference": str(key)})
+    return Call(key, act, amount, order.currency, order.number, None, payment.response_code)
+
+
+async def _do(ctx: Context, order: Order, payment: Payment, call: Call) -> Order:
+    """Makes a call that was noted, and settles it."""
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
     provider = ctx.providers[methods[payment.payment_method_id].type]
-    call = Call(key, act, whole, order.currency, order.number, None, payment.response_code)
     result = await call_provider(provider, call)
     if result.outcome == "unknown":
         raise PaymentInProgress()
-    settled = await settle(_anew(ctx), order.id, key, result)
+    settled = await settle(_anew(ctx), order.id, call.key, result)
     if result.outcome == "declined":
         raise Invalid({"base": [result.message or "The provider refused."]}, code="payment_refused")
     return settled

@@ -25,7 +25,7 @@ from shop.models.access import access_tokens, login_requests, sessions
 from shop.models.journal import audit_events, housekeeping_runs, idempotency_keys, outbox_mails, rate_counts
 from shop.models.operators import operator_links, operator_sessions
 from shop.models.orders import loose_addresses, order_lookups, orders
-from shop.models.payments import payment_sources, payments
+from shop.models.payments import payment_attempts, payment_sources, payments
 from shop.models.people import addresses, users
 from shop.models.store_credit import store_credits
 from shop.queries.lookups import within_hours
@@ -116,6 +116,8 @@ PURGES: dict[str, Purge] = {
             orders.c.user_id.is_(None),
             within_hours(orders.c.updated_hour, "lt", _now - seconds("cart_idle")),
             orders.c.updated_at < _now - seconds("cart_idle"),
+            # What may have been charged is settled first.
+            ~exists().where(payment_attempts.c.order_id == orders.c.id, payment_attempts.c.outcome == "unknown"),
         ),
     ),
     # Of carts from before cards were deleted with their carts.

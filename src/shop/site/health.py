@@ -19,6 +19,7 @@ from shop.web.reply import NO_STORE, Reply, json_reply
 from shop.web.request import Request
 
 READY_SECONDS = 1
+TEXT_SECONDS = 1
 GAUGE_SECONDS = 5
 """How old the numbers of the database may be."""
 
@@ -66,12 +67,17 @@ async def _check(ctx: Context) -> DatabaseState | None:
 
 def metrics(others: Callable[[], Iterable[Path]]) -> Handler:
     """Numbers of all workers together. Open to requests of a try-out, otherwise only with SHOP_METRICS=public."""
-    gauges = _LastGauges()
+    gauges, text, made_at = _LastGauges(), b"", -inf
 
     async def answer(_request: Request, ctx: Context) -> Reply:
-        if ctx.shared.settings.metrics != "public" and not ctx.is_try_out:
+        nonlocal text, made_at
+        is_public = ctx.shared.settings.metrics == "public"
+        if not is_public and not ctx.is_try_out:
             raise NotFound("There is no such address.")
-        text = exposition(others(), ctx.shared.database.connections.waits, await gauges.read(ctx))
+        read = await gauges.read(ctx)
+        # To write it takes longer than most requests: strangers must not be able to ask for that as often as they like.
+        if not is_public or monotonic() - made_at >= TEXT_SECONDS:
+            text, made_at = exposition(others(), ctx.shared.database.connections.waits, read), monotonic()
         return Reply(200, text, ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
 
     return answer
@@ -83,13 +89,15 @@ class _LastGauges:
     def __init__(self) -> None:
         self._read_at = -inf
         self._gauges: Gauges | None = None
+        self._reading = asyncio.Lock()
 
     async def read(self, ctx: Context) -> Gauges | None:
-        if monotonic() - self._read_at >= GAUGE_SECONDS:
-            self._read_at = monotonic()
-            try:
-                async with asyncio.timeout(READY_SECONDS):
-                    self._gauges = await read_gauges(ctx.db)
-            except (TimeoutError, Unavailable):
-                self._gauges = None
+        async with self._reading:
+            if monotonic() - self._read_at >= GAUGE_SECONDS:
+                try:
+                    async with asyncio.timeout(READY_SECONDS):
+                        self._gauges = await read_gauges(ctx.db)
+                except (TimeoutError, Unavailable):
+                    self._gauges = None
+                self._read_at = monotonic()
         return self._gauges
