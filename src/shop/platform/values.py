@@ -21,7 +21,7 @@ LONGEST_NAME = 255
 MOST_ITEMS = 200
 LONGEST_ITEM = 100
 # What can be worked with without rounding.
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 _DECIMAL_DIGITS = 28
 _WORDS = {
     str: f"must be text of at most {LONGEST_TEXT} characters",

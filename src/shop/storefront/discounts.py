@@ -17,7 +17,7 @@ from shop.storefront.resources.sales import CART
 from shop.web.reply import Reply
 from shop.web.request import Request
 
-_AMOUNT = re.compile(r"-?\d{1,20}(\.\d{1,9})?", re.ASCII)
+_AMOUNT = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,9})?")
 
 
 async def apply_code(request: Request, ctx: Context) -> Reply:
