@@ -37,11 +37,13 @@ _due = (
     .order_by(mails.c.next_at)
     .limit(literal_column("1"))
     .with_for_update(skip_locked=True)
+    .scalar_subquery()
 )
-# Leased, not held: a worker that dies with a mail in hand gives it back by the passing of time.
+# Leased, not held: a worker that dies with a mail in hand gives it back by the passing of time. By `=`, so that the
+# query for what is due runs once: as a member of `IN` a plan may run it for each row, and lease several for one answer.
 _LEASE = statement(
     update(mails)
-    .where(mails.c.id.in_(_due))
+    .where(mails.c.id == _due)
     .values(locked_until=_now + seconds("lease"), attempts=mails.c.attempts + 1)
     .returning(mails),
     into(OutboxMail),

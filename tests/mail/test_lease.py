@@ -1,0 +1,36 @@
+"""A mail is leased alone, whatever plan the database makes for it."""
+
+import uuid
+from collections.abc import Callable
+
+import asyncpg
+import pytest
+
+from shop.db.pool import open_database
+from shop.queries.outbox import lease_mail
+
+FILL = """insert into outbox_mails (id, kind, recipient, ref_id, not_after, next_at, created_at)
+    select gen_random_uuid(), 'login_code', 'a@shoppers.example', $1, now() + interval '1 day', now(), now()
+    from generate_series(1, 8)"""
+# Without these a semi-join is run as a loop, which asks for the rows of its inner side again and again.
+LOOPS = ("enable_hashagg", "enable_hashjoin", "enable_mergejoin", "enable_material", "enable_sort", "enable_memoize")
+
+
+@pytest.mark.parametrize("is_looping", [False, True])
+async def test_one_mail_is_leased_at_a_time(own_database: Callable[..., str], *, is_looping: bool) -> None:
+    url = own_database()
+    db = await asyncpg.connect(url)
+    await db.execute(FILL, uuid.uuid4())
+    name = await db.fetchval("select current_database()")
+    for setting in LOOPS if is_looping else ():
+        await db.execute(f"alter database {name} set {setting} = off")
+    database = open_database(url, size=1)
+
+    leased = [await lease_mail(database.session(), lease=60) for _ in range(9)]
+
+    await database.close()
+    locked = await db.fetch("select id, locked_until from outbox_mails order by locked_until")
+    await db.close()
+    assert leased[8] is None
+    assert sorted(mail.id for mail in leased if mail) == sorted(row["id"] for row in locked)
+    assert len({row["locked_until"] for row in locked}) == 8
