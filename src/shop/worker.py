@@ -10,7 +10,7 @@ import structlog
 from shop.actions.catalog import show_due
 from shop.actions.context import Shared
 from shop.actions.holding import release_due
-from shop.actions.housekeeping import keep_house
+from shop.actions.housekeeping import BUDGET_SECONDS, keep_house
 from shop.actions.outbox import Postman, deliver, lease
 from shop.actions.settling import settle_stuck
 from shop.base.errors import ShopError
@@ -37,14 +37,14 @@ def postman_for(settings: Settings) -> Postman:
     return Smtp(settings.smtp_url, settings.mail_from) if settings.smtp_url else Mailbox()
 
 
-async def work(shared: Shared, postman: Postman) -> None:
+async def work(shared: Shared, postman: Postman, housekeeping_seconds: float = BUDGET_SECONDS) -> None:
     """Until cancelled. What fails is tried again at the next look: no loop ever ends, or waits for another."""
     turn = asyncio.Lock()
     async with asyncio.TaskGroup() as group:
         for _ in range(LANES):
             group.create_task(_deliver(shared, postman, turn))
         group.create_task(_keep(shared))
-        group.create_task(_clean(shared))
+        group.create_task(_clean(shared, housekeeping_seconds))
 
 
 async def _deliver(shared: Shared, postman: Postman, turn: asyncio.Lock) -> None:
@@ -65,12 +65,12 @@ async def _keep(shared: Shared) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _clean(shared: Shared) -> None:
+async def _clean(shared: Shared, seconds: float) -> None:
     """A run that did not come to the end is followed by the next one at once."""
     pause = LOOK_SECONDS
     while not _is_cancelled():
         await asyncio.sleep(pause)
-        run = await _tried(keep_house(shared))
+        run = await _tried(keep_house(shared, seconds))
         if run and run.removed:
             _log.info("housekeeping finished", **run.removed)
         pause = LOOK_SECONDS if run and run.unfinished else HOUSE_SECONDS
