@@ -23,7 +23,7 @@ from bench.machinery import run_sql
 from bench.sides import ROOT, Cluster, Cost, Side, check_out
 
 TOLERANCE = 0.03
-"""How much worse a row may get, beyond the spread."""
+"""How much worse a row may get, where base is no further from itself."""
 console = Console()
 Costs = dict[str, dict[str, list[Cost]]]
 """By row, by side, of every round."""
@@ -37,7 +37,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def is_worse(self) -> bool:
-        return self.change > TOLERANCE + self.spread
+        return self.change > max(TOLERANCE, self.spread)
 
     @property
     def word(self) -> str:
@@ -65,7 +65,10 @@ def measure(side: Side, cluster: Cluster, row: Row, share: float = 1.0) -> Cost:
     times = max(8, int(row.times * share))
     side.statements()
     before = side.cpu(), cluster.cpu()
-    requests = asyncio.run(row.send(side, times))
+    try:
+        requests = asyncio.run(row.send(side, times))
+    except SystemExit as failed:
+        sys.exit(f"{failed}\n{row.name}, {side.name}; its log ends with:\n{side.last_lines()}")
     after = side.cpu(), cluster.cpu()
     service, database = ((late - early) / times * 1e6 for early, late in zip(before, after, strict=True))
     return Cost(service, database, side.statements_of(requests) / times)

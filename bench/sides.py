@@ -125,6 +125,12 @@ class Side:
         parent = psutil.Process(self._server.process.pid)
         return _seconds(parent) + sum(_seconds(child) for child in parent.children(recursive=True))
 
+    def last_lines(self, most: int = 20) -> str:
+        """The end of its log without the requests that were answered as they should be."""
+        lines = self._log.read_text(errors="replace").splitlines()
+        told = [line for line in lines if '"event":"request"' not in line or '"status":5' in line]
+        return "\n".join(told[-most:])
+
     def statements(self) -> tuple[int, int]:
         """How many requests the log tells of since it was last read, and their statements."""
         requests = statements = 0

@@ -47,6 +47,9 @@ STAGES = {
     "pay without store credit": "owner's credit",
     "repeat the completion": "complete",
     "read the completed order": "complete",
+    "read the completed order with `include=user`": "complete",
+    "pay by check (`payments_attributes`)": "address",
+    "choose a shipping rate (`shipments_attributes`)": "address",
     "choose a shipping method": "check",
     "check the cart before payment": "check",
     "complete, to pay by check or with a card that is typed in": "check",
@@ -163,7 +166,7 @@ class Holder(Shopper):
             "choose a saved card (`payments_attributes`)": {"payments_attributes": [card]},
         }
         if operation.path == "/checkout":
-            return {"order": fields[operation.what]}
+            return {"order": fields.get(operation.what) or await self._choice(operation.what)}
         if operation.what == "choose a saved card":
             return card
         if operation.what == "apply a coupon code that counts each customer's uses":
@@ -176,8 +179,22 @@ class Holder(Shopper):
         }
         return bodies[operation.path]
 
+    async def _choice(self, what: str) -> dict[str, Any]:
+        """What is chosen from what the shop offers."""
+        sales = self.carts.sales
+        if "payments_attributes" in what:
+            return {"payments_attributes": [{"payment_method_id": (await sales.till()).check}]}
+        if "shipments_attributes" in what:
+            (shipment,) = (await self.get("/checkout/shipping_rates")).json["data"]
+            rate = shipment["relationships"]["shipping_rates"]["data"][0]["id"]
+            return {"shipments_attributes": [{"id": shipment["id"], "selected_shipping_rate_id": rate}]}
+        if "counts" in what:
+            return {"coupon_code": await sales.new_code(customer_limit=1)}
+        return {"coupon_code": await sales.code()} if "coupon" in what else {}
+
 
 QUERIES = {
+    "read the completed order with `include=user`": "?include=user.default_billing_address",
     "read the cart with `include=user`": "?include=user.default_billing_address",
     "read the cart with `include=payments.source`": "?include=payments.source",
     "estimate shipping": "?country_iso=US",

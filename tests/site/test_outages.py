@@ -235,7 +235,7 @@ async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage
         cart = await http.post(CART)
 
     for answers in rounds:
-        assert max(seconds for _, seconds in answers) < 6.5
+        assert max(seconds for _, seconds in answers) < 6.0
         *carts, shown, ready = [response for response, _ in answers]
         assert_turned_away(*carts, ready)
         assert (shown.status_code, "age" in shown.headers) == (200, True)
@@ -243,6 +243,27 @@ async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage
     assert max(seconds for _, seconds in rounds[-1]) < 3
     assert rounds[-1][-2][1] < 1
     assert (cart.status_code, recovered < 10) == (201, True)
+
+
+@pytest.mark.torture
+@pytest.mark.security("X-11")
+async def test_a_database_that_is_slow_with_every_statement_has_six_seconds_in_all(outage: Outage) -> None:
+    async with outage.client() as http:
+        await until_ready(http)
+        body = {"user": {"email": "ada@example.org"}}
+        # Every connection knows the statements afterwards: what is slow is each of them, and not their first use.
+        warm = await asyncio.gather(*(http.post(f"{PREFIX}/auth", json=body) for _ in range(4)))
+        assert {response.status_code for response in warm} == {200}
+        outage.path.delay = 1.4
+        try:
+            body = {"user": {"email": "grace@example.org"}}
+            code, waited = await timed(http.post(f"{PREFIX}/auth", json=body))
+        finally:
+            outage.path.delay = 0.0
+        await until_ready(http)
+
+    assert waited < 6.0
+    assert_turned_away(code)
 
 
 @pytest.mark.torture
@@ -264,6 +285,6 @@ async def test_without_the_synchronous_standby_writes_end_in_time_and_reads_go_o
         cart = await http.post(CART)
 
     assert_turned_away(*(response for response, _ in written))
-    assert max(seconds for _, seconds in written) < 6.5
+    assert max(seconds for _, seconds in written) < 6.0
     assert (shown.status_code, waited < 1.5) == (200, True)
     assert (ready.status_code, readable.status_code, cart.status_code) == (503, 200, 201)

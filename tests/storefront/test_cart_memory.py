@@ -17,7 +17,7 @@ from tests.service import KEYS, InstalledService
 from tests.shopper import PREFIX
 
 READS = 10
-MOST_GROWTH = 50 * 2**20
+MOST_GROWTH = 50_000_000
 DEEP = "line_items.variant.product.variants,variants.product.default_variant,shipments.line_items,payments,promotions"
 # As JSON two bytes a number; the database writes three, and holds twelve.
 LIST = [1] * (MAX_CART_METADATA_BYTES // MOST_LINES // 2 - 6)

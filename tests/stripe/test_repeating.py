@@ -154,6 +154,21 @@ async def test_load_is_shed_before_anything_is_charged(till: Till, stripe: Stand
     assert [answer.status for answer in done] == [200] * CHARGES_PER_CONNECTION
 
 
+@pytest.mark.torture
+@pytest.mark.security("X-14")
+async def test_a_burst_is_shed_too_before_any_of_it_is_charged(till: Till, stripe: StandIn, other: Service) -> None:
+    mug = await till.product(on_hand=99)
+    async with other.client() as there:
+        buyers = [Buyer(there, till) for _ in range(CHARGES_PER_CONNECTION + 8)]
+        carts = [await buyer.ready((mug, 1), source=VISA) for buyer in buyers]
+
+        answers = await asyncio.gather(*(buyer.complete() for buyer in buyers))
+
+    charged = [bool(stripe.intents(cart["number"])) for cart in carts]
+    assert sorted({answer.status for answer in answers}) == [200, 503]
+    assert charged == [answer.status == 200 for answer in answers]
+
+
 async def is_charged(stripe: StandIn, cart: Answer) -> bool:
     await asyncio.sleep(0.01)
     return bool(stripe.intents(cart["number"]))

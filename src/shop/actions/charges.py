@@ -33,10 +33,19 @@ REPEAT_SECONDS = 300
 _log = structlog.get_logger("shop.payments")
 
 
-def check_capacity(ctx: Context) -> None:
-    """Raises Unavailable while this process has as many charges under way as it can record."""
-    if len(ctx.shared.charging) >= CHARGES_PER_CONNECTION * ctx.shared.settings.database_pool:
+@contextmanager
+def starting(ctx: Context) -> Iterator[None]:
+    """Holds a place for a charge while it is prepared. Raises Unavailable while this process has as many charges under
+    way as it can record; those that are prepared count, or a burst would pass all at once.
+    """
+    shared = ctx.shared
+    if len(shared.charging) + shared.charges_starting >= CHARGES_PER_CONNECTION * shared.settings.database_pool:
         raise Unavailable()
+    shared.charges_starting += 1
+    try:
+        yield
+    finally:
+        shared.charges_starting -= 1
 
 
 @contextmanager
@@ -55,6 +64,15 @@ async def ask_again(provider: Provider, call: Call, *, may_be_in_flight: bool, m
     """The outcome of a call that was made before. One that never arrived is made now, under the same key, so that it is
     done once. While the first request may still be in flight, a refusal is not final, and nothing is repeated.
     """
+    try:
+        # Both calls together have the time of one.
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            return await _ask_again(provider, call, may_be_in_flight=may_be_in_flight, may_repeat=may_repeat)
+    except TimeoutError:
+        return UNKNOWN
+
+
+async def _ask_again(provider: Provider, call: Call, *, may_be_in_flight: bool, may_repeat: bool) -> Result:
     result = await find_outcome(provider, call)
     if result is None or (may_be_in_flight and result.outcome == "declined"):
         return UNKNOWN

@@ -65,10 +65,10 @@ async def complete(ctx: Context, consent: str | None, order_id: UUID | None = No
     """
     if done := await _done_before(ctx, order_id):
         return done
-    charges.check_capacity(ctx)
     try:
-        async with ctx.db.transaction():
-            started = await _start(ctx, consent, order_id)
+        with charges.starting(ctx):
+            async with ctx.db.transaction():
+                started = await _start(ctx, consent, order_id)
     except NotFound:
         # Completed by another while we waited for it.
         if done := await _done_before(ctx, order_id):

@@ -74,6 +74,8 @@ class Shared(msgspec.Struct):
     """Whether this process is a try-out, as `Settings.is_try_out` defines it."""
     charging: set[UUID] = msgspec.field(default_factory=set)
     """The payment attempts about which this process is asking a provider."""
+    charges_starting: int = 0
+    """How many more it is about to ask about."""
 
     @property
     def media(self) -> MediaStore:
@@ -152,8 +154,11 @@ class Context:
         return provider is not None and provider.is_ready
 
     def fresh(self) -> "Context":
-        """The same caller with a session of its own: what was committed before stays, whatever comes of this."""
+        """The same caller with a session of its own: what was committed before stays, whatever comes of this. In a
+        request its statements have the time of one request, all together.
+        """
         fresh = Context(self.shared, self.claim)
+        fresh.db.is_bounded = self.db.is_bounded
         fresh.actor, fresh.origin, fresh.is_try_out = self.actor, self.origin, self.is_try_out
         return fresh
 

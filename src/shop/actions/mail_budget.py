@@ -51,7 +51,7 @@ async def count_code_mail(ctx: Context, email: Email) -> int | None:
     await count_source(ctx, BY_SOURCE, settings.limit_mails_per_source)
     limits = build_limits(BY_ADDRESS, email.budget_key, settings.limit_mails_per_address)
     # Apart from the request's own work: a count is kept whatever becomes of that.
-    apart = ctx.shared.database.session()
+    apart = ctx.db.apart()
     counts, is_verified = await login.count_request(apart, limits, email.key)
     ctx.db.count += apart.count
     if over := exceeded(limits, counts):
@@ -64,7 +64,7 @@ async def count_code_mail(ctx: Context, email: Email) -> int | None:
 async def _count_for_shop(ctx: Context, *, is_verified: bool) -> int:
     unverified, everyone = _shop_limits(ctx)
     first = _decoys(unverified) if is_verified else unverified
-    apart = ctx.shared.database.session()
+    apart = ctx.db.apart()
     counts = await journal.count_in_turn(apart, first, everyone, _decoys(everyone))
     ctx.db.count += apart.count
     over = exceeded([*first, *everyone], counts)
@@ -83,19 +83,27 @@ async def spend(shared: Shared, mail: OutboxMail) -> int:
     """
     ctx = Context(shared)
     limits, everyone = await _limits_of(ctx, mail)
-    async with ctx.db.transaction():
-        await journal.lock_mail_budget(ctx.db)
-        windows = [(limit.key, limit.seconds) for limit in (*limits, *everyone)]
-        pairs = paired([*limits, *everyone], await journal.read_counts(ctx.db, windows))
-        full = [(limit, count) for limit, count in pairs if count.count >= limit.count]
-        if full:
-            await _audit_full(ctx, full)
-            return retry_after(full)
-        await outbox.mark_counted(ctx.db, mail.id)
-        # The shop's row is locked by every code request too: last, and in the order in which these lock.
-        counts = await _count(ctx, limits) + await _count(ctx, everyone)
-        await _audit_near(ctx, _near([*limits, *everyone], counts))
+    try:
+        async with ctx.db.transaction():
+            await outbox.mark_counted(ctx.db, mail.id)
+            # The shop's row is locked by every code request too: last, and in the order in which these lock.
+            counts = await _count(ctx, limits) + await _count(ctx, everyone)
+            if full := exceeded([*limits, *everyone], counts):
+                raise _Full(full)
+            await _audit_near(ctx, _near([*limits, *everyone], counts))
+    except _Full as full:
+        async with ctx.db.transaction():
+            await _audit_full(ctx, full.windows)
+        return retry_after(full.windows)
     return 0
+
+
+class _Full(Exception):
+    """Undoes the counting of a mail for which there is no room."""
+
+    def __init__(self, windows: Sequence[tuple[Limit, Count]]) -> None:
+        super().__init__()
+        self.windows = windows
 
 
 async def _limits_of(ctx: Context, mail: OutboxMail) -> tuple[list[Limit], list[Limit]]:
@@ -125,7 +133,7 @@ def _decoys(limits: Sequence[Limit]) -> list[Limit]:
 
 
 async def _count(ctx: Context, limits: Sequence[Limit]) -> list[Count]:
-    return await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in limits])
+    return await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in limits]) if limits else []
 
 
 def _near(limits: Sequence[Limit], counts: Sequence[Count]) -> list[tuple[Limit, Count]]:
@@ -143,5 +151,6 @@ async def _audit_full(ctx: Context, full: Sequence[tuple[Limit, Count]]) -> None
     for limit, count in full:
         (first,) = await journal.count(ctx.db, [(counter_key("full", limit.key.hex()), limit.seconds)])
         if first.count == 1:
-            detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count}
+            # The mail that found it full is not counted.
+            detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count - 1}
             await audit(ctx, "limit", "refused", detail={**detail, "key": limit.key.hex()[:16]})

@@ -39,10 +39,10 @@ async def take_notice(ctx: Context, provider_type: str, headers: Mapping[bytes, 
         if result.outcome != "unknown":
             attempt = await queries.find_attempt(ctx.db, left.key)
             if attempt:
-                await settle(Context(ctx.shared), attempt.order_id, left.key, result)
+                await settle(ctx.fresh(), attempt.order_id, left.key, result)
     elif left and (found := await find_outcome(provider, left)):
         # A notice says little of the card.
-        await keep_card(Context(ctx.shared), left.key, found)
+        await keep_card(ctx.fresh(), left.key, found)
 
 
 async def _noted(ctx: Context, provider_type: str, notice: Notice) -> Call | None:

@@ -173,7 +173,7 @@ async def act_on(
     """Noted, then done, then settled: whoever dies in between leaves an attempt that is settled later. Without an
     amount it is about all of the payment.
     """
-    work = _anew(ctx)
+    work = ctx.fresh()
     async with work.db.transaction():
         order = await orders.lock_order(work.db, (await _payment(work, payment_id)).order_id)
         payment = await _payment(work, payment_id)
@@ -212,13 +212,7 @@ async def _do(ctx: Context, order: Order, payment: Payment, call: Call) -> Order
     result = await call_provider(provider, call)
     if result.outcome == "unknown":
         raise PaymentInProgress()
-    settled = await settle(_anew(ctx), order.id, call.key, result)
+    settled = await settle(ctx.fresh(), order.id, call.key, result)
     if result.outcome == "declined":
         raise Invalid({"base": [result.message or "The provider refused."]}, code="payment_refused")
     return settled
-
-
-def _anew(ctx: Context) -> Context:
-    fresh = Context(ctx.shared, ctx.claim)
-    fresh.actor, fresh.origin = ctx.actor, ctx.origin
-    return fresh

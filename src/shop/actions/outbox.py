@@ -62,11 +62,10 @@ async def deliver(shared: Shared, postman: Postman, queued: OutboxMail) -> None:
 
 async def _is_within_budget(shared: Shared, queued: OutboxMail) -> bool:
     """A mail that is not waits until its windows have room, or is dropped when that comes too late."""
-    if await outbox.is_late(shared.database.session(), queued.id):
-        await _give_up(shared, queued, "the mail budget had no room in time")
-        return False
     wait = await spend(shared, queued)
-    if wait:
+    if wait and await outbox.is_late(shared.database.session(), queued.id):
+        await _give_up(shared, queued, "the mail budget had no room in time")
+    elif wait:
         await outbox.retry_later(shared.database.session(), queued.id, pause=wait, error="over the mail budget")
         _log.info("mail waits for the budget", mail=str(queued.id), seconds=wait)
     return not wait

@@ -11,6 +11,7 @@ import structlog
 from shop.actions import store_credit
 from shop.actions.audit import audit
 from shop.actions.cards import keep_card
+from shop.actions.cart_access import acts_for_owner
 from shop.actions.context import Context, Shared
 from shop.actions.order_parts import Checkout, change_order, is_credit, read
 from shop.actions.packing import explained
@@ -198,10 +199,10 @@ async def finish(ctx: Context, checkout: Checkout) -> Order:
 
 
 async def _queue_confirmation(ctx: Context, order: Order, email: str) -> None:
-    """Counted against the mail budget, unless an operator or an application completed the order, or the mail goes to
-    the owner's own verified address: anyone can type another's.
+    """Counted against the mail budget, unless an operator or an application completed the order, or its signed-in owner
+    did and the mail goes to their own verified address: anyone can type another's.
     """
-    is_trusted = ctx.actor.kind in {"operator", "application"} or await _is_owners(ctx, order, email)
+    is_trusted = acts_for_owner(ctx, order) and (ctx.actor.kind != "user" or await _is_owners(ctx, order, email))
     # A provider's notice and the worker complete orders too, and are nobody to count.
     is_shopper = ctx.claim.cart_id is not None or ctx.claim.bearer is not None
     mail: dict[str, Any] = {"kind": "order_confirmation", "recipient": email, "ref_id": order.id}

@@ -36,6 +36,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 _BOOK = "name an address of the address book"
 _CARD = "choose a saved card"
+_COUNTED = "apply a coupon code that counts each customer's uses"
 _TYPED = "pay by check or with a card that is typed in"
 OPERATIONS = (
     Operation("POST", "/cart", "return the cart"),
@@ -50,9 +51,7 @@ OPERATIONS = (
     Operation("PATCH", "/cart/empty", "remove all lines"),
     Operation("PATCH", "/cart/change_currency", "change the currency"),
     Operation("PATCH", "/cart/apply_coupon_code", "apply a coupon code"),
-    Operation(
-        "PATCH", "/cart/apply_coupon_code", "apply a coupon code that counts each customer's uses", OK, OWNER_REQUIRED
-    ),
+    Operation("PATCH", "/cart/apply_coupon_code", _COUNTED, OK, OWNER_REQUIRED),
     Operation("DELETE", "/cart/remove_coupon_code", "remove all coupon codes"),
     Operation("DELETE", "/cart/remove_coupon_code/", "remove all coupon codes"),
     Operation("DELETE", "/cart/remove_coupon_code/{code}", "remove a coupon code"),
@@ -66,6 +65,10 @@ OPERATIONS = (
     Operation("PATCH", "/checkout", f"{_BOOK} (`ship_address_attributes.id`)", REFUSED, OWNER_REQUIRED),
     Operation("PATCH", "/checkout", f"{_CARD} (`existing_card`)", REFUSED, OWNER_REQUIRED),
     Operation("PATCH", "/checkout", f"{_CARD} (`payments_attributes`)", REFUSED, OWNER_REQUIRED),
+    Operation("PATCH", "/checkout", "pay by check (`payments_attributes`)"),
+    Operation("PATCH", "/checkout", "choose a shipping rate (`shipments_attributes`)"),
+    Operation("PATCH", "/checkout", "apply a coupon code (`coupon_code`)"),
+    Operation("PATCH", "/checkout", f"{_COUNTED} (`coupon_code`)", OK, OWNER_REQUIRED),
     Operation("PATCH", "/checkout/next", "go to the next step"),
     Operation("PATCH", "/checkout/advance", "go as far as possible"),
     Operation("PATCH", "/checkout/select_shipping_method", "choose a shipping method"),
@@ -82,6 +85,7 @@ OPERATIONS = (
     Operation("PATCH", "/checkout/complete", "complete with the owner's store credit", NEVER, OWNER_REQUIRED),
     Operation("PATCH", "/checkout/complete", "repeat the completion"),
     Operation("GET", "/order_status/{number}", "read the completed order"),
+    Operation("GET", "/order_status/{number}", "read the completed order with `include=user`", OK, HIDDEN),
 )
 _ABOUT = """
 ## An order token alone

@@ -127,8 +127,6 @@ _COUNT_IN_TURN = statement(
     select(*COUNTED.c).union_all(select(*_counted_next.c)),
     read_count,
 )
-_MAIL_BUDGET = 7_426_733
-_LOCK_MAIL_BUDGET = statement(select(func.pg_advisory_xact_lock(_MAIL_BUDGET)), lambda record: record)
 _READ_COUNTS = statement(
     select(*_shown).join(
         _asked,
@@ -229,11 +227,6 @@ async def count_in_turn(
         next_windows=[limit.seconds for limit in then],
         other_keys=[limit.key for limit in otherwise],
     )
-
-
-async def lock_mail_budget(db: Session) -> None:
-    """One at a time reads what is left of the budget and spends it; held until the transaction ends."""
-    await db.one(_LOCK_MAIL_BUDGET)
 
 
 async def read_counts(db: Session, windows: Sequence[tuple[bytes, int]]) -> list[Count]:

@@ -11,6 +11,7 @@ from sqlalchemy import (
     FromClause,
     Table,
     Text,
+    and_,
     bindparam,
     delete,
     exists,
@@ -121,10 +122,13 @@ _FACTS = statement(
         func.now().label("now"),
         select(promotion_versions.c.version).scalar_subquery().label("version"),
         func.array(_groups.scalar_subquery()).label("group_ids"),
-        # Each by its index: for both in one, all orders would be looked through.
-        or_(
-            _has_ordered(orders.c.user_id == _user_id),
-            _has_ordered(orders.c.id.in_(_orders_of_customer)),
+        # A guest is not looked for. Each by its index: for both in one, all orders would be looked through.
+        and_(
+            _user_id.is_not(None),
+            or_(
+                _has_ordered(orders.c.user_id == _user_id),
+                _has_ordered(orders.c.id.in_(_orders_of_customer)),
+            ),
         ).label("has_ordered"),
         _together(_uses, func.jsonb_object_agg(_uses.c.promotion_id, _uses.c.count), "'{}'::jsonb").label("uses"),
         _together(_codes, func.jsonb_agg(func.to_jsonb(_codes.table_valued())), "'[]'::jsonb").label("codes"),
