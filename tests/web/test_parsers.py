@@ -193,8 +193,22 @@ def test_a_parameter_is_a_value_or_a_group_or_a_list_whichever_comes_first(encod
         read_form(encoded)
 
 
-@pytest.mark.parametrize("encoded", [b"a[][b]=1", b"a[b][][c]=1", b"a[][]=1"])
-def test_a_list_of_groups_is_refused_and_not_read_as_a_list_of_values(encoded: bytes) -> None:
+@pytest.mark.parametrize(
+    ("encoded", "read"),
+    [
+        (b"a[][b]=1", {"a": [{"b": "1"}]}),
+        (b"a[][b]=1&a[][c]=2&a[][b]=3", {"a": [{"b": "1", "c": "2"}, {"b": "3"}]}),
+        (b"a[b][][c]=1&a[b][][c]=2", {"a": {"b": [{"c": "1"}, {"c": "2"}]}}),
+        (b"a[][b][c]=1&a[][b][d]=2&a[][b][c]=3", {"a": [{"b": {"c": "1", "d": "2"}}, {"b": {"c": "3"}}]}),
+        (b"a[][b][]=1&a[][b][]=2", {"a": [{"b": ["1", "2"]}]}),
+    ],
+)
+def test_a_list_of_groups_is_read_as_rails_reads_it(encoded: bytes, read: Any) -> None:
+    assert read_form(encoded) == read
+
+
+@pytest.mark.parametrize("encoded", [b"a[][]=1", b"a[]=1&a[][b]=2", b"a[][b]=1&a[]=2&a[][c]=3", b"a[][b]=1&a[b]=2"])
+def test_a_list_has_groups_or_values(encoded: bytes) -> None:
     with pytest.raises(Malformed):
         read_form(encoded)
 
@@ -321,7 +335,7 @@ async def test_parameters_are_taken_from_their_places() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/book", "/books/", "/books//readers", "/books/7/8", "/books/7/readers/", "/Books"]
+    "path", ["/", "/book", "/books//", "/books//readers", "/books/7/8", "/books/7/readers//", "/Books"]
 )
 async def test_an_address_that_no_route_has_is_missing(path: str) -> None:
     router = routing("GET /books", "GET /books/{id}", "GET /books/{id}/readers")
@@ -329,6 +343,13 @@ async def test_an_address_that_no_route_has_is_missing(path: str) -> None:
     missing = await ask(router, "GET", path)
 
     assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("path", ["/books/", "/books/7/", "/books/7/readers/"])
+async def test_a_slash_at_the_end_is_accepted(path: str) -> None:
+    router = routing("GET /books", "GET /books/{id}", "GET /books/{id}/readers")
+
+    assert (await ask(router, "GET", path)).status_code == 200
 
 
 async def test_a_literal_segment_wins_over_a_parameter() -> None:

@@ -184,32 +184,39 @@ async def address_fields(ctx: Context, wishes: Mapping[str, Any], present: Place
     """The fields of an address as they will be: what is wished over what is there, checked for its country."""
     fields = {name: wishes.get(name, getattr(present, name, None)) for name in _TEXTS}
     errors = {name: ["must be text"] for name, value in fields.items() if not isinstance(value, str | None)}
-    if errors:
-        raise Invalid(errors)
+    fields |= dict.fromkeys(errors)
     country_wish = wishes.get("country_iso") or wishes.get("country_id") or (present and present.country_iso) or ""
     country = await people.find_country(ctx.db, code=str(country_wish).upper(), country_id=as_uuid(country_wish))
     if country is None:
-        raise Invalid({"country_iso": ["must be the code of a country, like US or USA"]})
-    state, typed = await _state(ctx, wishes, country, present)
+        raise Invalid(address_errors(fields) | errors)
+    state, typed = await _state(ctx, wishes, country, present, errors)
     candidates = [typed, state.name, state.abbr] if state else [typed]
-    errors = address_errors({**fields, "country_iso": country.iso}, candidates)
+    errors = address_errors({**fields, "country_iso": country.iso}, candidates) | errors
+    if "state_id" in errors:
+        errors.pop("state_name", None)
     if errors:
         raise Invalid(errors)
     return {**fields, "country_id": country.id, "state_id": state and state.id, "state_name": None if state else typed}
 
 
 async def _state(
-    ctx: Context, wishes: Mapping[str, Any], country: Country, present: PlacedAddress | None
+    ctx: Context,
+    wishes: Mapping[str, Any],
+    country: Country,
+    present: PlacedAddress | None,
+    errors: dict[str, list[str]],
 ) -> tuple[State | None, str | None]:
     """The state that is wished for, by id, abbreviation or name; and the text of one we do not list."""
     wish = next((wishes[name] for name in ("state_id", "state_name", "state_code") if wishes.get(name)), None)
     if wish is None and present and present.country_id == country.id and "state_name" not in wishes:
         wish = present.state_name
     if not isinstance(wish, str | None):
-        raise Invalid({"state_name": ["must be text"]})
+        errors["state_name"] = ["must be text"]
+        return None, None
     if not wish:
         return None, None
     state = await people.find_state(ctx.db, country_id=country.id, text=wish, state_id=as_uuid(wish))
     if state is None and wishes.get("state_id"):
-        raise Invalid({"state_id": ["is not a state of this country"]})
+        errors["state_id"] = ["is not a state of this country"]
+        return None, None
     return state, wish

@@ -18,6 +18,7 @@ from shop.models.catalog import Facet, Facets, ShownProduct, ShownVariant
 from shop.models.taxons import ShownTaxon
 from shop.queries import browse, catalog, prices, product_lists, taxons, versions
 from shop.queries.prices import Pricing, Resolved
+from shop.rules.products import filter_param
 
 Tree = Mapping[str, "Tree"]
 MOST_PRODUCTS = 500
@@ -85,8 +86,23 @@ async def _marked(ctx: Context, wishes: ProductWishes) -> ProductWishes:
     """With the ids of what is named; what nobody has finds nothing."""
     if not (wishes.options or wishes.properties):
         return wishes
-    marks = await product_lists.find_marks(ctx.db, wishes)
-    return msgspec.structs.replace(wishes, marks=marks or (), is_nothing=wishes.is_nothing or marks is None)
+    if wishes.properties:
+        wishes = await _with_property_names(ctx, wishes)
+    groups = await product_lists.find_marks(ctx.db, wishes)
+    return msgspec.structs.replace(
+        wishes,
+        marks=tuple(group[0] for group in groups if len(group) == 1),
+        any_marks=tuple(group for group in groups if len(group) > 1),
+        is_nothing=wishes.is_nothing or not all(groups),
+    )
+
+
+async def _with_property_names(ctx: Context, wishes: ProductWishes) -> ProductWishes:
+    """With the name of each property that was named by its slug."""
+    names = await product_lists.list_property_names(ctx.db)
+    by_slug = {filter_param(name): name for name in reversed(names)} | {name: name for name in names}
+    asked = tuple((by_slug.get(name, name), values) for name, values in wishes.properties)
+    return msgspec.structs.replace(wishes, properties=asked)
 
 
 async def _total(

@@ -1,7 +1,8 @@
 """What can be done with a cart: open, show, abandon, and join with another at sign-in."""
 
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -10,6 +11,7 @@ from shop.actions import attempts, lines
 from shop.actions.cart_access import find_bearers_cart, require_owner
 from shop.actions.context import Context
 from shop.actions.lines import Cart, Held
+from shop.actions.order_parts import change_order
 from shop.actions.taking import drop_cart, give_back
 from shop.base.actor import GUEST
 from shop.base.errors import Invalid, NotFound, Unauthenticated, Unavailable
@@ -23,14 +25,15 @@ from shop.rules.merging import Line, Merge, Strategy, merge_carts
 from shop.rules.metadata import cart_metadata_bytes
 
 
-async def open_cart(ctx: Context, currency: str | None) -> Order:
-    """The cart the caller already has, or a new one; a new one made with a bearer is that user's."""
-    if ctx.claim is GUEST and ctx.once_key is None:
+async def open_cart(ctx: Context, currency: str | None, metadata: Mapping[str, Any] | None = None) -> Order:
+    """The cart the caller already has, or a new one with this metadata; a new one made with a bearer is that user's."""
+    is_plain = ctx.once_key is None and not metadata
+    if ctx.claim is GUEST and is_plain:
         return await _new_guests_cart(ctx, currency)
     cart, user_id = await _find_cart(ctx)
     if cart and ctx.once_key is None:
         return cart
-    if ctx.once_key is None and user_id is None:
+    if is_plain and user_id is None:
         return await _new_guests_cart(ctx, currency)
     if cart is None:
         # Counted before a transaction holds a connection: a second one for the count would starve the pool.
@@ -42,7 +45,8 @@ async def open_cart(ctx: Context, currency: str | None) -> Order:
             # Of many calls at once by one user the first makes the cart, and the others find it.
             await people.lock_known_user(ctx.db, user_id)
             cart, _ = await _find_cart(ctx)
-        cart = cart or await new_cart(ctx, currency, user_id)
+        if cart is None:
+            cart = await change_order(ctx, await new_cart(ctx, currency, user_id), **(metadata or {}))
         once.made(cart.id)
         return cart
 

@@ -70,9 +70,10 @@ async def exchange_code(ctx: Context, email: Email, typed: str) -> TokenPair:
     return pair
 
 
-async def refresh(ctx: Context, email: Email, token: str) -> TokenPair:
+async def refresh(ctx: Context, email: Email | None, token: str) -> TokenPair:
+    """With the user's address, which must be the token's; clients of Spree send the token alone."""
     await attempts.refuse_flood(ctx)
-    refreshed = await tokens.refresh(ctx, tokens.USER, email.key, token)
+    refreshed = await tokens.refresh(ctx, tokens.USER, email.key if email else None, token)
     if refreshed.pair is None:
         await attempts.note_bad_refresh(ctx, {"reason": refreshed.reason})
         raise InvalidRefreshToken()

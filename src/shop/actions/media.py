@@ -101,6 +101,8 @@ async def change_image(ctx: Context, image_id: UUID, values: Values) -> None:
         raise NotFound()
     if values.get("variant_id"):
         await _check_owner(ctx, image.product_id, values["variant_id"])
+    elif "variant_id" in values:
+        values = {**values, "variant_id": await queries.get_master_id(ctx.db, image.product_id)}
     await changes.update_record(ctx.db, images, image_id, values)
     await refresh(ctx, [image.product_id])
 

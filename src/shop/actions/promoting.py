@@ -192,4 +192,5 @@ def deal_of(promotion: Offered) -> Deal:
         description=promotion.description,
         code=promotion.code,
         is_any=promotion.match_policy == "any",
+        public_metadata=promotion.public_metadata,
     )

@@ -13,7 +13,7 @@ from shop.actions.order_parts import Checkout, read
 from shop.actions.packing import estimate, explained, quote_shipments
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
-from shop.models.fulfilment import ShippingRate
+from shop.models.fulfilment import ShippingMethod, ShippingRate
 from shop.models.orders import Order
 from shop.models.payments import CreditCard, PaymentMethod
 from shop.models.people import PlacedAddress
@@ -68,6 +68,10 @@ async def find_held_until(ctx: Context, order: Order) -> datetime | None:
 
 async def list_places(ctx: Context) -> Sequence[StockLocation]:
     return await fulfilment.list_all_places(ctx.db)
+
+
+async def list_shipping_methods_of(ctx: Context, ids: Sequence[UUID]) -> Sequence[ShippingMethod]:
+    return await fulfilment.list_methods_of(ctx.db, ids)
 
 
 async def list_methods_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PaymentMethod]:

@@ -83,8 +83,12 @@ class Refreshed(msgspec.Struct, frozen=True):
     scope: str | None = None
 
 
-async def refresh(ctx: Context, kind: Kind, owner_key: str, token: str, scope: str | None = None) -> Refreshed:
-    """The next pair of a session. `owner_key` is whose it must be, an address or a client id; `scope` may narrow it."""
+async def refresh(
+    ctx: Context, kind: Kind, owner_key: str | None, token: str, scope: str | None = None
+) -> Refreshed:
+    """The next pair of a session. `owner_key` is whose it must be, an address or a client id; none asks for the token
+    alone. `scope` may narrow it.
+    """
     if not is_secret(kind.refresh, token):
         return Refreshed("form")
     async with ctx.db.transaction():
@@ -117,8 +121,8 @@ async def _session_of(ctx: Context, kind: Kind, token: str) -> UUID | None:
     return shown.session_id
 
 
-def _facts(shown: access.ShownRefresh, owner_key: str) -> Shown:
-    return Shown(shown.is_live, shown.owner_key == owner_key, shown.seconds_since_rotation, shown.child_is_head)
+def _facts(shown: access.ShownRefresh, owner_key: str | None) -> Shown:
+    return Shown(shown.is_live, owner_key in {shown.owner_key, None}, shown.seconds_since_rotation, shown.child_is_head)
 
 
 async def _issue(
@@ -144,7 +148,7 @@ async def _issue(
     return TokenPair(access_token, "Bearer", ttl, refresh_token, created_at)
 
 
-async def _shown(ctx: Context, kind: Kind, owner_key: str, token: str, scope: str | None) -> Refreshed:
+async def _shown(ctx: Context, kind: Kind, owner_key: str | None, token: str, scope: str | None) -> Refreshed:
     """What is decided of a refresh token, and done; nothing of it may be undone by the refusal that follows."""
     shown = await access.lock_refresh(ctx.db, secret_hash(token))
     if shown is None:

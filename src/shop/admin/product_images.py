@@ -92,5 +92,5 @@ async def _images(ctx: Context, visit: Visit, product: Product, status: int = 20
         **{"new_alt": "", "typed": {}, **more},
         product=product,
         images=await media_queries.list_images(ctx.db, product.id),
-        variants={"": "All variants"} | {str(found.id): found.label for found in variants if not found.is_master},
+        variants={str(found.id): "All variants" if found.is_master else found.label for found in variants},
     )

@@ -9,6 +9,8 @@ from shop.base.listing import Page, Sort
 from shop.base.texts import folded
 
 MOST_WORDS = 16
+MOST_PAIRS = 10
+"""Options, or properties, that one list may be filtered by."""
 
 
 class ProductWishes(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +33,8 @@ class ProductWishes(msgspec.Struct, frozen=True, kw_only=True):
     """Minor units from and to; without an end, from there on."""
     options: tuple[tuple[str, str], ...] = ()
     """By name of option type and value; all of them must be among the product's."""
-    properties: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """By name or slug of the property, with values of which the product must have one."""
     option_value_ids: tuple[UUID, ...] | None = None
     """Of one variant: one value of each option type that is named."""
     in_stock: bool = False
@@ -41,14 +44,16 @@ class ProductWishes(msgspec.Struct, frozen=True, kw_only=True):
     is_nothing: bool = False
     """A filter that no product can fulfil."""
     marks: tuple[UUID, ...] = ()
-    """Options and properties by the ids of their facets, once these are known."""
+    """Options, and properties with one value, by the ids of their facets, once these are known."""
+    any_marks: tuple[tuple[UUID, ...], ...] = ()
+    """Properties with several values; of each, one of these facets is enough."""
 
     @property
     def is_plain(self) -> bool:
         """The whole shop or one taxon of it, of which it is known how many products there are."""
         narrowed = (self.ids, self.skus, self.slug, self.tags, self.concat_taxons, self.name, self.q, self.price)
         flags = self.in_stock or self.backorderable or self.purchasable or self.show_discontinued
-        others = self.options or self.properties or self.marks or flags or len(self.taxons or ()) > 1
+        others = self.options or self.properties or self.marks or self.any_marks or flags or len(self.taxons or ()) > 1
         return (
             not others
             and not self.is_nothing
@@ -73,6 +78,7 @@ def shape_of(wishes: ProductWishes) -> tuple[Any, ...]:
         asked.append("price_end")
     if wishes.marks:
         asked.append("marks")
+    asked += [f"any_marks_{place}" for place in range(len(wishes.any_marks))]
     if len(wishes.taxons or ()) == 1:
         asked.append("one_taxon")
     return frozenset(asked), wishes.sort

@@ -64,7 +64,7 @@ class BadSignature(Malformed):
 
 class InvalidGrant(Malformed):
     code = "invalid_grant"
-    sentence = "The refresh token is unknown, expired, used or not this application's; ask for a new token."
+    sentence = "The refresh token is unknown, expired, used or not this client's; ask for a new token."
 
 
 class InvalidScope(Malformed):

@@ -41,6 +41,11 @@ def wire_decimal(minor: int, digits: int) -> str:
     return f"{sign}{text[:-digits]}.{fraction}"
 
 
+def hundredths(minor: int, currency: str) -> int:
+    """An amount in hundredths of the currency's unit, which Spree calls cents whatever the currency."""
+    return round(minor * 100 / 10 ** currency_digits(currency))
+
+
 def plain_decimal(value: Decimal) -> str:
     """A number that is no amount, written as amounts are: `1.5`, `2.0`."""
     whole, _, fraction = f"{value:f}".partition(".")

@@ -29,6 +29,16 @@ _PALETTES: dict[str, tuple[Colour, Colour, Colour, Colour]] = {
     "Teas and Preserves": ("#402a1e", "#241610", "#a8384f", "#f2d08a"),
     "Books and Prints": ("#1f3550", "#101f31", "#e8dcc0", "#b5533c"),
 }
+# By the colour of a variant: the thing, and its lighter side.
+_TINTS: dict[str, tuple[Colour, Colour]] = {
+    "amber": ("#d98a1f", "#ffd27a"),
+    "smoke": ("#6f7681", "#c3c9d1"),
+    "clear": ("#a9c4cf", "#eef7fa"),
+    "ivory": ("#e2d3b0", "#fbf4e2"),
+    "moss": ("#5f7f43", "#b4cf8f"),
+    "plum": ("#7a3c62", "#cf94b8"),
+    "ink": ("#34436b", "#8d9dcb"),
+}
 _PAPER = "#f4efe2"
 _PHASES = {"New Moon": 0.0, "First Quarter": 0.5, "Full Moon": 1.0, "Last Quarter": -0.5}
 
@@ -59,11 +69,12 @@ class Canvas:
         self._draw.arc(self._at(box), start, end, fill=colour, width=round(width * self._unit))
 
 
-def draw_good(shelf: str, name: str, moon: str) -> bytes:
-    """A PNG."""
+def draw_good(shelf: str, name: str, moon: str, tint: str | None = None) -> bytes:
+    """A PNG; of a variant in its own colour."""
     marks = sha256(name.encode()).digest()
     turns = (0.12, 0.12, 0.3, 0.2)
     sky, hill, body, light = map(partial(_turned, marks[6] / 255 - 0.5), _PALETTES[shelf], turns)
+    body, light = _TINTS[tint] if tint else (body, light)
     side = SIDE * _SCALE
     image = Image.new("RGB", (side, side), sky)
     canvas = Canvas(ImageDraw.Draw(image), side)

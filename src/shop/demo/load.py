@@ -48,6 +48,10 @@ class Shelved(msgspec.Struct, frozen=True):
     sku: str
 
 
+Images = Mapping[tuple[str, ...], tuple[UUID, Picture]]
+"""By the values of a variant's options; without any, the product's own."""
+
+
 class Sold(msgspec.Struct, frozen=True):
     """What can be bought: a variant, and the values by which it differs from its kin."""
 
@@ -64,11 +68,11 @@ async def load_demo(ctx: Context, tell: Tell) -> bool:
         Shelved(shelf, good, f"{shelf[:3].upper()}-{number:03}")
         for number, (shelf, good) in enumerate(shop.all_goods(), 1)
     ]
-    images: dict[str, tuple[UUID, Picture]] = {}
+    images: dict[str, Images] = {}
     easels = asyncio.Semaphore(media.EASELS)
-    for work in asyncio.as_completed([_picture(ctx, easels, shelved) for shelved in goods]):
-        sku, image_id, picture = await work
-        images[sku] = (image_id, picture)
+    for work in asyncio.as_completed([_save_images(ctx, easels, shelved) for shelved in goods]):
+        sku, saved = await work
+        images[sku] = saved
         tell(len(images), 2 * len(goods))
     async with ctx.db.transaction():
         # Of two that start at once, the second waits here and then finds a shop.
@@ -87,13 +91,19 @@ async def load_demo(ctx: Context, tell: Tell) -> bool:
     return True
 
 
-async def _picture(ctx: Context, easels: asyncio.Semaphore, shelved: Shelved) -> tuple[str, UUID, Picture]:
-    good, image_id = shelved.good, new_id()
-    # No more at once than can be made smaller at once: the others would only take turns.
-    async with easels:
-        picture = await media.draw(await asyncio.to_thread(draw_good, shelved.shelf, good.name, good.moon))
-    await media.save_files(ctx.shared, image_id, picture)
-    return shelved.sku, image_id, picture
+async def _save_images(ctx: Context, easels: asyncio.Semaphore, shelved: Shelved) -> tuple[str, Images]:
+    """Of the product, and of each variant in its colour: sizes and packs of one colour look alike."""
+    good, drawn, saved = shelved.good, dict[str | None, Picture](), dict[tuple[str, ...], tuple[UUID, Picture]]()
+    for values in ((), *combinations(good)):
+        tint = dict(zip(good.options, values, strict=False)).get("colour")
+        # No more at once than can be made smaller at once: the others would only take turns.
+        async with easels:
+            if tint not in drawn:
+                png = await asyncio.to_thread(draw_good, shelved.shelf, good.name, good.moon, tint)
+                drawn[tint] = await media.draw(png)
+        saved[values] = (new_id(), drawn[tint])
+        await media.save_files(ctx.shared, *saved[values])
+    return shelved.sku, saved
 
 
 async def _fit_out(ctx: Context) -> Fittings:
@@ -123,8 +133,8 @@ async def _grow_trees(ctx: Context) -> dict[str, UUID]:
     return found
 
 
-async def _put_up(ctx: Context, fittings: Fittings, shelved: Shelved, image: tuple[UUID, Picture]) -> list[Sold]:
-    """A good with its variants, prices, stock, facts and picture; what of it can be bought."""
+async def _put_up(ctx: Context, fittings: Fittings, shelved: Shelved, images: Images) -> list[Sold]:
+    """A good with its variants, prices, stock, facts and pictures; what of it can be bought."""
     good, places = shelved.good, (shelved.shelf, shelved.good.moon)
     fields = {"name": good.name, "description": good.says, "status": "active", "sku": shelved.sku}
     taxon_ids = [fittings.taxons[place] for place in places]
@@ -132,12 +142,13 @@ async def _put_up(ctx: Context, fittings: Fittings, shelved: Shelved, image: tup
     for position, (name, value) in enumerate(good.facts.items()):
         fact = {"product_id": product_id, "property_id": fittings.properties[name], "value": value}
         await create_property(ctx, {**fact, "position": position})
-    seen = {"product_id": product_id, "variant_id": None, "alt": good.name, "position": 1}
-    await media.insert_image(ctx, *image, seen)
     master = await find_master(ctx.db, product_id)
     assert master  # noqa: S101  It was made with the product.
     await _price(ctx, master.id, good, ())
     sold = [await _put_up_variant(ctx, fittings, shelved, product_id, values) for values in combinations(good)]
+    for position, item in enumerate([Sold(master.id, good, ()), *sold], 1):
+        place = {"product_id": product_id, "variant_id": item.variant_id, "position": position}
+        await media.insert_image(ctx, *images[item.values], {**place, "alt": " ".join((good.name, *item.values))})
     sold = sold or [Sold(master.id, good, ())]
     for item in sold:
         await _stock(ctx, fittings, item)

@@ -8,11 +8,14 @@ from shop.models.products import products, variants
 
 
 class Image(Row, frozen=True, kw_only=True):
-    """A product's picture, or one of its variants'. Its files never change: other content is another picture."""
+    """A picture of a variant; the master's are the product's own. Its files never change: other content is another
+    picture.
+    """
 
     id: UUID
     product_id: UUID
     variant_id: UUID | None = None
+    """Always set now. It becomes NOT NULL when no older release can be running beside this one."""
     position: int = 0
     alt: str | None = None
     width: int

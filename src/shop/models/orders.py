@@ -133,6 +133,10 @@ class LineItem(Row, frozen=True, kw_only=True):
         return (self.price or 0) * self.quantity
 
     @property
+    def compare_at_amount(self) -> int:
+        return (self.compare_at_price or 0) * self.quantity
+
+    @property
     def discounted_amount(self) -> int:
         return self.amount + self.promo_total
 

@@ -48,7 +48,14 @@ class PlatformRefresh(msgspec.Struct):
     client_secret: _Secret | UnsetType = UNSET
 
 
-TokenRequest = ClientCredentials | PlatformRefresh
+class ShopperRefresh(msgspec.Struct):
+    """A shopper's newest refresh token, without a client: as clients of Spree refresh a session."""
+
+    grant_type: Literal["refresh_token"]
+    refresh_token: Annotated[str, Meta(examples=["shprt_TheRefreshToken"])]
+
+
+TokenRequest = ClientCredentials | PlatformRefresh | ShopperRefresh
 
 
 class Introspection(msgspec.Struct):

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
-from shop.actions import oauth, tokens
+from shop.actions import login, oauth, tokens
 from shop.actions.context import Context
 from shop.actions.oauth import Client
-from shop.base.errors import Malformed, UnsupportedGrant
+from shop.base.errors import InvalidGrant, InvalidRefreshToken, Malformed, UnsupportedGrant
 from shop.platform.inputs import ServerMetadata, TokenState
 from shop.rules.permissions import SPELLINGS
 from shop.web.credentials import check_repeated
@@ -29,10 +29,21 @@ async def token(request: Request, ctx: Context) -> Reply:
         raise UnsupportedGrant()
     if grant_type == "refresh_token" and not refresh_token:
         raise Malformed("Send the refresh_token.")
-    application = await oauth.authenticate(ctx, _client(request, fields))
+    client = _client(request, fields)
+    if grant_type == "refresh_token" and client is None and tokens.is_of(tokens.USER, refresh_token or ""):
+        return token_reply(await _refresh_shopper(ctx, refresh_token or ""))
+    application = await oauth.authenticate(ctx, client)
     if grant_type == "refresh_token":
         return token_reply(await oauth.refresh(ctx, application, refresh_token or "", scope))
     return token_reply(await oauth.grant(ctx, application, scope))
+
+
+async def _refresh_shopper(ctx: Context, refresh_token: str) -> tokens.TokenPair:
+    """As clients of Spree do it: without a client, by the token alone."""
+    try:
+        return await login.refresh(ctx, None, refresh_token)
+    except InvalidRefreshToken:
+        raise InvalidGrant() from None
 
 
 async def revoke(request: Request, ctx: Context) -> Reply:
@@ -66,7 +77,7 @@ async def metadata(request: Request, ctx: Context) -> Reply:
         ServerMetadata(
             issuer=issuer,
             token_endpoint=f"{issuer}/shop_oauth/token",
-            token_endpoint_auth_methods_supported=_BY_SECRET,
+            token_endpoint_auth_methods_supported=[*_BY_SECRET, "none"],
             grant_types_supported=_GRANTS,
             response_types_supported=[],
             scopes_supported=list(SPELLINGS),

@@ -3,6 +3,7 @@
 from typing import Any
 
 from shop.actions.oauth import Granted
+from shop.actions.tokens import TokenPair
 from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
 from shop.platform import bulk, images, oauth, order_verbs, promotion_verbs, verbs
 from shop.platform.crud import routes_of
@@ -52,9 +53,9 @@ ROUTES = (
     *_oauth(
         "token",
         oauth.token,
-        "Get a platform token",
+        "Get a platform token, or refresh a shopper's",
         takes=TokenRequest,
-        shows=Granted,
+        shows=Granted | TokenPair,
         errors=_CLIENT_ERRORS,
         fails=_GRANT_FAILS,
     ),

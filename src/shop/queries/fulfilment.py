@@ -13,6 +13,7 @@ from shop.db.statements import among, into, statement
 from shop.models.fulfilment import (
     Shipment,
     ShipmentItem,
+    ShippingMethod,
     ShippingRate,
     shipment_items,
     shipments,
@@ -146,6 +147,7 @@ _RATES = statement(
     .order_by(shipping_rates.c.shipment_id, shipping_rates.c.cost, shipping_rates.c.name, shipping_rates.c.id),
     into(ShippingRate),
 )
+_METHODS_OF = statement(select(shipping_methods).where(shipping_methods.c.id == among("ids", _ID)), into(ShippingMethod))
 _UNPACK = statement(
     delete(shipments).where(shipments.c.order_id == _of_order).returning(shipments.c.id),
     lambda record: cast(UUID, record[0]),
@@ -199,6 +201,11 @@ async def list_methods(
 ) -> list[Method]:
     """The ways to send something there, each with what it costs in a currency."""
     return await db.all(_METHODS, country_id=country_id, state_id=state_id, currency=currency, displays=list(displays))
+
+
+async def list_methods_of(db: Session, ids: Sequence[UUID]) -> list[ShippingMethod]:
+    """Those too that are offered no more: old orders name them."""
+    return await db.all(_METHODS_OF, ids=list(ids)) if ids else []
 
 
 async def list_reached(db: Session) -> list[tuple[UUID, UUID | None]]:

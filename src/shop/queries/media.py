@@ -34,12 +34,19 @@ _behind = (
     .where(images.c.product_id == bindparam("product_id", type_=_ID))
     .scalar_subquery()
 )
+# As in Spree: a picture that is of no variant in particular belongs to the product's master.
+_master = (
+    select(variants.c.id)
+    .where(variants.c.product_id == bindparam("product_id", type_=_ID), variants.c.is_master)
+    .scalar_subquery()
+)
+_MASTER = statement(select(_master), _first)
 _INSERT = statement(
     insert(images)
     .values(
         id=bindparam("id"),
         product_id=bindparam("product_id"),
-        variant_id=bindparam("variant_id"),
+        variant_id=func.coalesce(bindparam("variant_id", type_=_ID), _master),
         alt=bindparam("alt"),
         position=func.coalesce(bindparam("position", type_=BigInteger), _behind),
         width=bindparam("width"),
@@ -88,8 +95,12 @@ async def find_variants_product(db: Session, variant_id: UUID) -> UUID | None:
     return await db.one(_VARIANTS_PRODUCT, id=variant_id)
 
 
+async def get_master_id(db: Session, product_id: UUID) -> UUID | None:
+    return await db.one(_MASTER, product_id=product_id)
+
+
 async def insert_image(db: Session, **values: Any) -> None:
-    """Without a position behind the product's others."""
+    """Without a position behind the product's others; without a variant the master's."""
     await db.one(_INSERT, **values)
 
 

@@ -5,7 +5,7 @@ what each product costs is joined to the page's rows, and to all of them only wh
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -28,7 +28,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.browsing import ProductWishes, search_query, shape_of
+from shop.base.browsing import MOST_PAIRS, ProductWishes, search_query, shape_of
 from shop.base.listing import Sort
 from shop.db.pool import Session
 from shop.db.statements import Statement, into, planned, shaped_statement, statement
@@ -87,6 +87,10 @@ def _ids(name: str) -> Any:
     return bindparam(name, type_=_IDS)
 
 
+def _has_any(name: str) -> ColumnElement[bool]:
+    return _marks.op("&&")(_ids(name))
+
+
 _FILTERS: dict[str, Any] = {
     "ids": lambda: listings.c.product_id == sql_any(_ids("ids")),
     "skus": lambda: listings.c.product_id.in_(
@@ -99,6 +103,7 @@ _FILTERS: dict[str, Any] = {
     "taxons": lambda: _marks.op("&&")(_ids("taxons")),
     "concat_taxons": lambda: _marks.op("@>")(_ids("concat_taxons")),
     "marks": lambda: _marks.op("@>")(_ids("marks")),
+    **{f"any_marks_{place}": partial(_has_any, f"any_marks_{place}") for place in range(MOST_PAIRS)},
     "name": lambda: listings.c.search.op("@@")(_query("name")),
     "q": lambda: listings.c.search.op("@@")(_query("q")),
     "option_value_ids": _has_all_options,
@@ -243,6 +248,7 @@ def _values(wishes: ProductWishes, pricing: Pricing) -> dict[str, Any]:
     values: dict[str, Any] = {"currency": wishes.currency, **pricing.values}
     for name in ("ids", "skus", "slug", "tags", "taxons", "concat_taxons", "option_value_ids", "marks"):
         values[name] = getattr(wishes, name)
+    values |= {f"any_marks_{place}": marks for place, marks in enumerate(wishes.any_marks)}
     values["q"] = wishes.q and search_query(wishes.q)
     values["name"] = wishes.name and search_query(wishes.name, "A")
     if wishes.price:
@@ -253,10 +259,11 @@ def _values(wishes: ProductWishes, pricing: Pricing) -> dict[str, Any]:
 def _way(wishes: ProductWishes, facets: Facets) -> str:
     if wishes.q and not wishes.sort:
         return "rank"
-    if not (wishes.taxons or wishes.marks or wishes.concat_taxons):
+    if not (wishes.taxons or wishes.marks or wishes.any_marks or wishes.concat_taxons):
         return "gather" if wishes.q or wishes.name else "walk"
     counts = {facet.id: facet.product_count for facet in facets.values}
-    fewest = min([facets.in_scope, *(counts.get(mark, 0) for mark in wishes.marks)])
+    groups = [*((mark,) for mark in wishes.marks), *wishes.any_marks]
+    fewest = min([facets.in_scope, *(sum(counts.get(mark, 0) for mark in group) for group in groups)])
     # A walk meets what every fifth product has soon enough, and gathering it would touch them all.
     return "walk" if not wishes.concat_taxons and fewest * COMMON >= facets.everywhere else "gather"
 
@@ -290,10 +297,11 @@ async def count_products(
 _options, _properties = _named("options"), _named("properties")
 _MARKS = statement(
     union_all(
-        select(option_values.c.id)
+        select(literal_column("'options'", Text), option_types.c.name, option_values.c.id)
         .join(option_types, option_types.c.id == option_values.c.option_type_id)
         .join(_options, and_(option_types.c.name == _options.c.owner, option_values.c.name == _options.c.value)),
-        select(product_properties.c.facet_id)
+        select(literal_column("'properties'", Text), properties.c.name, product_properties.c.facet_id)
+        .select_from(product_properties)
         .join(properties, properties.c.id == product_properties.c.property_id)
         .join(
             _properties,
@@ -301,17 +309,29 @@ _MARKS = statement(
         )
         .distinct(),
     ),
-    lambda record: cast(UUID, record[0]),
+    lambda record: (cast(str, record[0]), cast(str, record[1]), cast(UUID, record[2])),
+)
+_PROPERTY_NAMES = statement(
+    select(properties.c.name).order_by(properties.c.name).limit(literal_column("10000")),
+    lambda record: cast(str, record[0]),
 )
 
 
-async def find_marks(db: Session, wishes: ProductWishes) -> tuple[UUID, ...] | None:
-    """The facets of the options and properties that are named; none when one of them is no product's."""
-    pairs = {"options": wishes.options, "properties": wishes.properties}
+async def list_property_names(db: Session) -> list[str]:
+    return await db.all(_PROPERTY_NAMES)
+
+
+async def find_marks(db: Session, wishes: ProductWishes) -> list[tuple[UUID, ...]]:
+    """The facets of each option and each property that is named; an empty one is no product's."""
+    pairs = {
+        "options": wishes.options,
+        "properties": [(name, value) for name, values in wishes.properties for value in values],
+    }
     values = {
         f"{name}_{part}": [pair[place] for pair in named]
         for name, named in pairs.items()
         for place, part in enumerate(("owners", "values"))
     }
     found = await db.all(_MARKS, **values)
-    return tuple(found) if len(set(found)) == len(wishes.options) + len(wishes.properties) else None
+    named = [("options", name) for name, _ in wishes.options] + [("properties", name) for name, _ in wishes.properties]
+    return [tuple(mark for kind, owner, mark in found if (kind, owner) == each) for each in named]

@@ -32,11 +32,18 @@ def address_errors(fields: Mapping[str, str | None], states: Sequence[str | None
     for name in _NAMES:
         if not (fields.get(name) or "").strip():
             errors.setdefault(name, ["must be given"])
+    if not fields.get("country_iso"):
+        errors |= {name: ["must be given"] for name in ("address1", "city") if not (fields.get(name) or "").strip()}
+        return {**errors, "country_iso": ["must be the code of a country, like US or USA"]}
     tried = [_country_errors({**fields, "state_name": state}) for state in states]
     # Where no way of writing it is known, but the state is on our own list, the lists disagree and we believe ours.
     found = min(tried, key=len)
     if len(states) > 1:
         found.pop("state_name", None)
+    if "zipcode" in found and _is_zip_code_of(fields):
+        # It is one of the country: the state is the likelier mistake, and the one that can be chosen again.
+        found["state_name"] = found.get("state_name") or ["does not match the ZIP code"]
+        del found["zipcode"]
     return errors | {name: sentences for name, sentences in found.items() if name not in errors}
 
 
@@ -50,6 +57,13 @@ def _country_errors(fields: Mapping[str, str | None]) -> dict[str, list[str]]:
     except InvalidAddressError as error:
         return {_FIELDS[name]: [_sentence(why)] for name, why in error.errors.items() if name in _FIELDS}
     return {}
+
+
+def _is_zip_code_of(fields: Mapping[str, str | None]) -> bool:
+    """Whether the country has such a ZIP code, in whatever state."""
+    zip_code = (fields.get("zipcode") or "").strip().upper()
+    rules = get_validation_rules({"country_code": fields.get("country_iso") or ""})
+    return bool(zip_code) and all(matcher.match(zip_code) for matcher in rules.postal_code_matchers)
 
 
 _ANYWHERE = "%N%n%O%n%A%n%C%n%S %Z"

@@ -10,6 +10,7 @@ once for each line, shipment or whole; nothing falls below zero.
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from math import inf
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -42,6 +43,7 @@ class Deal(msgspec.Struct, frozen=True):
     is_any: bool = False
     asks_taxons: bool = False
     """Whether it must be known in which taxons goods stand."""
+    public_metadata: Mapping[str, Any] = {}
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -66,6 +68,7 @@ def make_deal(
     description: str | None = None,
     code: str | None = None,
     is_any: bool = False,
+    public_metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> Deal:
     given: dict[Level, list[tuple[Benefit, Mapping[str, Any]]]] = {"line": [], "shipment": [], "order": []}
     at_most: Exact | None = (0, 1)
@@ -77,7 +80,7 @@ def make_deal(
     asked = [(CONDITIONS[part.type].holds, part.settings) for part in conditions]
     of = (given["line"], given["shipment"], given["order"])
     asks_taxons = any("taxons" in CONDITIONS[part.type].settings.values() for part in conditions)
-    return Deal(promotion_id, name, asked, *of, at_most, description, code, is_any, asks_taxons)
+    return Deal(promotion_id, name, asked, *of, at_most, description, code, is_any, asks_taxons, public_metadata)
 
 
 def named_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[Good]]:
@@ -186,10 +189,10 @@ def shown(taken: Sequence[Taken], currency: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in taken:
         deal = each.deal
-        entry = found.setdefault(
-            str(deal.id),
-            {"name": deal.name, "description": deal.description, "code": deal.code, "amount": 0, "parts": []},
-        )
+        told = {"name": deal.name, "description": deal.description, "code": deal.code, "amount": 0, "parts": []}
+        if deal.public_metadata:
+            told["public_metadata"] = deal.public_metadata
+        entry = found.setdefault(str(deal.id), told)
         entry["amount"] -= each.amount
         part: dict[str, Any] = {"on": each.on, "of": each.of, "amount": -each.amount}
         if each.id:

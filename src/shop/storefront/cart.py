@@ -16,7 +16,7 @@ from shop.jsonapi.document import Extras, list_document
 from shop.rules.lines import MOST_LINES, NOT_POSITIVE, Wish, read_pieces
 from shop.rules.merging import STRATEGIES, Strategy
 from shop.rules.metadata import METADATA, METADATA_ERROR, is_metadata
-from shop.storefront.cart_document import cart_reply
+from shop.storefront.cart_document import cart_reply, method_link
 from shop.storefront.drawing import read_drawing
 from shop.storefront.resources.sales import CART, SHIPPING_RATE, OfferedRate
 from shop.web.reply import NO_CONTENT, Reply, document_reply
@@ -28,7 +28,8 @@ _NOBODYS = UUID(int=0)
 async def create(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     currency = request.params.get("currency")
-    order = await cart.open_cart(ctx, currency.upper() if isinstance(currency, str) else None)
+    metadata = _metadata(request.params)
+    order = await cart.open_cart(ctx, currency.upper() if isinstance(currency, str) else None, metadata)
     return await cart_reply(await lines.seen(ctx, order), ctx, drawing, status=201)
 
 
@@ -94,8 +95,13 @@ async def estimate_shipping_rates(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, SHIPPING_RATE)
     wanted = request.params.get("country_iso")
     found = await shown_orders.estimate_rates(ctx, wanted if isinstance(wanted, str) and wanted else None)
+    ids = [rate.shipping_method_id for _, rate in found] if "shipping_method" in (drawing.query.include or {}) else []
+    methods = {method.id: Loaded(method) for method in await shown_orders.list_shipping_methods_of(ctx, ids)}
     rates = [
-        Loaded(OfferedRate(**{**msgspec.structs.asdict(rate), "id": None}, currency=currency))
+        Loaded(
+            OfferedRate(**{**msgspec.structs.asdict(rate), "id": None}, currency=currency),
+            {"shipping_method": method_link(rate.shipping_method_id, methods)},
+        )
         for currency, rate in found
     ]
     return document_reply(list_document(SHIPPING_RATE, rates, drawing))
@@ -141,6 +147,13 @@ def _wish(given: Any, prefix: str, errors: dict[str, list[str]]) -> Wish | None:
         return None
     # An id that cannot be one is nobody's.
     return Wish(variant_id or _NOBODYS, quantity, *(_given(given, name) for name in METADATA))
+
+
+def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
+    wrong = {name: [METADATA_ERROR] for name in METADATA if name in given and not is_metadata(given[name])}
+    if wrong:
+        raise Invalid(wrong)
+    return {name: given[name] for name in METADATA if name in given}
 
 
 def _given(given: Mapping[str, Any], name: str) -> dict[str, Any] | None:

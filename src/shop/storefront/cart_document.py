@@ -58,6 +58,7 @@ class Around(msgspec.Struct, frozen=True):
     methods: Mapping[UUID, PaymentMethod] = {}
     sources: Mapping[UUID, CreditCard] = {}
     places: Mapping[UUID, Loaded] = {}
+    shipping_methods: Mapping[UUID, Loaded] = {}
     addresses: Mapping[UUID, PlacedAddress] = {}
     variants: Mapping[tuple[str, UUID], Loaded] = {}
     """By currency and id: a price is of one."""
@@ -103,7 +104,8 @@ def _links(checkout: Checkout, include: Tree, around: Around) -> Mapping[str, Li
 
 def _promotion(order: Order, promotion_id: str, entry: Mapping[str, Any]) -> Loaded:
     told = {name: entry[name] for name in ("name", "description", "code", "amount")}
-    return Loaded(CartPromotion(UUID(promotion_id), **told, currency=order.currency))
+    metadata = entry.get("public_metadata", {})
+    return Loaded(CartPromotion(UUID(promotion_id), **told, currency=order.currency, public_metadata=metadata))
 
 
 async def _around(checkouts: Sequence[Checkout], ctx: Context, include: Tree) -> Around:
@@ -120,6 +122,7 @@ async def _around(checkouts: Sequence[Checkout], ctx: Context, include: Tree) ->
         await shown_orders.list_methods_of(ctx, list({payment.payment_method_id for payment in counted})),
         await _sources(checkouts, ctx, sources) if "source" in of_payments else {},
         await loaded_places(ctx) if "stock_location" in of_shipments else {},
+        await loaded_shipping_methods(ctx, checkouts) if _has_methods(of_shipments) else {},
         await shown_orders.find_addresses(ctx, list(set(addresses))) if addresses else {},
         await _variants(checkouts, ctx, include),
         await _owner(checkouts[0].order, ctx) if checkouts and "user" in include else None,
@@ -135,6 +138,16 @@ async def _sources(checkouts: Sequence[Checkout], ctx: Context, ids: list[UUID])
 
 async def loaded_places(ctx: Context) -> Mapping[UUID, Loaded]:
     return {place.id: Loaded(place) for place in await shown_orders.list_places(ctx)}
+
+
+async def loaded_shipping_methods(ctx: Context, checkouts: Sequence[Checkout]) -> Mapping[UUID, Loaded]:
+    ids = {rate.shipping_method_id for each in checkouts for rate in each.rates}
+    return {method.id: Loaded(method) for method in await shown_orders.list_shipping_methods_of(ctx, list(ids))}
+
+
+def _has_methods(of_shipments: Tree) -> bool:
+    rates = [of_shipments.get(name, {}) for name in ("shipping_rates", "selected_shipping_rate")]
+    return any("shipping_method" in each for each in rates)
 
 
 async def _variants(checkouts: Sequence[Checkout], ctx: Context, include: Tree) -> Mapping[tuple[str, UUID], Loaded]:
@@ -160,7 +173,10 @@ def loaded_shipments(checkout: Checkout, around: Around) -> list[Loaded]:
         # What pays for the chosen way pays for any.
         is_free = shipment.promotion_id is not None and shipment.promo_total == -shipment.cost
         rates = [
-            Loaded(OfferedRate(**msgspec.structs.asdict(rate), currency=currency, is_free=is_free))
+            Loaded(
+                OfferedRate(**msgspec.structs.asdict(rate), currency=currency, is_free=is_free),
+                {"shipping_method": method_link(rate.shipping_method_id, around.shipping_methods)},
+            )
             for rate in checkout.rates
             if rate.shipment_id == shipment.id
         ]
@@ -174,6 +190,10 @@ def loaded_shipments(checkout: Checkout, around: Around) -> list[Loaded]:
         }
         found.append(Loaded(SentShipment(**msgspec.structs.asdict(shipment), currency=currency), links))
     return found
+
+
+def method_link(method_id: UUID, methods: Mapping[UUID, Loaded]) -> Loaded:
+    return methods.get(method_id) or Loaded(Named(method_id))
 
 
 def _loaded_payments(checkout: Checkout, include: Tree, around: Around) -> list[Loaded]:

@@ -20,7 +20,14 @@ from shop.base.errors import Invalid, Malformed, NotPayable
 from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
 from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, list_document
-from shop.storefront.cart_document import Around, cart_reply, explained, loaded_places, loaded_shipments
+from shop.storefront.cart_document import (
+    Around,
+    cart_reply,
+    explained,
+    loaded_places,
+    loaded_shipments,
+    loaded_shipping_methods,
+)
 from shop.storefront.drawing import read_drawing
 from shop.storefront.resources.sales import CART, PAYMENT_METHOD, SHIPMENT
 from shop.web.reply import Reply, document_reply, error_body, json_reply
@@ -128,14 +135,17 @@ async def shipping_rates(request: Request, ctx: Context) -> Reply:
     """Each shipment with what it costs to send."""
     drawing = _with_parts(read_drawing(request, ctx, SHIPMENT))
     checkout = await shown_orders.get_shipments(ctx)
-    shipments = loaded_shipments(checkout, Around(places=await loaded_places(ctx)))
+    rates = (drawing.query.include or {}).get("shipping_rates", {})
+    methods = await loaded_shipping_methods(ctx, [checkout]) if "shipping_method" in rates else {}
+    around = Around(places=await loaded_places(ctx), shipping_methods=methods)
+    shipments = loaded_shipments(checkout, around)
     return document_reply(list_document(SHIPMENT, shipments, drawing, NO_EXTRAS))
 
 
 def _with_parts(drawing: Drawing) -> Drawing:
     """What a parcel is chosen by comes with it, asked for or not."""
     always: dict[str, Any] = {"shipping_rates": {}, "stock_location": {}, "line_items": {}}
-    query = msgspec.structs.replace(drawing.query, include={**always, **(drawing.query.include or {})})
+    query = msgspec.structs.replace(drawing.query, include=always | dict(drawing.query.include or {}))
     return Drawing(drawing.resources, drawing.scene, query)
 
 

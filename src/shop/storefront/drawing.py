@@ -22,16 +22,21 @@ from shop.web.request import Request
 def read_drawing(request: Request, ctx: Context, resource: Resource, *, is_list: bool = False) -> Drawing:
     """Read before the work: a wish that cannot be met must not leave anything behind."""
     query = read_document_query(request.params, resource, RESOURCES)
-    viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list, currency=ctx.shared.shop.currencies[0])
+    currency = ctx.shared.shop.currencies[0]
+    viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list, currency=currency, look=_read_look(request, ctx))
     return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, viewer), query)
 
 
 def read_catalog_drawing(request: Request, ctx: Context, resource: Resource) -> Drawing:
     """The same for what is shown to anybody, with what pictures and countries ask of the scene."""
     query = read_document_query(request.params, resource, RESOURCES)
-    look = Look(request.origin(ctx.shared.settings.public_url), read_size(request.params))
-    viewer = Viewer(ctx.shared.keys, default_country=ctx.shared.shop.default_country, look=look)
+    country = ctx.shared.shop.default_country
+    viewer = Viewer(ctx.shared.keys, default_country=country, look=_read_look(request, ctx))
     return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, viewer), query)
+
+
+def _read_look(request: Request, ctx: Context) -> Look:
+    return Look(request.origin(ctx.shared.settings.public_url), read_size(request.params))
 
 
 def seen_from(drawing: Drawing, ctx: Context, session_id: UUID) -> Drawing:

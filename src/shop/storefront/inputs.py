@@ -103,6 +103,8 @@ class NewCart(msgspec.Struct):
         ]
         | UnsetType
     ) = UNSET
+    public_metadata: _Metadata | UnsetType = UNSET
+    private_metadata: _Metadata | UnsetType = UNSET
 
 
 _Quantity = Annotated[int, Meta(ge=1, le=1_000_000, examples=[2])]

@@ -206,6 +206,7 @@ ROUTES = (
         is_paged=False,
     ),
     _paying("PATCH", "", checkout.update, "Say who buys, where it goes, how it is sent and paid", TellCheckout),
+    _paying("PUT", "", checkout.update, "Say who buys, where it goes, how it is sent and paid", TellCheckout),
     _checkout("PATCH", "next", checkout.next_step, "One step on", Unsaid),
     _checkout("PATCH", "advance", checkout.advance, "As many steps on as can be taken", Unsaid),
     _completing(_paying("PATCH", "complete", checkout.complete, "Buy what is in the cart", Consent)),

@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any, TypeVar
 from uuid import UUID
 
-from shop.base.browsing import ProductWishes, search_query
+from shop.base.browsing import MOST_PAIRS, ProductWishes, search_query
 from shop.base.errors import Malformed
 from shop.base.listing import Sort
 from shop.base.money import LARGEST_AMOUNT, currency_digits
@@ -61,7 +61,6 @@ FILTERS = (
     "purchasable",
 )
 MOST_VALUES = 500
-MOST_PAIRS = 10
 LONGEST = 200
 
 
@@ -93,7 +92,7 @@ def read_wishes(params: Params, shop: Shop) -> ProductWishes:
         q=q,
         price=_price(filters["price"], currency) if filters.get("price") else None,
         options=read_pairs("options", filters),
-        properties=tuple((name, filter_param(value)) for name, value in read_pairs("properties", filters)),
+        properties=_properties(filters),
         option_value_ids=read_ids("option_value_ids", filters),
         in_stock=filters.get("in_stock") == "true",
         backorderable=filters.get("backorderable") == "true",
@@ -124,7 +123,21 @@ def read_pairs(name: str, filters: Mapping[str, Any]) -> tuple[tuple[str, str], 
         return ()
     if not isinstance(given, dict) or len(given) > MOST_PAIRS:
         raise _bad(name, f"is sent as filter[{name}][name]=value, at most {MOST_PAIRS} times")
-    return tuple(sorted((read_text(name, key), read_text(name, value)) for key, value in given.items()))
+    return tuple(
+        sorted((read_text(name, key), read_text(name, value)) for key, value in given.items() if value != "")
+    )
+
+
+def _properties(filters: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """`filter[properties][material]=glass,steel`: either fits."""
+    pairs = [(name, _filter_params(values)) for name, values in read_pairs("properties", filters)]
+    if sum(len(params) for _, params in pairs) > MOST_VALUES:
+        raise _bad("properties", f"takes at most {MOST_VALUES} values")
+    return tuple((name, params) for name, params in pairs if params)
+
+
+def _filter_params(values: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter_param(value) for value in values.split(",") if value.strip()))
 
 
 def _sort(params: Params) -> tuple[Sort, ...]:

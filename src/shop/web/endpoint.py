@@ -32,6 +32,8 @@ _BODY_METHODS = frozenset({"POST", "PATCH", "PUT", "DELETE"})
 _ONCE_METHODS = frozenset({"POST", "PATCH", "PUT"})
 # Asked by those who keep the shop running, and most when it is under attack.
 _UNCOUNTED = frozenset({"/livez", "/readyz", "/metrics"})
+CROSS_ORIGIN = ("/api/v2/storefront", "/shop_oauth/", "/spree_oauth/")
+"""What storefronts in browsers may call from the origins of SHOP_CORS_ORIGINS."""
 _log = structlog.get_logger("shop.request")
 
 
@@ -138,7 +140,7 @@ class Endpoint:
         self._check_sent = _SENT[route.who] if route.reads_claim else _anyone
         self._is_platform = route.who.startswith("application")
         self._crowd = None if route.path in _UNCOUNTED else frame.crowd
-        self._is_cross_origin = route.path.startswith("/api/v2/storefront")
+        self._is_cross_origin = route.path.startswith(CROSS_ORIGIN)
         self._reads_body = route.method in _BODY_METHODS and route.reads is not LINES
         self._is_once = route.method in _ONCE_METHODS and route.reads_claim
         self._is_bounded = route.reads is not LINES

@@ -44,22 +44,23 @@ def read_size(params: Mapping[str, Any]) -> tuple[int, int] | None:
     return (int(size[1]), int(size[2])) if "size" in asked else None
 
 
-def styles(image: Image, look: Look) -> list[ShownStyle]:
+def styles(image: Image) -> list[ShownStyle]:
+    """Their addresses are paths: clients of Spree put the host in front."""
     return [
-        ShownStyle(_url(image, style, look), f"{style.width}x{style.height}", str(style.width), str(style.height))
+        ShownStyle(_path(image, style), f"{style.width}x{style.height}", str(style.width), str(style.height))
         for style in styles_of(image.width, image.height)
     ]
 
 
 def original_url(image: Image, look: Look) -> str:
-    return _url(image, styles_of(image.width, image.height)[-1], look)
+    return look.origin + _path(image, styles_of(image.width, image.height)[-1])
 
 
 def transformed_url(image: Image, look: Look) -> str | None:
     if look.size is None:
         return None
-    return _url(image, covering(styles_of(image.width, image.height), *look.size), look)
+    return _path(image, covering(styles_of(image.width, image.height), *look.size))
 
 
-def _url(image: Image, style: Style, look: Look) -> str:
-    return f"{look.origin}{MEDIA}/{image.id}/{style.name}"
+def _path(image: Image, style: Style) -> str:
+    return f"{MEDIA}/{image.id}/{style.name}"

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from itertools import chain
-from typing import Any
+from itertools import chain, pairwise
+from typing import Any, cast
 from urllib.parse import parse_qsl, quote
 
 from starlette.types import Message, Receive, Scope
@@ -233,7 +233,9 @@ class Request:
 
 
 def read_form(encoded: bytes, most: int = MAX_PARAMS) -> dict[str, Any]:
-    """`a=1&b[c]=2&d[]=3` as `{"a": "1", "b": {"c": "2"}, "d": ["3"]}`; the last of two plain values counts."""
+    """`a=1&b[c]=2&d[]=3` as `{"a": "1", "b": {"c": "2"}, "d": ["3"]}`, and `e[][f]=4` as `{"e": [{"f": "4"}]}`; the
+    last of two plain values counts.
+    """
     try:
         pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
     except ValueError:
@@ -253,21 +255,45 @@ def _planted(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
 def _plant(tree: dict[str, Any], name: str, value: str) -> None:
     head, bracket, _ = name.partition("[")
     steps = _BRACKET.findall(name) if bracket else []
-    # `a[][b]` would be a list of groups, which no address reads; taken for a list it would lose its names.
-    fits = head and len(steps) <= MAX_STEPS and "" not in steps[:-1]
+    # `a[][]` would be a list of lists, which nothing here reads.
+    fits = head and len(steps) <= MAX_STEPS and ("", "") not in pairwise(steps)
     if bracket and (not fits or head + "".join(f"[{step}]" for step in steps) != name):
         raise Malformed(f"The parameter {name[:100]!r} has brackets that cannot be read.")
-    is_list = steps[-1:] == [""]
-    *groups, last = [head, *(steps[:-1] if is_list else steps)]
-    here = tree
-    for step in groups:
-        here = _group(here, step, name)
-    if is_list:
-        _list(here, last, name).append(value)
-    elif isinstance(here.get(last), dict | list):
-        raise _clash(name)
+    _put(tree, [head, *steps], name, value)
+
+
+def _put(here: dict[str, Any], steps: list[str], name: str, value: str) -> None:
+    step, *rest = steps
+    if not rest:
+        if isinstance(here.get(step), dict | list):
+            raise _clash(name)
+        here[step] = value
+    elif rest == [""]:
+        values = _list(here, step, name)
+        if isinstance((values or [""])[-1], dict):
+            raise _clash(name)
+        values.append(value)
+    elif rest[0]:
+        _put(_group(here, step, name), rest, name, value)
     else:
-        here[last] = value
+        _put(_last_group(_list(here, step, name), rest[1:], name), rest[1:], name, value)
+
+
+def _last_group(groups: list[Any], steps: list[str], name: str) -> dict[str, Any]:
+    """Of `a[][b]=1&a[][c]=2&a[][b]=3` as Rails reads it: a name that the last group has already begins the next."""
+    if not all(isinstance(group, dict) for group in groups[-1:]):
+        raise _clash(name)
+    if not groups or _has(groups[-1], steps):
+        groups.append({})
+    return cast(dict[str, Any], groups[-1])
+
+
+def _has(group: Mapping[str, Any], steps: list[str]) -> bool:
+    step, *rest = steps
+    found = group.get(step)
+    if not rest or not isinstance(found, dict):
+        return found is not None and (not rest or rest[0] != "")
+    return _has(found, rest)
 
 
 def _group(here: dict[str, Any], step: str, name: str) -> dict[str, Any]:

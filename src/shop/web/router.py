@@ -15,6 +15,18 @@ from shop.web.request import Request
 Methods = dict[str, Endpoint]
 
 _PAGES = "/admin"
+# By the beginning of an address: in which media type, and to which origins, it is said that nothing is there.
+_PLACES = {
+    "storefront": "/api/v2/storefront-",
+    "api": "/api/-",
+    "oauth": "/shop_oauth/-",
+    "spree oauth": "/spree_oauth/-",
+    "site": "-",
+}
+# Operations of Spree that clients may try and that this shop does not have.
+_ABSENT = {
+    ("POST", "/api/v2/storefront/account"): "Accounts have no password: POST /api/v2/storefront/auth sends a code.",
+}
 _NO_METHODS: Methods = {}
 _NO_PARAMS: Mapping[str, str] = {}
 
@@ -50,11 +62,11 @@ class Router:
                 raise ValueError(f"{route.method} {route.path} is there twice")
             methods[route.method] = Endpoint(frame, route)
         self._fallbacks = {
-            (kind, media): Endpoint(
+            (kind, name): Endpoint(
                 frame, Route("-", place, handler, "anyone", "", media=media_for(place), reads_claim=False)
             )
             for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _preflight}.items()
-            for media, place in {"api": "/api/v2/-", "cors": "/api/v2/storefront/-", "site": "-"}.items()
+            for name, place in _PLACES.items()
         }
         self._add_page_fallbacks(routes)
 
@@ -81,12 +93,12 @@ class Router:
 
     def _fallback(self, methods: Mapping[str, Endpoint], scope: Scope) -> tuple[Endpoint, dict[str, str]]:
         path: str = scope["path"]
-        kind, params = "missing", {}
-        if methods:
+        kind, params = "missing", {"sentence": _ABSENT.get((scope["method"], path.rstrip("/")), "")}
+        if methods and not params["sentence"]:
             kind, params = "method", {"allowed": ",".join(methods)}
             if scope["method"] == "OPTIONS" and self._is_preflight(scope):
                 kind = "preflight"
-        place = "cors" if path.startswith("/api/v2/storefront") else "api" if path.startswith("/api/") else "site"
+        place = next(name for name, prefix in _PLACES.items() if path.startswith(prefix.rstrip("-")))
         if (path + "/").startswith(f"{_PAGES}/") and (kind, "pages") in self._fallbacks:
             place = "pages"
         return self._fallbacks[kind, place], params
@@ -153,8 +165,8 @@ def _chosen(methods: Methods, method: str) -> Endpoint | None:
     return methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
 
 
-async def _missing(_request: Request, _ctx: Context) -> Reply:
-    raise NotFound("There is no such address.")
+async def _missing(request: Request, _ctx: Context) -> Reply:
+    raise NotFound(request.path_params.get("sentence") or "There is no such address.")
 
 
 async def _wrong_method(request: Request, _ctx: Context) -> Reply:

@@ -1,6 +1,7 @@
 """What the platform shows of pictures. A new one comes as a file, so making and removing are in `images.py`."""
 
 from typing import Annotated, Any
+from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -11,9 +12,11 @@ from shop.models.media import Image
 from shop.platform.collection import Collection, kinds
 from shop.web.pictures import ShownStyle, original_url, styles, transformed_url
 
+VIEWABLE = "Spree::Variant"
 
-def _styles(image: Any, scene: Scene) -> list[ShownStyle]:
-    return styles(image, scene.props)
+
+def _styles(image: Any, _scene: Scene) -> list[ShownStyle]:
+    return styles(image)
 
 
 def _original_url(image: Any, scene: Scene) -> str:
@@ -35,6 +38,8 @@ IMAGE = resource(
         computed("styles", _styles, list[dict[str, str]]),
         computed("original_url", _original_url),
         computed("transformed_url", _transformed_url, str | None),
+        computed("viewable_type", lambda _image, _scene: VIEWABLE),
+        computed("viewable_id", lambda image, _scene: image.variant_id, UUID | None),
         "created_at",
         "updated_at",
     ],
@@ -44,8 +49,9 @@ IMAGES = Collection(
     path="images",
     resource=IMAGE,
     noun=nouns.IMAGE,
-    writable=kinds(Image, "product_id", "variant_id", "alt", "position"),
-    once=("product_id",),
+    writable=kinds(Image, "product_id", "variant_id", "alt", "position")
+    | {"viewable_type": str | None, "viewable_id": UUID | None},
+    once=("product_id", "viewable_type", "viewable_id"),
     filters=("product_id", "variant_id", "alt", "position"),
     order="position",
 )
@@ -63,5 +69,7 @@ class NewImage(msgspec.Struct):
     ]
     product_id: Annotated[str, Meta(description="The product; not needed with a variant.")] | UnsetType = UNSET
     variant_id: Annotated[str, Meta(description="The variant that it shows.")] | UnsetType = UNSET
+    viewable_id: Annotated[str, Meta(description="The variant, as Spree names it.")] | UnsetType = UNSET
+    viewable_type: Annotated[str, Meta(examples=[VIEWABLE])] | UnsetType = UNSET
     alt: Annotated[str, Meta(description="What is to be seen, for those who do not.")] | UnsetType = UNSET
     position: Annotated[int, Meta(description="Its place among the product's; unset: the last.")] | UnsetType = UNSET

@@ -129,7 +129,7 @@ IMAGE = resource(
     "image",
     Image,
     attributes=[
-        computed("styles", lambda image, scene: styles(image, scene.props.look), list[dict[str, str]]),
+        computed("styles", lambda image, _scene: styles(image), list[dict[str, str]]),
         "position",
         "alt",
         computed("original_url", lambda image, scene: original_url(image, scene.props.look)),

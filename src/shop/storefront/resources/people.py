@@ -31,6 +31,7 @@ USER = resource(
         "selected_locale",
         computed("store_credits", _store_credits, int | str),
         "completed_orders",
+        computed("tags", lambda _user, _scene: [], list[str]),
         "public_metadata",
     ],
     relations=[one("default_billing_address", "address"), one("default_shipping_address", "address")],
@@ -54,6 +55,7 @@ ADDRESS = resource(
         "country_iso",
         "country_iso3",
         "label",
+        "public_metadata",
     ],
 )
 

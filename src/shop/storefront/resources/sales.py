@@ -8,9 +8,10 @@ from uuid import UUID
 import msgspec
 
 from shop.base.loaded import Link
+from shop.base.money import hundredths
 from shop.base.tokens import order_token
-from shop.jsonapi.resource import Scene, computed, many, money, one, resource
-from shop.models.fulfilment import Shipment, ShippingRate
+from shop.jsonapi.resource import Computed, Scene, computed, many, money, one, resource
+from shop.models.fulfilment import Shipment, ShippingMethod, ShippingRate
 from shop.models.orders import CartLine, Order
 from shop.models.payments import CreditCard, Payment, PaymentMethod
 from shop.models.stock import StockLocation
@@ -26,6 +27,15 @@ def _token(order: Any, scene: Scene) -> str | None:
     if claim.order_token and claim.cart_id == order.id and claim.token_version == order.token_version:
         return claim.order_token
     return order_token(viewer.keys, order.id, order.token_version)
+
+
+def _nothing(_row: Any, _scene: Scene) -> None:
+    """What Spree shows and this shop has not."""
+
+
+def _cents(name: str, field: str) -> Computed:
+    """What is taken off, and store credit, count as positive, as in Spree."""
+    return computed(name, lambda row, _scene: hundredths(abs(getattr(row, field)), row.currency), int)
 
 
 _ATTRIBUTES = (
@@ -52,6 +62,14 @@ _ATTRIBUTES = (
     money("pre_tax_total"),
     money("total"),
     money("total_minus_store_credits"),
+    _cents("subtotal_cents", "item_total"),
+    _cents("ship_total_cents", "ship_total"),
+    _cents("store_credit_total_cents", "store_credit_total"),
+    _cents("promo_total_cents", "promo_total"),
+    _cents("tax_total_cents", "tax_total"),
+    _cents("total_cents", "total"),
+    _cents("total_minus_store_credits_cents", "total_minus_store_credits"),
+    "public_metadata",
 )
 _RELATIONS = (
     many("line_items", "line_item"),
@@ -62,6 +80,7 @@ _RELATIONS = (
     one("user", "user"),
     one("billing_address", "address"),
     one("shipping_address", "address"),
+    one("gift_card", "gift_card"),
 )
 
 
@@ -74,9 +93,21 @@ class CartPromotion(msgspec.Struct, frozen=True):
     code: str | None
     amount: int
     currency: str
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
 
 
-PROMOTION = resource("promotion", CartPromotion, attributes=["name", "description", "code", money("amount")])
+PROMOTION = resource(
+    "promotion", CartPromotion, attributes=["name", "description", "code", money("amount"), "public_metadata"]
+)
+
+
+class GiftCard(msgspec.Struct, frozen=True):
+    """Spree's carts may have one; this shop has none, and the relation is always null."""
+
+    id: UUID
+
+
+GIFT_CARD = resource("gift_card", GiftCard, attributes=[])
 CART = resource("cart", Order, attributes=_ATTRIBUTES, relations=_RELATIONS)
 ORDER = resource("order", Order, attributes=_ATTRIBUTES, relations=_RELATIONS)
 """A completed order in a shopper's account; the same to look at, by another name."""
@@ -92,6 +123,7 @@ LINE_ITEM = resource(
         "currency",
         money("price"),
         money("compare_at_price"),
+        money("compare_at_amount"),
         money("amount"),
         money("total"),
         money("adjustment_total"),
@@ -168,10 +200,13 @@ SHIPPING_RATE = resource(
         money("tax_amount"),
         "shipping_method_id",
         computed("free", lambda rate, _scene: rate.final_price == 0, bool),
+        _cents("final_price_cents", "final_price"),
     ],
+    relations=[one("shipping_method", "shipping_method")],
     # An estimate is not stored and has none.
     id_kind=UUID | None,
 )
+SHIPPING_METHOD = resource("shipping_method", ShippingMethod, attributes=["name", "public_metadata"])
 STOCK_LOCATION = resource("stock_location", StockLocation, attributes=["name"])
 PAYMENT_METHOD = resource(
     "payment_method",
@@ -201,6 +236,9 @@ PAYMENT = resource(
         "state",
         money("amount"),
         "response_code",
+        # No provider of this shop tells what it thinks of a card's check digits.
+        computed("cvv_response_code", _nothing, str | None),
+        computed("cvv_response_message", _nothing, str | None),
         "payment_method_id",
         "payment_method_name",
         "public_metadata",
