@@ -12,7 +12,7 @@ from shop.actions.context import Context
 from shop.actions.pricing import pricing_for
 from shop.base.browsing import ProductWishes
 from shop.base.errors import NotFound
-from shop.base.listing import Page, Sort
+from shop.base.listing import Keyset, Page, Sort
 from shop.base.loaded import Link, Loaded, Named
 from shop.models.catalog import Facet, Facets, ShownProduct, ShownVariant
 from shop.models.taxons import ShownTaxon
@@ -66,6 +66,8 @@ class Listed(msgspec.Struct, frozen=True):
     is_estimate: bool
     facets: Sequence[Facet]
     pricing: Pricing
+    next_place: tuple[Any, UUID] | None = None
+    """Where the next page begins, of pages that go by place."""
 
 
 async def find_version(ctx: Context, pricing: Pricing) -> Any:
@@ -78,7 +80,12 @@ async def list_products(ctx: Context, wishes: ProductWishes, include: Tree) -> L
     facets = await browse.list_facets(ctx.db, wishes.taxons or (), wishes.currency)
     wishes = await _marked(ctx, wishes)
     rows = await product_lists.list_products(ctx.db, wishes, pricing, facets)
-    total, is_estimate = await _total(ctx, wishes, pricing, rows, facets)
+    if isinstance(wishes.page, Keyset):
+        page, more = rows[: wishes.page.size], rows[wishes.page.size :]
+        next_place = (page[-1].place, page[-1].id) if more else None
+        records = await load(ctx, "product", page, include, pricing)
+        return Listed(records, 0, False, facets.values, pricing, next_place)
+    total, is_estimate = await _total(ctx, wishes, wishes.page, pricing, rows, facets)
     return Listed(await load(ctx, "product", rows, include, pricing), total, is_estimate, facets.values, pricing)
 
 
@@ -106,9 +113,8 @@ async def _with_property_names(ctx: Context, wishes: ProductWishes) -> ProductWi
 
 
 async def _total(
-    ctx: Context, wishes: ProductWishes, pricing: Pricing, rows: Sequence[ShownProduct], facets: Facets
+    ctx: Context, wishes: ProductWishes, page: Page, pricing: Pricing, rows: Sequence[ShownProduct], facets: Facets
 ) -> tuple[int, bool]:
-    page = wishes.page
     if wishes.is_plain:
         return facets.in_scope, False  # Kept with every write.
     if 0 < len(rows) < page.size or (not rows and page.number == 1):
@@ -134,12 +140,22 @@ async def list_variants(
     return await load(ctx, "variant", await _priced(ctx, fitting, pricing), include, pricing), pricing
 
 
-async def list_taxons(
-    ctx: Context, filters: Mapping[str, Any], page: Page, include: Tree
-) -> tuple[Sequence[Loaded], int, Pricing]:
+class ListedTaxons(msgspec.Struct, frozen=True):
+    """One page of taxons: how many there are in all, or where the next page begins."""
+
+    records: Sequence[Loaded]
+    total: int = 0
+    next_place: tuple[Any, UUID] | None = None
+
+
+async def list_taxons(ctx: Context, filters: Mapping[str, Any], page: Page | Keyset, include: Tree) -> ListedTaxons:
     pricing = await pricing_for(ctx, ctx.shared.shop.currencies[0])
-    rows, total = await taxons.list_taxons(ctx.db, filters, page)
-    return await load(ctx, "taxon", rows, include, pricing), total, pricing
+    rows = await taxons.list_taxons(ctx.db, filters, page)
+    records = await load(ctx, "taxon", rows[: page.size], include, pricing)
+    if isinstance(page, Page):
+        return ListedTaxons(records, await taxons.count_taxons(ctx.db, filters))
+    last = rows[page.size - 1] if len(rows) > page.size else None
+    return ListedTaxons(records, next_place=((last.taxonomy_id, last.lft), last.id) if last else None)
 
 
 async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree) -> tuple[Loaded, Pricing]:

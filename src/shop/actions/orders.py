@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from shop.actions.cart import new_cart
 from shop.actions.context import Context
 from shop.actions.nested_orders import NESTED, tell_parts
@@ -11,7 +13,7 @@ from shop.actions.order_parts import Checkout, read_all
 from shop.actions.taking import drop_cart
 from shop.base.email import read_email
 from shop.base.errors import Invalid, NotFound
-from shop.base.listing import Page, Sort
+from shop.base.listing import Keyset, Page, Sort
 from shop.models.orders import Order
 from shop.models.orders import orders as table
 from shop.queries import changes, orders
@@ -20,10 +22,21 @@ SORTS = orders.SORTS
 NEWEST = Sort("completed_at", is_descending=True)
 
 
-async def list_completed(ctx: Context, page: Page, sort: Sort | None) -> tuple[list[Order], int]:
+class ListedOrders(msgspec.Struct, frozen=True):
+    """One page of a user's orders: how many there are in all, or where the next page begins."""
+
+    orders: list[Order]
+    total: int = 0
+    next_place: tuple[Any, UUID] | None = None
+
+
+async def list_completed(ctx: Context, page: Page | Keyset, sort: Sort) -> ListedOrders:
     user = (await ctx.signed_in()).user
-    total = await orders.count_completed(ctx.db, user.id)
-    return await orders.list_completed(ctx.db, user.id, page, sort or NEWEST), total
+    found = await orders.list_completed(ctx.db, user.id, page, sort)
+    if isinstance(page, Page):
+        return ListedOrders(found, await orders.count_completed(ctx.db, user.id))
+    shown, more = found[: page.size], found[page.size :]
+    return ListedOrders(shown, next_place=(getattr(shown[-1], sort.name), shown[-1].id) if more else None)
 
 
 async def get_completed(ctx: Context, number: str) -> Order:

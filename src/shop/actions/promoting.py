@@ -184,7 +184,7 @@ def deal_of(promotion: Offered) -> Deal:
     conditions = [settled("condition", kind, given) for kind, given in promotion.rules]
     benefits = [settled("benefit", kind, given) for kind, given in promotion.actions]
     is_whole = None not in conditions and None not in benefits
-    return make_deal(
+    deal = make_deal(
         promotion.id,
         promotion.name,
         [each for each in conditions if each],
@@ -192,5 +192,5 @@ def deal_of(promotion: Offered) -> Deal:
         description=promotion.description,
         code=promotion.code,
         is_any=promotion.match_policy == "any",
-        public_metadata=promotion.public_metadata,
     )
+    return msgspec.structs.replace(deal, public_metadata=promotion.public_metadata)

@@ -83,9 +83,7 @@ class Refreshed(msgspec.Struct, frozen=True):
     scope: str | None = None
 
 
-async def refresh(
-    ctx: Context, kind: Kind, owner_key: str | None, token: str, scope: str | None = None
-) -> Refreshed:
+async def refresh(ctx: Context, kind: Kind, owner_key: str | None, token: str, scope: str | None = None) -> Refreshed:
     """The next pair of a session. `owner_key` is whose it must be, an address or a client id; none asks for the token
     alone. `scope` may narrow it.
     """

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from shop.base.listing import Page, Sort
+from shop.base.listing import Keyset, Page, Sort
 from shop.base.texts import folded
 
 MOST_WORDS = 16
@@ -16,7 +16,7 @@ MOST_PAIRS = 10
 class ProductWishes(msgspec.Struct, frozen=True, kw_only=True):
     """Filters that are none are not asked for."""
 
-    page: Page = Page()
+    page: Page | Keyset = Page()
     sort: tuple[Sort, ...] = ()
     currency: str
     ids: tuple[UUID, ...] | None = None
@@ -81,4 +81,6 @@ def shape_of(wishes: ProductWishes) -> tuple[Any, ...]:
     asked += [f"any_marks_{place}" for place in range(len(wishes.any_marks))]
     if len(wishes.taxons or ()) == 1:
         asked.append("one_taxon")
+    if isinstance(wishes.page, Keyset) and wishes.page.after:
+        asked.append("after" if wishes.page.after[0] is not None else "after_nothing")
     return frozenset(asked), wishes.sort

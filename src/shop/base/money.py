@@ -43,7 +43,7 @@ def wire_decimal(minor: int, digits: int) -> str:
 
 def hundredths(minor: int, currency: str) -> int:
     """An amount in hundredths of the currency's unit, which Spree calls cents whatever the currency."""
-    return round(minor * 100 / 10 ** currency_digits(currency))
+    return int(Decimal(minor).scaleb(2 - currency_digits(currency)).to_integral_value())
 
 
 def plain_decimal(value: Decimal) -> str:

@@ -6,10 +6,9 @@ from shop.actions.context import Context
 from shop.actions.operators import disable_by_email, has_operators, list_operators, make_first_link, make_link
 from shop.base.settings import Settings
 from shop.cli.acting import act, act_on
+from shop.cli.listening import served_url
 from shop.cli.listing import listing
 from shop.cli.prepare import settings_here
-
-DEFAULT_URL = "http://127.0.0.1:8000"
 
 
 @click.group(epilog="Example: shop admin create ada@example.com")
@@ -19,7 +18,7 @@ def admin() -> None:
 
 @admin.command(epilog="Example: shop admin create ada@example.com")
 @click.argument("email")
-@click.option("--url", help="Where the shop is reached; SHOP_PUBLIC_URL, or http://127.0.0.1:8000 without it.")
+@click.option("--url", help="Where the shop is reached; SHOP_PUBLIC_URL, or the address at which it is served.")
 @click.option("--forget-totp", is_flag=True, help="Remove an authenticator that was lost.")
 @click.option("--enable", is_flag=True, help="Let an operator in again who was shut out.")
 def create(email: str, url: str | None, forget_totp: bool, enable: bool) -> None:
@@ -33,7 +32,7 @@ def create(email: str, url: str | None, forget_totp: bool, enable: bool) -> None
         return await make_link(ctx, email, enable=enable, forget_totp=forget_totp)
 
     token = act(settings, work)
-    base = (url or settings.public_url or DEFAULT_URL).rstrip("/")
+    base = (url or settings.public_url or served_url(settings.data_dir)).rstrip("/")
     click.echo(f"{base}/admin/join/{token}")
     click.echo(f"For {email}; open it within 15 minutes. It works once.", err=True)
 
@@ -79,5 +78,4 @@ def first_operator(settings: Settings, url: str, base: str, *, may_show_link: bo
         return f"{base}/admin/join/{token}  (works once, within 15 minutes)" if token else None
     if act_on(url, settings, has_operators):
         return None
-    where = "" if base == DEFAULT_URL or settings.public_url else f" --url {base}"
-    return f"shop admin create EMAIL{where}"
+    return "shop admin create EMAIL"

@@ -33,6 +33,7 @@ from shop.cli.admin import first_operator
 from shop.cli.banner import banner, base_url
 from shop.cli.fill import fill
 from shop.cli.heartbeat import Heartbeat, LookingEvent
+from shop.cli.listening import announced
 from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, settings_here
 from shop.db.embedded import Embedded
 from shop.migrations.upgrade import outdated_revisions
@@ -71,7 +72,8 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
             serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
             operator = _first_operator(settings, url, base_url(host, port)) if is_try_out else None
             said = _banner(serving, port, operator, has_demo=has_demo)
-            _serve(serving, make_server(serving, address, port, workers), embedded, said)
+            with announced(settings.data_dir, base_url(host, port)):
+                _serve(serving, make_server(serving, address, port, workers), embedded, said)
         finally:
             shutil.rmtree(run_dir, ignore_errors=True)
 

@@ -5,7 +5,8 @@ import binascii
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from operator import attrgetter
+from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import unquote_plus, urlencode
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from shop.base.moments import in_utc
 from shop.jsonapi.document import Extras
 from shop.jsonapi.resource import Money
 
+T = TypeVar("T")
 LARGEST_SIZE = 500
 LAST_PAGE = 1_000_000
 _MOST_DIGITS = 40
@@ -37,6 +39,7 @@ _KEPT = (
     "sort_by",
 )
 _OURS = frozenset({*_KEPT, "page"})
+_Index = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 _PLACES: dict[Any, Any] = {Money: int, Money | None: int | None}
 """An amount's place in a list is its minor units."""
 
@@ -96,6 +99,42 @@ def _has_utc(moment: datetime) -> bool:
         return bool(in_utc(moment))
     except ValueError:
         return False
+
+
+def read_window(params: Mapping[str, Any]) -> Page | Keyset:
+    """Which page of a list that is short by nature, and read whole: by number, or by the place of the one before."""
+    return read_keyset(params, _Index) or read_page(params)
+
+
+class Window(msgspec.Struct, Generic[T], frozen=True):
+    """One page of a list, how many records there are in all, and where the next page begins if pages go by place."""
+
+    records: Sequence[T]
+    total: int
+    page: Page | Keyset
+    next_place: tuple[Any, Any] | None = None
+
+
+def cut(rows: Sequence[T], page: Page | Keyset, id_of: Callable[[T], Any] = attrgetter("id")) -> Window[T]:
+    """A page of what was read whole."""
+    if isinstance(page, Page):
+        return Window(rows[page.offset : page.offset + page.size], len(rows), page)
+    start = 0
+    if page.after:
+        # Found by its id; where it is gone since, by the place that it had.
+        index, last_id = page.after
+        places = [place for place, row in enumerate(rows) if id_of(row) == last_id]
+        start = (places[0] if places else index) + 1
+    shown = rows[start : start + page.size]
+    end = start + len(shown)
+    return Window(shown, len(rows), page, (end - 1, id_of(shown[-1])) if shown and end < len(rows) else None)
+
+
+def window_extras(window: Window[Any], asked: str, params: Mapping[str, Any]) -> Extras:
+    if isinstance(window.page, Page):
+        return page_extras(window.page, Total(window.total), len(window.records), asked, params)
+    after = cursor(*window.next_place) if window.next_place else None
+    return keyset_extras(len(window.records), after, asked, params)
 
 
 MOST_SORTS = 3

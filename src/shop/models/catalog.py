@@ -1,5 +1,6 @@
 """Products and variants with what is shown of them beside their own columns."""
 
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -73,6 +74,8 @@ class ShownProduct(Product, frozen=True, kw_only=True):
     price_list_name: str | None
     total: int | None = None
     """Of all that were found with it, where they were gathered."""
+    place: Any = None
+    """What it was sorted by first, where it was listed."""
 
     @property
     def purchasable(self) -> bool:

@@ -147,7 +147,9 @@ _RATES = statement(
     .order_by(shipping_rates.c.shipment_id, shipping_rates.c.cost, shipping_rates.c.name, shipping_rates.c.id),
     into(ShippingRate),
 )
-_METHODS_OF = statement(select(shipping_methods).where(shipping_methods.c.id == among("ids", _ID)), into(ShippingMethod))
+_METHODS_OF = statement(
+    select(shipping_methods).where(shipping_methods.c.id == among("ids", _ID)), into(ShippingMethod)
+)
 _UNPACK = statement(
     delete(shipments).where(shipments.c.order_id == _of_order).returning(shipments.c.id),
     lambda record: cast(UUID, record[0]),

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import BigInteger, and_, bindparam, delete, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from shop.base.listing import Page, Sort
+from shop.base.listing import Keyset, Page, Sort
 from shop.db.pool import Refused, Session
 from shop.db.statements import Statement, into, statement
 from shop.models.fulfilment import shipments
@@ -92,11 +92,14 @@ _COUNT_COMPLETED = statement(
 SORTS = ("completed_at", "created_at", "updated_at", "number", "total", "item_total", "item_count", "id")
 
 
-def _listed(sort: Sort) -> Statement[Order]:
+def _listed(sort: Sort, *, is_after: bool = False) -> Statement[Order]:
     column = orders.c[sort.name]
+    place, last_id = bindparam("after", type_=column.type), bindparam("after_id", type_=orders.c.id.type)
+    later = column < place if sort.is_descending else column > place
+    after = [or_(later, and_(column == place, orders.c.id > last_id))] if is_after else []
     return statement(
         select(orders)
-        .where(*_theirs_completed)
+        .where(*_theirs_completed, *after)
         .order_by(column.desc() if sort.is_descending else column, orders.c.id)
         .offset(bindparam("skip", type_=BigInteger))
         .limit(bindparam("most", type_=BigInteger)),
@@ -105,6 +108,7 @@ def _listed(sort: Sort) -> Statement[Order]:
 
 
 _LIST_COMPLETED = {Sort(name, down): _listed(Sort(name, down)) for name in SORTS for down in (False, True)}
+_LIST_AFTER = {sort: _listed(sort, is_after=True) for sort in _LIST_COMPLETED}
 _FIND_COMPLETED = statement(
     select(orders).where(*_theirs_completed, orders.c.number == bindparam("number")), into(Order)
 )
@@ -260,7 +264,14 @@ async def count_completed(db: Session, user_id: UUID) -> int:
     return await db.one(_COUNT_COMPLETED, user_id=user_id) or 0
 
 
-async def list_completed(db: Session, user_id: UUID, page: Page, sort: Sort) -> list[Order]:
+async def list_completed(db: Session, user_id: UUID, page: Page | Keyset, sort: Sort) -> list[Order]:
+    """By place one more than a page has, which tells whether there is a next."""
+    if isinstance(page, Keyset) and page.after:
+        after, after_id = page.after
+        place = {"after": after, "after_id": after_id, "most": page.size + 1, "skip": 0}
+        return await db.all(_LIST_AFTER[sort], user_id=user_id, **place)
+    if isinstance(page, Keyset):
+        return await db.all(_LIST_COMPLETED[sort], user_id=user_id, skip=0, most=page.size + 1)
     return await db.all(_LIST_COMPLETED[sort], user_id=user_id, skip=page.offset, most=page.size)
 
 

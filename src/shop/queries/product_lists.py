@@ -29,7 +29,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.browsing import MOST_PAIRS, ProductWishes, search_query, shape_of
-from shop.base.listing import Sort
+from shop.base.listing import Keyset, Sort
 from shop.db.pool import Session
 from shop.db.statements import Statement, into, planned, shaped_statement, statement
 from shop.models.catalog import Facets, ShownProduct
@@ -179,7 +179,22 @@ class _List:
             found.append(self.amount >= bindparam("price_from", type_=BigInteger))
         if "price_end" in self.asked:
             found.append(self.amount <= bindparam("price_to", type_=BigInteger))
+        if {"after", "after_nothing"} & self.asked:
+            found.append(self._comes_after())
         return found
+
+    def _comes_after(self) -> ColumnElement[bool]:
+        """After the last product of the page before. Null counts as the largest, as the database sorts it."""
+        (column, is_down), *ties = self.order()
+        key, last_id = listings.c.product_id, bindparam("after_id", type_=_ID)
+        if not ties:
+            return key < last_id if is_down else key > last_id
+        if "after_nothing" in self.asked:
+            tie = and_(column.is_(None), key > last_id)
+            return or_(tie, column.is_not(None)) if is_down else tie
+        place = bindparam("after", type_=column.type)
+        later = or_(column < place if is_down else column > place, and_(column == place, key > last_id))
+        return later if is_down else or_(later, column.is_(None))
 
     def order(self) -> list[tuple[Any, bool]]:
         """Columns before the price, then the number, whatever their order in the wish, as the family does it; each with
@@ -229,7 +244,10 @@ def _page(shape: tuple[Any, ...], way: str, *, is_personal: bool) -> Statement[S
         page = select(gathered).order_by(*_ordered(inner)).limit(most).offset(skip).cte("page")
         total = select(func.count()).select_from(gathered).scalar_subquery()
     last = [(page.c[column.name], is_down) for column, is_down in order]
-    clause = shown(page, is_personal=is_personal).add_columns(total.label("total")).order_by(*_ordered(last))
+    clause = shown(page, is_personal=is_personal).add_columns(
+        total.label("total"), page.c[order[0][0].name].label("place")
+    )
+    clause = clause.order_by(*_ordered(last))
     return shaped_statement(clause, into(ShownProduct))
 
 
@@ -249,6 +267,8 @@ def _values(wishes: ProductWishes, pricing: Pricing) -> dict[str, Any]:
     for name in ("ids", "skus", "slug", "tags", "taxons", "concat_taxons", "option_value_ids", "marks"):
         values[name] = getattr(wishes, name)
     values |= {f"any_marks_{place}": marks for place, marks in enumerate(wishes.any_marks)}
+    if isinstance(wishes.page, Keyset) and wishes.page.after:
+        values["after"], values["after_id"] = wishes.page.after
     values["q"] = wishes.q and search_query(wishes.q)
     values["name"] = wishes.name and search_query(wishes.name, "A")
     if wishes.price:
@@ -273,6 +293,9 @@ async def list_products(db: Session, wishes: ProductWishes, pricing: Pricing, fa
         return []
     found = _page(shape_of(wishes), _way(wishes, facets), is_personal=pricing.is_personal)
     page = wishes.page
+    if isinstance(page, Keyset):
+        # One more tells whether there is a next page.
+        return await db.all(found, **_values(wishes, pricing), most=page.size + 1, skip=0)
     return await db.all(found, **_values(wishes, pricing), most=page.size, skip=page.offset)
 
 

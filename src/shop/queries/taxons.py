@@ -5,11 +5,11 @@ from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Text, bindparam, column, exists, func, or_, select, update
+from sqlalchemy import BigInteger, Text, bindparam, column, exists, func, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.listing import Page
+from shop.base.listing import Keyset, Page
 from shop.db.pool import Session
 from shop.db.statements import Statement, among, into, shaped_statement, statement
 from shop.models.listings import listing_facets
@@ -94,10 +94,15 @@ _FILTERS = {
 
 
 @lru_cache(maxsize=128)
-def _listed(asked: frozenset[str]) -> Statement[ShownTaxon]:
+def _listed(asked: frozenset[str], *, is_after: bool) -> Statement[ShownTaxon]:
     clause = _shown.join(taxonomies, taxonomies.c.id == taxons.c.taxonomy_id)
     clause = clause.where(*(_FILTERS[name] for name in sorted(asked)))
     order = (taxonomies.c.position, taxonomies.c.id, taxons.c.lft)
+    if is_after:
+        last_tree, last_left = bindparam("last_tree", type_=_ID), bindparam("last_left", type_=BigInteger)
+        trees = taxonomies.alias("last_trees")
+        position = select(trees.c.position).where(trees.c.id == last_tree).scalar_subquery()
+        clause = clause.where(tuple_(*order) > tuple_(position, last_tree, last_left))
     most, skip = bindparam("most", type_=BigInteger), bindparam("skip", type_=BigInteger)
     return shaped_statement(clause.order_by(*order).limit(most).offset(skip), into(ShownTaxon))
 
@@ -108,11 +113,19 @@ def _counted(asked: frozenset[str]) -> Statement[int]:
     return shaped_statement(clause, lambda record: cast(int, record[0]))
 
 
-async def list_taxons(db: Session, filters: Mapping[str, Any], page: Page) -> tuple[list[ShownTaxon], int]:
-    """In the order of the trees, and how many there are in all."""
+async def list_taxons(db: Session, filters: Mapping[str, Any], page: Page | Keyset) -> list[ShownTaxon]:
+    """In the order of the trees; by place one more than a page has, which tells whether there is a next."""
     asked = frozenset(filters)
-    rows = await db.all(_listed(asked), **filters, most=page.size, skip=page.offset)
-    return rows, await db.one(_counted(asked), **filters) or 0
+    if isinstance(page, Page):
+        return await db.all(_listed(asked, is_after=False), **filters, most=page.size, skip=page.offset)
+    place: dict[str, Any] = {}
+    if page.after:
+        (place["last_tree"], place["last_left"]), _ = page.after
+    return await db.all(_listed(asked, is_after=bool(place)), **filters, **place, most=page.size + 1, skip=0)
+
+
+async def count_taxons(db: Session, filters: Mapping[str, Any]) -> int:
+    return await db.one(_counted(frozenset(filters)), **filters) or 0
 
 
 async def list_taxons_of(db: Session, ids: Sequence[UUID]) -> list[ShownTaxon]:

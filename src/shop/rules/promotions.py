@@ -10,7 +10,6 @@ once for each line, shipment or whole; nothing falls below zero.
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from math import inf
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -68,7 +67,6 @@ def make_deal(
     description: str | None = None,
     code: str | None = None,
     is_any: bool = False,
-    public_metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> Deal:
     given: dict[Level, list[tuple[Benefit, Mapping[str, Any]]]] = {"line": [], "shipment": [], "order": []}
     at_most: Exact | None = (0, 1)
@@ -80,7 +78,7 @@ def make_deal(
     asked = [(CONDITIONS[part.type].holds, part.settings) for part in conditions]
     of = (given["line"], given["shipment"], given["order"])
     asks_taxons = any("taxons" in CONDITIONS[part.type].settings.values() for part in conditions)
-    return Deal(promotion_id, name, asked, *of, at_most, description, code, is_any, asks_taxons, public_metadata)
+    return Deal(promotion_id, name, asked, *of, at_most, description, code, is_any, asks_taxons)
 
 
 def named_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[Good]]:
@@ -189,7 +187,13 @@ def shown(taken: Sequence[Taken], currency: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in taken:
         deal = each.deal
-        told = {"name": deal.name, "description": deal.description, "code": deal.code, "amount": 0, "parts": []}
+        told: dict[str, Any] = {
+            "name": deal.name,
+            "description": deal.description,
+            "code": deal.code,
+            "amount": 0,
+            "parts": [],
+        }
         if deal.public_metadata:
             told["public_metadata"] = deal.public_metadata
         entry = found.setdefault(str(deal.id), told)

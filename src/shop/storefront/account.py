@@ -1,5 +1,6 @@
 """The account's endpoints: who I am, where I live, what I pay with and bought, where I am signed in."""
 
+from typing import get_type_hints
 from uuid import UUID
 
 from shop.actions import account, cards, orders
@@ -8,11 +9,12 @@ from shop.base.errors import Malformed
 from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded, Named
 from shop.jsonapi.document import Drawing, document
-from shop.jsonapi.paging import read_page, read_sort
+from shop.jsonapi.paging import Window, cut, read_keyset, read_page, read_sort, read_window
+from shop.models.orders import Order
 from shop.models.payments import CreditCard
 from shop.models.people import PlacedAddress
 from shop.storefront.cart_document import loaded_orders
-from shop.storefront.drawing import page_reply, read_drawing, seen_from, short_page, user_links
+from shop.storefront.drawing import loaded_page, page_reply, read_drawing, seen_from, user_links
 from shop.storefront.inputs import wrapped
 from shop.storefront.resources.people import ADDRESS, SESSION, USER
 from shop.storefront.resources.sales import CREDIT_CARD, ORDER
@@ -39,7 +41,7 @@ async def list_addresses(request: Request, ctx: Context) -> Reply:
     read_filters(request.params, ("exclude_quick_checkout",))
     read_sort(request.params, ())
     found = await account.list_addresses(ctx)
-    return page_reply(request, ctx, ADDRESS, drawing, short_page(found, read_page(request.params)))
+    return page_reply(request, ctx, ADDRESS, drawing, loaded_page(found, read_window(request.params)))
 
 
 async def show_address(request: Request, ctx: Context) -> Reply:
@@ -65,11 +67,12 @@ async def destroy_address(request: Request, ctx: Context) -> Reply:
 
 async def list_cards(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CREDIT_CARD)
-    filters, page = read_filters(request.params, CARD_FILTERS), read_page(request.params)
+    filters, page = read_filters(request.params, CARD_FILTERS), read_window(request.params)
     read_sort(request.params, ())
     found = await cards.list_cards(ctx, _method_id(filters.get("payment_method_id")))
-    shown = await _cards(ctx, drawing, found[page.offset : page.offset + page.size])
-    return page_reply(request, ctx, CREDIT_CARD, drawing, (shown, len(found), page))
+    window = cut(found, page)
+    shown = await _cards(ctx, drawing, list(window.records))
+    return page_reply(request, ctx, CREDIT_CARD, drawing, Window(shown, window.total, page, window.next_place))
 
 
 async def show_card(request: Request, ctx: Context) -> Reply:
@@ -86,10 +89,11 @@ async def destroy_card(request: Request, ctx: Context) -> Reply:
 async def list_orders(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, ORDER, is_list=True)
     read_filters(request.params, ())
-    page, sort = read_page(request.params), read_sort(request.params, orders.SORTS)
-    found, total = await orders.list_completed(ctx, page, sort)
-    records = await loaded_orders(await orders.list_parts(ctx, found), ctx, drawing.query.include or {})
-    return page_reply(request, ctx, ORDER, drawing, (records, total, page))
+    sort = read_sort(request.params, orders.SORTS) or orders.NEWEST
+    page = read_keyset(request.params, get_type_hints(Order)[sort.name]) or read_page(request.params)
+    found = await orders.list_completed(ctx, page, sort)
+    records = await loaded_orders(await orders.list_parts(ctx, found.orders), ctx, drawing.query.include or {})
+    return page_reply(request, ctx, ORDER, drawing, Window(records, found.total, page, found.next_place))
 
 
 async def show_order(request: Request, ctx: Context) -> Reply:
@@ -104,7 +108,7 @@ async def list_sessions(request: Request, ctx: Context) -> Reply:
     read_filters(request.params, ())
     read_sort(request.params, ())
     found, current = await account.list_sessions(ctx)
-    page = short_page(found, read_page(request.params))
+    page = loaded_page(found, read_window(request.params))
     return page_reply(request, ctx, SESSION, seen_from(drawing, ctx, current), page)
 
 

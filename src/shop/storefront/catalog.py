@@ -1,17 +1,32 @@
 """The catalogue's endpoints: products, their variants, taxons."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
+
+from msgspec import Meta
 
 from shop.actions import browse
 from shop.actions.context import Context
 from shop.base.errors import Malformed
 from shop.base.ids import as_uuid
+from shop.base.listing import Keyset, Page
 from shop.base.loaded import Loaded
 from shop.base.money import currency_digits, plain_decimal, wire_decimal
 from shop.jsonapi.document import NO_EXTRAS, Extras, document, list_document
-from shop.jsonapi.paging import Total, page_extras, read_page, read_sort
+from shop.jsonapi.paging import (
+    Total,
+    Window,
+    cursor,
+    cut,
+    keyset_extras,
+    page_extras,
+    read_keyset,
+    read_page,
+    read_sort,
+    read_window,
+    window_extras,
+)
 from shop.models.catalog import Facet
 from shop.queries.prices import Pricing, Resolved
 from shop.storefront.drawing import read_catalog_drawing
@@ -19,16 +34,26 @@ from shop.storefront.resources.catalog import PRODUCT, TAXON, TAXON_WITH_PRODUCT
 from shop.storefront.wishes import read_currency, read_filters, read_ids, read_pairs, read_text, read_wishes
 from shop.web.request import MAX_PATH, Request
 
+TreePlace = tuple[UUID, Annotated[int, Meta(ge=0, le=2**31)]]
+"""A taxon's place in the list: its taxonomy, and where it stands in that tree."""
+
 
 async def list_products(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, PRODUCT)
     wishes = read_wishes(request.params, ctx.shared.shop)
     found = await browse.list_products(ctx, wishes, drawing.query.include or {})
-    total = Total(found.total, found.is_estimate)
-    extras = page_extras(wishes.page, total, len(found.records), _url(request, ctx), request.params)
+    extras = _product_pages(request, ctx, wishes.page, found)
     meta = {**(extras.meta or {}), "filters": _filters(found.facets)}
     meta |= await _explained(request, ctx, found.pricing, found.records)
     return list_document(PRODUCT, found.records, drawing, Extras(meta, extras.links))
+
+
+def _product_pages(request: Request, ctx: Context, page: Page | Keyset, found: browse.Listed) -> Extras:
+    url, count = _url(request, ctx), len(found.records)
+    if isinstance(page, Keyset):
+        after = cursor(*found.next_place) if found.next_place else None
+        return keyset_extras(count, after, url, request.params)
+    return page_extras(page, Total(found.total, found.is_estimate), count, url, request.params)
 
 
 async def show_product(request: Request, ctx: Context) -> bytes:
@@ -46,19 +71,19 @@ async def list_variants(request: Request, ctx: Context) -> bytes:
     options = dict(read_pairs("options", read_filters(request.params, ("options", "currency"))))
     read_sort(request.params, ())
     records, pricing = await browse.list_variants(ctx, key, currency, options, drawing.query.include or {})
-    page = read_page(request.params)
-    shown = records[page.offset : page.offset + page.size]
-    extras = page_extras(page, Total(len(records)), len(shown), _url(request, ctx), request.params)
-    meta = {**(extras.meta or {}), **await _explained(request, ctx, pricing, shown)}
-    return list_document(VARIANT, shown, drawing, Extras(meta, extras.links))
+    window = cut(records, read_window(request.params), lambda record: record.row.id)
+    extras = window_extras(window, _url(request, ctx), request.params)
+    meta = {**(extras.meta or {}), **await _explained(request, ctx, pricing, window.records)}
+    return list_document(VARIANT, window.records, drawing, Extras(meta, extras.links))
 
 
 async def list_taxons(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, TAXON)
-    page, filters = read_page(request.params), _taxon_filters(request.params)
-    records, total, _ = await browse.list_taxons(ctx, filters, page, drawing.query.include or {})
-    extras = page_extras(page, Total(total), len(records), _url(request, ctx), request.params)
-    return list_document(TAXON, records, drawing, extras)
+    page = read_keyset(request.params, TreePlace) or read_page(request.params)
+    filters = _taxon_filters(request.params)
+    found = await browse.list_taxons(ctx, filters, page, drawing.query.include or {})
+    window = Window(found.records, found.total, page, found.next_place)
+    return list_document(TAXON, found.records, drawing, window_extras(window, _url(request, ctx), request.params))
 
 
 async def show_taxon(request: Request, ctx: Context) -> bytes:

@@ -5,10 +5,10 @@ from typing import Any
 from uuid import UUID
 
 from shop.actions.context import Context
-from shop.base.listing import Page
+from shop.base.listing import Keyset, Page
 from shop.base.loaded import Link, Loaded
 from shop.jsonapi.document import Drawing, list_document
-from shop.jsonapi.paging import Total, page_extras
+from shop.jsonapi.paging import Window, cut, window_extras
 from shop.jsonapi.query import read_document_query
 from shop.jsonapi.resource import Resource, Scene
 from shop.models.people import AccountUser, PlacedAddress
@@ -53,16 +53,14 @@ def user_links(user: AccountUser, addresses: Sequence[PlacedAddress]) -> dict[st
     }
 
 
-def page_reply(
-    request: Request, ctx: Context, resource: Resource, drawing: Drawing, found: tuple[Sequence[Loaded], int, Page]
-) -> Reply:
+def page_reply(request: Request, ctx: Context, resource: Resource, drawing: Drawing, window: Window[Loaded]) -> Reply:
     """One page of a list: its records, how many there are in all, and which page it is."""
-    records, total, page = found
     url = request.url(ctx.shared.settings.public_url)
-    extras = page_extras(page, Total(total), len(records), url, request.params)
-    return document_reply(list_document(resource, records, drawing, extras))
+    extras = window_extras(window, url, request.params)
+    return document_reply(list_document(resource, window.records, drawing, extras))
 
 
-def short_page(rows: Sequence[Any], page: Page) -> tuple[Sequence[Loaded], int, Page]:
-    """A page of a list that is short by nature, and was read whole."""
-    return [Loaded(row) for row in rows[page.offset : page.offset + page.size]], len(rows), page
+def loaded_page(rows: Sequence[Any], page: Page | Keyset) -> Window[Loaded]:
+    """A page of records without relations, of a list that was read whole."""
+    window = cut(rows, page)
+    return Window([Loaded(row) for row in window.records], window.total, page, window.next_place)

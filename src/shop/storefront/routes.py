@@ -1,5 +1,6 @@
 """The storefront's table: method, address, handler, who may call, what is shown."""
 
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ from shop.actions.coupons import REFUSALS
 from shop.actions.orders import SORTS
 from shop.actions.tokens import TokenPair
 from shop.base.errors import InvalidCode, InvalidRefreshToken
+from shop.jsonapi.deprecation import Deprecation
 from shop.storefront import account, cart, catalog, checkout, discounts, login, setup
 from shop.storefront.caching import Draw, kept
 from shop.storefront.catalog import TAXON_FILTERS
@@ -74,6 +76,8 @@ _READ = (400, 401)
 _ONE = (400, 401, 404)
 _WRITE = (400, 401, 409, 413, 415, 422, 429)
 _GONE = (400, 401, 404, 413, 415)
+# There is one shop; Spree itself went over to `/store`.
+_STORES_BY_CODE = Deprecation(date(2026, 11, 17), date(2027, 11, 17), "Use GET /api/v2/storefront/store.")
 _PRICED = ("currency", "explain", "image_transformation[size]")
 
 
@@ -270,7 +274,7 @@ ROUTES = (
     _public("countries", setup.list_countries, "Countries", "country[]", filters=("shippable",)),
     _public("countries/{iso}", setup.show_country, "One country", "country_alone"),
     _public("store", setup.show_store, "The shop itself", "store"),
-    _public("stores/{code}", setup.show_store, "The shop by its code", "store"),
+    _public("stores/{code}", setup.show_store, "The shop by its code", "store", deprecated=_STORES_BY_CODE),
     Route("GET", _ME, account.show, "user", "Who am I", "user", 200, _READ),
     *_patch(_ME, account.update, "Change names and defaults", shows="user", errors=_WRITE, takes=AccountUpdate),
     Route("GET", f"{_ME}/addresses", account.list_addresses, "user", "My addresses", "address[]", 200, _READ),

@@ -1,13 +1,14 @@
 """The endpoints that tell of the shop itself: the store, and the countries it knows."""
 
+import msgspec
+
 from shop.actions import setup
 from shop.actions.context import Context
 from shop.base.errors import NotFound
-from shop.base.listing import Page
 from shop.base.loaded import Link, Loaded, Named
 from shop.jsonapi.document import document, list_document
-from shop.jsonapi.paging import Total, page_extras, read_page, read_sort
-from shop.storefront.drawing import read_catalog_drawing
+from shop.jsonapi.paging import read_sort, read_window, window_extras
+from shop.storefront.drawing import loaded_page, read_catalog_drawing
 from shop.storefront.resources.setup import COUNTRY, COUNTRY_WITH_STATES, STORE, shop_code
 from shop.storefront.wishes import read_filters
 from shop.web.request import Request
@@ -19,13 +20,12 @@ async def list_countries(request: Request, ctx: Context) -> bytes:
     filters = read_filters(request.params, ("shippable",))
     read_sort(request.params, ())
     rows = await setup.list_countries(ctx, is_shippable=filters.get("shippable") == "true")
-    page = read_page(request.params)
+    page = read_window(request.params)
     if "per_page" not in request.params:
-        page = Page(page.number, max(len(rows), 1))
-    shown = [Loaded(row) for row in rows[page.offset : page.offset + page.size]]
+        page = msgspec.structs.replace(page, size=max(len(rows), 1))
+    window = loaded_page(rows, page)
     url = request.url(ctx.shared.settings.public_url)
-    extras = page_extras(page, Total(len(rows)), len(shown), url, request.params)
-    return list_document(COUNTRY, shown, drawing, extras)
+    return list_document(COUNTRY, window.records, drawing, window_extras(window, url, request.params))
 
 
 async def show_country(request: Request, ctx: Context) -> bytes:

@@ -1,15 +1,16 @@
 """Which products a request asks for: the family's filters and sorts, read from nested parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any, TypeVar
 from uuid import UUID
 
 from shop.base.browsing import MOST_PAIRS, ProductWishes, search_query
 from shop.base.errors import Malformed
-from shop.base.listing import Sort
+from shop.base.listing import Keyset, Page, Sort
 from shop.base.money import LARGEST_AMOUNT, currency_digits
-from shop.jsonapi.paging import read_page
+from shop.jsonapi.paging import read_keyset, read_page
 from shop.models.setup import Shop
 from shop.rules.products import filter_param
 
@@ -78,9 +79,10 @@ def read_wishes(params: Params, shop: Shop) -> ProductWishes:
     q, name = _words("q", params.get("q")), _words("name", filters.get("name"))
     # Words of which nothing is left to look for are in no product.
     is_nothing = any(text and search_query(text) is None for text in (q, name)) or bool(filters.get("vendor_ids"))
+    sort = _sort(params)
     return ProductWishes(
-        page=read_page(params),
-        sort=_sort(params),
+        page=_page(params, sort, is_ranked=q is not None and not sort),
+        sort=sort,
         currency=currency,
         ids=read_ids("ids", filters),
         skus=_given("skus", filters, str),
@@ -100,6 +102,28 @@ def read_wishes(params: Params, shop: Shop) -> ProductWishes:
         show_discontinued=bool(filters.get("show_discontinued")),
         is_nothing=is_nothing,
     )
+
+
+# What products may be sorted by, and of which kind each is.
+_PLACES: dict[str, Any] = {
+    "id": UUID,
+    "number": UUID,
+    **dict.fromkeys(("name", "slug", "sku"), str),
+    **dict.fromkeys(("updated_at", "created_at", "seen"), datetime),
+    **dict.fromkeys(("deleted_at", "available_on"), datetime | None),
+    **dict.fromkeys(("price", "sold"), int),
+    # Outside of a taxon products have no position, and go by their ids.
+    "position": int | UUID | None,
+}
+
+
+def _page(params: Params, sort: tuple[Sort, ...], *, is_ranked: bool) -> Page | Keyset:
+    keyset = read_keyset(params, _PLACES[sort[0].name] if sort else UUID)
+    if keyset is None:
+        return read_page(params)
+    if len(sort) > 1 or is_ranked:
+        raise Malformed("With page[after] products are sorted by one field, and a search needs one.", code="bad_page")
+    return keyset
 
 
 def read_filters(params: Params, allowed: Sequence[str]) -> Mapping[str, Any]:
@@ -123,9 +147,7 @@ def read_pairs(name: str, filters: Mapping[str, Any]) -> tuple[tuple[str, str], 
         return ()
     if not isinstance(given, dict) or len(given) > MOST_PAIRS:
         raise _bad(name, f"is sent as filter[{name}][name]=value, at most {MOST_PAIRS} times")
-    return tuple(
-        sorted((read_text(name, key), read_text(name, value)) for key, value in given.items() if value != "")
-    )
+    return tuple(sorted((read_text(name, key), read_text(name, value)) for key, value in given.items() if value != ""))
 
 
 def _properties(filters: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -13,7 +13,7 @@ from shop.actions.wishlists import Chosen
 from shop.base.ids import as_uuid
 from shop.base.loaded import Link, Loaded, Named
 from shop.jsonapi.document import Drawing, document
-from shop.jsonapi.paging import read_page, read_sort
+from shop.jsonapi.paging import Window, cut, read_sort, read_window
 from shop.jsonapi.resource import Resource
 from shop.models.wishlists import SeenItem, SeenWishlist, Wishlist
 from shop.queries.prices import Pricing
@@ -51,9 +51,10 @@ async def list_own(request: Request, ctx: Context) -> Reply:
     asked = await _asked(request, ctx, WISHLIST)
     read_filters(request.params, ())
     read_sort(request.params, ())
-    found, page = await wishlists.list_lists(ctx, asked.pricing), read_page(request.params)
-    records = await _loaded(ctx, found[page.offset : page.offset + page.size], asked)
-    return page_reply(request, ctx, WISHLIST, asked.drawing, (records, len(found), page))
+    window = cut(await wishlists.list_lists(ctx, asked.pricing), read_window(request.params))
+    records = await _loaded(ctx, window.records, asked)
+    page = Window(records, window.total, window.page, window.next_place)
+    return page_reply(request, ctx, WISHLIST, asked.drawing, page)
 
 
 async def create(request: Request, ctx: Context) -> Reply:

@@ -11,15 +11,16 @@ import structlog
 from starlette.types import Receive, Scope, Send
 
 from shop.actions.context import Context, Origin, Shared
-from shop.base.actor import Claim
+from shop.base.actor import Actor, Claim
 from shop.base.errors import Broken, Lost, ShopError, Unauthenticated
 from shop.base.settings import Network
 from shop.db.pool import LIMIT_SECONDS
+from shop.jsonapi.deprecation import Deprecation
 from shop.web.credentials import check_repeated, read_claim, read_platform_claim
 from shop.web.crowd import crowd_for
 from shop.web.idempotency import read_once_key
 from shop.web.log import Answered, log_request
-from shop.web.metrics import Observer
+from shop.web.metrics import Observer, count_deprecated
 from shop.web.reply import JSON, JSON_API, Reply, error_reply
 from shop.web.request import LINES, MAX_PARAMS, PARAMETERS, Request
 from shop.web.source import is_direct, source_address
@@ -114,6 +115,7 @@ class Route(msgspec.Struct, frozen=True):
     """The answer is lines, each as `shows` says, sent as they are made."""
     flags: Mapping[str, str] = {}
     """Parameters of the query that are true or false, each with its sentence."""
+    deprecated: Deprecation | None = None
 
 
 class Frame:
@@ -137,6 +139,7 @@ class Endpoint:
         self._frame = frame
         self._route = route
         self._observe = Observer(route.method, route.path)
+        self._deprecated = route.deprecated.headers if route.deprecated else ()
         self._check_sent = _SENT[route.who] if route.reads_claim else _anyone
         self._is_platform = route.who.startswith("application")
         self._crowd = None if route.path in _UNCOUNTED else frame.crowd
@@ -170,6 +173,10 @@ class Endpoint:
         status = await self._send(reply, request, send)
         seconds = perf_counter() - started
         self._observe(status, seconds)
+        caller = None
+        if self._deprecated:
+            caller = caller_name(context.actor)
+            count_deprecated(scope["method"], self._route.path, caller)
         log_request(
             Answered(
                 request_id,
@@ -181,6 +188,7 @@ class Endpoint:
                 request.claim.kind,
                 source,
                 time(),
+                caller,
             )
         )
 
@@ -226,6 +234,7 @@ class Endpoint:
         headers = [
             *reply.headers,
             *reply.security,
+            *self._deprecated,
             (b"content-security-policy", reply.policy),
             (b"x-request-id", request.id.encode()),
         ]
@@ -268,6 +277,11 @@ class Endpoint:
             (b"access-control-allow-origin", origin),
             (b"access-control-expose-headers", b"X-Request-Id, Retry-After, RateLimit, RateLimit-Policy"),
         ]
+
+
+def caller_name(actor: Actor) -> str:
+    """Who uses what is deprecated: an application by its id, so that its developer can be asked; others by kind."""
+    return f"application {actor.id}" if actor.kind == "application" else actor.kind
 
 
 def media_for(path: str) -> bytes:

@@ -9,6 +9,7 @@ from typing import IO, Any, BinaryIO, ClassVar, TextIO, cast
 
 import msgspec
 import structlog
+from msgspec import UNSET, UnsetType
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
@@ -25,6 +26,8 @@ class Answered(msgspec.Struct, gc=False):
     who: str
     source: str
     at: float
+    caller: str | None = None
+    """Who called what is deprecated."""
 
 
 class _Line(msgspec.Struct):
@@ -41,6 +44,8 @@ class _Line(msgspec.Struct):
     event: str
     level: str
     timestamp: datetime
+    deprecated_for: str | UnsetType = UNSET
+    """Who called what is deprecated; not there for anything else."""
 
 
 class _Steady:
@@ -131,6 +136,7 @@ def _line(answered: Answered) -> _Line:
         event="request",
         level="info",
         timestamp=datetime.fromtimestamp(answered.at, UTC),
+        deprecated_for=answered.caller or UNSET,
     )
 
 

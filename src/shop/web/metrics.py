@@ -5,13 +5,20 @@ leaves a snapshot of its counts in the run directory a few times a second.
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
 import msgspec
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric, SummaryMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
 
 from shop.db.connections import Waits
 from shop.queries.gauges import SIGN_IN_MINUTES, Gauges
@@ -33,10 +40,21 @@ class Snapshot(msgspec.Struct):
     """The numbers of one worker."""
 
     series: list[Series] = []  # msgspec copies it.
+    deprecated: list[tuple[str, str, str, int]] = []
+    """Calls of what is deprecated: method, route, caller, how many."""
     waits: Waits = msgspec.field(default_factory=Waits)
 
 
 _here: list[Series] = []
+_deprecated: Counter[tuple[str, str, str]] = Counter()
+
+
+def count_deprecated(method: str, route: str, caller: str) -> None:
+    _deprecated[method, route, caller] += 1
+
+
+def _snapshot_here(waits: Waits) -> Snapshot:
+    return Snapshot(_here, [(*labels, count) for labels, count in _deprecated.items()], waits)
 
 
 class Observer:
@@ -61,7 +79,7 @@ def save_snapshot(file: Path, waits: Waits, last: bytes = b"") -> bytes:
     """Leaves our numbers for the other workers, unless they are the last ones that were left, and returns them.
     Replaced in one step: a reader sees this snapshot or the one before.
     """
-    snapshot = msgspec.json.encode(Snapshot(_here, waits))
+    snapshot = msgspec.json.encode(_snapshot_here(waits))
     if snapshot != last or not file.exists():
         making = file.with_suffix(".making")
         making.write_bytes(snapshot)
@@ -74,7 +92,7 @@ def exposition(others: Iterable[Path], waits: Waits, gauges: Gauges | None) -> b
     The numbers of workers that ended count on, because a counter never falls.
     """
     sums: dict[tuple[str, str, str], Series] = {}
-    snapshots = [Snapshot(_here, waits), *map(_snapshot, others)]
+    snapshots = [_snapshot_here(waits), *map(_snapshot, others)]
     for series in chain.from_iterable(snapshot.series for snapshot in snapshots):
         total = sums.setdefault(series.labels, Series(series.labels))
         total.counts = [one + other for one, other in zip(total.counts, series.counts, strict=True)]
@@ -86,7 +104,7 @@ def exposition(others: Iterable[Path], waits: Waits, gauges: Gauges | None) -> b
         count_value=sum(snapshot.waits.count for snapshot in snapshots),
         sum_value=sum(snapshot.waits.seconds for snapshot in snapshots),
     )
-    registry.register(_Families([_requests(sums.values()), pool, *_of_database(gauges)]))
+    registry.register(_Families([_requests(sums.values()), _deprecations(snapshots), pool, *_of_database(gauges)]))
     return generate_latest(registry)
 
 
@@ -106,6 +124,17 @@ def _requests(sums: Iterable[Series]) -> Metric:
             running += count
             buckets.append((bound, float(running)))
         family.add_metric(series.labels, buckets, series.seconds)
+    return family
+
+
+def _deprecations(snapshots: Iterable[Snapshot]) -> Metric:
+    sums: Counter[tuple[str, ...]] = Counter()
+    for *labels, count in chain.from_iterable(snapshot.deprecated for snapshot in snapshots):
+        sums[tuple(map(str, labels))] += int(count)
+    meaning = "Calls of what is deprecated, by who called."
+    family = CounterMetricFamily("shop_deprecated_requests", meaning, labels=("method", "route", "caller"))
+    for key, calls in sums.items():
+        family.add_metric(key, calls)
     return family
 
 

@@ -93,7 +93,7 @@ class CartPromotion(msgspec.Struct, frozen=True):
     code: str | None
     amount: int
     currency: str
-    public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    public_metadata: dict[str, Any] = {}
 
 
 PROMOTION = resource(

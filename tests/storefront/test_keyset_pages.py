@@ -1,0 +1,127 @@
+"""Lists by `page[after]`: every page once, whatever happens between two of them."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from tests.make import Make
+from tests.shopper import Answer, Shopper
+from tests.shoppers import sign_in
+from tests.storefront.shelf import Shelf, ids
+from tests.till import ADDRESS
+
+
+async def walk(ask: Any, **params: str) -> list[str]:
+    """The ids of all pages, one behind the other."""
+    found: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page: Answer = await ask(**params, **{"page[after]": after, "per_page": "2"})
+        assert page.status == 200, page
+        assert "total_count" not in page.json["meta"]
+        found += ids(page)
+        following = page.json["links"].get("next")
+        after = parse_qs(urlsplit(following).query)["page[after]"][0] if following else None
+    return found
+
+
+SORTS = (
+    "",
+    "name",
+    "-name",
+    "price",
+    "-price",
+    "-updated_at",
+    "available_on",
+    "-available_on",
+    "sku",
+    "position",
+    "id",
+)
+
+
+@pytest.fixture
+async def five(make: Make, shelf: Shelf) -> list[str]:
+    """Two of them alike by name and price, and some without a day from which they are sold."""
+    days = [None, "2020-01-02", None, "2020-01-01", "2020-01-02"]
+    names, prices = ["Mug", "Mug", "Pot", "Lamp", "Jug"], ["5.0", "5.0", "2.5", "9.0", "7.0"]
+    return [
+        (await make.product(name=name, price=price, taxons=[shelf.root], **({"available_on": day} if day else {}))).id
+        for name, price, day in zip(names, prices, days, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("sort", SORTS)
+async def test_pages_by_place_are_the_list_in_its_order(shelf: Shelf, five: list[str], sort: str) -> None:
+    wish = {"sort": sort} if sort else {}
+
+    whole = ids(await shelf.get(**wish, per_page="500"))
+
+    assert sorted(whole) == sorted(five)
+    assert await walk(shelf.get, **wish) == whole
+
+
+@pytest.mark.parametrize("by", ["newest-first", "best-selling", "price-high-to-low", "manual"])
+async def test_pages_by_place_follow_sort_by_too(shelf: Shelf, five: list[str], by: str) -> None:
+    whole = ids(await shelf.get(sort_by=by, per_page="500"))
+
+    assert len(five) == len(whole)
+    assert await walk(shelf.get, sort_by=by) == whole
+
+
+async def test_a_product_that_comes_between_two_pages_moves_no_other(make: Make, shelf: Shelf, five: list[str]) -> None:
+    first = await shelf.get(sort="name", per_page="2", **{"page[after]": ""})
+    await make.product(name="Aa", price="1.0", taxons=[shelf.root])
+
+    second = await shelf.guest.ask("GET", first.json["links"]["next"].partition("/api/v2/storefront")[2])
+
+    whole = [*ids(first), *ids(second)]
+    assert len(set(whole)) == len(whole) == 4
+
+
+@pytest.mark.parametrize("query", ["page[after]=nonsense", "page[after]=&sort=name,price", "page[after]=&q=mug"])
+async def test_a_place_that_is_none_is_malformed(guest: Shopper, query: str) -> None:
+    refused = await guest.get(f"/products?{query}")
+
+    assert (refused.status, refused.code) == (400, "bad_page")
+
+
+@pytest.mark.parametrize("path", ["/taxons", "/countries"])
+async def test_public_lists_go_by_place(guest: Shopper, make: Make, path: str) -> None:
+    for _ in range(3):
+        await make.taxonomy()
+    whole = ids(await guest.get(path, per_page="500"))
+    first = await guest.get(f"{path}?per_page=100&page[after]=")
+
+    assert ids(first) == whole[:100]
+    if len(whole) > 100:
+        second = await guest.ask("GET", first.json["links"]["next"].partition("/api/v2/storefront")[2])
+        assert ids(second) == whole[100:200]
+
+
+async def test_taxons_are_walked_through_in_the_order_of_their_trees(guest: Shopper, make: Make) -> None:
+    taxonomy, root = await make.taxonomy()
+    for name in ("One", "Two", "Three"):
+        await make.taxon(name, root)
+    whole = ids(await guest.get(f"/taxons?filter[taxonomy_id]={taxonomy}"))
+
+    async def ask(**params: str) -> Answer:
+        return await guest.ask("GET", "/taxons", params={"filter[taxonomy_id]": taxonomy, **params})
+
+    assert len(whole) == 4
+    assert await walk(ask) == whole
+
+
+async def test_lists_of_an_account_go_by_place(http: httpx.AsyncClient) -> None:
+    member = await sign_in(http)
+    made = [(await member.post("/account/addresses", address=ADDRESS)).id for _ in range(3)]
+
+    async def ask(**params: str) -> Answer:
+        return await member.ask("GET", "/account/addresses", params=params)
+
+    assert sorted(await walk(ask)) == sorted(made)
+    for path in ("/account/orders", "/account/credit_cards", "/account/sessions", "/wishlists"):
+        page = await member.ask("GET", path, params={"page[after]": "", "per_page": "1"})
+        assert (page.status, "total_count" in page.json["meta"]) == (200, False), path
