@@ -10,10 +10,10 @@ CHECKED := tests/test_architecture.py tests/test_migrations.py tests/test_locks.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check security bench install torture lock clean
+.PHONY: help run test check security compatibility bench install torture lock clean
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: install ## everything a fresh machine needs, then serve the demo shop on http://127.0.0.1:8000
 	@exec $(VENV)/bin/shop serve --demo
@@ -29,6 +29,9 @@ check: $(DEV) ## format, lint, types, walls, migrations in step with tables, loc
 
 security: $(DEV) ## write docs/security-tests.md: which test proves which rule of docs/security.md
 	@$(VENV)/bin/python -m tests.security_rules
+
+compatibility: $(DEV) ## write the tables of docs/compatibility.md: what of the Spree API v2 is served
+	@$(VENV)/bin/python -m tests.compatibility
 
 bench: $(DEV) ## the benchmark, written to bench/report.md; with BASE=<commit> a comparison with that commit
 	@$(VENV)/bin/python -m bench.$(if $(BASE),compare $(BASE),run)

@@ -54,6 +54,7 @@ _RELATED: dict[str, dict[str, Related]] = {
         "parent": Related("taxon", "parent_id"),
         "taxonomy": Related("taxonomy", "taxonomy_id"),
         "children": Related("taxon", "child_ids", is_many=True),
+        "image": Related("image", "image_id"),
     },
 }
 

@@ -82,7 +82,13 @@ async def get_store(ctx: Context) -> Store:
     await ctx.check_bearer()
     shop = ctx.shared.shop
     country = await people.find_country(ctx.db, code=shop.default_country, country_id=None)
-    return Store(shop.name, shop.currencies, shop.default_locale, country.id if country else None)
+    return Store(
+        shop.name,
+        shop.currencies,
+        shop.default_locale,
+        country.id if country else None,
+        parseaddr(ctx.shared.settings.mail_from)[1] or None,
+    )
 
 
 def _shown(shop: Shop) -> dict[str, object]:

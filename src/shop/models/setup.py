@@ -37,4 +37,6 @@ class Store(msgspec.Struct, frozen=True):
     currencies: list[str]
     default_locale: str
     default_country_id: UUID | None
+    customer_support_email: str | None = None
+    """Where mails of the shop come from, and answers go to."""
     id: UUID = STORE_ID

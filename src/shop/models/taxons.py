@@ -63,6 +63,8 @@ class ShownTaxon(Taxon, frozen=True, kw_only=True):
 
     child_ids: list[UUID]
     has_products: bool
+    image_id: UUID | None = None
+    """Spree's taxons may have an image; here they have none."""
 
 
 taxonomies = table("taxonomies", Taxonomy, key("id"), unique("name"))

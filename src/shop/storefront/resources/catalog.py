@@ -118,7 +118,12 @@ _TAXON_ATTRIBUTES = (
     computed("localized_slugs", lambda taxon, scene: {scene.locale: taxon.permalink}, dict[str, str]),
     "public_metadata",
 )
-_TAXON_RELATIONS = (one("parent", "taxon"), one("taxonomy", "taxonomy"), many("children", "taxon"))
+_TAXON_RELATIONS = (
+    one("parent", "taxon"),
+    one("taxonomy", "taxonomy"),
+    many("children", "taxon"),
+    one("image", "image"),
+)
 TAXON = resource("taxon", ShownTaxon, attributes=_TAXON_ATTRIBUTES, relations=_TAXON_RELATIONS)
 TAXON_WITH_PRODUCTS = resource(
     "taxon", ShownTaxon, attributes=_TAXON_ATTRIBUTES, relations=[*_TAXON_RELATIONS, many("products", "product")]

@@ -1,0 +1,141 @@
+"""What of the Spree API v2 is served, compared with its own list. `python -m tests.compatibility` writes the tables of
+docs/compatibility.md.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from shop.cli.routes import every_route
+from shop.jsonapi.resource import Resource
+from shop.platform.resources.known import RESOURCES as PLATFORM
+from shop.storefront.resources.known import DESCRIBED as STOREFRONT
+
+ROOT = Path(__file__).parent.parent
+SPREE = ROOT / "docs" / "data" / "spree-api-v2.json"
+PAGE = ROOT / "docs" / "compatibility.md"
+BEGIN, END = "<!-- written by make compatibility: begin -->\n", "<!-- written by make compatibility: end -->\n"
+
+DIFFERS = {
+    "POST /api/v2/storefront/account": "404: there are no passwords; signing in creates the account",
+    "GET /api/v2/storefront/stores/{code}": "deprecated in favor of `GET /store`",
+    "PATCH /api/v2/storefront/cart/associate": "replaces the order token, and can merge two carts (`strategy`)",
+    "PATCH /api/v2/storefront/checkout/complete": "409 `total_changed` asks for consent when a price changed",
+    "GET /api/v2/storefront/checkout/shipping_rates": "writes nothing; shipments are stored with the address",
+    "POST /api/v2/storefront/account/addresses": "the first address becomes both defaults",
+    "GET /api/v2/storefront/order_status/{number}": "for `SHOP_ORDER_STATUS_TTL` after completion",
+    "POST /spree_oauth/token": "`client_credentials` and `refresh_token`; no `password` grant",
+    "POST /spree_oauth/revoke": "a platform token is revoked by its own application alone",
+    "POST /api/v2/platform/images": "multipart; the file in `attachment`",
+    "POST /api/v2/platform/users": "without a password",
+}
+"""What is served, and not as in Spree."""
+ABSENT = {
+    r"passwords|account_confirmations": "there are no passwords to reset or confirm",
+    r"posts|post_categories": "no blog",
+    r"digitals|digital_links": "no digital goods",
+    r"customer_returns|return_authorizations|reimbursements": "no returns; refunds are in the dashboard",
+    r"cms_sections": "pages are Markdown, without sections",
+    r"gift_cards": "store credit instead",
+    r"data_feeds": "exports as NDJSON instead (`docs/import.md`)",
+    r"webhooks": "not yet",
+    r"stores": "one shop; its settings are in the dashboard",
+    r"roles": "operators are managed in the dashboard and by `shop admin`",
+    r"stock_movements": "written by the shop itself; read only",
+    r"inventory_units": "written by the shop itself; read with their shipment",
+    r"credit_cards": "cards belong to shoppers; applications do not see them",
+    r"payments": "payments are made by shoppers, and captured, voided and refunded by verbs of orders",
+}
+"""Why something is not served, by a part of its path; the first that fits."""
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """One of Spree's operations, and how it is served here."""
+
+    name: str
+    status: str
+    note: str = ""
+
+
+def spree() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(SPREE.read_text())
+    del found["about"]
+    return found
+
+
+def operations(api: Mapping[str, Any]) -> list[Operation]:
+    served = {_shape(f"{route.method} {route.path}") for route in every_route()}
+    return [_operation(*each.split(" "), prefix=api["prefix"], served=served) for each in api["operations"]]
+
+
+def _operation(method: str, path: str, *, prefix: str, served: set[str]) -> Operation:
+    name = f"{method} {prefix}{path}"
+    if name in DIFFERS:
+        return Operation(name, "differs", DIFFERS[name])
+    if _shape(name) in served:
+        return Operation(name, "served")
+    why = next((why for part, why in ABSENT.items() if re.search(rf"/({part})(/|$)", path)), "")
+    return Operation(name, "not served", why)
+
+
+def _shape(name: str) -> str:
+    return re.sub(r"\{[^}]*\}", "{}", name).replace("credit_cards/default", "credit_cards/{}")
+
+
+def attributes(types: Mapping[str, str], ours: Mapping[str, Resource]) -> list[tuple[str, list[str], list[str]]]:
+    """Of each type what Spree shows and this shop does not, and what only this shop shows."""
+    found = []
+    for name, text in types.items():
+        resource = ours.get(f"{name}_alone") or ours.get(name)
+        shown = {*resource.kinds(), *resource.relations} if resource else set()
+        theirs = set(text.split())
+        found.append((name, sorted(theirs - shown), sorted(shown - theirs)))
+    return found
+
+
+def tables() -> str:
+    parts = [_summary()]
+    for title, api in spree().items():
+        parts.append(f"### Operations: {title}\n\n" + _table(("operation", "", "note"), _rows(operations(api))))
+        resources = {"storefront": STOREFRONT, "platform": PLATFORM}.get(title, {})
+        if differing := [row for row in attributes(api["types"], resources) if row[1] or row[2]]:
+            head = ("type", "in Spree only", "here only")
+            rows = [(f"`{name}`", _names(missing), _names(more)) for name, missing, more in differing]
+            parts.append(f"### Attributes and relations that differ: {title}\n\n" + _table(head, rows))
+    return "\n".join(parts)
+
+
+def _summary() -> str:
+    rows = []
+    for title, api in spree().items():
+        found = [each.status for each in operations(api)]
+        counts = [str(found.count(status)) for status in ("served", "differs", "not served")]
+        rows.append((title, str(len(found)), *counts))
+    return _table(("API", "operations of Spree", "served", "differ", "not served"), rows)
+
+
+def _rows(found: Iterable[Operation]) -> list[tuple[str, str, str]]:
+    return [(f"`{each.name}`", each.status, each.note) for each in found]
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def page() -> str:
+    """The page as it must be: the guide as it was written, and the tables as they are now."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    return f"{before}{BEGIN}\n{tables()}\n{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
