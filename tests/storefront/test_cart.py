@@ -27,7 +27,9 @@ AMOUNTS = {
 }
 NULLS = {"completed_at", "email", "special_instructions", "shipment_state", "payment_state"}
 TO_MANY = {"line_items", "variants", "promotions", "payments", "shipments"}
-TO_ONE = {"user", "billing_address", "shipping_address"}
+TO_ONE = {"user", "billing_address", "shipping_address", "gift_card"}
+IN_HUNDREDTHS = ("subtotal", "ship_total", "store_credit_total", "promo_total", "tax_total", "total")
+CENTS = {f"{name}_cents" for name in (*IN_HUNDREDTHS, "total_minus_store_credits")}
 
 
 async def test_a_new_cart_has_every_attribute_of_the_document(guest: Shopper) -> None:
@@ -40,8 +42,9 @@ async def test_a_new_cart_has_every_attribute_of_the_document(guest: Shopper) ->
     assert str(UUID(data["id"])) == data["id"]
     attributes: dict[str, Any] = data["attributes"]
     times = {"created_at", "updated_at"}
-    plain = {"number", "currency", "state", "token", "item_count"}
-    assert set(attributes) == AMOUNTS | {f"display_{name}" for name in AMOUNTS} | NULLS | times | plain
+    plain = {"number", "currency", "state", "token", "item_count", "public_metadata"}
+    assert set(attributes) == AMOUNTS | {f"display_{name}" for name in AMOUNTS} | NULLS | CENTS | times | plain
+    assert ({attributes[name] for name in CENTS}, attributes["public_metadata"]) == ({0}, {})
     assert {attributes[name] for name in AMOUNTS} == {"0.0"}
     assert {attributes[f"display_{name}"] for name in AMOUNTS} == {"$0.00"}
     assert {attributes[name] for name in NULLS} == {None}

@@ -528,7 +528,7 @@ async def test_an_account_shows_what_was_bought_in_as_many_statements_for_many_o
         ("/account/addresses?sort=city", "unknown_sort"),
         ("/account/sessions?filter[a]=b", "unknown_filter"),
         ("/account/sessions?sort=created_at", "unknown_sort"),
-        ("/account/orders?page[after]=", "bad_page"),
+        ("/account/orders?page[after]=x", "bad_page"),
     ],
 )
 async def test_what_an_account_cannot_be_asked_is_said(http: httpx.AsyncClient, path: str, code: str) -> None:

@@ -47,6 +47,7 @@ async def test_a_tenth_off_one_line_with_shipping_and_without_again(buyer: Buyer
         "code": code,
         "amount": "-1.0",
         "display_amount": "-$1.00",
+        "public_metadata": {},
     }
     cart = await buyer.get("/cart", include="line_items")
     (line,) = cart.json["included"]

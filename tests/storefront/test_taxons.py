@@ -67,7 +67,7 @@ async def test_a_taxon_shows_the_attributes_and_relations_of_the_contract(guest:
     data = answer.json["data"]
     root = (await guest.get(f"/taxons/{tree.root}"))["name"]
     assert set(data["attributes"]) == ATTRIBUTES
-    assert set(data["relationships"]) == {"parent", "taxonomy", "children", "products"}
+    assert set(data["relationships"]) == {"parent", "taxonomy", "children", "products", "image"}
     assert {name: answer[name] for name in ("name", "pretty_name", "seo_title", "meta_title", "public_metadata")} == {
         "name": "Moths & Wasps",
         "pretty_name": f"{root} -> Moths & Wasps",
@@ -90,7 +90,9 @@ async def test_taxons_are_listed_in_the_order_of_their_tree_whatever_sort_is_ask
     assert ids(listed) == ids(sorted_by_name) == tree.in_order
     assert [record["attributes"]["left"] for record in listed.json["data"]] == [1, 2, 3, 5, 8]
     assert [record["attributes"]["is_leaf"] for record in listed.json["data"]] == [False, False, True, True, True]
-    assert all(set(record["relationships"]) == {"parent", "taxonomy", "children"} for record in listed.json["data"])
+    assert all(
+        set(record["relationships"]) == {"parent", "taxonomy", "children", "image"} for record in listed.json["data"]
+    )
 
 
 async def test_each_filter_chooses_and_several_together_narrow(guest: Shopper, tree: Tree) -> None:

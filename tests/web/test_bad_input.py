@@ -154,7 +154,7 @@ async def test_head_answers_like_get_without_a_body(http: httpx.AsyncClient) -> 
         "/",
         "/api",
         "/api/v2/storefront",
-        "/api/v2/storefront/cart/",
+        "/api/v2/storefront/cart//",
         "/api/v2/storefront/carts",
         "/%00",
         "/%ff%fe",

@@ -1,5 +1,7 @@
 """How the shop is set up: its name, currencies, country and locale; every process sees a change within two seconds."""
 
+from email.utils import parseaddr
+
 import msgspec
 
 from shop.actions.audit import audit

@@ -69,6 +69,8 @@ OPERATIONS = (
     Operation("PATCH", "/checkout", "choose a shipping rate (`shipments_attributes`)"),
     Operation("PATCH", "/checkout", "apply a coupon code (`coupon_code`)"),
     Operation("PATCH", "/checkout", f"{_COUNTED} (`coupon_code`)", OK, OWNER_REQUIRED),
+    Operation("PUT", "/checkout", "type special instructions"),
+    Operation("PUT", "/checkout", f"{_CARD} (`existing_card`)", REFUSED, OWNER_REQUIRED),
     Operation("PATCH", "/checkout/next", "go to the next step"),
     Operation("PATCH", "/checkout/advance", "go as far as possible"),
     Operation("PATCH", "/checkout/select_shipping_method", "choose a shipping method"),
