@@ -101,8 +101,11 @@ class World:
         self.sales = Sales(http, self.writer, db)
         for expired in (late.access_token, late_app.access_token):
             await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(expired))
-        for revoked in (gone.access_token, gone_app.access_token):
-            await http.post("/shop_oauth/revoke", json={"token": revoked})
+        await http.post("/shop_oauth/revoke", json={"token": gone.access_token})
+        ends = (
+            "update sessions set revoked_at = now() where id = (select session_id from access_tokens where hash = $1)"
+        )
+        await db.execute(ends, secret_hash(gone_app.access_token))
         common = {
             "none": {},
             "junk": bearer("junk"),

@@ -185,12 +185,34 @@ async def test_revoking_either_token_ends_the_whole_grant(
     machine, other = await grant(http, app), await grant(http, app)
     token = machine.access_token if kind == "access" else machine.refresh_token
 
-    answers = [await http.post(path, data={"token": shown}) for shown in (token, token, "unknown")]
+    answers = [await http.post(path, data={"token": shown, **app.in_body}) for shown in (token, token, "unknown")]
 
     assert [(answer.status_code, answer.json()) for answer in answers] == [(200, {})] * 3
     assert not await machine.may_read()
     assert (await refresh(http, app, machine.refresh_token)).json["error"] == "invalid_grant"
     assert await other.may_read()
+
+
+@pytest.mark.security("P-07")
+@pytest.mark.parametrize("kind", ["access", "refresh"])
+async def test_a_grant_is_ended_by_its_own_application_alone(http: httpx.AsyncClient, db: Any, kind: str) -> None:
+    app, other = await new_app(db), await new_app(db)
+    machine = await grant(http, app)
+    token = machine.access_token if kind == "access" else machine.refresh_token
+    wrong = App(app.id, app.client_id, other.secret)
+
+    answers = [
+        await http.post(REVOKE, data={"token": token}),
+        await http.post(REVOKE, data={"token": token, **wrong.in_body}),
+        await http.post(REVOKE, data={"token": token, **other.in_body}),
+        await http.delete(f"/api/v2/storefront/auth/{token}"),
+    ]
+
+    assert [answer.status_code for answer in answers] == [401, 401, 200, 200]
+    assert answers[0].json()["error"] == "invalid_client"
+    assert await machine.may_read()
+    assert (await http.post(REVOKE, data={"token": token}, headers=app.in_header)).status_code == 200
+    assert not await machine.may_read()
 
 
 async def introspect(http: httpx.AsyncClient, app: App | None, token: str) -> Answer:
@@ -226,7 +248,7 @@ async def test_a_narrowed_token_is_told_as_narrow_as_it_is(http: httpx.AsyncClie
 async def test_of_any_other_token_nothing_is_told(http: httpx.AsyncClient, db: Any) -> None:
     app, member = await new_app(db), await sign_in(http)
     foreign, revoked, expired = await new_machine(http, db), await grant(http, app), await grant(http, app)
-    await http.post(REVOKE, json={"token": revoked.access_token})
+    await http.post(REVOKE, json={"token": revoked.access_token, **app.in_body})
     await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(expired.access_token))
     tokens = [foreign.access_token, foreign.refresh_token, revoked.access_token, revoked.refresh_token]
     tokens += [expired.access_token, member.access_token, member.refresh_token, app.secret, "nothing"]
@@ -269,7 +291,7 @@ async def test_the_server_says_exactly_what_works(http: httpx.AsyncClient, db: A
         shown = {"token": pair["access_token"]}
         for client in ({"data": {**shown, **app.in_body}}, {"data": shown, "headers": app.in_header}):
             assert (await http.post(told["introspection_endpoint"], **client)).json()["scope"] == scope  # type: ignore[arg-type]
-        assert (await http.post(told["revocation_endpoint"], data=shown)).json() == {}
+        assert (await http.post(told["revocation_endpoint"], data={**shown, **app.in_body})).json() == {}
         assert not await Machine(http, pair).may_read()
     assert {urlsplit(url).path for name, url in told.items() if name.endswith("_endpoint")} == {
         TOKEN,

@@ -161,7 +161,7 @@ async def test_a_change_touches_what_is_given_only(member: Member) -> None:
 
 
 async def test_the_email_is_who_you_are_and_cannot_be_changed(member: Member) -> None:
-    for email in (new_email(), member.email, None):
+    for email in (new_email(), None, 7, ""):
         answer = await member.patch("/account", user={"email": email, "first_name": "Eve"})
 
         assert (answer.status, set(answer.json["errors"])) == (422, {"email"})
@@ -169,6 +169,13 @@ async def test_the_email_is_who_you_are_and_cannot_be_changed(member: Member) ->
         member.email,
         None,
     )
+
+
+async def test_an_account_can_be_sent_back_as_it_was_read(member: Member) -> None:
+    for email in (member.email, member.email.upper()):
+        answer = await member.patch("/account", user={"email": email, "first_name": "Ada"})
+
+        assert (answer.status, answer["email"], answer["first_name"]) == (200, member.email, "Ada")
 
 
 async def test_fields_that_cannot_be_are_all_named_and_nothing_changes(member: Member) -> None:

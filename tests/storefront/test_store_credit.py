@@ -91,6 +91,20 @@ async def test_what_credit_does_not_pay_the_card_pays(till: Till, member: Member
     assert sorted(map(tuple, captured)) == [(1_000, 1_000), (1_500, 1_500)]
 
 
+@pytest.mark.parametrize("amount", ["4.00", "4", 4, 4.0])
+async def test_an_amount_is_a_number_or_the_text_of_one(
+    till: Till, member: Member, db: Any, amount: str | float
+) -> None:
+    await grant(till.make, member, "10.00")
+    await ready(member, till, (await till.product("20.00"), 1))
+
+    added = await member.post("/checkout/add_store_credit?include=payments", amount=amount)
+
+    assert (added.status, payments(added)) == (200, [("4.0", "checkout")])
+    for wrong in (True, "four", [4], 0, -1, 4.001):
+        assert (await member.post("/checkout/add_store_credit", amount=wrong)).status == 422, wrong
+
+
 async def test_a_refused_card_leaves_the_credit_as_it_was(till: Till, member: Member, db: Any) -> None:
     await grant(till.make, member, "10.00")
     await ready(member, till, (await till.product("20.00"), 1))
@@ -186,7 +200,7 @@ async def test_who_has_none_is_told_so(http: httpx.AsyncClient, till: Till, memb
 async def test_an_amount_must_be_one(till: Till, member: Member) -> None:
     await grant(till.make, member, "10.00")
     await ready(member, till, (await till.product("20.00"), 1))
-    amounts: list[Any] = ["0", "-1", "1.001", "NaN", "much", "1e400", "1e9", "\u0661", " 1", True, 5]
+    amounts: list[Any] = ["0", "-1", "1.001", "NaN", "much", "1e400", "1e9", "\u0661", " 1", True, -5]
 
     answers = [await member.post("/checkout/add_store_credit", amount=amount) for amount in amounts]
 

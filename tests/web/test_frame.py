@@ -39,6 +39,21 @@ async def test_every_answer_has_the_security_headers(
     assert "set-cookie" not in response.headers
 
 
+async def test_an_address_may_end_in_a_slash(http: httpx.AsyncClient) -> None:
+    made = await http.post(f"{CART}/")
+    token = {"X-Spree-Order-Token": made.json()["data"]["attributes"]["token"]}
+    products = await http.get("/api/v2/storefront/products/", params={"per_page": 1})
+    statuses = {
+        path: (await http.get(path, headers=token)).status_code
+        for path in (f"{CART}/", "/api/v2/storefront/countries/us/", "/livez/", f"{CART}//", "//", "/nowhere/")
+    }
+    wrong = await http.put(f"{CART}/")
+
+    assert (made.status_code, products.status_code) == (201, 200)
+    assert list(statuses.values()) == [200, 200, 200, 404, 404, 404]
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, (await http.put(CART)).headers["allow"])
+
+
 @pytest.mark.security("H-07")
 async def test_a_failure_of_ours_is_named_by_its_request_id_and_shows_nothing(
     http: httpx.AsyncClient, db: Any, service: Service

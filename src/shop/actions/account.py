@@ -6,6 +6,7 @@ from uuid import UUID
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
+from shop.base.email import read_email
 from shop.base.errors import Invalid, InvalidToken, NotFound, Unauthenticated
 from shop.base.ids import as_uuid, new_id
 from shop.base.texts import is_line
@@ -46,7 +47,7 @@ async def update_account(ctx: Context, wishes: Mapping[str, Any]) -> None:
         if once.done:
             return
         user = await people.lock_known_user(ctx.db, user_id)
-        errors = _user_errors(wishes)
+        errors = _user_errors(wishes, user)
         wanted = {name: wishes[name] for name in (*_USER_TEXTS, "public_metadata") if name in wishes}
         for name in _DEFAULTS:
             if name in wishes:
@@ -164,13 +165,19 @@ def name_errors(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
     return errors
 
 
-def _user_errors(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
+def _user_errors(wishes: Mapping[str, Any], user: User) -> dict[str, list[str]]:
     errors = name_errors(wishes)
-    if "email" in wishes:
+    if "email" in wishes and not _is_email_of(wishes["email"], user):
         errors["email"] = ["is who you are and cannot be changed here"]
     if "public_metadata" in wishes and not is_metadata(wishes["public_metadata"]):
         errors["public_metadata"] = [METADATA_ERROR]
     return errors
+
+
+def _is_email_of(value: Any, user: User) -> bool:
+    """Clients send back the whole account that they have read."""
+    email = read_email(value) if isinstance(value, str) else None
+    return email is not None and email.key == user.email_key
 
 
 async def address_fields(ctx: Context, wishes: Mapping[str, Any], present: PlacedAddress | None) -> dict[str, Any]:

@@ -91,12 +91,14 @@ async def refresh(ctx: Context, kind: Kind, owner_key: str, token: str, scope: s
         return await _shown(ctx, kind, owner_key, token, scope)
 
 
-async def end_session_of(ctx: Context, token: str) -> None:
-    """A live token of any kind ends its whole session; anything else ends nothing, and the caller cannot tell."""
-    kind = next(
-        (kind for kind in (USER, PLATFORM) if is_secret(kind.access, token) or is_secret(kind.refresh, token)), None
-    )
-    if kind is None:
+def is_of(kind: Kind, token: str) -> bool:
+    """Whether it is written as an access or a refresh token of this kind."""
+    return is_secret(kind.access, token) or is_secret(kind.refresh, token)
+
+
+async def end_session_of(ctx: Context, kind: Kind, token: str) -> None:
+    """A live token of this kind ends its whole session; anything else ends nothing, and the caller cannot tell."""
+    if not is_of(kind, token):
         return
     async with ctx.db.transaction():
         session_id = await _session_of(ctx, kind, token)

@@ -16,7 +16,7 @@ _Secret = Annotated[str, Meta(description="Its secret; or both by HTTP Basic.", 
 
 
 class Revocation(msgspec.Struct):
-    """The token to end (RFC 7009); whatever it is, the answer is the same."""
+    """The token to end (RFC 7009). An application must authenticate to end a token of its own; a shopper need not."""
 
     token: Annotated[
         str,
@@ -25,6 +25,8 @@ class Revocation(msgspec.Struct):
             examples=["shpat_TheAccessToken"],
         ),
     ]
+    client_id: _ClientId | UnsetType = UNSET
+    client_secret: _Secret | UnsetType = UNSET
 
 
 class ClientCredentials(msgspec.Struct):

@@ -13,7 +13,7 @@ from shop.base.errors import Malformed, UnsupportedGrant
 from shop.platform.inputs import ServerMetadata, TokenState
 from shop.rules.permissions import SPELLINGS
 from shop.web.credentials import check_repeated
-from shop.web.reply import Nothing, Reply, json_reply
+from shop.web.reply import Nothing, Reply, json_reply, token_reply
 from shop.web.request import Request
 
 _GRANTS = ["client_credentials", "refresh_token"]
@@ -31,13 +31,22 @@ async def token(request: Request, ctx: Context) -> Reply:
         raise Malformed("Send the refresh_token.")
     application = await oauth.authenticate(ctx, _client(request, fields))
     if grant_type == "refresh_token":
-        return json_reply(await oauth.refresh(ctx, application, refresh_token or "", scope))
-    return json_reply(await oauth.grant(ctx, application, scope))
+        return token_reply(await oauth.refresh(ctx, application, refresh_token or "", scope))
+    return token_reply(await oauth.grant(ctx, application, scope))
 
 
 async def revoke(request: Request, ctx: Context) -> Reply:
-    """Whoever has a token may end it: holding it is the proof."""
-    await tokens.end_session_of(ctx, _token(_fields(request)))
+    """A shopper's token is ended by whoever has it. A platform token is ended by its own application alone, which must
+    authenticate (RFC 7009, 2.1): one that leaked cannot be used to sign a machine out.
+    """
+    fields = _fields(request)
+    shown = _token(fields)
+    if tokens.is_of(tokens.PLATFORM, shown):
+        application = await oauth.authenticate(ctx, _client(request, fields))
+        if await oauth.introspect(ctx, application, shown):
+            await tokens.end_session_of(ctx, tokens.PLATFORM, shown)
+    else:
+        await tokens.end_session_of(ctx, tokens.USER, shown)
     return json_reply(Nothing())
 
 
@@ -62,7 +71,7 @@ async def metadata(request: Request, ctx: Context) -> Reply:
             response_types_supported=[],
             scopes_supported=list(SPELLINGS),
             revocation_endpoint=f"{issuer}/shop_oauth/revoke",
-            revocation_endpoint_auth_methods_supported=["none"],
+            revocation_endpoint_auth_methods_supported=[*_BY_SECRET, "none"],
             introspection_endpoint=f"{issuer}/shop_oauth/introspect",
             introspection_endpoint_auth_methods_supported=_BY_SECRET,
             service_documentation=f"{issuer}/docs",

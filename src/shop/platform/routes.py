@@ -12,7 +12,6 @@ from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON, Nothing, oauth_error_reply
 
 _SMALL = 64 * 1024
-_ERRORS = (400, 413, 415)
 _CLIENT_ERRORS = (400, 401, 413, 415, 429)
 _GRANT_FAILS = (Malformed, InvalidClient, InvalidGrant, InvalidScope, UnsupportedGrant)
 
@@ -59,7 +58,15 @@ ROUTES = (
         errors=_CLIENT_ERRORS,
         fails=_GRANT_FAILS,
     ),
-    *_oauth("revoke", oauth.revoke, "End the session of a token", takes=Revocation, shows=Nothing, errors=_ERRORS),
+    *_oauth(
+        "revoke",
+        oauth.revoke,
+        "End the session of a token",
+        takes=Revocation,
+        shows=Nothing,
+        errors=_CLIENT_ERRORS,
+        fails=(InvalidClient,),
+    ),
     *_oauth(
         "introspect",
         oauth.introspect,

@@ -64,10 +64,11 @@ async def remove_credit(request: Request, ctx: Context) -> Reply:
 def _amount(value: Any, currency: str) -> int | None:
     if value is None:
         return None
-    if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
+    text = str(value) if type(value) in {str, int, float} else ""
+    if not _AMOUNT.fullmatch(text):
         raise Invalid({"amount": ["must be a decimal number like 19.99"]})
     try:
-        amount = minor_units(Decimal(value), currency)
+        amount = minor_units(Decimal(text), currency)
     except ValueError as wrong:
         raise Invalid({"amount": [str(wrong)]}) from None
     if not amount:

@@ -145,7 +145,7 @@ class CouponCode(msgspec.Struct):
 class StoreCreditWish(msgspec.Struct):
     """How much of the order is paid with credit; without it as much as there is."""
 
-    amount: Annotated[str, Meta(examples=["10.00"])] | UnsetType = UNSET
+    amount: Annotated[str | float, Meta(examples=["10.00", 10])] | UnsetType = UNSET
 
 
 class Unsaid(msgspec.Struct):
@@ -266,6 +266,7 @@ class UserWishes(msgspec.Struct):
     first_name: Annotated[_Line | None, Meta(examples=["Grace"])] | UnsetType = UNSET
     last_name: Annotated[_Line | None, Meta(examples=["Hopper"])] | UnsetType = UNSET
     selected_locale: Annotated[_Line | None, Meta(examples=["en-GB"])] | UnsetType = UNSET
+    email: Annotated[str, Meta(description="The user's own: it cannot be changed here.")] | UnsetType = UNSET
     public_metadata: _Metadata | UnsetType = UNSET
     bill_address_id: (
         Annotated[UUID | None, Meta(description="The default billing address: one of the user's own.")] | UnsetType

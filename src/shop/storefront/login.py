@@ -10,7 +10,7 @@ from shop.base.errors import Invalid, Malformed
 from shop.base.texts import is_line
 from shop.rules.codes import typed_code
 from shop.storefront.inputs import Notice, wrapped
-from shop.web.reply import Nothing, Reply, json_reply
+from shop.web.reply import Nothing, Reply, json_reply, token_reply
 from shop.web.request import Request
 
 NOTICE = Notice("If this address can receive mail, a code is on its way.")
@@ -26,17 +26,17 @@ async def sign_in(request: Request, ctx: Context) -> Reply:
     email = fields.email()
     if "code" in user:
         code = fields.code()
-        return json_reply(await login.exchange_code(ctx, fields.checked(email), code))
+        return token_reply(await login.exchange_code(ctx, fields.checked(email), code))
     if "refresh_token" in user:
         token = fields.text("refresh_token")
-        return json_reply(await login.refresh(ctx, fields.checked(email), token))
+        return token_reply(await login.refresh(ctx, fields.checked(email), token))
     names = login.Names(fields.name("first_name"), fields.name("last_name"))
     await login.request_code(ctx, fields.checked(email), names)
     return json_reply(NOTICE)
 
 
 async def sign_out(request: Request, ctx: Context) -> Reply:
-    await tokens.end_session_of(ctx, request.path_params["token"])
+    await tokens.end_session_of(ctx, tokens.USER, request.path_params["token"])
     return json_reply(Nothing())
 
 

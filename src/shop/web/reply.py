@@ -70,6 +70,11 @@ def document_reply(body: bytes, status: int = 200) -> Reply:
     return Reply(status, body, _JSON_API_HEADERS)
 
 
+def token_reply(value: Any) -> Reply:
+    """With what RFC 6749 asks of a response that has a token in it."""
+    return Reply(200, _encode(value), ((b"content-type", JSON), NO_STORE, (b"pragma", b"no-cache")))
+
+
 def json_reply(value: Any, status: int = 200) -> Reply:
     return Reply(status, _encode(value), ((b"content-type", JSON), NO_STORE))
 

@@ -70,6 +70,12 @@ class Router:
         params = _NO_PARAMS
         if not methods:
             methods, params = self._match(scope["path"])
+        if not methods and scope["path"].endswith("/"):
+            # Clients of many frameworks write an address with a slash at its end.
+            path = scope["path"][:-1]
+            methods, params = self._literal.get(path, _NO_METHODS), _NO_PARAMS
+            if not methods:
+                methods, params = self._match(path)
         endpoint = _chosen(methods, scope["method"])
         return (endpoint, params) if endpoint is not None else self._fallback(methods, scope)
 
