@@ -31,6 +31,11 @@ async def new_item(make: Make, menu_id: str, name: str, kind: str = "url", recor
     return (await make.new("menu_items", "menu_item", menu_id=menu_id, name=name, **target, **more)).id
 
 
+async def asked(guest: Shopper, path: str, filters: dict[str, str], **params: str) -> Answer:
+    given = {f"filter[{name}]": value for name, value in filters.items()}
+    return await guest.ask("GET", path, params={**given, **params})
+
+
 async def items_of(guest: Shopper, menu_id: str) -> dict[str, Any]:
     """The items of a menu by name, without the root."""
     answer = await guest.get(f"/menus/{menu_id}", include="menu_items")
@@ -85,14 +90,14 @@ async def test_a_page_that_is_not_visible_is_not_there(make: Make, guest: Shoppe
 
     assert (await guest.get(f"/cms_pages/{hidden.id}")).status == 404
     assert (await guest.get(f"/cms_pages/{hidden['slug']}")).status == 404
-    assert (await guest.get("/cms_pages", **{"filter[title]": word})).json["data"] == []
+    assert (await asked(guest, "/cms_pages", {"title": word})).json["data"] == []
 
 
 @pytest.mark.parametrize("path", ["cms_pages", "policies", "menus"])
 async def test_what_is_not_there_is_not_found_and_what_is_not_offered_is_refused(guest: Shopper, path: str) -> None:
     for key in ("nothing", uuid4(), "%00", "a'b", "x" * 300):
         assert (await guest.get(f"/{path}/{key}")).status == 404
-    assert (await guest.get(f"/{path}", **{"filter[nothing]": "x"})).code == "unknown_filter"
+    assert (await asked(guest, f"/{path}", {"nothing": "x"})).code == "unknown_filter"
     assert (await guest.get(f"/{path}", sort="title")).code == "unknown_sort"
     assert (await guest.get(f"/{path}", include="nothing")).code == "unknown_include"
 
@@ -103,16 +108,15 @@ async def test_pages_are_filtered_and_paged(make: Make, guest: Shopper) -> None:
     second = await new_page(make, title=f"Axb {word}", locale="de")
 
     async def listed(**filters: str) -> list[str]:
-        found = await guest.get("/cms_pages", **{f"filter[{name}]": value for name, value in filters.items()})
-        return [item["id"] for item in found.json["data"]]
+        return [item["id"] for item in (await asked(guest, "/cms_pages", filters)).json["data"]]
 
     assert await listed(title=word) == [first.id, second.id]
     assert await listed(title=f"A_B {word}") == [first.id]
     assert await listed(title=word, type="homepage") == await listed(title=word, type="home") == [first.id]
     assert await listed(title=word, type="Spree::Cms::Pages::StandardPage") == [second.id]
     assert (await listed(title=word, locale="fr"), await listed(title=word, locale="")) == ([], [first.id, second.id])
-    page = await guest.get("/cms_pages", per_page="1", page="2", **{"filter[title]": word})
-    beyond = await guest.get("/cms_pages", per_page="1", page="9", **{"filter[title]": word})
+    page = await asked(guest, "/cms_pages", {"title": word}, per_page="1", page="2")
+    beyond = await asked(guest, "/cms_pages", {"title": word}, per_page="1", page="9")
     assert [item["id"] for item in page.json["data"]] == [second.id]
     assert page.json["meta"] == {"count": 1, "total_count": 2, "total_pages": 2}
     assert beyond.json["meta"] == {"count": 0, "total_count": 2, "total_pages": 2}
@@ -134,7 +138,7 @@ async def test_a_menu_is_found_by_its_location_and_is_a_tree_of_links(make: Make
     group = await new_item(make, menu_id, "Group", item_type="Container", code="g", subtitle="All")
     await new_item(make, menu_id, "Blog", parent_id=group, destination="https://e.example/", new_window=True)
 
-    found = await guest.get("/menus", include="menu_items", **{"filter[location]": location, "filter[locale]": "de"})
+    found = await asked(guest, "/menus", {"location": location, "locale": "de"}, include="menu_items")
 
     (menu,) = found.json["data"]
     items = included(found, "menu_item")
@@ -292,17 +296,13 @@ async def test_a_list_costs_as_many_statements_for_many_records_as_for_few(
             await new_item(make, menu_id, "x", destination="/x")
         await new_page(make, title=f"{word} {number}")
 
-    async def cost(path: str, **params: str) -> int:
-        answer = await guest.get(path, **params)
+    async def cost(path: str, filters: dict[str, str], **params: str) -> int:
+        answer = await asked(guest, path, filters, **params)
         return int(service.request_line(answer.request_id)["statements"])
 
-    for path, wish in {
-        "/menus": {"filter[name]": word},
-        "/cms_pages": {"filter[title]": word},
-        "/policies": {},
-    }.items():
-        include = {"include": "menu_items.children"} if path == "/menus" else {}
-        costs = [await cost(path, per_page=size, **wish, **include) for size in ("1", "3")]
+    for path, filters in {"/menus": {"name": word}, "/cms_pages": {"title": word}, "/policies": {}}.items():
+        include = "menu_items.children" if path == "/menus" else ""
+        costs = [await cost(path, filters, per_page=size, include=include) for size in ("1", "3")]
         # The version of the catalog, the records, and for menus their items.
         assert costs[0] == costs[1] <= 3
-        assert await cost(path, page="9", **wish) <= 3
+        assert await cost(path, filters, page="9") <= 3

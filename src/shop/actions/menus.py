@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.actions.pages import check_fields
@@ -12,7 +14,16 @@ from shop.base.ids import new_id
 from shop.models.menus import LINKED_TYPES, LinkedItem, MenuItem, menu_items, menus
 from shop.queries import changes
 from shop.queries import menus as queries
-from shop.rules.menus import MOST_ITEMS, TOO_DEEP, TOO_MANY, is_below, is_too_deep, move_item, number_items
+from shop.rules.menus import (
+    MOST_ITEMS,
+    TOO_DEEP,
+    TOO_MANY,
+    Placement,
+    is_below,
+    is_too_deep,
+    move_item,
+    number_items,
+)
 from shop.rules.pages import linked_type
 
 Values = Mapping[str, Any]
@@ -57,9 +68,10 @@ async def create_item(ctx: Context, values: Values) -> UUID:
     if parent is None:
         raise Invalid({"parent_id": ["is not an item of this menu"]})
     item_id = new_id()
+    placements = _number({**tree, item_id: msgspec.structs.replace(parent, id=item_id)}, item_id, parent.id, LAST)
     fields = {**_own(values), **await _link_fields(ctx, values), "parent_id": parent.id}
     await changes.insert_record(ctx.db, menu_items, item_id, fields)
-    await _place(ctx, values["menu_id"], item_id, parent.id, LAST)
+    await queries.place_items(ctx.db, placements)
     return item_id
 
 
@@ -73,8 +85,7 @@ async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
     if fields:
         await changes.update_record(ctx.db, menu_items, item_id, fields)
     if parent_id != item.parent_id:
-        _check_parent(await _load_tree(ctx, item.menu_id), item, parent_id)
-        await _place(ctx, item.menu_id, item_id, parent_id, LAST)
+        await _move(ctx, await _load_tree(ctx, item.menu_id), item, parent_id, LAST)
 
 
 async def delete_item(ctx: Context, item_id: UUID) -> None:
@@ -95,8 +106,7 @@ async def move(ctx: Context, item_id: UUID, parent_id: UUID, index: int) -> None
         tree = await _load_tree(ctx, item.menu_id)
         if parent_id not in tree:
             raise NotFound()
-        _check_parent(tree, item, parent_id)
-        await _place(ctx, item.menu_id, item_id, parent_id, index)
+        await _move(ctx, tree, item, parent_id, index)
         before = {"new_parent_id": str(item.parent_id), "new_position_idx": item.position}
         after = {"new_parent_id": str(parent_id), "new_position_idx": index}
         detail = {"before": before, "after": after}
@@ -129,23 +139,24 @@ def _root_of(tree: Tree) -> MenuItem:
     return next(item for item in tree.values() if item.parent_id is None)
 
 
-def _check_parent(tree: Tree, item: MenuItem, parent_id: UUID | None) -> None:
+async def _move(ctx: Context, tree: Tree, item: MenuItem, parent_id: UUID | None, index: int) -> None:
     if item.parent_id is None:
         raise Invalid({"parent_id": ["cannot be given to the root of a menu"]})
     if parent_id is None or parent_id not in tree:
         raise Invalid({"parent_id": ["is not an item of this menu"]})
     if is_below(tree, parent_id, item.id):
         raise Invalid({"parent_id": ["stands below this item"]})
+    placements = _number(tree, item.id, parent_id, index)
+    await changes.update_record(ctx.db, menu_items, item.id, {"parent_id": parent_id})
+    await queries.place_items(ctx.db, placements)
 
 
-async def _place(ctx: Context, menu_id: UUID, item_id: UUID, parent_id: UUID, index: int) -> None:
-    """Moves an item under its parent, and numbers the whole tree."""
-    tree = move_item(await queries.list_tree(ctx.db, menu_id), item_id, parent_id, index)
-    placements = number_items(tree)
+def _number(tree: Tree, item_id: UUID, parent_id: UUID, index: int) -> dict[UUID, Placement]:
+    """The placements of all items when one is moved to an index under a parent."""
+    placements = number_items(move_item(tree.values(), item_id, parent_id, index))
     if is_too_deep(placements.values()):
         raise Invalid({"parent_id": [TOO_DEEP]})
-    await changes.update_record(ctx.db, menu_items, item_id, {"parent_id": parent_id})
-    await queries.place_items(ctx.db, placements)
+    return placements
 
 
 def _own(values: Values) -> dict[str, Any]:

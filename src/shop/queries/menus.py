@@ -57,7 +57,7 @@ _is_shown = or_(
     and_(_items.product_id.is_not(None), _sees_product),
     and_(_items.cms_page_id.is_not(None), _sees_page),
 )
-_linked = (menu_items, *(made.label(name) for name, made in LINKED_COLUMNS.items()))
+_linked: tuple[Any, ...] = (menu_items, *(made.label(name) for name, made in LINKED_COLUMNS.items()))
 _SHOWN_ITEMS = statement(
     select(*_linked, _is_shown.label("is_shown"))
     .where(_items.menu_id == among("menu_ids", _ID))

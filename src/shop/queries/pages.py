@@ -34,7 +34,7 @@ def equals(column: Any, name: str) -> ColumnElement[bool]:
 def contains(column: Any, name: str) -> ColumnElement[bool]:
     """In any case. The signs of a pattern are escaped in the parameter."""
     part = func.lower(bindparam(name, type_=Text()))
-    return cast(ColumnElement[bool], func.lower(column).contains(part, autoescape=False))
+    return func.lower(column).contains(part, autoescape=False)
 
 
 PAGES = PublicList(
