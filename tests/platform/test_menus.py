@@ -85,6 +85,11 @@ async def test_an_item_is_moved_to_a_place_and_to_another_parent(writer: Machine
     moved = await move(writer, "menu_item", three, root_id, 0)
     assert (moved.status, moved["position"]) == (200, 0)
     assert await assert_sound(writer, menu_id) == [root_id, three, one, two]
+    await move(writer, "menu_item", three, root_id, 1)
+    assert await assert_sound(writer, menu_id) == [root_id, one, three, two]
+    await move(writer, "menu_item", one, root_id, 99)
+    assert await assert_sound(writer, menu_id) == [root_id, three, two, one]
+    await move(writer, "menu_item", two, root_id, 99)
     await move(writer, "menu_item", one, three, 99)
     assert await assert_sound(writer, menu_id) == [root_id, three, one, two]
     await changed(writer, "menu_item", three, parent_id=two)

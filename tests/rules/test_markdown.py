@@ -77,9 +77,12 @@ class Checker(HTMLParser):
         given = dict(attrs)
         assert tag in TAGS, tag
         assert set(given) <= ATTRIBUTES.get(tag, set()), (tag, given)
-        for name in {"href", "src"} & set(given):
-            assert str(given[name]).startswith(ADDRESSES), given
-            assert not str(given[name]).startswith("//"), given
+        if "href" in given:
+            assert str(given["href"]).startswith(ADDRESSES), given
+            assert not str(given["href"]).startswith("//"), given
+        if "src" in given:
+            assert str(given["src"]).startswith(("https://", "/media/")), given
+            assert ".." not in str(given["src"]), given
         self.links += [given] if tag in {"a", "img"} else []
         self.open += [tag] if tag not in {"br", "hr", "img"} else []
 
