@@ -46,6 +46,9 @@ TABLES = (
     "taxons",
     "promotions",
     "store_credits",
+    "cms_pages",
+    "policies",
+    "menu_items",
 )
 
 
@@ -143,6 +146,23 @@ async def test_goods_stand_in_two_trees(rows: Any) -> None:
     shelves = {f"Departments -> {name} -> {shelf}" for name, found in DEPARTMENTS.items() for shelf in found}
     assert shelves | {f"By the moon -> {moon}" for moon in MOONS} <= {row["pretty_name"] for row in trees}
     assert {row["name"] for row in trees} == {"Departments", "By the moon"}
+
+
+async def test_there_are_pages_policies_and_a_menu_for_the_header_and_the_footer(demo: Service) -> None:
+    async with demo.client() as http:
+        store = "/api/v2/storefront"
+        menus = (await http.get(f"{store}/menus?include=menu_items")).json()
+        links = {item["attributes"]["name"]: item["attributes"]["link"] for item in menus["included"]}
+        pages = [(await http.get(f"{store}/cms_pages/{slug}")).json() for slug in ("about-us", "shipping-and-returns")]
+        names = [item["attributes"]["name"] for item in (await http.get(f"{store}/policies")).json()["data"]]
+        policies = [await http.get(f"{store}{links[name]}") for name in names]
+
+    assert [menu["attributes"]["location"] for menu in menus["data"]] == ["footer", "header"]
+    assert all(shelf in links for shelves in DEPARTMENTS.values() for shelf in shelves)
+    assert links["Lanterns"] == "/t/departments/light/lanterns"
+    assert all("<h2>" in page["data"]["attributes"]["content"] for page in pages)
+    assert names == ["Terms of service", "Privacy policy", "Returns policy", "Shipping policy"]
+    assert [answer.status_code for answer in policies] == [200] * 4
 
 
 async def test_lists_show_what_they_would_if_they_were_made_anew(rows: Any, demo_url: str) -> None:

@@ -164,6 +164,8 @@ class World:
             return {"wishlist_token": self._wishlist, "item_id": self._wished_item}
         if "/credit_cards/" in route.path:
             return {"id": self._card}
+        if route.path.startswith((f"{STORE}/cms_pages/", f"{STORE}/policies/", f"{STORE}/menus/")):
+            return dict.fromkeys(("id", "slug"), lambda: self._public_record(route))
         return {
             "id": self._address,
             "number": self._order,
@@ -196,6 +198,10 @@ class World:
             shown = await self.writer.get(f"/{collection.path}/{record_id}")
             self.parent_id = shown.json["data"]["relationships"]["parent"]["data"]["id"]
         return record_id
+
+    async def _public_record(self, route: Route) -> str:
+        (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]
+        return (await sample(self.writer, self.db, collection, 1))[0]
 
     async def _address(self) -> str:
         return (await self.user.post("/account/addresses", address=PARIS)).id
@@ -299,7 +305,8 @@ class World:
             grant = {"grant_type": "client_credentials", "scope": "read"} if route.path.endswith("/token") else {}
             return {"json": {"token": self.app_token, **self.app.in_body, **grant}}
         if route.path.endswith("/reposition"):
-            return {"json": {"taxon": {"new_parent_id": self.parent_id, "new_position_idx": 0}}}
+            kind = "taxon" if "/taxons/" in route.path else "menu_item"
+            return {"json": {kind: {"new_parent_id": self.parent_id, "new_position_idx": 0}}}
         if route.reads is UPLOAD:
             return await upload_of(self.writer)
         if route.reads is LINES:

@@ -284,6 +284,31 @@ async def _a_zone_and_a_category(machine: Machine) -> Body:
     return {"zone_id": await _made(machine, "zone"), "tax_category_id": await _made(machine, "tax_category")}
 
 
+def _cms_page(number: int) -> Body:
+    must = {"title": f"Page {uuid4().hex}"}
+    return (
+        must if number % 3 == 2 else {**must, "content": "same" if number % 2 else f"*Page* {number}", "locale": "de"}
+    )
+
+
+def _policy(number: int) -> Body:
+    must = {"name": f"Policy {uuid4().hex}"}
+    return must if number % 3 == 2 else {**must, "body": "same" if number % 2 else f"*Policy* {number}"}
+
+
+def _menu(number: int) -> Body:
+    return {"name": "Main" if number % 2 else f"Menu {number}", "location": f"header-{uuid4().hex}", "locale": "de"}
+
+
+def _menu_item(number: int) -> Body:
+    must = {"name": "Mugs" if number % 2 else f"Item {number}"}
+    return must if number % 3 == 2 else {**must, "destination": f"/{number}", "code": "a", "new_window": True}
+
+
+async def _a_menu(machine: Machine) -> Body:
+    return {"menu_id": await _made(machine, "menu")}
+
+
 async def upload_of(machine: Machine) -> dict[str, Any]:
     return {"files": {"attachment": ("a.png", png(90, 60))}, "data": await _a_product(machine)}
 
@@ -383,6 +408,23 @@ BUILDERS = {
     "store_credit_event": Builder(find=_credit_events),
     "store_credit_category": Builder(_named, {"name": "Goodwill of another kind"}),
     "store_credit_type": Builder(_named, {"priority": 3}),
+    "cms_page": Builder(
+        _cms_page,
+        {"title": "About us", "content": "# About", "type": "homepage", "visible": False},
+        {"content_html": "<h1>About</h1>\n"},
+    ),
+    "policy": Builder(
+        _policy,
+        {"name": "Terms", "body": "**all**", "show_in_checkout_footer": True},
+        {"body_html": "<p><strong>all</strong></p>\n"},
+    ),
+    "menu": Builder(_menu, {"name": "Another", "locale": "fr"}),
+    "menu_item": Builder(
+        _menu_item,
+        {"subtitle": "All of them", "item_type": "Container", "destination": "/all"},
+        {"link": "/all", "is_container": True},
+        needs=_a_menu,
+    ),
     "country": Builder(find=_countries),
     "state": Builder(find=_states),
     "application": Builder(find=_applications),

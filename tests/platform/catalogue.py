@@ -8,8 +8,25 @@ from uuid import uuid4
 from tests.platform.machine import Machine
 from tests.shopper import Answer
 
-PATHS = {"taxonomy": "taxonomies", "property": "properties", "product_property": "product_properties"}
-NAMED = ("product", "option_type", "option_value", "property", "taxonomy", "taxon", "stock_location", "price_list")
+PATHS = {
+    "taxonomy": "taxonomies",
+    "property": "properties",
+    "product_property": "product_properties",
+    "policy": "policies",
+}
+NAMED = (
+    "product",
+    "option_type",
+    "option_value",
+    "property",
+    "taxonomy",
+    "taxon",
+    "stock_location",
+    "price_list",
+    "policy",
+    "menu",
+    "menu_item",
+)
 PRESENTED = ("option_type", "option_value", "property")
 
 
@@ -77,8 +94,12 @@ async def root_of(machine: Machine, taxonomy_id: str) -> str:
 
 
 async def reposition(machine: Machine, taxon_id: str, parent_id: Any, index: Any) -> Answer:
-    body = {"taxon": {"new_parent_id": parent_id, "new_position_idx": index}}
-    return await machine.patch(f"/taxons/{taxon_id}/reposition", body)
+    return await move(machine, "taxon", taxon_id, parent_id, index)
+
+
+async def move(machine: Machine, kind: str, record_id: str, parent_id: Any, index: Any) -> Answer:
+    body = {kind: {"new_parent_id": parent_id, "new_position_idx": index}}
+    return await machine.patch(f"/{path_of(kind)}/{record_id}/reposition", body)
 
 
 async def at_once(db: Any, lock: str, ids: list[str], *acts: Coroutine[Any, Any, Answer]) -> list[Answer]:

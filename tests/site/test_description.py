@@ -154,7 +154,7 @@ async def machine(service: Service, database_url: str) -> str:
 # The family's clients are met halfway: a page out of range is the first, a parameter or field that nobody knows is
 # passed over, and a bad order token counts as absent beside a good bearer.
 UNASKED = [positive_data_acceptance, negative_data_rejection, ignored_auth]
-CATALOGUE = "/storefront/(products|taxons|countries|stores?)"
+CATALOGUE = "/storefront/(products|taxons|countries|stores?|cms_pages|policies|menus)"
 
 
 def call_as_anyone(case: Any, service: Service) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Table
 
 from shop.base.remembered import Answers, Kept
-from shop.queries import browse, catalog, catalog_columns, product_lists, taxons
+from shop.queries import browse, catalog, catalog_columns, menus, pages, product_lists, taxons
 from shop.queries import prices as price_queries
 from tests.db.processes import until
 from tests.make import MadeProduct, Make
@@ -161,11 +161,11 @@ async def test_writers_do_not_wait_for_one_another(make: Make, shelf: Shelf, db:
 
 async def test_every_table_that_is_read_for_a_public_page_tells_of_its_changes(service: Service, db: Any) -> None:
     # A module of statements imports the tables that it reads.
-    modules = (browse, catalog, catalog_columns, price_queries, product_lists, taxons)
+    modules = (browse, catalog, catalog_columns, menus, pages, price_queries, product_lists, taxons)
     read = {found.name for module in modules for found in vars(module).values() if isinstance(found, Table)}
     told = await db.fetch("select tgrelid::regclass::text as name from pg_trigger where tgname = 'catalog_has_changed'")
 
-    assert {"products", "variants", "taxons", "images", "stock_items", "option_values"} <= read
+    assert {"products", "variants", "taxons", "images", "stock_items", "option_values", "menu_items"} <= read
     # A sale alone makes no page new.
     others = {"catalog_versions", "listing_sales"}
     assert (read | {"shops", "countries", "states"}) - PERSONAL - others <= {row["name"] for row in told}

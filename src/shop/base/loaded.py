@@ -20,3 +20,5 @@ class Loaded(msgspec.Struct, frozen=True):
 
     row: Any
     links: Mapping[str, Link] = {}
+    type: str = ""
+    """The wire type, where a relation leads to records of several."""

@@ -19,6 +19,7 @@ from shop.demo import shop
 from shop.demo.artwork import draw_good
 from shop.demo.deals import make_deals, owe
 from shop.demo.goods import CURRENCIES, STOCK, Good, combinations, prices
+from shop.demo.pages import make_pages
 from shop.demo.till import open_till
 from shop.models.people import customer_group_members, customer_groups
 from shop.models.prices import price_list_groups, price_list_users
@@ -86,6 +87,7 @@ async def load_demo(ctx: Context, tell: Tell) -> bool:
                 tell(len(goods) + number, 2 * len(goods))
         await _make_terms(ctx, sold)
         await make_deals(ctx, fittings.taxons)
+        await make_pages(ctx, fittings.taxons)
         await open_till(ctx)
         await audit(ctx, "demo_loaded", "done", detail={"products": len(goods)})
     return True

@@ -61,7 +61,9 @@ def _plant(tree: dict[str, Any], path: str, resource: Resource, resources: Resou
             raise Malformed(
                 f"There is no include {path[:100]!r}; allowed at this place: {allowed}.", code="unknown_include"
             )
-        here, tree = resources.get(here.relations[name].type), tree.setdefault(name, {})
+        relation = here.relations[name]
+        # Records of several types have no relations in common.
+        here, tree = None if relation.others else resources.get(relation.type), tree.setdefault(name, {})
 
 
 def _fields(value: Any) -> Mapping[str, frozenset[str]]:

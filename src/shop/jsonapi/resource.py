@@ -47,6 +47,12 @@ class Relation(msgspec.Struct, frozen=True):
     name: str
     type: str
     is_many: bool
+    others: tuple[str, ...] = ()
+    """Further wire types that its records may have; each record then names its own."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        return self.type, *self.others
 
 
 def money(name: str, of: Callable[[Any], int] | None = None) -> Money:
@@ -61,8 +67,8 @@ def many(name: str, type: str) -> Relation:  # noqa: A002  It is the wire's own 
     return Relation(name, type, is_many=True)
 
 
-def one(name: str, type: str) -> Relation:  # noqa: A002
-    return Relation(name, type, is_many=False)
+def one(name: str, type: str, *others: str) -> Relation:  # noqa: A002
+    return Relation(name, type, is_many=False, others=others)
 
 
 class Resource(msgspec.Struct, frozen=True, eq=False):

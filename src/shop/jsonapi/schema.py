@@ -165,10 +165,11 @@ def _object(resource: Resource) -> Schema:
 
 
 def _relationship(relation: Relation) -> Mapping[str, Any]:
+    type_ = {"enum": list(relation.types)} if relation.others else {"const": relation.type}
     linkage = {
         "type": "object",
         "required": ["id", "type"],
-        "properties": {"id": {"type": "string"}, "type": {"const": relation.type}},
+        "properties": {"id": {"type": "string"}, "type": type_},
     }
     data = {"type": "array", "items": linkage} if relation.is_many else {"anyOf": [linkage, _NULL]}
     return {"type": "object", "required": ["data"], "properties": {"data": data}}

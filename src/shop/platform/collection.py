@@ -22,6 +22,8 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     noun: Noun
     writable: Mapping[str, Any] = {}
     """What may be set, by name and kind; anything else in a body is passed over."""
+    longest: Mapping[str, int] = {}
+    """Texts that may be longer than others, by name, with how many bytes each may have."""
     required: Sequence[str] = ()
     """What a new record cannot be without."""
     once: Sequence[str] = ()

@@ -44,7 +44,8 @@ def read_values(params: Mapping[str, Any], collection: Collection, *, is_new: bo
     for name, kind in collection.writable.items():
         if name in given and (is_new or name not in collection.once):
             try:
-                values[name] = read_kind(given[name], kind)
+                longest = collection.longest.get(name)
+                values[name] = _long_text(given[name], longest) if longest else read_kind(given[name], kind)
                 _check_length(values[name], name, collection.noun.records.table)
             except ValueError as error:
                 errors[name] = [str(error)]
@@ -99,6 +100,14 @@ def _is_blank(value: Any) -> bool:
 def _text(value: Any) -> str | None:
     fits = isinstance(value, str) and len(value) <= LONGEST_TEXT
     return value if fits and is_prose(value) else None
+
+
+def _long_text(value: Any, longest: int) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value.encode(errors="replace")) > longest or not is_prose(value):
+        raise ValueError(f"must be text of at most {longest // 1024} KiB")
+    return value
 
 
 def _whole(value: Any) -> int | None:

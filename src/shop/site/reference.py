@@ -115,6 +115,12 @@ _TOPICS: Mapping[str, tuple[str, str]] = {
         "Wishlists",
         "What the user wishes for. A public list can be seen by whoever was shown its token.",
     ),
+    "/api/v2/storefront/cms_pages": (
+        "Pages and menus",
+        "Pages, policies and menus, as the shop's operators wrote them.",
+    ),
+    "/api/v2/storefront/policies": ("Pages and menus", ""),
+    "/api/v2/storefront/menus": ("Pages and menus", ""),
     "/api/v2/storefront/store": ("Store", "The shop itself."),
     "/api/v2/platform/imports": (
         "Import and export",
@@ -128,7 +134,7 @@ _TOPICS: Mapping[str, tuple[str, str]] = {
 _PARAMETERS = {
     "id": "The record's id.",
     "number": "The order's number.",
-    "slug": "The product's slug, one that it once had, or its id.",
+    "slug": "The slug of the product, page or policy, or its id. A product is also found by a slug that it once had.",
     "permalink": "The taxon's permalink with its slashes, or its id.",
     "iso": "The country's code of two or three letters in any case, its id, or `default`.",
     "code": "The shop's code, or `default`.",

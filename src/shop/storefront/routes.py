@@ -10,7 +10,7 @@ from shop.actions.orders import SORTS
 from shop.actions.tokens import TokenPair
 from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.jsonapi.deprecation import Deprecation
-from shop.storefront import account, cart, catalog, checkout, discounts, login, setup
+from shop.storefront import account, cart, catalog, checkout, discounts, login, pages, setup
 from shop.storefront.caching import Draw, kept
 from shop.storefront.catalog import TAXON_FILTERS
 from shop.storefront.inputs import (
@@ -34,6 +34,7 @@ from shop.storefront.inputs import (
     TellCheckout,
     Unsaid,
 )
+from shop.storefront.pages import MENU_FILTERS, PAGE_FILTERS
 from shop.storefront.wishes import FILTERS
 from shop.storefront.wishes import SORTS as SORTS_OF_PRODUCTS
 from shop.storefront.wishlist_routes import ROUTES as WISHLIST_ROUTES
@@ -275,6 +276,12 @@ ROUTES = (
     _public("countries/{iso}", setup.show_country, "One country", "country_alone"),
     _public("store", setup.show_store, "The shop itself", "store"),
     _public("stores/{code}", setup.show_store, "The shop by its code", "store", deprecated=_STORES_BY_CODE),
+    _public("cms_pages", pages.list_pages, "List pages", "cms_page[]", filters=PAGE_FILTERS),
+    _public("cms_pages/{slug}", pages.show_page, "Show one page", "cms_page"),
+    _public("policies", pages.list_policies, "List policies", "policy[]"),
+    _public("policies/{slug}", pages.show_policy, "Show one policy", "policy"),
+    _public("menus", pages.list_menus, "List menus", "menu[]", filters=MENU_FILTERS, asks=("currency",)),
+    _public("menus/{id}", pages.show_menu, "Show one menu", "menu", asks=("currency",)),
     Route("GET", _ME, account.show, "user", "Who am I", "user", 200, _READ),
     *_patch(_ME, account.update, "Change names and defaults", shows="user", errors=_WRITE, takes=AccountUpdate),
     Route("GET", f"{_ME}/addresses", account.list_addresses, "user", "My addresses", "address[]", 200, _READ),

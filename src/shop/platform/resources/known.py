@@ -30,6 +30,7 @@ from shop.platform.resources.fulfilment import (
     ZONES,
 )
 from shop.platform.resources.media import IMAGES
+from shop.platform.resources.pages import CMS_PAGES, MENU_ITEMS, MENUS, POLICIES
 from shop.platform.resources.people import ADDRESSES, COUNTRIES, STATES, USERS
 from shop.platform.resources.pricing import (
     CUSTOMER_GROUP_MEMBERS,
@@ -113,6 +114,10 @@ _ALL = (
     SHIPPING_CATEGORIES,
     SHIPPING_METHODS,
     PAYMENT_METHODS,
+    CMS_PAGES,
+    POLICIES,
+    MENUS,
+    MENU_ITEMS,
     APPLICATIONS,
     AUDIT_EVENTS,
 )
@@ -159,11 +164,18 @@ def _kin(type_: str, ours: Records, relation: Relation) -> Kin | None:
     return Kin(theirs, named[0], is_many=True, only=_ONLY.get((type_, relation.name))) if named else None
 
 
+def _choice(type_: str) -> Kin:
+    """One type of a relation to one record of several types, by a column called after the type."""
+    return Kin(COLLECTIONS[type_].noun.records, f"{type_}_id", is_many=False)
+
+
 def _join(collection: Collection) -> None:
     records = collection.noun.records
     for name, relation in collection.resource.relations.items():
         kin = _kin(collection.resource.type, records, relation)
-        if kin:
+        if relation.others:
+            records.choices[name] = {type_: _choice(type_) for type_ in relation.types}
+        elif kin:
             records.kin[name] = kin
         else:
             records.nothing[name] = [] if relation.is_many else None

@@ -12,6 +12,7 @@ from shop.storefront.resources.catalog import (
     TAXONOMY,
     VARIANT,
 )
+from shop.storefront.resources.pages import CMS_PAGE, MENU, MENU_ITEM, POLICY
 from shop.storefront.resources.people import ADDRESS, SESSION, USER
 from shop.storefront.resources.sales import (
     CART,
@@ -59,6 +60,10 @@ _ALL = (
     STORE,
     WISHLIST,
     WISHED_ITEM,
+    CMS_PAGE,
+    POLICY,
+    MENU,
+    MENU_ITEM,
 )
 RESOURCES: Resources = {resource.type: resource for resource in _ALL}
 DESCRIBED: Resources = {**RESOURCES, "taxon_alone": TAXON_WITH_PRODUCTS, "country_alone": COUNTRY_WITH_STATES}

@@ -1,0 +1,100 @@
+"""What the platform shows of pages, policies and menus."""
+
+from uuid import UUID
+
+from shop.actions import page_resources
+from shop.jsonapi.resource import computed, many, one, resource
+from shop.models.menus import LinkedItem, Menu
+from shop.models.pages import CmsPage, Policy
+from shop.platform.collection import Collection, kinds
+from shop.rules.markdown import MOST_MARKDOWN
+
+_METADATA = ("public_metadata", "private_metadata")
+_STAMPS = ("created_at", "updated_at")
+_PAGE = ("title", "slug", "locale", "type", "visible", "content", "meta_title", "meta_description", *_METADATA)
+_POLICY = ("name", "slug", "body", "show_in_checkout_footer", *_METADATA)
+_ITEM = ("name", "subtitle", "code", "item_type", "linked_resource_type", "destination", "new_window")
+
+CMS_PAGE = resource(
+    "cms_page",
+    CmsPage,
+    attributes=[
+        *_PAGE,
+        "content_html",
+        computed("deleted_at", lambda _page, _scene: None, str | None),
+        *_STAMPS,
+    ],
+    relations=[many("cms_sections", "cms_section")],
+)
+CMS_PAGES = Collection(
+    path="cms_pages",
+    resource=CMS_PAGE,
+    noun=page_resources.CMS_PAGE,
+    writable=kinds(CmsPage, *_PAGE),
+    longest={"content": MOST_MARKDOWN},
+    required=("title",),
+    filters=("title", "slug", "locale", "type", "visible"),
+    sorts=("title", "slug"),
+    find_by=("id", "slug"),
+)
+POLICY = resource("policy", Policy, attributes=[*_POLICY, "body_html", *_STAMPS])
+POLICIES = Collection(
+    path="policies",
+    resource=POLICY,
+    noun=page_resources.POLICY,
+    writable=kinds(Policy, *_POLICY),
+    longest={"body": MOST_MARKDOWN},
+    required=("name",),
+    filters=("name", "slug", "show_in_checkout_footer"),
+    sorts=("name", "slug"),
+    find_by=("id", "slug"),
+)
+MENU = resource(
+    "menu",
+    Menu,
+    attributes=["name", "location", "locale", *_STAMPS],
+    relations=[many("menu_items", "menu_item")],
+)
+MENUS = Collection(
+    path="menus",
+    resource=MENU,
+    noun=page_resources.MENU,
+    writable=kinds(Menu, "name", "location", "locale"),
+    required=("name", "location"),
+    filters=("name", "location", "locale"),
+    sorts=("name", "location"),
+)
+MENU_ITEM = resource(
+    "menu_item",
+    LinkedItem,
+    attributes=[
+        *_ITEM,
+        "link",
+        "position",
+        "lft",
+        "rgt",
+        "depth",
+        computed("is_container", lambda item, _scene: item.item_type == "Container", bool),
+        computed("is_root", lambda item, _scene: item.parent_id is None, bool),
+        computed("is_child", lambda item, _scene: item.parent_id is not None, bool),
+        computed("is_leaf", lambda item, _scene: item.rgt - item.lft == 1, bool),
+        *_STAMPS,
+    ],
+    relations=[
+        one("icon", "image"),
+        one("menu", "menu"),
+        one("parent", "menu_item"),
+        one("linked_resource", "taxon", "product", "cms_page"),
+        many("children", "menu_item"),
+    ],
+)
+MENU_ITEMS = Collection(
+    path="menu_items",
+    resource=MENU_ITEM,
+    noun=page_resources.MENU_ITEM,
+    writable=kinds(LinkedItem, "menu_id", "parent_id", *_ITEM) | {"linked_resource_id": UUID | None},
+    required=("name", "menu_id"),
+    once=("menu_id",),
+    filters=("name", "code", "item_type", "linked_resource_type", "menu_id", "parent_id", "depth"),
+    sorts=("lft", "name"),
+)

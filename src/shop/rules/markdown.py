@@ -1,0 +1,117 @@
+"""Renders Markdown as safe HTML.
+
+Raw HTML is not parsed: it appears as text. Tags come from the parser's own tokens only, and of their attributes those
+remain that are named here. A link or an image with an address that is not allowed is replaced by its text.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+MOST_MARKDOWN = 64 * 1024
+"""Bytes of UTF-8."""
+MOST_HTML = 512 * 1024
+_LONGEST_ADDRESS = 2_000
+_LONGEST_TITLE = 200
+# The parser has percent-encoded spaces, control characters, backslashes and everything beyond ASCII.
+_LINK = re.compile(r"https?://[!-~]+|mailto:[!-~]+|tel:[+0-9().-]+|/(?!/)[!-~]*|#[!-~]*", re.IGNORECASE)
+_IMAGE = re.compile(r"https://[!-~]+|/media/(?!.*\.\.)[A-Za-z0-9._/-]+", re.IGNORECASE)
+_REL = "noopener noreferrer"
+
+
+class TooMuchHtml(ValueError):
+    """A short text refers to long addresses so often that its HTML would be huge."""
+
+
+class Rendered(msgspec.Struct, frozen=True):
+    """A text as HTML and without any markup."""
+
+    html: str
+    text: str
+
+
+class _Parser(MarkdownIt):
+    def validateLink(self, url: str) -> bool:  # noqa: N802  The library's name.
+        """Accepts every address: the parser would leave the whole markup of a refused link in the text."""
+        return True
+
+
+_parser = _Parser("js-default", {"html": False, "maxNesting": 20})
+
+
+def render_markdown(markdown: str) -> Rendered:
+    """Raises TooMuchHtml for a text whose HTML would be larger than MOST_HTML."""
+    tokens = _clean(_parser.parse(markdown))
+    if sum(map(_attribute_size, _walk(tokens))) > MOST_HTML:
+        raise TooMuchHtml
+    html: str = _parser.renderer.render(tokens, _parser.options, {})
+    if len(html) > MOST_HTML:
+        raise TooMuchHtml
+    return Rendered(html, "\n\n".join(filter(None, map(_text, tokens))))
+
+
+def _clean(tokens: Iterable[Token]) -> list[Token]:
+    """The tokens that may be rendered, with the attributes that they may have."""
+    cleaned: list[Token] = []
+    open_links: list[bool] = []
+    for token in tokens:
+        if token.children is not None:
+            token.children = _clean(token.children)
+        if token.type == "link_open":
+            open_links.append(_is_allowed(_LINK, token.attrs.get("href")))
+        is_removed_link = token.tag == "a" and not open_links[-1]
+        if token.type == "link_close":
+            open_links.pop()
+        if not is_removed_link:
+            cleaned.append(_clean_token(token))
+    return cleaned
+
+
+def _clean_token(token: Token) -> Token:
+    attributes = token.attrs
+    titles = {"title": title} if (title := attributes.get("title")) and len(str(title)) <= _LONGEST_TITLE else {}
+    token.attrs = {}
+    match token.type:
+        case "link_open":
+            token.attrs = {"href": attributes["href"], **titles, "rel": _REL}
+        case "image" if not _is_allowed(_IMAGE, attributes.get("src")):
+            return Token("text", "", 0, content=token.content)
+        case "image":
+            token.attrs = {"src": attributes["src"], "alt": "", **titles}
+        case "ordered_list_open" if "start" in attributes:
+            token.attrs = {"start": attributes["start"]}
+        case "fence":
+            token.info = ""
+        case "html_block" | "html_inline":
+            return Token("text", "", 0, content=token.content)
+    return token
+
+
+def _is_allowed(pattern: re.Pattern[str], address: object) -> bool:
+    text = str(address or "")
+    return len(text) <= _LONGEST_ADDRESS and pattern.fullmatch(text) is not None
+
+
+def _walk(tokens: Iterable[Token]) -> Iterable[Token]:
+    for token in tokens:
+        yield token
+        yield from _walk(token.children or ())
+
+
+def _attribute_size(token: Token) -> int:
+    return sum(len(str(value)) for value in token.attrs.values())
+
+
+def _text(block: Token) -> str:
+    """The text of a paragraph, a heading, a cell or a block of code; nothing for what only surrounds them."""
+    if block.type in {"fence", "code_block"}:
+        return block.content.strip()
+    return _inline_text(block.children or ())
+
+
+def _inline_text(tokens: Sequence[Token]) -> str:
+    breaks = {"softbreak": "\n", "hardbreak": "\n"}
+    return "".join(breaks.get(token.type, token.content) for token in tokens).strip()

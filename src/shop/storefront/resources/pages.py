@@ -1,0 +1,45 @@
+"""What the storefront shows of pages, policies and menus."""
+
+from shop.jsonapi.resource import computed, many, one, resource
+from shop.models.menus import Menu, ShownItem
+from shop.models.pages import ShownPage, ShownPolicy
+
+CMS_PAGE = resource(
+    "cms_page",
+    ShownPage,
+    attributes=["title", "content", "locale", "meta_description", "meta_title", "slug", "type"],
+    relations=[many("cms_sections", "cms_section")],
+)
+POLICY = resource(
+    "policy",
+    ShownPolicy,
+    attributes=["name", "slug", "body", "body_html", "show_in_checkout_footer", "created_at", "updated_at"],
+)
+MENU = resource("menu", Menu, attributes=["name", "location", "locale"], relations=[many("menu_items", "menu_item")])
+MENU_ITEM = resource(
+    "menu_item",
+    ShownItem,
+    attributes=[
+        "code",
+        "name",
+        "subtitle",
+        "item_type",
+        "link",
+        "destination",
+        "new_window",
+        "lft",
+        "rgt",
+        "depth",
+        computed("is_container", lambda item, _scene: item.item_type == "Container", bool),
+        computed("is_root", lambda item, _scene: item.parent_id is None, bool),
+        computed("is_child", lambda item, _scene: item.parent_id is not None, bool),
+        computed("is_leaf", lambda item, _scene: item.rgt - item.lft == 1, bool),
+    ],
+    relations=[
+        one("icon", "image"),
+        one("menu", "menu"),
+        one("parent", "menu_item"),
+        one("linked_resource", "taxon", "product", "cms_page"),
+        many("children", "menu_item"),
+    ],
+)

@@ -1,0 +1,308 @@
+"""Pages, policies and menus as a shopper sees them: public, cached, and without what cannot be seen."""
+
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.make import Make
+from tests.service import Service
+from tests.shopper import Answer, Shopper
+from tests.shoppers import sign_in
+from tests.storefront.shelf import included, linked
+
+
+async def new_page(make: Make, **fields: Any) -> Answer:
+    return await make.new("cms_pages", "cms_page", **{"title": f"Page {uuid4().hex}", **fields})
+
+
+async def new_policy(make: Make, **fields: Any) -> Answer:
+    return await make.new("policies", "policy", **{"name": f"Policy {uuid4().hex}", **fields})
+
+
+async def new_menu(make: Make, **fields: Any) -> str:
+    given = {"name": "Main", "location": f"header-{uuid4().hex}", **fields}
+    return (await make.new("menus", "menu", **given)).id
+
+
+async def new_item(make: Make, menu_id: str, name: str, kind: str = "url", record_id: Any = None, **more: Any) -> str:
+    target = {"linked_resource_type": kind, "linked_resource_id": record_id}
+    return (await make.new("menu_items", "menu_item", menu_id=menu_id, name=name, **target, **more)).id
+
+
+async def asked(guest: Shopper, path: str, filters: dict[str, str], **params: str) -> Answer:
+    given = {f"filter[{name}]": value for name, value in filters.items()}
+    return await guest.ask("GET", path, params={**given, **params})
+
+
+async def items_of(guest: Shopper, menu_id: str) -> dict[str, Any]:
+    """The items of a menu by name, without the root."""
+    answer = await guest.get(f"/menus/{menu_id}", include="menu_items")
+    assert answer.status == 200, answer
+    records = included(answer, "menu_item").values()
+    return {item["attributes"]["name"]: item for item in records if not item["attributes"]["is_root"]}
+
+
+async def test_a_page_shows_the_attributes_of_spree_and_html_that_is_safe(make: Make, guest: Shopper) -> None:
+    text = "Hello *you* <script>x</script> [a](https://e.example)"
+    made = await new_page(make, content=text, meta_title="Title", meta_description="About it", locale="de")
+
+    page = await guest.get(f"/cms_pages/{made['slug']}")
+
+    assert page.json["data"]["attributes"] == {
+        "title": made["title"],
+        "slug": made["slug"],
+        "locale": "de",
+        "type": "standard",
+        "meta_title": "Title",
+        "meta_description": "About it",
+        "content": "<p>Hello <em>you</em> &lt;script&gt;x&lt;/script&gt; "
+        '<a href="https://e.example" rel="noopener noreferrer">a</a></p>\n',
+    }
+    assert (await guest.get(f"/cms_pages/{made.id}")).json == page.json
+    assert (await guest.get("/cms_pages", include="cms_sections")).status == 200
+
+
+async def test_a_policy_shows_plain_text_and_html(make: Make, guest: Shopper) -> None:
+    made = await new_policy(make, body="# Terms\n\nRead **this**.", show_in_checkout_footer=True)
+
+    policy = await guest.get(f"/policies/{made['slug']}")
+
+    assert set(policy.json["data"]["attributes"]) == {
+        "name",
+        "slug",
+        "body",
+        "body_html",
+        "show_in_checkout_footer",
+        "created_at",
+        "updated_at",
+    }
+    assert policy["body"] == "Terms\n\nRead this."
+    assert policy["body_html"] == "<h1>Terms</h1>\n<p>Read <strong>this</strong>.</p>\n"
+    assert (await guest.get(f"/policies/{made.id}")).json == policy.json
+    assert made.id in [item["id"] for item in (await guest.get("/policies", per_page="500")).json["data"]]
+
+
+async def test_a_page_that_is_not_visible_is_not_there(make: Make, guest: Shopper) -> None:
+    word = uuid4().hex
+    hidden = await new_page(make, title=f"Hidden {word}", visible=False)
+
+    assert (await guest.get(f"/cms_pages/{hidden.id}")).status == 404
+    assert (await guest.get(f"/cms_pages/{hidden['slug']}")).status == 404
+    assert (await asked(guest, "/cms_pages", {"title": word})).json["data"] == []
+
+
+@pytest.mark.parametrize("path", ["cms_pages", "policies", "menus"])
+async def test_what_is_not_there_is_not_found_and_what_is_not_offered_is_refused(guest: Shopper, path: str) -> None:
+    for key in ("nothing", uuid4(), "%00", "a'b", "x" * 300):
+        assert (await guest.get(f"/{path}/{key}")).status == 404
+    assert (await asked(guest, f"/{path}", {"nothing": "x"})).code == "unknown_filter"
+    assert (await guest.get(f"/{path}", sort="title")).code == "unknown_sort"
+    assert (await guest.get(f"/{path}", include="nothing")).code == "unknown_include"
+
+
+async def test_pages_are_filtered_and_paged(make: Make, guest: Shopper) -> None:
+    word = uuid4().hex
+    first = await new_page(make, title=f"A_b {word}", type="homepage", locale="de")
+    second = await new_page(make, title=f"Axb {word}", locale="de")
+
+    async def listed(**filters: str) -> list[str]:
+        return [item["id"] for item in (await asked(guest, "/cms_pages", filters)).json["data"]]
+
+    assert await listed(title=word) == [first.id, second.id]
+    assert await listed(title=f"A_B {word}") == [first.id]
+    assert await listed(title=word, type="homepage") == await listed(title=word, type="home") == [first.id]
+    assert await listed(title=word, type="Spree::Cms::Pages::StandardPage") == [second.id]
+    assert (await listed(title=word, locale="fr"), await listed(title=word, locale="")) == ([], [first.id, second.id])
+    page = await asked(guest, "/cms_pages", {"title": word}, per_page="1", page="2")
+    beyond = await asked(guest, "/cms_pages", {"title": word}, per_page="1", page="9")
+    assert [item["id"] for item in page.json["data"]] == [second.id]
+    assert page.json["meta"] == {"count": 1, "total_count": 2, "total_pages": 2}
+    assert beyond.json["meta"] == {"count": 0, "total_count": 2, "total_pages": 2}
+
+
+@pytest.mark.parametrize("shape", ["", "[]", "[a]"])
+@pytest.mark.parametrize("value", ["x" * 3000, "'; --", "\x01", "{}"])
+async def test_no_value_of_a_filter_breaks_a_list(guest: Shopper, shape: str, value: str) -> None:
+    for path, names in {"cms_pages": ("title", "type", "locale"), "menus": ("location", "locale", "name")}.items():
+        for name in names:
+            answer = await guest.ask("GET", f"/{path}", params={f"filter[{name}]{shape}": value})
+            assert answer.status in {200, 400}, (path, name, answer)
+
+
+async def test_a_menu_is_found_by_its_location_and_is_a_tree_of_links(make: Make, guest: Shopper) -> None:
+    location = f"footer-{uuid4().hex}"
+    menu_id = await new_menu(make, location=location, locale="de")
+    await new_menu(make, location=location, locale="fr")
+    group = await new_item(make, menu_id, "Group", item_type="Container", code="g", subtitle="All")
+    await new_item(make, menu_id, "Blog", parent_id=group, destination="https://e.example/", new_window=True)
+
+    found = await asked(guest, "/menus", {"location": location, "locale": "de"}, include="menu_items")
+
+    (menu,) = found.json["data"]
+    items = included(found, "menu_item")
+    root, first, second = [items[each] for each in linked(menu, "menu_items")]
+    assert menu["attributes"] == {"name": "Main", "location": location, "locale": "de"}
+    assert [root["attributes"][name] for name in ("name", "is_root", "is_container", "lft", "rgt")] == [
+        "Main",
+        True,
+        True,
+        1,
+        6,
+    ]
+    assert (linked(root, "children"), linked(first, "children")) == ([first["id"]], [second["id"]])
+    assert second["attributes"] == {
+        "name": "Blog",
+        "code": None,
+        "subtitle": None,
+        "item_type": "Link",
+        "link": "https://e.example/",
+        "destination": "https://e.example/",
+        "new_window": True,
+        "lft": 3,
+        "rgt": 4,
+        "depth": 2,
+        "is_container": False,
+        "is_root": False,
+        "is_child": True,
+        "is_leaf": True,
+    }
+    assert (linked(second, "parent"), linked(second, "menu"), linked(second, "icon")) == (first["id"], menu_id, None)
+
+
+async def test_items_lead_to_taxons_products_and_pages_which_can_be_included(make: Make, guest: Shopper) -> None:
+    menu_id = await new_menu(make)
+    _, taxon = await make.taxonomy()
+    mug, page = await make.product("Mug"), await new_page(make)
+    home = await new_page(make, type="homepage")
+    for name, kind, record_id in (
+        ("Taxon", "taxon", taxon),
+        ("Mug", "product", mug.id),
+        ("Page", "cms_page", page.id),
+        ("Home", "cms_page", home.id),
+    ):
+        await new_item(make, menu_id, name, kind, record_id)
+
+    whole = await guest.get(f"/menus/{menu_id}", include="menu_items.linked_resource,menu_items.children")
+    items = await items_of(guest, menu_id)
+
+    permalink = (await guest.get(f"/taxons/{taxon}"))["permalink"]
+    assert {name: item["attributes"]["link"] for name, item in items.items()} == {
+        "Taxon": f"/t/{permalink}",
+        "Mug": f"/products/{mug.slug}",
+        "Page": f"/pages/{page['slug']}",
+        "Home": "/",
+    }
+    assert items["Mug"]["relationships"]["linked_resource"]["data"] == {"id": mug.id, "type": "product"}
+    assert included(whole, "product")[mug.id]["attributes"]["display_price"] == "$10.00"
+    assert set(included(whole, "taxon")) == {taxon}
+    assert set(included(whole, "cms_page")) == {page.id, home.id}
+
+
+async def test_an_item_that_leads_to_nothing_that_is_seen_is_left_out_with_all_below(
+    make: Make, guest: Shopper
+) -> None:
+    menu_id = await new_menu(make)
+    _, root = await make.taxonomy()
+    taxon = await make.taxon("Gone", root)
+    draft, gone, mug = await make.product(status="draft"), await make.product(), await make.product()
+    hidden, page = await new_page(make, visible=False), await new_page(make)
+    for name, kind, record_id in (
+        ("draft", "product", draft.id),
+        ("gone", "product", gone.id),
+        ("taxon", "taxon", taxon),
+        ("hidden", "cms_page", hidden.id),
+        ("page", "cms_page", page.id),
+        ("mug", "product", mug.id),
+    ):
+        above = await new_item(make, menu_id, name, kind, record_id)
+        await new_item(make, menu_id, f"below {name}", parent_id=above)
+    await make.remove("products", gone.id)
+    await make.remove("taxons", taxon)
+    await make.remove("cms_pages", page.id)
+
+    items = await items_of(guest, menu_id)
+
+    assert list(items) == ["mug", "below mug"]
+    assert [items["mug"]["attributes"][name] for name in ("lft", "rgt", "is_leaf")] == [2, 5, False]
+
+
+CHANGES: dict[str, Any] = {
+    "the page is changed": lambda make, at: make.change("cms_pages", at["page"], "cms_page", title="Another"),
+    "the page is hidden": lambda make, at: make.change("cms_pages", at["page"], "cms_page", visible=False),
+    "the policy is changed": lambda make, at: make.change("policies", at["policy"], "policy", body="Another"),
+    "the menu is renamed": lambda make, at: make.change("menus", at["menu"], "menu", name="Another"),
+    "an item is changed": lambda make, at: make.change("menu_items", at["item"], "menu_item", subtitle="Another"),
+    "an item is removed": lambda make, at: make.remove("menu_items", at["item"]),
+    "the product has another slug": lambda make, at: make.change(
+        "products", at["product"], "product", slug=f"mug-{uuid4().hex}"
+    ),
+    "the product is removed": lambda make, at: make.remove("products", at["product"]),
+    "the product is a draft": lambda make, at: make.change("products", at["product"], "product", status="draft"),
+    "the taxon is renamed": lambda make, at: make.change("taxons", at["taxon"], "taxon", slug=f"t-{uuid4().hex}"),
+    "the taxon is removed": lambda make, at: make.remove("taxons", at["taxon"]),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+async def test_the_next_response_is_new_when(make: Make, guest: Shopper, what: str) -> None:
+    menu_id, page, policy = await new_menu(make), await new_page(make), await new_policy(make)
+    mug, (_, root) = await make.product(), await make.taxonomy()
+    taxon = await make.taxon("Mugs", root)
+    await new_item(make, menu_id, "Mug", "product", mug.id)
+    item = await new_item(make, menu_id, "Taxon", "taxon", taxon)
+    ids = {"menu": menu_id, "item": item, "page": page.id, "policy": policy.id, "product": mug.id, "taxon": taxon}
+
+    async def seen() -> list[Any]:
+        paths = (f"/cms_pages/{page.id}", f"/policies/{policy.id}", f"/menus/{menu_id}?include=menu_items")
+        return [(await guest.get(path)).json for path in paths]
+
+    before = await seen()
+    assert await seen() == before
+
+    await CHANGES[what](make, ids)
+
+    assert await seen() != before
+
+
+async def test_a_response_is_public_and_confirmed_by_its_etag(make: Make, guest: Shopper, service: Service) -> None:
+    page = await new_page(make)
+    path = f"/cms_pages/{page.id}"
+
+    first = await guest.get(path)
+    again = await guest.get(path, headers={"If-None-Match": first.headers["etag"]})
+
+    assert first.headers["cache-control"] == "public, no-cache"
+    assert (again.status, again.response.content) == (304, b"")
+    assert service.request_line(again.request_id)["statements"] == 1
+
+
+async def test_with_a_token_no_cache_on_the_way_may_keep_it(make: Make, http: httpx.AsyncClient) -> None:
+    page, shopper = await new_page(make), await sign_in(http)
+
+    answer = await shopper.get(f"/cms_pages/{page.id}")
+
+    assert (answer.status, answer.headers["cache-control"]) == (200, "private, no-store")
+
+
+async def test_a_list_costs_as_many_statements_for_many_records_as_for_few(
+    make: Make, guest: Shopper, service: Service
+) -> None:
+    word = uuid4().hex
+    for number in range(3):
+        menu_id = await new_menu(make, name=word, location=f"place-{number}-{word}")
+        for _ in range(3):
+            await new_item(make, menu_id, "x", destination="/x")
+        await new_page(make, title=f"{word} {number}")
+
+    async def cost(path: str, filters: dict[str, str], **params: str) -> int:
+        answer = await asked(guest, path, filters, **params)
+        return int(service.request_line(answer.request_id)["statements"])
+
+    for path, filters in {"/menus": {"name": word}, "/cms_pages": {"title": word}, "/policies": {}}.items():
+        include = "menu_items.children" if path == "/menus" else ""
+        costs = [await cost(path, filters, per_page=size, include=include) for size in ("1", "3")]
+        # The version of the catalog, the records, and for menus their items.
+        assert costs[0] == costs[1] <= 3
+        assert await cost(path, filters, page="9") <= 3
