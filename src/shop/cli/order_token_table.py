@@ -54,7 +54,6 @@ OPERATIONS = (
         "PATCH", "/cart/apply_coupon_code", "apply a coupon code that counts each customer's uses", OK, OWNER_REQUIRED
     ),
     Operation("DELETE", "/cart/remove_coupon_code", "remove all coupon codes"),
-    Operation("DELETE", "/cart/remove_coupon_code/", "remove all coupon codes"),
     Operation("DELETE", "/cart/remove_coupon_code/{code}", "remove a coupon code"),
     Operation("GET", "/cart/estimate_shipping_rates", "estimate shipping"),
     Operation("PATCH", "/cart/associate", "give the cart to a user", USER, USER),

@@ -169,9 +169,9 @@ SHIPPING_RATE = resource(
         "shipping_method_id",
         computed("free", lambda rate, _scene: rate.final_price == 0, bool),
     ],
-    # An estimate is not stored and has none.
-    id_kind=UUID | None,
 )
+SHIPPING_RATE_ESTIMATE = msgspec.structs.replace(SHIPPING_RATE, id_kind=type(None))
+"""A rate that is not stored, and so has no id."""
 STOCK_LOCATION = resource("stock_location", StockLocation, attributes=["name"])
 PAYMENT_METHOD = resource(
     "payment_method",
