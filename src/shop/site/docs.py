@@ -83,7 +83,7 @@ def pages(doors: Sequence[Door]) -> Handler:
 def _render(description: dict[str, Any]) -> Mapping[str, str]:
     """Every page by the last part of its address."""
     imagination = Imagination(description["components"]["schemas"], LIKELY)
-    sections = [_section(description, tag, imagination) for tag in description["tags"]]
+    sections = sorted((_section(description, tag, imagination) for tag in description["tags"]), key=_place)
     apis: dict[str, list[Section]] = {}
     for section in sections:
         apis.setdefault(section.api, []).append(section)
@@ -101,6 +101,11 @@ def _render(description: dict[str, Any]) -> Mapping[str, str]:
     template = _templates.get_template("docs_section.html")
     others = {section.id: template.render(**shared, current=section) for section in sections}
     return {_FIRST: first, _OPERATIONS: _operations(sections), **others}
+
+
+def _place(section: Section) -> tuple[Any, ...]:
+    """A shopper's way through the storefront as it is declared; of the platform's many sections, by name after tokens."""
+    return ("",) if section.api == "Storefront" else (section.api, section.name != "Tokens", section.name)
 
 
 def _section(description: dict[str, Any], tag: Mapping[str, Any], imagination: Imagination) -> Section:

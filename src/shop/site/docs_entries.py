@@ -147,9 +147,14 @@ def entries(description: dict[str, Any], tag: str, imagination: Imagination) -> 
         for method, operation in methods.items():
             if operation["tags"] == [tag]:
                 same.setdefault(operation["summary"], []).append((method.upper(), path, operation))
-    for (method, path, operation), *others in same.values():
+    # What is done to one record comes after what every record has.
+    for (method, path, operation), *others in sorted(same.values(), key=lambda rows: _depth(rows[0][1])):
         also = [(other_method, other_path) for other_method, other_path, _ in others]
         yield _entry(method, path, operation, also, imagination)
+
+
+def _depth(path: str) -> int:
+    return path.count("/") if "/platform/" in path else 0
 
 
 def _entry(
