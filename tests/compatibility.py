@@ -53,6 +53,9 @@ ABSENT = {
 """Why something is not served, by a part of its path; the first that fits."""
 
 
+_SHOWN_ALONE = {"taxon": "taxon_with_products", "country": "country_with_states"}
+
+
 class Operation(msgspec.Struct, frozen=True):
     """One of Spree's operations, and how it is served here."""
 
@@ -90,7 +93,7 @@ def attributes(types: Mapping[str, str], ours: Mapping[str, Resource]) -> list[t
     """Of each type what Spree shows and this shop does not, and what only this shop shows."""
     found = []
     for name, text in types.items():
-        resource = ours.get(f"{name}_alone") or ours.get(name)
+        resource = ours.get(_SHOWN_ALONE.get(name, name)) or ours.get(name)
         shown = {*resource.kinds(), *resource.relations} if resource else set()
         theirs = set(text.split())
         found.append((name, sorted(theirs - shown), sorted(shown - theirs)))

@@ -20,6 +20,7 @@ violations: dict[str, str] = {}
 _MOST = 200
 _EVERYWHERE = {405, 414, 431, 500, 503}
 """Statuses that are described once for all addresses."""
+_ERRORS = ("ErrorBody", "OAuthErrorBody")
 _URI = "urn:shop:openapi"
 
 
@@ -35,9 +36,15 @@ def _registry() -> jsonschema_rs.Registry:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    """Paths without parameters first, as OpenAPI prefers them."""
-    paths = sorted(_description()["paths"], key=lambda path: (path.count("{"), path))
-    return [(re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))), path) for path in paths]
+    """Paths without parameters first, as OpenAPI prefers them, and last those with a parameter that has slashes."""
+    rest = {route.path.replace("*}", "}") for door in DOORS for route in door.routes if "*}" in route.path}
+    paths = sorted(_description()["paths"], key=lambda path: (path in rest, path.count("{"), path))
+    return [(re.compile(_pattern(path, has_rest=path in rest)), path) for path in paths]
+
+
+def _pattern(path: str, *, has_rest: bool) -> str:
+    pattern = re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))
+    return pattern.removesuffix("[^/]+") + ".+" if has_rest else f"{pattern}/?"
 
 
 @cache
@@ -54,9 +61,25 @@ def _validator(*keys: str) -> Any:
 def check_response(method: str, address: str, response: httpx.Response) -> None:
     """Notes what the description does not say of this response."""
     path = _path_of(address.partition("?")[0])
-    operation = _description()["paths"][path].get(method.lower()) if path else None
-    if operation is None or response.status_code in _EVERYWHERE or len(violations) > _MOST:
+    if path is None or len(violations) > _MOST:
         return
+    operation = _description()["paths"][path].get("get" if method == "HEAD" else method.lower())
+    if response.status_code in _EVERYWHERE or (operation is None and method == "OPTIONS"):
+        _check_error(f"{method} {path}", response)
+    elif operation is None:
+        violations.setdefault(f"{method} {path}: {response.status_code} and not 405", response.text[:300])
+    else:
+        _check_described(method, path, operation, response)
+
+
+def _check_error(name: str, response: httpx.Response) -> None:
+    """What any address may answer has a body of errors too."""
+    body = response.content
+    if body and not any(_validator("components", "schemas", error).is_valid(json.loads(body)) for error in _ERRORS):
+        violations.setdefault(f"{name}: {response.status_code} has no error body", response.text[:300])
+
+
+def _check_described(method: str, path: str, operation: dict[str, Any], response: httpx.Response) -> None:
     name, status = f"{method} {path}", str(response.status_code)
     if status not in operation["responses"]:
         violations.setdefault(f"{name}: {status} is not described", response.text[:300])
@@ -65,8 +88,8 @@ def check_response(method: str, address: str, response: httpx.Response) -> None:
     described = operation["responses"][status].get("content", {})
     if bool(media) != bool(described) or (media and media not in described):
         violations.setdefault(f"{name}: {status} is {media or 'empty'}, not {[*described]}", response.text[:300])
-    elif media.endswith("json"):
-        keys = ("paths", path or "", method.lower(), "responses", status, "content", media, "schema")
+    elif media.endswith("json") and method != "HEAD":
+        keys = ("paths", path, method.lower(), "responses", status, "content", media, "schema")
         is_ndjson = media == "application/x-ndjson"
         validator = _validator(*keys, "contentSchema") if is_ndjson else _validator(*keys)
         for text in response.content.splitlines() if is_ndjson else [response.content]:

@@ -257,7 +257,7 @@ class Application:
                 ready=health.ready(lambda: self._is_stopping(frame), serving.outdated),
                 metrics=health.metrics(self._others_snapshots),
                 description=reference.description(DOORS),
-                docs=docs.page(DOORS),
+                docs=docs.pages(DOORS),
             ),
             has_mailbox=has_mailbox,
         )

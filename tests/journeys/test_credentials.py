@@ -181,10 +181,14 @@ class World:
             "iso": self._country,
             "code": self._shop,
             "provider": self._provider,
+            "section": self._section,
             "client_secret": self._client_secret,
             # Of the catalogue's pages only who is let in matters here.
             **{f"{part}_id": self._nothing for part in PARTS},
         }
+
+    async def _section(self) -> str:
+        return "storefront-cart"
 
     async def _record(self, route: Route) -> str:
         (collection,) = [item for item in COLLECTIONS.values() if route.path.split("/")[4] == item.path]

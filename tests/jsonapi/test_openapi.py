@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[impor
 
 from shop.base.loaded import Link, Loaded
 from shop.jsonapi.document import Drawing, document
+from shop.jsonapi.filtering import Filterable
 from shop.jsonapi.openapi import BODY_MEDIA, Api, Operation, openapi
 from shop.jsonapi.resource import Money, Resource, Scene, computed, many, money, one, resource
 
@@ -55,6 +56,7 @@ BOOK = resource(
 )
 PERSON = resource("person", Book, attributes=["title"])
 RESOURCES: dict[str, Resource] = {"book": BOOK, "person": PERSON}
+NAMED: dict[str, Resource] = {"Book": BOOK, "Person": PERSON}
 MEDIA = "application/vnd.api+json"
 
 
@@ -82,8 +84,9 @@ class Found(msgspec.Struct):
     count: int
 
 
-def operation(method: str, path: str, shows: Any = "book", **others: Any) -> Operation:
+def operation(method: str, path: str, shows: Any = "Book", **others: Any) -> Operation:
     told: dict[str, Any] = {
+        "id": method.lower() + path,
         "summary": "Do it",
         "tag": "Books",
         "status": 200 if shows else 204,
@@ -97,19 +100,19 @@ def operation(method: str, path: str, shows: Any = "book", **others: Any) -> Ope
 FAILURES = dict.fromkeys((400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 503), ("gone_wrong",))
 TOKEN = {"type": "apiKey", "in": "header", "name": "X-Token"}
 OPERATIONS = (
-    operation("GET", "/books", "book[]", sorts=("title", "pages")),
+    operation("GET", "/books", "Book[]", sorts=("title", "pages")),
     operation("GET", "/books/{id}"),
     operation("PATCH", "/books/{id}", takes=NewBook | LostBook, security=({"token": ()}, {})),
     operation("DELETE", "/books/{id}", None),
     operation("POST", "/books", status=201, takes=NewBook, errors=FAILURES),
-    operation("GET", "/books/{book_id}/readers/{id}", "person", tag="People"),
-    operation("POST", "/search", Found, takes=Search, error_body="oauth_error", errors={400: ("invalid_request",)}),
+    operation("GET", "/books/{book_id}/readers/{id}", "Person", tag="People"),
+    operation("POST", "/search", Found, takes=Search, error_body="OAuthErrorBody", errors={400: ("invalid_request",)}),
 )
 API = Api("Books", "7", "All of them.", {"Books": "To read."}, {"token": TOKEN}, {"id": "Which one."})
 
 
 def described() -> Any:
-    return json.loads(msgspec.json.encode(openapi(API, OPERATIONS, RESOURCES)))
+    return json.loads(msgspec.json.encode(openapi(API, OPERATIONS, NAMED)))
 
 
 def parameters(method: str, path: str) -> dict[tuple[str, str], Any]:
@@ -117,14 +120,14 @@ def parameters(method: str, path: str) -> dict[tuple[str, str], Any]:
 
 
 def attributes_of(type_: str) -> Any:
-    data = described()["components"]["schemas"][type_]["properties"]["data"]
-    return data["properties"]["attributes"]["properties"]
+    return described()["components"]["schemas"][f"{type_.capitalize()}Attributes"]["properties"]
 
 
 def failures(record: Book, links: dict[str, Link]) -> list[str]:
     """What the described schema has against the document of a record."""
     shown = json.loads(document(BOOK, Loaded(record, links), Drawing(RESOURCES, Scene("en-US"))))
-    checker = Draft202012Validator(described()["components"]["schemas"]["book"], format_checker=FormatChecker())
+    schema = {"$ref": "#/components/schemas/BookDocument", "components": described()["components"]}
+    checker = Draft202012Validator(schema, format_checker=FormatChecker())
     return [error.message for error in checker.iter_errors(shown)]
 
 
@@ -175,8 +178,8 @@ def test_every_kind_of_attribute_has_its_schema() -> None:
         "series_id": {"type": ["string", "null"], "format": "uuid"},
         "words": {"type": "array", "items": {"type": "string"}},
         "seen_at": {"type": ["array", "null"], "items": {"type": "string", "format": "date-time"}},
-        "notes": {"type": "object"},
-        "extra": {"type": ["object", "null"]},
+        "notes": {"type": "object", "additionalProperties": True},
+        "extra": {"type": ["object", "null"], "additionalProperties": True},
         "binding": {"enum": ["cloth", "paper"]},
         "cover": {"anyOf": [{"enum": ["hard", "soft"]}, {"type": "null"}]},
         "shelf_weight": {"type": ["integer", "null"]},
@@ -252,7 +255,7 @@ def test_every_failure_has_a_meaning_and_the_one_body_of_errors_with_its_words()
     for status in FAILURES:
         assert responses[str(status)]["description"].endswith(".")
         assert responses[str(status)]["content"][MEDIA]["schema"] == {
-            "$ref": "#/components/schemas/error",
+            "$ref": "#/components/schemas/ErrorBody",
             "properties": {"code": {"enum": ["gone_wrong"]}},
         }
 
@@ -261,9 +264,9 @@ def test_an_error_whose_words_are_not_known_is_any_and_one_of_oauth_has_its_own_
     paths = described()["paths"]
 
     unknown = paths["/books/{id}"]["get"]["responses"]["404"]["content"][MEDIA]["schema"]
-    assert unknown == {"$ref": "#/components/schemas/error"}
+    assert unknown == {"$ref": "#/components/schemas/ErrorBody"}
     assert paths["/search"]["post"]["responses"]["400"]["content"][MEDIA]["schema"] == {
-        "$ref": "#/components/schemas/oauth_error",
+        "$ref": "#/components/schemas/OAuthErrorBody",
         "properties": {"error": {"enum": ["invalid_request"]}},
     }
 
@@ -272,9 +275,9 @@ def test_an_answer_shows_its_type_and_an_empty_one_nothing() -> None:
     paths = described()["paths"]
 
     shown = paths["/books/{id}"]["get"]["responses"]["200"]["content"]
-    assert shown == {MEDIA: {"schema": {"$ref": "#/components/schemas/book"}}}
+    assert shown == {MEDIA: {"schema": {"$ref": "#/components/schemas/BookDocument"}}}
     listed = paths["/books"]["get"]["responses"]["200"]["content"]
-    assert listed == {MEDIA: {"schema": {"$ref": "#/components/schemas/book_page"}}}
+    assert listed == {MEDIA: {"schema": {"$ref": "#/components/schemas/BookPage"}}}
     found = paths["/search"]["post"]["responses"]["200"]["content"]
     assert found == {MEDIA: {"schema": {"$ref": "#/components/schemas/Found"}}}
     assert "content" not in paths["/books/{id}"]["delete"]["responses"]["204"]
@@ -285,8 +288,6 @@ def test_a_body_is_described_in_each_media_type_that_is_read() -> None:
 
     assert tuple(body["content"]) == BODY_MEDIA
     assert {media["schema"]["$ref"] for media in body["content"].values()} == {"#/components/schemas/NewBook"}
-    form = body["content"]["application/x-www-form-urlencoded"]
-    assert form["encoding"] == {"book": {"style": "deepObject", "explode": True}}
     assert described()["components"]["schemas"]["BookWishes"] == {
         "title": "BookWishes",
         "type": "object",
@@ -315,16 +316,67 @@ def test_a_body_of_one_shape_or_another_is_any_of_them() -> None:
 
 def test_a_credential_is_told_where_one_is_needed() -> None:
     assert described()["paths"]["/books/{id}"]["patch"]["security"] == [{"token": []}, {}]
-    assert "security" not in described()["paths"]["/books/{id}"]["get"]
+    assert described()["paths"]["/books/{id}"]["get"]["security"] == []
     assert described()["components"]["securitySchemes"] == {"token": TOKEN}
 
 
 def test_two_structs_of_one_name_are_told_apart() -> None:
     other = msgspec.defstruct("Found", [("pages", int)], module="elsewhere")
-    told = openapi(API, [operation("GET", "/a", Found), operation("GET", "/b", other)], RESOURCES)
+    told = openapi(API, [operation("GET", "/a", Found), operation("GET", "/b", other)], NAMED)
 
     shown = [
         told["paths"][path]["get"]["responses"]["200"]["content"][MEDIA]["schema"]["$ref"] for path in ("/a", "/b")
     ]
     fields = [list(told["components"]["schemas"][ref.rpartition("/")[2]]["properties"]) for ref in shown]
     assert fields == [["count"], ["pages"]]
+
+
+def test_only_what_an_operation_refers_to_is_a_component() -> None:
+    told = openapi(API, [operation("GET", "/books/{id}")], NAMED)
+
+    named = told["components"]["schemas"].keys()
+    assert {"Book", "BookDocument", "PersonIdentifier", "PersonLink", "PersonLinks", "ErrorBody"} <= named
+    assert not named & {"Person", "BookPage", "OAuthErrorBody", "PageMeta"}
+
+
+def test_a_filter_of_each_field_is_declared_with_its_type() -> None:
+    fields = {
+        "pages": Filterable(("pages",), int),
+        "title": Filterable(("title",), str),
+        "sold_at": Filterable(("sold_at",), datetime | None),
+        "author_id": Filterable(("author", "id"), UUID),
+    }
+    told = openapi(API, [operation("GET", "/books", "Book[]", filters=fields, has_predicates=True)], NAMED)
+    rows = {row["name"]: row["schema"] for row in told["paths"]["/books"]["get"]["parameters"]}
+
+    assert rows["filter[pages_gteq]"] == {"type": "integer"}
+    assert rows["filter[title_cont]"] == rows["filter[pages_in]"] == {"type": "string"}
+    assert rows["filter[sold_at_null]"] == {"type": "boolean"}
+    assert rows["filter[sold_at_lt]"] == {"type": "string", "format": "date-time"}
+    assert rows["filter[author_id_eq]"] == {"type": "string", "format": "uuid"}
+    assert not rows.keys() & {"filter[pages_cont]", "filter[pages_null]", "filter[author_id_gt]", "filter"}
+
+
+def test_a_filter_by_name_is_declared_with_its_type() -> None:
+    kinds = {"ids": list[UUID], "options": dict[str, str], "in_stock": bool, "name": str}
+    told = openapi(API, [operation("GET", "/books", "Book[]", filters=kinds)], NAMED)
+    rows = {row["name"]: row for row in told["paths"]["/books"]["get"]["parameters"]}
+
+    assert rows["filter[ids]"]["schema"] == rows["filter[name]"]["schema"] == {"type": "string"}
+    assert rows["filter[in_stock]"]["schema"] == {"type": "boolean"}
+    assert rows["filter[options]"]["style"] == "deepObject"
+
+
+def test_of_two_answers_exactly_one_fits() -> None:
+    told = openapi(API, [operation("POST", "/search", Found | LostBook)], NAMED)
+
+    shown = told["paths"]["/search"]["post"]["responses"]["200"]["content"][MEDIA]["schema"]
+    assert shown == {"oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("Found", "LostBook")]}
+
+
+def test_a_schema_goes_by_the_noun_that_is_declared_for_its_class() -> None:
+    api = msgspec.structs.replace(API, nouns={"Found": "SearchResult"})
+    told = openapi(api, [operation("GET", "/a", Found)], NAMED)
+
+    assert told["components"]["schemas"]["SearchResult"]["title"] == "SearchResult"
+    assert "Found" not in told["components"]["schemas"]

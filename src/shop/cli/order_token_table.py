@@ -53,7 +53,6 @@ OPERATIONS = (
     Operation("PATCH", "/cart/apply_coupon_code", "apply a coupon code"),
     Operation("PATCH", "/cart/apply_coupon_code", _COUNTED, OK, OWNER_REQUIRED),
     Operation("DELETE", "/cart/remove_coupon_code", "remove all coupon codes"),
-    Operation("DELETE", "/cart/remove_coupon_code/", "remove all coupon codes"),
     Operation("DELETE", "/cart/remove_coupon_code/{code}", "remove a coupon code"),
     Operation("GET", "/cart/estimate_shipping_rates", "estimate shipping"),
     Operation("PATCH", "/cart/associate", "give the cart to a user", USER, USER),

@@ -3,7 +3,7 @@
 from shop.jsonapi.schema import Schema
 
 ERRORS: dict[str, Schema] = {
-    "error": {
+    "ErrorBody": {
         "type": "object",
         "description": "The one body of every error. Decide by `code`; the sentence is for people and may change.",
         "required": ["error", "code", "request_id"],
@@ -16,11 +16,50 @@ ERRORS: dict[str, Schema] = {
                 "description": "With 422: every failing field with its sentences; `base` for the whole.",
                 "additionalProperties": {"type": "array", "items": {"type": "string"}},
             },
-            "data": {"type": "object", "description": "With `not_payable`: the cart as it is now."},
-            "meta": {"type": "object", "description": "With `not_payable`: `messages`, a sentence for each reason."},
+            "data": {
+                "type": "object",
+                "description": "With `not_payable`: the cart as it is now.",
+                "additionalProperties": True,
+            },
+            "meta": {
+                "type": "object",
+                "description": "With `not_payable`: `messages`, a sentence for each reason.",
+                "additionalProperties": True,
+            },
+            "differences": {
+                "type": "array",
+                "description": "With `total_changed`: what differs from the quote.",
+                "items": {
+                    "type": "object",
+                    "required": ["code"],
+                    "properties": {"code": {"type": "string"}},
+                    "additionalProperties": True,
+                },
+            },
+            "consent_token": {
+                "type": "string",
+                "description": "With `total_changed`: send it with the next complete to agree to the differences.",
+            },
+            "client_secret": {
+                "type": "string",
+                "description": "With `payment_needs_action`: names the payment to the provider. Keep it secret.",
+            },
+            "next_action": {
+                "type": "object",
+                "description": "With `payment_needs_action`: how the shopper confirms; then complete again.",
+                "required": ["type", "url"],
+                "properties": {
+                    "type": {
+                        "type": "string",
+                        "enum": ["redirect_to_url", "use_stripe_sdk"],
+                        "description": "Open `url`, or hand `client_secret` to `stripe.handleNextAction`.",
+                    },
+                    "url": {"type": ["string", "null"], "format": "uri"},
+                },
+            },
         },
     },
-    "oauth_error": {
+    "OAuthErrorBody": {
         "type": "object",
         "description": "The error body of RFC 6749.",
         "required": ["error", "error_description"],
@@ -30,36 +69,3 @@ ERRORS: dict[str, Schema] = {
         },
     },
 }
-FIELDS_BY_CODE: dict[str, dict[str, Schema]] = {
-    "total_changed": {
-        "differences": {
-            "type": "array",
-            "description": "With `total_changed`: what differs from the quote.",
-            "items": {"type": "object", "required": ["code"], "properties": {"code": {"type": "string"}}},
-        },
-        "consent_token": {
-            "type": "string",
-            "description": "With `total_changed`: send it with the next complete to agree to the differences.",
-        },
-    },
-    "payment_needs_action": {
-        "client_secret": {
-            "type": "string",
-            "description": "With `payment_needs_action`: names the payment to the provider. Keep it secret.",
-        },
-        "next_action": {
-            "type": "object",
-            "description": "With `payment_needs_action`: how the shopper confirms; then complete again.",
-            "required": ["type", "url"],
-            "properties": {
-                "type": {
-                    "type": "string",
-                    "enum": ["redirect_to_url", "use_stripe_sdk"],
-                    "description": "Open `url`, or hand `client_secret` to `stripe.handleNextAction`.",
-                },
-                "url": {"type": ["string", "null"], "format": "uri"},
-            },
-        },
-    },
-}
-"""The fields that an error has beside the usual ones, by its code."""

@@ -71,7 +71,7 @@ def _import(noun: str, handler: Handler, line: Any) -> Route:
         f"{_BASE}/imports/{noun}",
         handler,
         "application: write",
-        f"Bring in {noun}",
+        f"Import {noun}",
         Imported,
         200,
         (400, 401, 403, 415),
@@ -83,7 +83,7 @@ def _import(noun: str, handler: Handler, line: Any) -> Route:
 
 
 def _export(noun: str, handler: Handler, line: Any) -> Route:
-    path, summary = f"{_BASE}/exports/{noun}", f"Give out all {noun}"
+    path, summary = f"{_BASE}/exports/{noun}", f"Export all {noun}"
     may, errors = "application: read", (400, 401, 403)
     return Route("GET", path, handler, may, summary, line, 200, errors, JSON, sends_lines=True)
 

@@ -31,26 +31,31 @@ def routes_of(collection: Collection) -> tuple[Route, ...]:
     """The rows of one resource; only for what can be done to it."""
     path, one = f"{_BASE}/{collection.path}", f"{_BASE}/{collection.path}/{{id}}"
     shown, noun = collection.resource.type, collection.noun
-    word = shown.replace("_", " ")
+    word = _with_article(shown.replace("_", " "))
     things = collection.path.replace("_", " ")
     sorts, filters = collection.all_sorts, all_filters(collection, COLLECTIONS)
     listing = _list(collection, filters), _MAY_READ, f"List {things}", f"{shown}[]", 200, _READ
     rows = [
-        Route("GET", path, *listing, sorts=sorts, filters=tuple(filters)),
-        Route("GET", one, _show(collection), _MAY_READ, f"Show one {word}", shown, 200, (*_READ, 404)),
+        Route("GET", path, *listing, sorts=sorts, filters=filters),
+        Route("GET", one, _show(collection), _MAY_READ, f"Show {word}", shown, 200, (*_READ, 404)),
     ]
     if noun.create:
         body = body_of(collection, is_new=True)
-        make = _create(collection), _MAY_WRITE, f"Make a new {word}", shown, 201, _WRITE
+        make = _create(collection), _MAY_WRITE, f"Create {word}", shown, 201, _WRITE
         rows.append(Route("POST", path, *make, takes=body, codes=collection.codes))
     if noun.update:
         body = body_of(collection, is_new=False)
-        change = _update(collection), _MAY_WRITE, f"Change one {word}", shown, 200, (*_WRITE, 404)
+        change = _update(collection), _MAY_WRITE, f"Update {word}", shown, 200, (*_WRITE, 404)
         rows += [Route(method, one, *change, takes=body, codes=collection.codes) for method in ("PATCH", "PUT")]
     if noun.delete:
         errors = (400, 401, 403, 404, 413, 415, 422)
-        rows.append(Route("DELETE", one, _delete(collection), _MAY_WRITE, f"Remove one {word}", None, 204, errors))
+        rows.append(Route("DELETE", one, _delete(collection), _MAY_WRITE, f"Delete {word}", None, 204, errors))
     return tuple(rows)
+
+
+def _with_article(noun: str) -> str:
+    is_vowel = noun[0] in "aeio" or (noun.startswith("u") and not noun.startswith("us"))
+    return f"{'an' if is_vowel else 'a'} {noun}"
 
 
 _MAY_READ, _MAY_WRITE = "application: read", "application: write"

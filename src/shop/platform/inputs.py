@@ -195,6 +195,6 @@ def body_of(collection: Collection, *, is_new: bool) -> Any:
         if is_new or field not in collection.once
     ]
     fields.sort(key=len)
-    verb = "New" if is_new else "Changed"
-    inner = msgspec.defstruct(f"{verb}{title}Fields", fields)
-    return msgspec.defstruct(f"{verb}{title}", [(name, inner)])
+    noun = title if is_new else f"{title}Update"
+    inner = msgspec.defstruct(f"{noun}Fields", fields)
+    return msgspec.defstruct(f"{noun}Input", [(name, inner)])

@@ -78,7 +78,7 @@ async def _withdraw(ctx: Context, credit_id: UUID, request: Request) -> None:
 
 
 ROUTES = (
-    verb_route(ORDERS, "apply_coupon_code", _apply_code, "Put a code on an open order", CodeForOrder, _CODES),
-    verb_route(ORDERS, "use_store_credit", _use_credit, "Pay an open order with credit", CreditForOrder, _CODES),
-    verb_route(STORE_CREDITS, "withdraw", _withdraw, "Take back what is left of a grant", Reason),
+    verb_route(ORDERS, "apply_coupon_code", _apply_code, "Apply a coupon code to an open order", CodeForOrder, _CODES),
+    verb_route(ORDERS, "use_store_credit", _use_credit, "Apply store credit to an open order", CreditForOrder, _CODES),
+    verb_route(STORE_CREDITS, "withdraw", _withdraw, "Withdraw what is left of a store credit", Reason),
 )

@@ -17,6 +17,7 @@ def site_routes(*, ready: Handler, metrics: Handler, description: Handler, docs:
         row("/metrics", metrics, "Numbers of all workers, for Prometheus"),
         row("/openapi.json", description, "The description of the APIs"),
         row("/docs", docs, "The API reference, as a page"),
+        row("/docs/{section}", docs, "A section of the API reference; `operations.json` is what its search looks in"),
         row("/mailbox", mailbox.page, "Mails of a shop without a mail server, as a page"),
         row("/media/{key*}", media.show, "The files of pictures"),
         row("/mailbox.json", mailbox.listing, "The same as JSON; `to` picks an address"),

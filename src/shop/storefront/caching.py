@@ -14,6 +14,7 @@ from shop.queries.prices import Pricing
 from shop.storefront.wishes import BEST_SELLING, read_currency
 from shop.web.reply import JSON_API, Header, Reply
 from shop.web.request import Request
+from shop.web.static_content import is_match
 
 Draw = Callable[[Request, Context], Awaitable[bytes]]
 _VARY = (b"vary", b"Authorization")
@@ -39,7 +40,7 @@ def kept(draw: Draw) -> Callable[[Request, Context], Awaitable[Reply]]:
             return Reply(200, found.body, (_TYPE, _ONES_OWN, _VARY))
         found, age = await _public(draw, request, ctx, pricing, key)
         headers = (_ANYBODYS, _VARY, (b"etag", found.tag), *age)
-        if _matches(request.headers.get(b"if-none-match"), found.tag):
+        if is_match(request.headers.get(b"if-none-match"), found.tag):
             return Reply(304, b"", headers)
         return Reply(200, found.body, (_TYPE, *headers))
 
@@ -82,11 +83,3 @@ async def _drawn(draw: Draw, request: Request, ctx: Context, pricing: Pricing, k
 
 def _keepable(version: Any, body: bytes) -> Kept:
     return Kept(version, body, b'"' + blake2b(body, digest_size=16).hexdigest().encode() + b'"')
-
-
-def _matches(sent: bytes | None, tag: bytes) -> bool:
-    if not sent:
-        return False
-    # Compared weakly, as RFC 9110 has it for GET: a proxy that compressed the answer may have weakened the tag.
-    tags = [part.strip().removeprefix(b"W/") for part in sent.split(b",")]
-    return tag in tags or b"*" in tags

@@ -18,7 +18,7 @@ from shop.rules.merging import STRATEGIES, Strategy
 from shop.rules.metadata import METADATA, METADATA_ERROR, is_metadata
 from shop.storefront.cart_document import cart_reply, method_link
 from shop.storefront.drawing import read_drawing
-from shop.storefront.resources.sales import CART, SHIPPING_RATE, OfferedRate
+from shop.storefront.resources.sales import CART, SHIPPING_RATE_ESTIMATE, OfferedRate
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
 
@@ -92,7 +92,7 @@ async def change_currency(request: Request, ctx: Context) -> Reply:
 
 async def estimate_shipping_rates(request: Request, ctx: Context) -> Reply:
     """What it would cost to send the cart to a country; an estimate has no id, for nothing of it is kept."""
-    drawing = read_drawing(request, ctx, SHIPPING_RATE)
+    drawing = read_drawing(request, ctx, SHIPPING_RATE_ESTIMATE)
     wanted = request.params.get("country_iso")
     found = await shown_orders.estimate_rates(ctx, wanted if isinstance(wanted, str) and wanted else None)
     ids = [rate.shipping_method_id for _, rate in found] if "shipping_method" in (drawing.query.include or {}) else []
@@ -104,7 +104,7 @@ async def estimate_shipping_rates(request: Request, ctx: Context) -> Reply:
         )
         for currency, rate in found
     ]
-    return document_reply(list_document(SHIPPING_RATE, rates, drawing))
+    return document_reply(list_document(SHIPPING_RATE_ESTIMATE, rates, drawing))
 
 
 async def associate(request: Request, ctx: Context) -> Reply:

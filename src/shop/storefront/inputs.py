@@ -141,7 +141,7 @@ class ChangeCurrency(msgspec.Struct):
 class CouponCode(msgspec.Struct):
     """What stands around the code and how it is written does not matter."""
 
-    coupon_code: Annotated[str, Meta(examples=["TEN-OFF"])]
+    coupon_code: Annotated[str, Meta(examples=["MOONRISE"])]
 
 
 class StoreCreditWish(msgspec.Struct):

@@ -25,7 +25,7 @@ def _update(method: str) -> Route:
     """A plain update answers PUT as well, for clients of the family that send it."""
     errors = (*_WRITE, 404)
     said: dict[str, Any] = {"takes": WishlistUpdate, "asks": _ASKS}
-    return Route(method, _ONE, wishlists.update, "user", "Change a wishlist", "wishlist", 200, errors, **said)
+    return Route(method, _ONE, wishlists.update, "user", "Update a wishlist", "wishlist", 200, errors, **said)
 
 
 def _item(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
@@ -36,13 +36,13 @@ def _item(method: str, path: str, handler: Handler, summary: str, takes: Any = N
 
 
 ROUTES = (
-    Route("GET", _BASE, wishlists.list_own, "user", "My wishlists", "wishlist[]", 200, _READ, asks=_ASKS),
+    Route("GET", _BASE, wishlists.list_own, "user", "List one's own wishlists", "wishlist[]", 200, _READ, asks=_ASKS),
     Route(
         "POST",
         _BASE,
         wishlists.create,
         "user",
-        "Make a wishlist",
+        "Create a wishlist",
         "wishlist",
         201,
         (*_WRITE, 404),
@@ -54,7 +54,7 @@ ROUTES = (
         f"{_BASE}/default",
         wishlists.show_default,
         "user",
-        "My default wishlist, made if there is none",
+        "Show the default wishlist, created if there is none",
         "wishlist",
         200,
         (*_READ, 422),
@@ -65,7 +65,7 @@ ROUTES = (
         _ONE,
         wishlists.show,
         "anyone",
-        "A wishlist that is public, or my own",
+        "Show a wishlist that is public or one's own",
         "wishlist",
         200,
         (*_READ, 404),
@@ -73,22 +73,22 @@ ROUTES = (
     ),
     _update("PATCH"),
     _update("PUT"),
-    Route("DELETE", _ONE, wishlists.destroy, "user", "Remove a wishlist", None, 204, _GONE),
-    _item("POST", "add_item", wishlists.add_item, "Wish for something", AddWishedItem),
+    Route("DELETE", _ONE, wishlists.destroy, "user", "Delete a wishlist", None, 204, _GONE),
+    _item("POST", "add_item", wishlists.add_item, "Add an item to a wishlist", AddWishedItem),
     _item(
         "PATCH",
         "set_item_quantity/{item_id}",
         wishlists.set_item_quantity,
-        "Change how many are wished for",
+        "Set the quantity of a wished item",
         SetWishedQuantity,
     ),
-    _item("DELETE", "remove_item/{item_id}", wishlists.remove_item, "Wish for something no more"),
+    _item("DELETE", "remove_item/{item_id}", wishlists.remove_item, "Remove an item from a wishlist"),
     Route(
         "POST",
         f"{_ONE}/add_items",
         wishlists.add_items,
         "user",
-        "Wish for several things: all of them or none",
+        "Add several items to a wishlist: all of them or none",
         "wishlist",
         200,
         (*_WRITE, 404),
@@ -101,7 +101,7 @@ ROUTES = (
         f"{_ONE}/remove_items",
         wishlists.remove_items,
         "user",
-        "Wish for several things no more",
+        "Remove several items from a wishlist",
         "wishlist",
         200,
         (*_GONE, 422),

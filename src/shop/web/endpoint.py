@@ -103,8 +103,8 @@ class Route(msgspec.Struct, frozen=True):
     """Whether a list has pages; the others are always served whole."""
     sorts: tuple[str, ...] = ()
     """The names a list may be sorted by."""
-    filters: tuple[str, ...] = ()
-    """The fields a list may be filtered by."""
+    filters: Sequence[str] | Mapping[str, Any] = ()
+    """The names a list may be filtered by, or fields by name where each has predicates."""
     asks: tuple[str, ...] = ()
     """The names of other parameters that it reads from the query."""
     is_kept: bool = False

@@ -26,6 +26,7 @@ from shop.storefront.resources.sales import (
     SHIPMENT,
     SHIPPING_METHOD,
     SHIPPING_RATE,
+    SHIPPING_RATE_ESTIMATE,
     STOCK_LOCATION,
 )
 from shop.storefront.resources.setup import COUNTRY, COUNTRY_WITH_STATES, STATE, STORE
@@ -66,5 +67,10 @@ _ALL = (
     MENU_ITEM,
 )
 RESOURCES: Resources = {resource.type: resource for resource in _ALL}
-DESCRIBED: Resources = {**RESOURCES, "taxon_alone": TAXON_WITH_PRODUCTS, "country_alone": COUNTRY_WITH_STATES}
-"""With those that show more of themselves where they are shown alone."""
+DESCRIBED: Resources = {
+    **RESOURCES,
+    "taxon_with_products": TAXON_WITH_PRODUCTS,
+    "country_with_states": COUNTRY_WITH_STATES,
+    "shipping_rate_estimate": SHIPPING_RATE_ESTIMATE,
+}
+"""With those that show more of themselves where they are shown alone, and one that is not stored."""

@@ -203,9 +203,9 @@ SHIPPING_RATE = resource(
         _cents("final_price_cents", "final_price"),
     ],
     relations=[one("shipping_method", "shipping_method")],
-    # An estimate is not stored and has none.
-    id_kind=UUID | None,
 )
+SHIPPING_RATE_ESTIMATE = msgspec.structs.replace(SHIPPING_RATE, id_kind=type(None))
+"""A rate that is not stored, and so has no id."""
 SHIPPING_METHOD = resource("shipping_method", ShippingMethod, attributes=["name", "public_metadata"])
 STOCK_LOCATION = resource("stock_location", StockLocation, attributes=["name"])
 PAYMENT_METHOD = resource(

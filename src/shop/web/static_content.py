@@ -1,0 +1,59 @@
+"""Content that is the same for everybody: compressed once, and asked for anew by its ETag."""
+
+import gzip
+import re
+from hashlib import blake2b
+
+import msgspec
+
+from shop.web.reply import API_POLICY, Reply
+from shop.web.request import Request
+
+# Kept by a browser, and asked for anew each time: a new version is seen at once.
+_HEADERS = ((b"cache-control", b"no-cache"), (b"vary", b"Accept-Encoding"))
+_GZIP = re.compile(rb"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+)\s*)?(?=,|$)", re.IGNORECASE)
+_LEVEL = 6
+
+
+class StaticContent(msgspec.Struct, frozen=True):
+    """A body, whole and compressed, with the tags by which each is known."""
+
+    body: bytes
+    compressed: bytes
+    tag: bytes
+
+    @property
+    def compressed_tag(self) -> bytes:
+        """Another: the bytes of the two differ."""
+        return self.tag[:-1] + b'-gzip"'
+
+
+def static_content(body: bytes) -> StaticContent:
+    tag = b'"' + blake2b(body, digest_size=16).hexdigest().encode() + b'"'
+    return StaticContent(body, gzip.compress(body, _LEVEL, mtime=0), tag)
+
+
+def static_reply(request: Request, content: StaticContent, media: bytes, policy: bytes = API_POLICY) -> Reply:
+    is_compressed = accepts_gzip(request.headers.get(b"accept-encoding", b""))
+    tag = content.compressed_tag if is_compressed else content.tag
+    headers = (*_HEADERS, (b"etag", tag))
+    if is_match(request.headers.get(b"if-none-match"), tag):
+        return Reply(304, b"", headers, policy)
+    if not is_compressed:
+        return Reply(200, content.body, ((b"content-type", media), *headers), policy)
+    encoding = (b"content-encoding", b"gzip")
+    return Reply(200, content.compressed, ((b"content-type", media), encoding, *headers), policy)
+
+
+def accepts_gzip(sent: bytes) -> bool:
+    """A weight of nothing refuses it."""
+    found = _GZIP.search(sent)
+    return found is not None and (found[1] is None or found[1].strip(b"0.") != b"")
+
+
+def is_match(sent: bytes | None, tag: bytes) -> bool:
+    if not sent:
+        return False
+    # Compared weakly, as RFC 9110 has it for GET: a proxy that compressed the answer may have weakened the tag.
+    tags = [part.strip().removeprefix(b"W/") for part in sent.split(b",")]
+    return tag in tags or b"*" in tags
