@@ -20,3 +20,5 @@ class Loaded(msgspec.Struct, frozen=True):
 
     row: Any
     links: Mapping[str, Link] = {}
+    type: str | None = None
+    """Its wire type, where the relation to it allows several."""

@@ -90,12 +90,12 @@ def _collect(
     for name, deeper in tree.items():
         relation = resource.relations[name]
         for item in linked(record, relation):
-            mark = (relation.type, item.row.id)
+            mark = (item.type or relation.type, item.row.id)
             # Relations lead in circles: at each place of the tree a record is entered once, whoever leads to it.
             if (*mark, id(deeper)) in walked:
                 continue
             walked.add((*mark, id(deeper)))
-            related = drawing.resources[relation.type]
+            related = drawing.resources[mark[0]]
             _collect(related, item, deeper, drawing, gathered)
             if mark not in included:
                 included[mark] = _object(related, item, drawing)

@@ -175,7 +175,7 @@ def linked(record: Loaded, relation: Relation) -> Sequence[Loaded]:
 
 
 def _linkage(record: Loaded, relation: Relation) -> dict[str, Any]:
-    marks = [{"id": item.row.id, "type": relation.type} for item in linked(record, relation)]
+    marks = [{"id": item.row.id, "type": item.type or relation.type} for item in linked(record, relation)]
     return {"data": marks if relation.is_many else marks[0]}
 
 

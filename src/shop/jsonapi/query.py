@@ -61,7 +61,9 @@ def _plant(tree: dict[str, Any], path: str, resource: Resource, resources: Resou
             raise Malformed(
                 f"There is no include {path[:100]!r}; allowed at this place: {allowed}.", code="unknown_include"
             )
-        here, tree = resources.get(here.relations[name].type), tree.setdefault(name, {})
+        relation, tree = here.relations[name], tree.setdefault(name, {})
+        # What is reached from a record of any of several types cannot be told beforehand.
+        here = None if relation.others else resources.get(relation.type)
 
 
 def _fields(value: Any) -> Mapping[str, frozenset[str]]:

@@ -47,6 +47,8 @@ class Relation(msgspec.Struct, frozen=True):
     name: str
     type: str
     is_many: bool
+    others: tuple[str, ...] = ()
+    """Further types that its records may be of; each record then says its own."""
 
 
 def money(name: str, of: Callable[[Any], int] | None = None) -> Money:
@@ -63,6 +65,11 @@ def many(name: str, type: str) -> Relation:  # noqa: A002  It is the wire's own 
 
 def one(name: str, type: str) -> Relation:  # noqa: A002
     return Relation(name, type, is_many=False)
+
+
+def one_of(name: str, *types: str) -> Relation:
+    """A relation to one record of any of these types."""
+    return Relation(name, types[0], is_many=False, others=types[1:])
 
 
 class Resource(msgspec.Struct, frozen=True, eq=False):

@@ -164,11 +164,15 @@ def _object(resource: Resource) -> Schema:
     }
 
 
+def _type_name(relation: Relation) -> Mapping[str, Any]:
+    return {"enum": [relation.type, *relation.others]} if relation.others else {"const": relation.type}
+
+
 def _relationship(relation: Relation) -> Mapping[str, Any]:
     linkage = {
         "type": "object",
         "required": ["id", "type"],
-        "properties": {"id": {"type": "string"}, "type": {"const": relation.type}},
+        "properties": {"id": {"type": "string"}, "type": _type_name(relation)},
     }
     data = {"type": "array", "items": linkage} if relation.is_many else {"anyOf": [linkage, _NULL]}
     return {"type": "object", "required": ["data"], "properties": {"data": data}}

@@ -187,6 +187,7 @@ def body_of(collection: Collection, *, is_new: bool) -> Any:
         for field, kind in collection.writable.items()
         if is_new or field not in collection.once
     ]
+    fields += [(alias, collection.writable[field] | UnsetType, UNSET) for alias, field in collection.aliases.items()]
     fields.sort(key=len)
     verb = "New" if is_new else "Changed"
     inner = msgspec.defstruct(f"{verb}{title}Fields", fields)

@@ -1,6 +1,7 @@
 """What the platform shows of pictures. A new one comes as a file, so making and removing are in `images.py`."""
 
 from typing import Annotated, Any
+from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -44,8 +45,9 @@ IMAGES = Collection(
     path="images",
     resource=IMAGE,
     noun=nouns.IMAGE,
-    writable=kinds(Image, "product_id", "variant_id", "alt", "position"),
-    once=("product_id",),
+    writable=kinds(Image, "product_id", "variant_id", "alt", "position")
+    | {"viewable_type": str, "viewable_id": UUID | None},
+    once=("product_id", "viewable_type", "viewable_id"),
     filters=("product_id", "variant_id", "alt", "position"),
     order="position",
 )
