@@ -102,7 +102,7 @@ def is_unchanged(name: str, value: Any, shown: Mapping[str, Any]) -> bool:
         return False
     if isinstance(value, dict | list) or isinstance(shown[name], dict | list):
         return bool(value == shown[name])
-    return _comparable(value) == _comparable(shown[name])
+    return bool(_comparable(value) == _comparable(shown[name]))
 
 
 def _comparable(value: Any) -> Any:
