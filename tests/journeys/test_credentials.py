@@ -195,6 +195,8 @@ class World:
         verb = route.path.partition("{id}/")[2]
         if verb and verb != "reposition":
             return await self.sales.record(collection.path, verb)
+        if route.method == "DELETE" and collection.path == "payments":
+            return await self.sales.void_payment()
         if route.method == "DELETE" or collection.path not in self.records:
             (self.records[collection.path],) = await sample(self.writer, self.db, collection, 1)
         record_id = self.records[collection.path] if route.method != "DELETE" else self.records.pop(collection.path)

@@ -252,6 +252,12 @@ async def _an_order_and_a_good(machine: Machine) -> Body:
     return {"order_id": order.id, "variant_id": (await Make(machine).product(price="10.00", on_hand=9)).sold}
 
 
+async def _an_order_with_goods(machine: Machine) -> Body:
+    needed = await _an_order_and_a_good(machine)
+    assert (await machine.post("/line_items", {"line_item": needed})).status == 201
+    return {"order_id": needed["order_id"]}
+
+
 async def _what_is_sent(machine: Machine) -> Body:
     till = await new_till(Make(machine))
     buyer, mug = Buyer(machine.http, till), await till.product(on_hand=9)
@@ -316,7 +322,7 @@ async def upload_of(machine: Machine) -> dict[str, Any]:
 BUILDERS = {
     "order": Builder(_order, {"internal_note": "called", "private_metadata": {"risk": "low"}}),
     "user": Builder(_user, {"first_name": "grace", "public_metadata": {"tier": 1}}),
-    "address": Builder(_address, {"lastname": "hopper", "label": None}),
+    "address": Builder(_address, {"lastname": "hopper", "label": None}, {"full_name": "ada hopper"}),
     "tax_category": Builder(_tax_category, {"description": "books", "is_default": False}),
     "product": Builder(
         _product,
@@ -378,14 +384,19 @@ BUILDERS = {
     "zone": Builder(_zone, {"description": "near", "kind": "state"}),
     "tax_rate": Builder(_tax_rate, {"amount": "0.07", "included_in_price": True}, needs=_a_zone_and_a_category),
     "shipping_category": Builder(_named, {"description": "bulky"}),
-    "shipping_method": Builder(_shipping_method, {"admin_name": "The slow one", "calculator": "per_item"}),
+    "shipping_method": Builder(_shipping_method, {"admin_name": "The slow one", "code": "slow"}),
     "payment_method": Builder(_payment_method, {"description": "By post", "auto_capture": False}),
     "line_item": Builder(_line, {"public_metadata": {"engraved": True}}, needs=_an_order_and_a_good),
     "shipment": Builder(lambda _: {}, {"tracking": "1Z 999"}, needs=_what_is_sent),
     "shipping_rate": Builder(find=_sold("shipping_rates")),
     "payment": Builder(find=_sold("payments")),
     "refund": Builder(find=_sold("refunds")),
-    "adjustment": Builder(find=_sold("adjustments")),
+    "adjustment": Builder(
+        lambda number: {"label": "late" if number % 2 else f"late {number}", "amount": f"{number % 3 + 1}.5"},
+        {"label": "later", "amount": "-1.0"},
+        {"display_amount": "-$1.00"},
+        needs=_an_order_with_goods,
+    ),
     "order_promotion": Builder(find=_sold("order_promotions")),
     "promotion_category": Builder(_named, {"code": "summer"}),
     "promotion": Builder(_promotion, {"description": "some", "usage_limit": 5, "match_policy": "any"}),

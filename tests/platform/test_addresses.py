@@ -69,10 +69,12 @@ async def test_an_address_keeps_the_user_it_was_made_for(writer: Machine) -> Non
     owner, other = await new_user(writer), await new_user(writer)
     made = await new_address(writer, user_id=owner)
 
-    changed = await writer.patch(f"/addresses/{made.id}", {"address": {"user_id": other, "label": "home"}})
+    changed = await writer.patch(f"/addresses/{made.id}", {"address": {"user_id": owner, "label": "home"}})
+    refused = await writer.patch(f"/addresses/{made.id}", {"address": {"user_id": other, "label": "work"}})
 
     assert changed["label"] == "home"
     assert changed.json["data"]["relationships"]["user"]["data"]["id"] == owner
+    assert_refused(refused, "user_id")
 
 
 async def test_the_address_of_a_completed_order_is_not_changed(writer: Machine, db: Any) -> None:

@@ -313,7 +313,7 @@ async def test_pictures_are_listed_changed_and_shown_with_their_product(writer: 
     first, second = [(await upload(writer, png(60, 40), product_id=product_id)).id for _ in range(2)]
     third = await upload(writer, png(60, 40), variant_id=variant_id, position="0")
 
-    changed = await writer.patch(f"/images/{first}", {"image": {"alt": "Lit", "position": 9, "product_id": variant_id}})
+    changed = await writer.patch(f"/images/{first}", {"image": {"alt": "Lit", "position": 9, "product_id": product_id}})
     foreign = await writer.patch(f"/images/{first}", {"image": {"variant_id": str(uuid4())}})
 
     listed = await writer.get("/images", {"filter[product_id_eq]": product_id})

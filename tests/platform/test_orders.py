@@ -26,10 +26,12 @@ async def test_a_new_order_is_an_open_cart_of_nobody(writer: Machine) -> None:
 async def test_the_currency_is_chosen_once(writer: Machine) -> None:
     made = await writer.post("/orders", {"order": {"currency": "JPY"}})
 
-    changed = await writer.patch(f"/orders/{made.id}", {"order": {"currency": "EUR", "internal_note": "x"}})
+    same = await writer.patch(f"/orders/{made.id}", {"order": {"currency": "JPY", "internal_note": "x"}})
+    changed = await writer.patch(f"/orders/{made.id}", {"order": {"currency": "EUR", "internal_note": "y"}})
     refused = await writer.post("/orders", {"order": {"currency": "CHF"}})
 
-    assert (changed["currency"], changed["internal_note"], changed["display_total"]) == ("JPY", "x", "¥0")
+    assert (same["currency"], same["internal_note"], same["display_total"]) == ("JPY", "x", "¥0")
+    assert_refused(changed, "currency")
     assert_refused(refused, "currency")
 
 
@@ -53,7 +55,7 @@ async def test_an_order_answers_to_its_number_as_to_its_id(writer: Machine) -> N
     assert (await writer.get(f"/orders/{made.id}")).status == 404
 
 
-@pytest.mark.parametrize("body", [None, {}, {"nothing": 1}, {"order": {}}, {"order": {"total": "7"}}])
+@pytest.mark.parametrize("body", [None, {}, {"order": {}}, {"order": {"total": "0.00"}}, {"total": 0}])
 async def test_changing_nothing_of_an_order_is_no_error(writer: Machine, db: Any, body: Any) -> None:
     made = await writer.post("/orders", {"order": {}})
 
@@ -73,7 +75,7 @@ async def test_a_body_without_its_object_makes_nothing(writer: Machine, path: st
 
 
 async def test_an_object_may_be_wrapped_or_bare_or_a_form(writer: Machine) -> None:
-    bare = await writer.post("/orders", {"internal_note": "bare", "unknown": {"a": 1}})
+    bare = await writer.post("/orders", {"internal_note": "bare"})
     form = await writer.ask("POST", "/orders", data={"order[internal_note]": "form", "order[public_metadata][a]": "1"})
 
     assert (bare.status, bare["internal_note"]) == (201, "bare")

@@ -22,9 +22,10 @@ async def a_variant(machine: Machine) -> str:
 async def test_a_list_keeps_its_currency(writer: Machine) -> None:
     list_id = await new_list(writer)
 
-    answer = await changed(writer, "price_list", list_id, currency="USD", priority=3)
+    answer = await changed(writer, "price_list", list_id, currency="EUR", priority=3)
 
     assert (answer["currency"], answer["priority"]) == ("EUR", 3)
+    assert_refused(await change(writer, "price_list", list_id, currency="USD", priority=4), "currency")
     assert_refused(await send(writer, "price_list", currency="XXXX"), "currency")
     assert_refused(await send(writer, "price_list", currency="XTS"), "currency")
     assert_refused(await send(writer, "price_list"), "currency")

@@ -110,9 +110,11 @@ async def test_a_price_keeps_its_variant_and_its_currency(writer: Machine) -> No
     variant_id = await master_of(writer, (await new(writer, "product")).id)
     price = await new(writer, "price", variant_id=variant_id, currency="EUR", amount="6")
 
-    answer = await changed(writer, "price", price.id, currency="USD", variant_id=str(uuid4()), amount="7")
+    answer = await changed(writer, "price", price.id, currency="EUR", variant_id=variant_id, amount="7")
+    refused = await change(writer, "price", price.id, currency="USD", variant_id=str(uuid4()), amount="8")
 
     assert (answer["currency"], answer["amount"]) == ("EUR", "7.0")
+    assert_refused(refused, "currency", "variant_id")
 
 
 async def test_a_price_needs_a_variant_that_is_there(writer: Machine) -> None:

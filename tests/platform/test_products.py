@@ -192,8 +192,9 @@ LONG = "".join(f"{number:x}" for number in range(1800))
 
 @pytest.mark.parametrize("kind", ["product", "option_type", "property", "taxonomy", "stock_location", "price_list"])
 async def test_a_name_is_no_longer_than_an_index_has_room_for(writer: Machine, kind: str) -> None:
-    assert_refused(await send(writer, kind, name=LONG[:5000], currency="EUR"), "name")
-    assert (await send(writer, kind, name=uuid4().hex + LONG[:223], currency="EUR")).status == 201
+    more = {"currency": "EUR"} if kind in {"product", "price_list"} else {}
+    assert_refused(await send(writer, kind, name=LONG[:5000], **more), "name")
+    assert (await send(writer, kind, name=uuid4().hex + LONG[:223], **more)).status == 201
 
 
 @pytest.mark.parametrize("value", ["-1", "1e3", "9" * 28, "x", True, [1]])

@@ -107,6 +107,15 @@ async def tell(ctx: Context, checkout: Checkout, wishes: Values) -> Checkout:
     return await _moved(ctx, checkout) if changed.keys() & addresses.keys() else checkout
 
 
+async def set_addresses(ctx: Context, checkout: Checkout, ids: Mapping[str, UUID | None]) -> Checkout:
+    """Addresses that are stored and that the order may have; with one taken away, the checkout begins there again."""
+    before = checkout.order
+    changed = {name: address_id for name, address_id in ids.items() if address_id != getattr(before, name)}
+    checkout = msgspec.structs.replace(checkout, order=await change_order(ctx, before, **changed))
+    await _remove_replaced_addresses(ctx, before, checkout.order)
+    return await _moved(ctx, checkout) if changed else checkout
+
+
 async def _remove_replaced_addresses(ctx: Context, before: Order, now: Order) -> None:
     """Addresses typed into a cart go with the change that replaces them: each request may bring another."""
     replaced = {before.bill_address_id, before.ship_address_id} - {now.bill_address_id, now.ship_address_id, None}

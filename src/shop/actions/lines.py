@@ -13,8 +13,9 @@ from shop.actions.taking import give_back
 from shop.base.errors import Invalid, NotFound, PaymentInProgress, Unauthenticated
 from shop.base.ids import new_id
 from shop.models.orders import CartLine, Order
+from shop.models.orders import orders as order_table
 from shop.models.quotes import Quote
-from shop.queries import carts, orders, payments, prices, quotes, stock, taxes
+from shop.queries import adjustments, carts, changes, orders, payments, prices, quotes, stock, taxes
 from shop.queries import lines as queries
 from shop.queries.prices import Pricing
 from shop.queries.promotions import take_off
@@ -223,9 +224,26 @@ async def change_currency(ctx: Context, currency: str) -> Cart:
         known, now = await _quotes(ctx, pricing, held.lines), datetime.now(UTC)
         lines = [_in_currency(line, known.get(line.variant_id), currency, now) for line in held.lines]
         converted = msgspec.structs.replace(order, currency=currency)
+        if order.manual_total and currency != order.currency:
+            # What was entered by hand was meant in the other currency.
+            await adjustments.drop_manual(ctx.db, order.id)
+            await changes.update_record(ctx.db, order_table, order.id, {"manual_total": 0})
+            converted = msgspec.structs.replace(converted, manual_total=0)
         cart = await keep(ctx, Held(converted, held.lines, pricing), lines, known)
         once.made(held.order.id)
         return cart
+
+
+async def requote(ctx: Context, held: Held) -> Cart:
+    """Every line at the price that the cart's owner pays now; what is not sold any more stays as it was quoted."""
+    if not held.lines:
+        return Cart(held.order)
+    known, now = await _quotes(ctx, held.pricing, held.lines), datetime.now(UTC)
+    lines = [
+        quoted(line, quote, line.quantity, now) if (quote := known.get(line.variant_id)) and quote.is_sold else line
+        for line in held.lines
+    ]
+    return await keep(ctx, held, lines, known)
 
 
 async def keep(ctx: Context, held: Held, lines: Sequence[CartLine], known: Mapping[UUID, Quote]) -> Cart:
@@ -239,6 +257,7 @@ async def keep(ctx: Context, held: Held, lines: Sequence[CartLine], known: Mappi
         [],
         await taxes.list_rates(ctx.db, order.ship_address_id) if lines else [],
         order_promo_total=less.order_promo_total,
+        manual_total=order.manual_total,
     )
     if totals.item_total > MOST_AMOUNT:
         raise Invalid({"base": ["comes to more than an order may"]}, "The cart would come to more than an order may.")

@@ -2,7 +2,7 @@
 caller's transaction.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -13,16 +13,39 @@ from shop.actions.packing import select_rates
 from shop.actions.paying import choose_payment, payment_wish
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid
-from shop.rules.lines import MOST_PIECES, Wish
+from shop.rules.lines import NOT_POSITIVE, Wish, read_pieces
 
 Values = Mapping[str, Any]
 ADDRESSES = ("bill_address_attributes", "ship_address_attributes")
 NESTED = (*ADDRESSES, "line_items_attributes", "shipments_attributes", "payments_attributes")
 _NOBODYS = UUID(int=0)
+_NAME = ("firstname", "lastname", "company", "phone", "label")
+_PLACE = (
+    "address1",
+    "address2",
+    "city",
+    "zipcode",
+    "country_id",
+    "country_iso",
+    "state_id",
+    "state_code",
+    "state_name",
+)
+_ADDRESS = frozenset({"id", *_NAME, *_PLACE})
+_MEMBERS: Mapping[str, frozenset[str]] = {
+    "bill_address_attributes": _ADDRESS,
+    "ship_address_attributes": _ADDRESS,
+    "line_items_attributes": frozenset({"id", "variant_id", "quantity", "_destroy"}),
+    "shipments_attributes": frozenset({"id", "selected_shipping_rate_id"}),
+    "payments_attributes": frozenset({"payment_method_id", "source_id", "source_attributes"}),
+    "source_attributes": frozenset({"gateway_payment_profile_id", "cc_type", "last_digits", "name", "month", "year"}),
+}
+"""What is read of each part."""
 
 
 async def tell_parts(ctx: Context, order_id: UUID, values: Values) -> None:
     """All of it or nothing; of an order that is completed nothing."""
+    _check_members(values)
     try:
         await hold(ctx, order_id)
     except NotFound:
@@ -41,12 +64,29 @@ async def tell_parts(ctx: Context, order_id: UUID, values: Values) -> None:
         checkout = await choose_payment(ctx, checkout, payment_wish(given, {}))
 
 
+def _check_members(values: Values) -> None:
+    unknown = [path for name in NESTED for path in _unknown(name, values.get(name), name)]
+    if unknown:
+        raise Invalid({path: ["is not a known member"] for path in unknown})
+
+
+def _unknown(name: str, part: Any, path: str) -> Iterator[str]:
+    """The paths of members that nothing reads; of what is no object whoever reads it says so."""
+    if isinstance(part, list):
+        for place, each in enumerate(part):
+            yield from _unknown(name, each, f"{path}.{place}")
+    elif isinstance(part, dict):
+        yield from (f"{path}.{member}" for member in part if member not in _MEMBERS[name])
+        if "source_attributes" in part and name == "payments_attributes":
+            yield from _unknown("source_attributes", part["source_attributes"], f"{path}.source_attributes")
+
+
 async def _tell_line(ctx: Context, order_id: UUID, given: Values, place: str) -> None:
     """With an id a line that is there, otherwise a variant to be put in."""
     held, line_id = await hold(ctx, order_id), as_uuid(given.get("id"))
-    quantity = given.get("quantity", 1)
-    if type(quantity) is not int or not 0 < quantity <= MOST_PIECES:
-        raise Invalid({f"{place}.quantity": [f"must be a whole number from 1 to {MOST_PIECES}"]})
+    quantity = read_pieces(given.get("quantity", 1))
+    if quantity is None:
+        raise Invalid({f"{place}.quantity": [NOT_POSITIVE]})
     try:
         if line_id is None:
             wish = Wish(as_uuid(given.get("variant_id")) or _NOBODYS, quantity)

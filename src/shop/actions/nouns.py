@@ -2,6 +2,8 @@
 read of it, and what can be done to it.
 """
 
+from uuid import UUID
+
 from shop.actions import catalog, media, pricing, stock, taxons
 from shop.actions.before import holding_products, present_product, present_variant
 from shop.actions.catalog import shown_by_products
@@ -43,11 +45,18 @@ from shop.models.stock import (
 )
 from shop.models.taxons import Classification, Taxon, Taxonomy, classifications, taxonomies
 from shop.models.taxons import taxons as taxon_table
-from shop.queries.catalog_columns import PRODUCT_COLUMNS, VARIANT_COLUMNS, entry_currency
+from shop.queries.catalog_columns import MASTER_SKU, PRODUCT_COLUMNS, VARIANT_COLUMNS, entry_currency
 from shop.queries.lookups import Lookup
+from shop.queries.order_columns import ROOT
 from shop.queries.records import Records
 
 _AMOUNTS = frozenset({"price", "compare_at_price"})
+
+
+class RootedTaxonomy(Taxonomy, frozen=True, kw_only=True):
+    """With the taxon at its top."""
+
+    root_id: UUID | None
 
 
 def _plain(name: str, records: Records) -> Noun:
@@ -71,6 +80,7 @@ PRODUCT = Noun(
         row=SoldProduct,
         extras=PRODUCT_COLUMNS,
         amounts=_AMOUNTS,
+        lookups={"sku": MASTER_SKU},
         shown=products.c.deleted_at.is_(None),
     ),
     catalog.create_product,
@@ -114,7 +124,7 @@ PRODUCT_PROPERTY = Noun(
 )
 TAXONOMY = Noun(
     "taxonomy",
-    Records(table=taxonomies, row=Taxonomy),
+    Records(table=taxonomies, row=RootedTaxonomy, extras={"root_id": ROOT}),
     taxons.create_taxonomy,
     taxons.update_taxonomy,
     taxons.delete_taxonomy,

@@ -1,7 +1,6 @@
 """All that an operator sees of one order."""
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import quote
 from uuid import UUID
 
 import msgspec
@@ -18,7 +17,7 @@ from shop.models.people import PlacedAddress, User
 from shop.queries import cards, dashboard, fulfilment, order_pages, orders, payments, people
 from shop.queries.dashboard import Event
 from shop.rules.payments import Balance, refusal_of
-from shop.rules.shipping import is_tracking_url
+from shop.rules.shipping import tracking_address
 
 MOST_EVENTS = 100
 
@@ -127,17 +126,10 @@ async def _parcels(ctx: Context, held: Checkout) -> list[Parcel]:
             places[shipment.stock_location_id],
             methods.get(shipment.id),
             [(lines[item.line_item_id], item) for item in held.items if item.shipment_id == shipment.id],
-            _follow(urls.get(shipment.id), shipment.tracking),
+            tracking_address(urls.get(shipment.id), shipment.tracking),
         )
         for shipment in held.shipments
     ]
-
-
-def _follow(url: str | None, tracking: str | None) -> str | None:
-    """Only to an https address: older rows may have any text."""
-    if not url or not tracking or not is_tracking_url(url):
-        return None
-    return url.replace(":tracking", quote(tracking, safe=""))
 
 
 async def _payings(ctx: Context, held: Checkout) -> list[Paying]:

@@ -9,6 +9,7 @@ import msgspec
 from shop.actions.cart import new_cart
 from shop.actions.context import Context
 from shop.actions.nested_orders import NESTED, tell_parts
+from shop.actions.order_assignment import ASSIGNED, assign
 from shop.actions.order_parts import Checkout, read_all
 from shop.actions.taking import drop_cart
 from shop.base.email import read_email
@@ -66,10 +67,13 @@ async def create_order(ctx: Context, values: Mapping[str, Any]) -> UUID:
 async def update_order(ctx: Context, order_id: UUID, values: Mapping[str, Any]) -> None:
     if values.get("email") is not None and read_email(values["email"]) is None:
         raise Invalid({"email": ["must be one e-mail address"]})
-    own = {name: value for name, value in values.items() if name not in NESTED}
+    own = {name: value for name, value in values.items() if name not in {*NESTED, *ASSIGNED}}
+    assigned = {name: values[name] for name in ASSIGNED if name in values}
     if own:
         await changes.update_record(ctx.db, table, order_id, own)
-    if len(own) < len(values):
+    if assigned:
+        await assign(ctx, order_id, assigned, email=values.get("email"))
+    if values.keys() & set(NESTED):
         await tell_parts(ctx, order_id, values)
 
 

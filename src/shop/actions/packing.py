@@ -204,6 +204,7 @@ def explained(checkout: Checkout, due: Sequence[Rate]) -> Totals:
         sent_as(checkout),
         due,
         order_promo_total=order.order_promo_total,
+        manual_total=order.manual_total,
         promoted=order.promoted,
     )
 
@@ -221,6 +222,7 @@ async def _calculate(
         sent_as(as_promoted),
         rates,
         order_promo_total=less.order_promo_total,
+        manual_total=order.manual_total,
     )
     lines = [with_amounts(line, amounts) for line, amounts in zip(less.lines, totals.lines, strict=True)]
     shipments = [_sent(each, amounts) for each, amounts in zip(less.shipments, totals.shipments, strict=True)]

@@ -15,7 +15,7 @@ from shop.models.promotions import coupon_batches, promotion_actions, promotion_
 from shop.queries import bulk, changes
 from shop.queries import promotion_uses as uses
 from shop.queries import promotions as queries
-from shop.rules.promotion_settings import kept, part_errors
+from shop.rules.promotion_settings import KINDS, kept, part_errors
 
 Values = Mapping[str, Any]
 NESTED = {"promotion_rules_attributes": "condition", "promotion_actions_attributes": "benefit"}
@@ -28,7 +28,9 @@ _DRAWN = 10
 
 
 async def create_promotion(ctx: Context, values: Values) -> UUID:
+    """Without a code it is automatic, unless it is said not to be: its codes may be those of a batch."""
     own = _own(values)
+    own.setdefault("is_automatic", own.get("code") is None)
     await _check(ctx, own, None)
     promotion_id = new_id()
     await changes.insert_record(ctx.db, promotions, promotion_id, own)
@@ -110,7 +112,8 @@ def _read_parts(what: str, field: str, given: Sequence[Values]) -> list[tuple[st
         raise Invalid({field: [f"must be at most {MOST_PARTS}"]})
     errors: dict[str, list[str]] = {}
     for place, part in enumerate(given):
-        errors |= {f"{field}.{place}.{name}": told for name, told in _wrong(what, part).items()}
+        unknown = {name: ["is not a known member"] for name in part.keys() - {"type", "preferences"}}
+        errors |= {f"{field}.{place}.{name}": told for name, told in (unknown | _wrong(what, part)).items()}
     if errors:
         raise Invalid(errors)
     return [(part["type"], kept(what, part["type"], part.get("preferences") or {})) for part in given]
@@ -141,6 +144,10 @@ async def update_part(ctx: Context, what: str, part_id: UUID, values: Values) ->
         name: values.get(name, await changes.find_value(ctx.db, table, part_id, name))
         for name in ("type", "preferences")
     }
+    if "preferences" not in values and said["type"] in KINDS[what]:
+        # Those of another kind end with it.
+        known = KINDS[what][said["type"]].settings
+        said["preferences"] = {name: value for name, value in said["preferences"].items() if name in known}
     errors = _wrong(what, said)
     if errors:
         raise Invalid(errors)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions import promotion_desk, store_credit
+from shop.actions import manual_adjustments, order_removals, promotion_desk, store_credit
 from shop.actions.catalog import check_currency, in_units
 from shop.actions.context import Context
 from shop.actions.records import Noun, plain
@@ -36,6 +36,7 @@ from shop.models.store_credit import (
     store_credits,
 )
 from shop.queries import changes
+from shop.queries.order_columns import AMOUNT_AUTHORIZED, CREATED_BY
 from shop.queries.records import Records
 from shop.queries.setups import currency_of
 
@@ -46,6 +47,13 @@ class OrdersAdjustment(Adjustment, frozen=True, kw_only=True):
     """With the currency of its order."""
 
     currency: str
+
+
+class GrantedCredit(StoreCredit, frozen=True, kw_only=True):
+    """With what was taken of it for orders that are being paid, and the application that granted it."""
+
+    amount_authorized: int
+    created_by_id: UUID | None
 
 
 async def _grant(ctx: Context, values: Values) -> UUID:
@@ -100,13 +108,22 @@ ADJUSTMENT = Noun(
         extras={"currency": currency_of(adjustments)},
         amounts=frozenset({"amount"}),
     ),
+    manual_adjustments.create_adjustment,
+    manual_adjustments.update_adjustment,
+    manual_adjustments.delete_adjustment,
+    manual_adjustments.hold_order,
 )
 _credit_categories = Records(table=store_credit_categories, row=StoreCreditCategory)
 STORE_CREDIT_CATEGORY = Noun("store_credit_category", _credit_categories, **plain(_credit_categories))
 _credit_types = Records(table=store_credit_types, row=StoreCreditType)
 STORE_CREDIT_TYPE = Noun("store_credit_type", _credit_types, **plain(_credit_types))
-_credits = Records(table=store_credits, row=StoreCredit, amounts=frozenset({"amount", "amount_used"}))
-STORE_CREDIT = Noun("store_credit", _credits, _grant, plain(_credits)["update"])
+_credits = Records(
+    table=store_credits,
+    row=GrantedCredit,
+    extras={"amount_authorized": AMOUNT_AUTHORIZED, "created_by_id": CREATED_BY},
+    amounts=frozenset({"amount", "amount_used"}),
+)
+STORE_CREDIT = Noun("store_credit", _credits, _grant, plain(_credits)["update"], order_removals.delete_store_credit)
 STORE_CREDIT_EVENT = Noun(
     "store_credit_event",
     Records(

@@ -145,4 +145,5 @@ def _total(held: Checkout, taken: Sequence[Taken], due: Sequence[Rate]) -> int:
     less = taken_off(held.order, held.lines, held.shipments, taken)
     sent = sent_as(msgspec.structs.replace(held, shipments=less.shipments))
     lines = [taxable(line) for line in less.lines]
-    return total_order(lines, sent, due, order_promo_total=less.order_promo_total).total
+    manual_total = held.order.manual_total
+    return total_order(lines, sent, due, order_promo_total=less.order_promo_total, manual_total=manual_total).total

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
@@ -220,7 +221,9 @@ async def _load(
     wanted = {name: kin for name, kin in of.kin.items() if relations is None or name in relations}
     # Their own rows say whom they belong to, where these are read and nothing stands between.
     linked = {
-        name: kin for name, kin in wanted.items() if kin.is_many and (kin.between is not None or name not in include)
+        name: kin
+        for name, kin in wanted.items()
+        if kin.is_many and (kin.between is not None or kin.most is not None or name not in include)
     }
     ids = await records.list_kin_ids(ctx.db, list(linked.values()), [row.id for row in rows])
     ids_of = dict(zip(linked, ids, strict=True))
@@ -264,7 +267,18 @@ async def _load_kin(
     return {ours: [loaded.get(one) or Loaded(Named(one)) for one in ids] for ours, ids in ids_of.items()}
 
 
+async def _load_any(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree | None) -> dict[Any, Link]:
+    """Of a relation to one of several types: those of each at once."""
+    found: dict[Any, Link] = {}
+    for type_, each in kin.by_type.items():
+        theirs = await _load_one(ctx, each, [row for row in rows if getattr(row, kin.type_column) == type_], include)
+        found |= {key: replace(record, type=type_) for key, record in theirs.items() if isinstance(record, Loaded)}
+    return found
+
+
 async def _load_one(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree | None) -> dict[Any, Link]:
+    if kin.by_type:
+        return await _load_any(ctx, kin, rows, include)
     ids = {named for row in rows if (named := getattr(row, kin.column))}
     if include is None:
         return {named: Loaded(Named(named)) for named in ids}

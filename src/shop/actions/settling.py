@@ -1,7 +1,7 @@
 """What becomes of an order when a provider has answered; and of those to whom nobody has answered yet."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID
 
@@ -24,7 +24,7 @@ from shop.base.ids import new_id
 from shop.gateways.payments import UNKNOWN, Act, Call, Provider, Result
 from shop.models.orders import Order
 from shop.models.payments import Payment, PaymentAttempt
-from shop.queries import bulk, orders, outbox, people, sales, stock, taxes
+from shop.queries import adjustments, bulk, orders, outbox, people, sales, stock, taxes
 from shop.queries import payments as queries
 from shop.queries.payments import Change
 from shop.rules.adjustments import adjustment_rows
@@ -189,6 +189,8 @@ async def finish(ctx: Context, checkout: Checkout) -> Order:
     )
     rows = [{"id": new_id(), **row} for row in adjustment_rows(order.id, steps)]
     await bulk.insert_rows(ctx.db, "adjustments", rows)
+    if order.manual_total:
+        await _close_manual(ctx, order, steps)
     await stock.end_holds(ctx.db, order.id)
     await sales.note_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
     if order.email and ctx.shared.settings.order_mail != "off":
@@ -196,6 +198,17 @@ async def finish(ctx: Context, checkout: Checkout) -> Order:
     detail = {"number": order.number, "total": order.total, "currency": order.currency}
     await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)
     return completed
+
+
+async def _close_manual(ctx: Context, order: Order, steps: Sequence[Mapping[str, Any]]) -> None:
+    """Adjustments by hand count as far as the total allowed: the newest gives way first."""
+    beyond = sum(step["amount"] for step in steps if step["step"] == "manual") - order.manual_total
+    rows = []
+    for each in await adjustments.list_manual(ctx.db, order.id):
+        given_up = min(beyond, max(-each.amount, 0))
+        beyond -= given_up
+        rows.append({"id": each.id, "amount": each.amount + given_up, "state": "closed"})
+    await bulk.update_rows(ctx.db, "adjustments", rows)
 
 
 async def _queue_confirmation(ctx: Context, order: Order, email: str) -> None:

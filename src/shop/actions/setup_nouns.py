@@ -1,16 +1,49 @@
 """The kinds of records by which a shop is set up to sell, and those that its sales leave."""
 
 from typing import Any
+from uuid import UUID
 
-from shop.actions import order_lines, parcels, sending
+from shop.actions import order_lines, order_removals, parcels, sending
 from shop.actions.records import Noun, plain
-from shop.models.fulfilment import Shipment, ShippingMethod, ShippingRate, shipments, shipping_methods, shipping_rates
+from shop.models.fulfilment import (
+    Shipment,
+    ShipmentItem,
+    ShippingMethod,
+    ShippingRate,
+    shipment_items,
+    shipments,
+    shipping_methods,
+    shipping_rates,
+)
 from shop.models.orders import CartLine, line_items
-from shop.models.payments import Payment, PaymentMethod, Refund, payment_methods, payments, refunds
+from shop.models.payments import (
+    Payment,
+    PaymentAttempt,
+    PaymentMethod,
+    PaymentSource,
+    Refund,
+    payment_attempts,
+    payment_methods,
+    payment_sources,
+    payments,
+    refunds,
+)
 from shop.models.taxes import ShippingCategory, TaxCategory, shipping_categories, tax_categories
-from shop.models.zones import TaxRate, Zone, tax_rates, zones
+from shop.models.zones import TaxRate, Zone, ZoneMember, tax_rates, zone_members, zones
+from shop.queries.order_columns import (
+    CAPTURED,
+    COST_PRICE,
+    IS_PENDING,
+    ITEM_COST,
+    SELECTED_RATE,
+    SHIP_ADDRESS,
+    SOURCE_TYPE,
+    TRACKING_TEMPLATE,
+    UNIT_STATE,
+)
 from shop.queries.records import Records
 from shop.queries.setups import AMOUNTS, MEMBERS, currency_of
+from shop.rules.shipping import tracking_address
 
 
 class CountedZone(Zone, frozen=True, kw_only=True):
@@ -20,15 +53,49 @@ class CountedZone(Zone, frozen=True, kw_only=True):
 
 
 class PricedMethod(ShippingMethod, frozen=True, kw_only=True):
-    """With what it costs: currency, from which weight on, minor units."""
+    """With what it costs: currency, from which weight on, minor units. Its calculator goes by its own id."""
 
     amounts: list[Any]
+    calculator_id: UUID
+
+
+class OrdersLine(CartLine, frozen=True, kw_only=True):
+    """With what a piece costs the shop."""
+
+    cost_price: int | None
+
+
+class InventoryUnit(ShipmentItem, frozen=True, kw_only=True):
+    """With whether it was sent, and whether its order is still open."""
+
+    state: str
+    pending: bool
 
 
 class OrdersShipment(Shipment, frozen=True, kw_only=True):
-    """With the currency of its order."""
+    """With what its order says of it, how it is sent, and what the pieces in it cost."""
 
     currency: str
+    selected_shipping_rate_id: UUID | None
+    address_id: UUID | None
+    tracking_template: str | None
+    item_cost: int
+
+    @property
+    def discounted_cost(self) -> int:
+        return self.cost + self.promo_total
+
+    @property
+    def final_price(self) -> int:
+        return self.cost + self.adjustment_total
+
+    @property
+    def final_price_with_items(self) -> int:
+        return self.item_cost + self.final_price
+
+    @property
+    def tracking_url(self) -> str | None:
+        return tracking_address(self.tracking_template, self.tracking)
 
 
 class OrdersRate(ShippingRate, frozen=True, kw_only=True):
@@ -38,6 +105,13 @@ class OrdersRate(ShippingRate, frozen=True, kw_only=True):
 
 
 class OrdersPayment(Payment, frozen=True, kw_only=True):
+    """With the currency of its order, and what it is made with."""
+
+    currency: str
+    source_type: str | None
+
+
+class OrdersCapture(PaymentAttempt, frozen=True, kw_only=True):
     """With the currency of its order."""
 
     currency: str
@@ -76,7 +150,7 @@ SHIPPING_METHOD = Noun(
     Records(
         table=shipping_methods,
         row=PricedMethod,
-        extras={"amounts": AMOUNTS},
+        extras={"amounts": AMOUNTS, "calculator_id": shipping_methods.c.id},
         shown=shipping_methods.c.deleted_at.is_(None),
     ),
     sending.create_shipping_method,
@@ -95,9 +169,9 @@ LINE_ITEM = Noun(
     "line_item",
     Records(
         table=line_items,
-        row=CartLine,
-        extras={"currency": currency_of(line_items)},
-        amounts=frozenset({"price", "compare_at_price", *_SUMS}),
+        row=OrdersLine,
+        extras={"currency": currency_of(line_items), "cost_price": COST_PRICE},
+        amounts=frozenset({"price", "compare_at_price", "cost_price", *_SUMS}),
     ),
     order_lines.create_line,
     order_lines.update_line,
@@ -109,12 +183,19 @@ SHIPMENT = Noun(
     Records(
         table=shipments,
         row=OrdersShipment,
-        extras={"currency": currency_of(shipments)},
+        extras={
+            "currency": currency_of(shipments),
+            "selected_shipping_rate_id": SELECTED_RATE,
+            "address_id": SHIP_ADDRESS,
+            "tracking_template": TRACKING_TEMPLATE,
+            "item_cost": ITEM_COST,
+        },
         amounts=frozenset({"cost", *_SUMS}),
     ),
     parcels.create_shipment,
     parcels.update_shipment,
-    hold=parcels.hold_order,
+    order_removals.delete_shipment,
+    parcels.hold_order,
 )
 SHIPPING_RATE = Noun(
     "shipping_rate",
@@ -130,8 +211,34 @@ PAYMENT = Noun(
     Records(
         table=payments,
         row=OrdersPayment,
-        extras={"currency": currency_of(payments)},
+        extras={"currency": currency_of(payments), "source_type": SOURCE_TYPE},
         amounts=frozenset({"amount", "captured_amount", "refunded_amount"}),
+    ),
+    delete=order_removals.delete_payment,
+    hold=order_removals.hold_order_of_payment,
+)
+CREDIT_CARD = Noun("credit_card", Records(table=payment_sources, row=PaymentSource))
+CAPTURE_EVENT = Noun(
+    "capture_event",
+    Records(
+        table=payment_attempts,
+        row=OrdersCapture,
+        extras={"currency": currency_of(payment_attempts)},
+        amounts=frozenset({"amount"}),
+        shown=CAPTURED,
+    ),
+)
+INVENTORY_UNIT = Noun(
+    "inventory_unit",
+    Records(table=shipment_items, row=InventoryUnit, extras={"state": UNIT_STATE, "pending": IS_PENDING}),
+)
+ZONE_MEMBER = Noun("zone_member", Records(table=zone_members, row=ZoneMember))
+CALCULATOR = Noun(
+    "calculator",
+    Records(
+        table=shipping_methods,
+        row=PricedMethod,
+        extras={"amounts": AMOUNTS, "calculator_id": shipping_methods.c.id},
     ),
 )
 REFUND = Noun(

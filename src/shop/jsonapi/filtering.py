@@ -21,7 +21,9 @@ from shop.base.moments import read_moment
 from shop.jsonapi.resource import Money
 
 COMPARING = ("eq", "not_eq", "gt", "gteq", "lt", "lteq")
-TEXTUAL = ("cont", "not_cont", "i_cont", "start", "end")
+MATCHING = ("matches", "does_not_match")
+"""Patterns of SQL: `%` stands for any text, `_` for any character, a backslash before either for itself."""
+TEXTUAL = ("cont", "not_cont", "i_cont", "start", "end", *MATCHING)
 LISTING = ("in", "not_in")
 YES_OR_NO = ("true", "false")
 ASKING = (*YES_OR_NO, "null", "not_null", "present", "blank")
@@ -41,6 +43,9 @@ _COMBINING = {"or": True, "and": False, "": False}
 _IGNORED = frozenset({"m", "show_deleted"})
 MOST_VALUES = 500
 MOST_CONDITIONS = 20
+LONGEST_PATTERN = 255
+MOST_WILDCARDS = 10
+"""Each of them multiplies what the database may have to try."""
 
 
 class Filterable(msgspec.Struct, frozen=True):
@@ -87,7 +92,19 @@ def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Cond
         if len(values) > MOST_VALUES:
             raise Malformed(f"The filter {name!r} takes at most {MOST_VALUES} values.", code="bad_filter")
         return Condition(_paths(fields), predicate, [_read(name, item, kind) for item in values])
+    if predicate in MATCHING:
+        _check_pattern(name, str(value))
     return Condition(_paths(fields), predicate, _read(name, value, kind))
+
+
+def _check_pattern(name: str, pattern: str) -> None:
+    backslashes = len(pattern) - len(pattern.rstrip("\\"))
+    if len(pattern) > LONGEST_PATTERN or pattern.count("%") > MOST_WILDCARDS or backslashes % 2:
+        raise Malformed(
+            f"The filter {name!r} takes a pattern of at most {LONGEST_PATTERN} characters and {MOST_WILDCARDS} `%`,"
+            " which does not end with a backslash.",
+            code="bad_filter",
+        )
 
 
 def _split(name: str, allowed: Mapping[str, Filterable]) -> tuple[list[Filterable], str]:

@@ -71,6 +71,11 @@ def one(name: str, type: str, *others: str) -> Relation:  # noqa: A002
     return Relation(name, type, is_many=False, others=others)
 
 
+def one_of(name: str, *types: str) -> Relation:
+    """A relation to one record of any of these types."""
+    return Relation(name, types[0], is_many=False, others=types[1:])
+
+
 class Resource(msgspec.Struct, frozen=True, eq=False):
     """A declared wire type; declared once, so it is itself or another."""
 

@@ -21,6 +21,8 @@ class SoldProduct(Product, frozen=True, kw_only=True):
     currency: str
     price: int | None
     compare_at_price: int | None
+    position: int | None
+    """The first of its places in categories; none where it is in none."""
 
     @property
     def purchasable(self) -> bool:

@@ -48,13 +48,16 @@ class PromotionUse(Row, frozen=True, kw_only=True):
 
 
 class Adjustment(Row, frozen=True, kw_only=True):
-    """A tax or a promotion of a completed order, as it was worked out for a line, a shipment or the whole."""
+    """A tax or a promotion of a completed order, as it was worked out for a line, a shipment or the whole; or what
+    somebody added to an order, or took off it, by hand.
+    """
 
     id: UUID
     order_id: UUID
     adjustable_type: str
     adjustable_id: UUID
-    source_type: str
+    source_type: str | None = None
+    """None where somebody entered it by hand."""
     source_id: UUID | None = None
     label: str
     amount: int
@@ -111,6 +114,7 @@ adjustments = table(
     refers("order_id", orders, on_delete="cascade"),
     index("ix_adjustments_order_id", "order_id", "id"),
     index("ix_adjustments_created_at", "created_at", "id"),
+    index("ix_adjustments_adjustable_id", "adjustable_id", "id"),
     check("adjustable_is_known", "adjustable_type in ('line_item', 'shipment', 'order')"),
     check("source_is_known", "source_type in ('promotion', 'tax_rate')"),
 )

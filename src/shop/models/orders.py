@@ -32,6 +32,10 @@ class Order(Row, frozen=True, kw_only=True):
     promo_total: int = 0
     order_promo_total: int = 0
     """Of it, what was taken off the whole and not off a line or a shipment."""
+    manual_total: int = 0
+    """What was added or taken off by hand, over all adjustments; it counts as far as the total does not fall below
+    zero.
+    """
     included_tax_total: int = 0
     additional_tax_total: int = 0
     pre_tax_item_amount: int = 0

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from shop.db.rows import Row, check, index, key, refers, table, unique
@@ -45,6 +46,8 @@ class TaxRate(Row, frozen=True, kw_only=True):
     show_rate_in_label: bool = True
     zone_id: UUID
     tax_category_id: UUID
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
     created_at: datetime
     updated_at: datetime
 

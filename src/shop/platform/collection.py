@@ -1,6 +1,6 @@
 """The vocabulary in which a platform resource is declared; its addresses, filters, rights and description follow."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_type_hints
 
 import msgspec
@@ -21,9 +21,13 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     resource: Resource
     noun: Noun
     writable: Mapping[str, Any] = {}
-    """What may be set, by name and kind; anything else in a body is passed over."""
+    """What may be set, by name and kind; anything else in a body is refused, unless it is what the record shows."""
     longest: Mapping[str, int] = {}
     """Texts that may be longer than others, by name, with how many bytes each may have."""
+    aliases: Mapping[str, str] = {}
+    """Other names under which members of `writable` are accepted."""
+    translate: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Turns the type names of Spree, and what belongs to them, into ours; `Invalid` where there is none."""
     required: Sequence[str] = ()
     """What a new record cannot be without."""
     once: Sequence[str] = ()
@@ -32,6 +36,10 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """Columns to filter by beside the id and the times."""
     via: Mapping[str, Sequence[Path]] = {}
     """Names to filter by beside those of the relations: another name of one, one for several, one of a relation's."""
+    filtered_as: Mapping[str, str] = {}
+    """Further names to filter by, with the column that each stands for."""
+    sorted_as: Mapping[str, str] = {}
+    """Further names to sort by, with the field that each stands for."""
     sorts: Sequence[str] = ()
     order: str = "-id"
     """The order of a list for which none is asked; newest first, for ids grow with time."""
@@ -55,19 +63,26 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         amounts = self.noun.records.amounts
         hints = get_type_hints(self.noun.records.row)
         table = self.noun.records.table
-        names = dict.fromkeys((*table.c.keys(), *self.sorts))
-        return {name: _amount(hints[name]) if name in amounts else hints[name] for name in names if name in hints}
+        names = dict.fromkeys((*table.c.keys(), *self.sorts, *self.filters))
+        found = {name: _amount(hints[name]) if name in amounts else hints[name] for name in names if name in hints}
+        return found | {name: found[field] for name, field in self.sorted_as.items()}
 
     @property
     def own_filters(self) -> dict[str, Filterable]:
-        columns = self.columns
-        names = [name for name in (*_STAMPS, *self.filters) if name in self.noun.records.table.c]
-        return {name: Filterable((name,), columns[name]) for name in names}
+        columns, records = self.columns, self.noun.records
+        known = {*records.table.c.keys(), *records.extras, *records.searches}
+        own = {name: name for name in (*_STAMPS, *self.filters) if name in known}
+        # What is searched and not shown is text.
+        return {
+            name: Filterable((field,), columns.get(field, str)) for name, field in {**own, **self.filtered_as}.items()
+        }
 
     @property
     def all_sorts(self) -> tuple[str, ...]:
-        names = (*_STAMPS, *self.sorts, *self.writable)
-        return tuple(dict.fromkeys(name for name in names if name in self.columns and _is_sortable(self.columns[name])))
+        columns = self.columns
+        names = (*_STAMPS, "deleted_at", *self.sorts, *self.writable)
+        own = [name for name in names if name in columns and _is_sortable(columns[name])]
+        return tuple(dict.fromkeys((*own, *self.sorted_as)))
 
 
 def _amount(kind: Any) -> Any:
@@ -83,7 +98,11 @@ def kinds(row: Any, *names: str) -> dict[str, Any]:
 def all_filters(collection: Collection, collections: Mapping[str, Collection]) -> dict[str, Filterable]:
     """A collection's own fields, and those of its relations by `relation_field`."""
     found = collection.own_filters
-    relations = {name: ((name,),) for name in collection.noun.records.kin}
+    relations = {
+        name: ((name,),)
+        for name, kin in collection.noun.records.kin.items()
+        if not kin.by_type and collection.resource.relations[name].type in collections
+    }
     for name, (path, *others) in {**relations, **collection.via}.items():
         for field, theirs in _at(path, collection, collections).own_filters.items():
             also = tuple((*other, *theirs.path) for other in others)

@@ -1,14 +1,17 @@
 """The five addresses of every declared resource: list, show, create, update, delete."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from shop.actions import oauth, records
 from shop.actions.context import Context
-from shop.base.errors import Malformed, NotFound
+from shop.base.errors import Invalid, Malformed, NotFound
 from shop.base.listing import Keyset, Page, Sort, Wishes
 from shop.jsonapi.document import Drawing, document, list_document
+from shop.jsonapi.encoder import encoder, linked
 from shop.jsonapi.filtering import Filterable, read_conditions
 from shop.jsonapi.paging import Total, cursor, keyset_extras, page_extras, read_keyset, read_page, read_sorts
 from shop.jsonapi.query import read_document_query
@@ -16,7 +19,7 @@ from shop.jsonapi.resource import Scene
 from shop.platform.collection import Collection, all_filters
 from shop.platform.inputs import body_of
 from shop.platform.resources.known import COLLECTIONS, RESOURCES
-from shop.platform.values import read_values
+from shop.platform.values import body_members, check_members, members_of, read_values
 from shop.web.endpoint import Handler, Route
 from shop.web.pictures import Look, read_size
 from shop.web.reply import NO_CONTENT, Reply, document_reply
@@ -70,7 +73,7 @@ def _list(collection: Collection, filters: Mapping[str, Filterable]) -> Handler:
         await oauth.admit(ctx, "read")
         params = request.params
         drawing = read_drawing(request, ctx, collection)
-        sort, *then = read_sorts(params, sorts) or (order,)
+        sort, *then = _renamed(collection, read_sorts(params, sorts)) or (order,)
         page = read_keyset(params, kinds[sort.name]) or read_page(params)
         if then and isinstance(page, Keyset):
             raise Malformed("With page[after] a list is sorted by one field.", code="bad_page")
@@ -99,7 +102,7 @@ def _create(collection: Collection) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
         drawing = read_drawing(request, ctx, collection)
-        values = read_values(request.params, collection, is_new=True)
+        values = read_values(members_of(request, collection), collection, is_new=True)
         record_id = await records.create(ctx, collection.noun, values)
         return await document_of(ctx, collection, drawing, "id", record_id, status=201)
 
@@ -111,11 +114,23 @@ def _update(collection: Collection) -> Handler:
         await oauth.admit(ctx, "write")
         drawing = read_drawing(request, ctx, collection)
         record_id = await found_id(ctx, collection, request.path_params["id"])
-        values = read_values(request.params, collection, is_new=False)
+        values = await _read_changes(request, ctx, collection, drawing, record_id)
         await records.update(ctx, collection.noun, record_id, values)
         return await document_of(ctx, collection, drawing, "id", record_id)
 
     return answer
+
+
+async def _read_changes(
+    request: Request, ctx: Context, collection: Collection, drawing: Drawing, record_id: UUID
+) -> dict[str, Any]:
+    """The record is read only where something cannot be set: it may be what the record shows."""
+    members = members_of(request, collection)
+    try:
+        return read_values(members, collection, is_new=False)
+    except Invalid:
+        shown = await shown_values(ctx, collection, drawing, record_id)
+        return read_values(members, collection, is_new=False, shown=shown)
 
 
 def _delete(collection: Collection) -> Handler:
@@ -132,6 +147,28 @@ async def document_of(
 ) -> Reply:
     found = await records.get(ctx, collection.noun, by, value, drawing.query.include or {})
     return document_reply(document(collection.resource, found, drawing), status)
+
+
+async def shown_values(ctx: Context, collection: Collection, drawing: Drawing, record_id: UUID) -> dict[str, Any]:
+    """What a record shows, by the names under which it may be sent back: attributes, and relations by their ids."""
+    record, resource = await records.get(ctx, collection.noun, "id", record_id, {}), collection.resource
+    drawn = encoder(resource, None)(record, drawing.scene)
+    ids = {name: [str(each.row.id) for each in linked(record, link)] for name, link in resource.relations.items()}
+    many = {f"{link.type}_ids": ids[name] for name, link in resource.relations.items() if link.is_many}
+    one = {f"{name}_id": next(iter(ids[name]), None) for name, link in resource.relations.items() if not link.is_many}
+    once = {name: getattr(record.row, name) for name in collection.once if hasattr(record.row, name)}
+    known = {**once, "id": record_id, "type": resource.type, **many, **one}
+    return {**msgspec.to_builtins(known), **msgspec.to_builtins(drawn.attributes)}
+
+
+async def check_body(
+    request: Request, ctx: Context, collection: Collection, drawing: Drawing, record_id: UUID | None, takes: Any
+) -> None:
+    """Raises for members of a body that an operation does not read, unless they are what the record shows."""
+    members, known = body_members(request, collection), {field.name for field in msgspec.structs.fields(takes)}
+    if members.keys() - known:
+        shown = await shown_values(ctx, collection, drawing, record_id) if record_id else {}
+        check_members(members, known, shown)
 
 
 async def found_id(ctx: Context, collection: Collection, text: str) -> UUID:
@@ -157,6 +194,10 @@ def read_drawing(request: Request, ctx: Context, collection: Collection) -> Draw
     query = read_document_query(request.params, collection.resource, RESOURCES)
     look = Look(request.origin(ctx.shared.settings.public_url), read_size(request.params))
     return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, look), query)
+
+
+def _renamed(collection: Collection, sorts: Sequence[Sort]) -> list[Sort]:
+    return [Sort(collection.sorted_as.get(sort.name, sort.name), sort.is_descending) for sort in sorts]
 
 
 def _order(collection: Collection) -> Sort:

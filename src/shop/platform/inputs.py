@@ -194,6 +194,7 @@ def body_of(collection: Collection, *, is_new: bool) -> Any:
         for field, kind in collection.writable.items()
         if is_new or field not in collection.once
     ]
+    fields += [(alias, collection.writable[field] | UnsetType, UNSET) for alias, field in collection.aliases.items()]
     fields.sort(key=len)
     noun = title if is_new else f"{title}Update"
     inner = msgspec.defstruct(f"{noun}Fields", fields)

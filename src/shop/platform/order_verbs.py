@@ -14,10 +14,10 @@ from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
 from shop.base.money import minor_units
 from shop.platform.collection import Collection
-from shop.platform.crud import document_of, found_id, read_drawing
+from shop.platform.crud import check_body, document_of, found_id, read_drawing
 from shop.platform.resources.sales import ORDERS
 from shop.platform.resources.sold import PAYMENTS, REFUNDS, SHIPMENTS
-from shop.platform.values import read_kind
+from shop.platform.values import operation_params, read_kind
 from shop.rules.lines import MOST_PIECES
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import NO_CONTENT, Reply
@@ -50,6 +50,12 @@ _CODES = {
 
 class Unsaid(msgspec.Struct):
     """An empty object, or no body at all."""
+
+
+class Completion(msgspec.Struct):
+    """Consent to a total that changed since it was quoted."""
+
+    consent_token: Annotated[str, Meta(description="As the answer `total_changed` has it.")] | UnsetType = UNSET
 
 
 class Sent(msgspec.Struct):
@@ -96,36 +102,31 @@ async def _advance(ctx: Context, order_id: UUID, _request: Request) -> None:
 
 
 async def _complete(ctx: Context, order_id: UUID, request: Request) -> None:
-    consent = request.params.get("consent_token")
+    consent = operation_params(request, ORDERS).get("consent_token")
     base_url = request.origin(ctx.shared.settings.public_url)
     await completion.complete(ctx, consent if isinstance(consent, str) else None, order_id, base_url=base_url)
 
 
 def _moving(event: str) -> Verb:
     async def move(ctx: Context, shipment_id: UUID, request: Request) -> None:
-        given = request.params.get("tracking")
-        tracking = given if isinstance(given, str) and event == "ship" else None
-        if tracking is not None and (len(tracking) > LONGEST_REASON or not tracking.isprintable()):
+        tracking = operation_params(request, SHIPMENTS).get("tracking") if event == "ship" else None
+        is_line = isinstance(tracking, str) and len(tracking) <= LONGEST_REASON and tracking.isprintable()
+        if tracking is not None and not is_line:
             raise Invalid({"tracking": [f"must be one line of at most {LONGEST_REASON} characters"]})
         await order_desk.move_shipment(ctx, shipment_id, event, tracking=tracking)
 
     return move
 
 
-def _wish(request: Request) -> Mapping[str, Any]:
-    wrapped = request.params.get("shipment")
-    return wrapped if isinstance(wrapped, dict) else request.params
-
-
-def _variant(given: Mapping[str, Any]) -> UUID:
-    found = as_uuid(given.get("variant_id"))
+def _variant(members: Mapping[str, Any]) -> UUID:
+    found = as_uuid(members.get("variant_id"))
     if found is None:
         raise Invalid({"variant_id": ["must be the id of a variant"]}, code="variant_not_found")
     return found
 
 
-def _pieces(given: Mapping[str, Any], default: int | None) -> int | None:
-    value = given.get("quantity", default)
+def _pieces(members: Mapping[str, Any], default: int | None) -> int | None:
+    value = members.get("quantity", default)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         value = int(value)
     if value is not None and (type(value) is not int or not 0 < value <= MOST_PIECES):
@@ -133,33 +134,36 @@ def _pieces(given: Mapping[str, Any], default: int | None) -> int | None:
     return value
 
 
-async def _add_item(ctx: Context, shipment_id: UUID, given: Mapping[str, Any]) -> UUID | None:
-    return await parcels.add_item(ctx, shipment_id, _variant(given), _pieces(given, 1) or 1)
+async def _add_item(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
+    return await parcels.add_item(ctx, shipment_id, _variant(members), _pieces(members, 1) or 1)
 
 
-async def _remove_item(ctx: Context, shipment_id: UUID, given: Mapping[str, Any]) -> UUID | None:
-    return await parcels.remove_item(ctx, shipment_id, _variant(given), _pieces(given, None))
+async def _remove_item(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
+    return await parcels.remove_item(ctx, shipment_id, _variant(members), _pieces(members, None))
 
 
-async def _to_location(ctx: Context, shipment_id: UUID, given: Mapping[str, Any]) -> UUID | None:
-    place_id, pieces = as_uuid(given.get("stock_location_id")), _pieces(given, 1) or 1
-    return await parcels.transfer(ctx, shipment_id, _variant(given), pieces, place_id=place_id, number=None)
+async def _to_location(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
+    place_id, pieces = as_uuid(members.get("stock_location_id")), _pieces(members, 1) or 1
+    return await parcels.transfer(ctx, shipment_id, _variant(members), pieces, place_id=place_id, number=None)
 
 
-async def _to_shipment(ctx: Context, shipment_id: UUID, given: Mapping[str, Any]) -> UUID | None:
-    number, pieces = str(given.get("target_shipment_number")), _pieces(given, 1) or 1
-    return await parcels.transfer(ctx, shipment_id, _variant(given), pieces, place_id=None, number=number)
+async def _to_shipment(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
+    number, pieces = str(members.get("target_shipment_number")), _pieces(members, 1) or 1
+    return await parcels.transfer(ctx, shipment_id, _variant(members), pieces, place_id=None, number=number)
 
 
-def _packing(act: Callable[[Context, UUID, Mapping[str, Any]], Awaitable[UUID | None]], status: int) -> Handler:
+def _packing(
+    act: Callable[[Context, UUID, Mapping[str, Any]], Awaitable[UUID | None]], takes: Any, status: int
+) -> Handler:
     """Shows the shipment that has the pieces then, which may be another; nothing when it is gone."""
 
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
         drawing = read_drawing(request, ctx, SHIPMENTS)
         shipment_id = await found_id(ctx, SHIPMENTS, request.path_params["id"])
+        await check_body(request, ctx, SHIPMENTS, drawing, shipment_id, takes)
         async with ctx.db.transaction():
-            found = await act(ctx, shipment_id, _wish(request))
+            found = await act(ctx, shipment_id, operation_params(request, SHIPMENTS))
         if found is None:
             return NO_CONTENT
         reply = await document_of(ctx, SHIPMENTS, drawing, "id", found)
@@ -170,16 +174,17 @@ def _packing(act: Callable[[Context, UUID, Mapping[str, Any]], Awaitable[UUID | 
 
 def _packs(name: str, act: Any, summary: str, takes: Any, status: int = 200) -> Route:
     address = f"/api/v2/platform/shipments/{{id}}/{name}"
-    handler, who = _packing(act, status), "application: write"
+    handler, who = _packing(act, takes, status), "application: write"
     said: dict[str, Any] = {"takes": takes, "codes": _CODES, "may_be_empty": act is _remove_item}
     return Route("PATCH", address, handler, who, summary, "shipment", status, _ERRORS, **said)
 
 
-def _handler(collection: Collection, verb: Verb) -> Handler:
+def _handler(collection: Collection, verb: Verb, takes: Any) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
         drawing = read_drawing(request, ctx, collection)
         record_id = await found_id(ctx, collection, request.path_params["id"])
+        await check_body(request, ctx, collection, drawing, record_id, takes)
         await verb(ctx, record_id, request)
         return await document_of(ctx, collection, drawing, "id", record_id)
 
@@ -189,16 +194,16 @@ def _handler(collection: Collection, verb: Verb) -> Handler:
 async def create_refund(request: Request, ctx: Context) -> Reply:
     await oauth.admit(ctx, "write")
     drawing = read_drawing(request, ctx, REFUNDS)
-    wrapped = request.params.get("refund")
-    given = wrapped if isinstance(wrapped, dict) else request.params
-    payment_id, reason = as_uuid(given.get("payment_id")), given.get("reason")
+    await check_body(request, ctx, REFUNDS, drawing, None, NewRefund)
+    members = operation_params(request, REFUNDS)
+    payment_id, reason = as_uuid(members.get("payment_id")), members.get("reason")
     currency = await order_desk.currency_of_payment(ctx, payment_id) if payment_id else None
     if payment_id is None or currency is None:
         raise Invalid({"payment_id": ["is not a payment"]})
     if not isinstance(reason, str) or not reason.strip() or len(reason) > LONGEST_REASON:
         raise Invalid({"reason": [f"must be given, in at most {LONGEST_REASON} characters"]})
     try:
-        amount = minor_units(read_kind(given.get("amount"), Decimal), currency)
+        amount = minor_units(read_kind(members.get("amount"), Decimal), currency)
     except ValueError as error:
         raise Invalid({"amount": [str(error)]}) from None
     refund_id = await order_desk.refund(ctx, payment_id, amount, reason.strip())
@@ -216,7 +221,7 @@ def verb_route(
 ) -> Route:
     address = f"/api/v2/platform/{collection.path}/{{id}}/{name}"
     shows = collection.resource.type
-    handler = _handler(collection, verb)
+    handler = _handler(collection, verb, takes)
     who = "application: write"
     return Route("PATCH", address, handler, who, summary, shows, 200, _ERRORS, takes=takes, codes=codes)
 
@@ -224,7 +229,7 @@ def verb_route(
 ROUTES = (
     verb_route(ORDERS, "next", _next, "Advance an order to the next checkout step"),
     verb_route(ORDERS, "advance", _advance, "Advance an order as far as possible"),
-    verb_route(ORDERS, "complete", _complete, "Complete an order"),
+    verb_route(ORDERS, "complete", _complete, "Complete an order", Completion),
     verb_route(ORDERS, "empty", lambda ctx, order_id, _: lines.empty(ctx, order_id), "Empty an order"),
     verb_route(ORDERS, "approve", lambda ctx, order_id, _: order_desk.approve(ctx, order_id), "Approve an order"),
     verb_route(ORDERS, "cancel", lambda ctx, order_id, _: order_desk.cancel(ctx, order_id), "Cancel an order"),

@@ -16,7 +16,7 @@ from shop.base.texts import is_line
 from shop.platform.order_verbs import LONGEST_REASON, verb_route
 from shop.platform.resources.promoting import STORE_CREDITS
 from shop.platform.resources.sales import ORDERS
-from shop.platform.values import read_kind
+from shop.platform.values import operation_params, read_kind
 from shop.web.request import Request
 
 _CODES = {
@@ -44,13 +44,13 @@ class Reason(msgspec.Struct):
 
 
 async def _apply_code(ctx: Context, order_id: UUID, request: Request) -> None:
-    await coupons.apply_code(ctx, request.params.get("coupon_code"), order_id)
+    await coupons.apply_code(ctx, operation_params(request, ORDERS).get("coupon_code"), order_id)
 
 
 async def _use_credit(ctx: Context, order_id: UUID, request: Request) -> None:
     async with ctx.db.transaction():
         held = await checkout.hold_checkout(ctx, order_id)
-        wanted = _amount(request.params.get("amount"), held.order.currency)
+        wanted = _amount(operation_params(request, ORDERS).get("amount"), held.order.currency)
         held, why = await walk(ctx, held, upto="payment")
         if why and held.order.state == "cart":
             raise why
@@ -70,7 +70,7 @@ def _amount(value: Any, currency: str) -> int | None:
 
 
 async def _withdraw(ctx: Context, credit_id: UUID, request: Request) -> None:
-    reason = request.params.get("reason")
+    reason = operation_params(request, STORE_CREDITS).get("reason")
     if not isinstance(reason, str) or not reason.strip() or len(reason) > LONGEST_REASON or not is_line(reason):
         raise Invalid({"reason": [f"must be given, in one line of at most {LONGEST_REASON} characters"]})
     async with ctx.db.transaction():

@@ -1,7 +1,9 @@
-"""How a body becomes values: the wrapped object or the bare one, each field checked for its kind."""
+"""How a body becomes values: the wrapped object or the bare one, each member checked for its kind. Nothing is dropped:
+a member that is unknown or read-only is an error, unless it has the value that the record shows anyway.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -15,11 +17,14 @@ from shop.base.moments import read_moment
 from shop.base.texts import is_prose
 from shop.platform.collection import Collection
 from shop.rules.metadata import METADATA_ERROR, is_metadata
+from shop.web.request import Request
 
 LONGEST_TEXT = 5_000
 LONGEST_NAME = 255
 MOST_ITEMS = 200
 LONGEST_ITEM = 100
+UNKNOWN = "is not a known member"
+READ_ONLY = "is read-only"
 # What can be worked with without rounding.
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 _DECIMAL_DIGITS = 28
@@ -37,34 +42,103 @@ _WORDS = {
 }
 
 
-def read_values(params: Mapping[str, Any], collection: Collection, *, is_new: bool) -> dict[str, Any]:
-    given = _object(params, collection, is_new=is_new)
-    errors: dict[str, list[str]] = {}
+RENDERING = frozenset({"include", "fields", "image_transformation", "locale"})
+"""Parameters of the response that may stand beside the object, in the body as in the query."""
+
+
+def read_values(
+    params: Mapping[str, Any], collection: Collection, *, is_new: bool, shown: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The values to set. `shown` has what an existing record shows, by name: those may be sent back as they are."""
+    members, beside = _object(params, collection, is_new=is_new)
+    errors = {name: [_unsettable(name, collection)] for name in beside}
     values: dict[str, Any] = {}
-    for name, kind in collection.writable.items():
-        if name in given and (is_new or name not in collection.once):
-            try:
-                longest = collection.longest.get(name)
-                values[name] = _long_text(given[name], longest) if longest else read_kind(given[name], kind)
-                _check_length(values[name], name, collection.noun.records.table)
-            except ValueError as error:
-                errors[name] = [str(error)]
+    for sent_name, value in members.items():
+        name = collection.aliases.get(sent_name, sent_name)
+        try:
+            values[name] = _read_member(name, value, collection, is_new=is_new)
+        except ValueError as error:
+            if shown is None or not is_unchanged(sent_name, value, shown):
+                errors[sent_name] = [str(error)]
     needed = [name for name in collection.required if is_new or name in values]
     errors |= {name: ["must be given"] for name in needed if _is_blank(values.get(name))} | errors
     if errors:
         raise Invalid(errors)
-    return values
+    return collection.translate(values) if collection.translate else values
 
 
-def _object(params: Mapping[str, Any], collection: Collection, *, is_new: bool) -> Mapping[str, Any]:
-    name = collection.resource.type
-    wrapped = params.get(name)
-    if isinstance(wrapped, dict):
-        return wrapped
-    if wrapped is None and set(params) & set(collection.writable):
-        return params
-    if collection.is_lenient and not is_new and wrapped is None:
-        return {}
+def members_of(request: Request, collection: Collection) -> dict[str, Any]:
+    """The parameters of a request to write: the body's own, and those of the query that name something to set."""
+    body, named = request.body_params(), {collection.resource.type, *collection.writable, *collection.aliases}
+    return {name: value for name, value in request.params.items() if name in body or name in named}
+
+
+def body_members(request: Request, collection: Collection) -> dict[str, Any]:
+    """The members of the body of an operation, bare or wrapped in the record's name."""
+    members = {name: value for name, value in request.body_params().items() if name not in RENDERING}
+    wrapped = members.pop(collection.resource.type, {})
+    if not isinstance(wrapped, dict):
+        raise Malformed(f'"{collection.resource.type}" must be an object.')
+    return members | wrapped
+
+
+def operation_params(request: Request, collection: Collection) -> Mapping[str, Any]:
+    """The parameters of an operation, bare or wrapped in the record's name."""
+    wrapped = request.params.get(collection.resource.type)
+    return wrapped if isinstance(wrapped, dict) else request.params
+
+
+def check_members(members: Mapping[str, Any], known: Iterable[str], shown: Mapping[str, Any]) -> None:
+    """Raises for members of the body of an operation that are neither its own nor what the record shows."""
+    extra = {name: value for name, value in members.items() if name not in known}
+    wrong = [name for name, value in extra.items() if not is_unchanged(name, value, shown)]
+    if wrong:
+        raise Invalid({name: [READ_ONLY if name in shown else UNKNOWN] for name in wrong})
+
+
+def is_unchanged(name: str, value: Any, shown: Mapping[str, Any]) -> bool:
+    """Whether a member has the value that the record shows; a form sends numbers and flags as text."""
+    if name not in shown:
+        return False
+    if isinstance(value, dict | list) or isinstance(shown[name], dict | list):
+        return bool(value == shown[name])
+    return bool(_comparable(value) == _comparable(shown[name]))
+
+
+def _comparable(value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value).lower()
+    return next((read for reader in (_decimal, _moment) if (read := reader(value)) is not None), str(value))
+
+
+def _read_member(name: str, value: Any, collection: Collection, *, is_new: bool) -> Any:
+    if name not in collection.writable or (name in collection.once and not is_new):
+        raise ValueError(_unsettable(name, collection))
+    longest = collection.longest.get(name)
+    read = _long_text(value, longest) if longest else read_kind(value, collection.writable[name])
+    _check_length(read, name, collection.noun.records.table)
+    return read
+
+
+def _unsettable(name: str, collection: Collection) -> str:
+    if name in collection.writable:
+        return "cannot be changed after creation"
+    resource = collection.resource
+    return READ_ONLY if name in {"id", "type", *resource.kinds(), *resource.relations} else UNKNOWN
+
+
+def _object(
+    params: Mapping[str, Any], collection: Collection, *, is_new: bool
+) -> tuple[Mapping[str, Any], Iterable[str]]:
+    """The members of the wrapped or bare object, and the names that stand beside a wrapped one."""
+    name, resource = collection.resource.type, collection.resource
+    members = {each: value for each, value in params.items() if each not in RENDERING}
+    if isinstance(members.get(name), dict):
+        wrapped: Mapping[str, Any] = members.pop(name)
+        return wrapped, members
+    is_bare = not members.keys().isdisjoint({*collection.writable, *collection.aliases, *resource.kinds()})
+    if name not in members and (is_bare or (collection.is_lenient and not is_new)):
+        return members, ()
     raise Malformed(f'The body must have an object "{name}".')
 
 

@@ -9,7 +9,7 @@ from msgspec import Meta
 from shop.actions import menus, oauth, taxons
 from shop.actions.context import Context
 from shop.base.errors import Invalid, Malformed
-from shop.platform.crud import document_of, found_id, read_drawing
+from shop.platform.crud import check_body, document_of, found_id, read_drawing
 from shop.platform.resources.pages import MENU_ITEMS
 from shop.platform.resources.taxons import TAXONS
 from shop.platform.values import read_kind
@@ -47,6 +47,7 @@ async def reposition(request: Request, ctx: Context) -> Reply:
     await oauth.admit(ctx, "write")
     drawing = read_drawing(request, ctx, TAXONS)
     taxon_id = await found_id(ctx, TAXONS, request.path_params["id"])
+    await check_body(request, ctx, TAXONS, drawing, taxon_id, NewPlace)
     place = _place(request, "taxon")
     await taxons.reposition(ctx, taxon_id, place.new_parent_id, place.new_position_idx)
     return await document_of(ctx, TAXONS, drawing, "id", taxon_id)
@@ -56,6 +57,7 @@ async def reposition_menu_item(request: Request, ctx: Context) -> Reply:
     await oauth.admit(ctx, "write")
     drawing = read_drawing(request, ctx, MENU_ITEMS)
     item_id = await found_id(ctx, MENU_ITEMS, request.path_params["id"])
+    await check_body(request, ctx, MENU_ITEMS, drawing, item_id, NewItemPlace)
     place = _place(request, "menu_item")
     await menus.move(ctx, item_id, place.new_parent_id, place.new_position_idx)
     return await document_of(ctx, MENU_ITEMS, drawing, "id", item_id)

@@ -180,8 +180,12 @@ async def find_just_completed(db: Session, user_id: UUID) -> Order | None:
     return await db.one(_FIND_JUST_COMPLETED, user_id=user_id, age=JUST)
 
 
-async def give_to_user(db: Session, cart_id: UUID, user_id: UUID, email: str, *, ends_tokens: bool) -> Order | None:
-    """The cart as its new owner has it; where `ends_tokens`, the tokens that were given before open it no more."""
+async def give_to_user(
+    db: Session, cart_id: UUID, user_id: UUID | None, email: str | None, *, ends_tokens: bool
+) -> Order | None:
+    """The cart as its new owner has it, or nobody; where `ends_tokens`, the tokens that were given before open it no
+    more.
+    """
     return await db.one(
         _GIVE_TO, cart_id=cart_id, new_user_id=user_id, new_email=email, raise_by=1 if ends_tokens else 0
     )

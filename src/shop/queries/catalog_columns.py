@@ -11,6 +11,8 @@ from shop.models.prices import price_lists, prices
 from shop.models.products import option_types, option_values, products, variant_option_values, variants
 from shop.models.setup import shops
 from shop.models.stock import stock_items, stock_locations
+from shop.models.taxons import classifications
+from shop.queries.lookups import Lookup
 
 _ID = PG_UUID(as_uuid=True)
 SHOPS_CURRENCY: ColumnElement[Any] = select(shops.c.currencies[1]).scalar_subquery()
@@ -44,6 +46,13 @@ def shops_price(name: str, variant_id: Any) -> ColumnElement[Any]:
     )
 
 
+_POSITION: ColumnElement[Any] = (
+    select(func.min(classifications.c.position))
+    .where(classifications.c.product_id == products.c.id)
+    .correlate(products)
+    .scalar_subquery()
+)
+"""Of a product: the first of its places in categories."""
 PRODUCT_COLUMNS: dict[str, ColumnElement[Any]] = {
     "primary_variant_id": _listed("master_id"),
     "default_variant_id": _listed("default_variant_id"),
@@ -54,7 +63,13 @@ PRODUCT_COLUMNS: dict[str, ColumnElement[Any]] = {
     "currency": SHOPS_CURRENCY,
     "price": shops_price("amount", _listed("default_variant_id")),
     "compare_at_price": shops_price("compare_at_amount", _listed("default_variant_id")),
+    "position": _POSITION,
 }
+MASTER_SKU = Lookup(
+    variants.c.product_id,
+    variants.c.sku,
+    only=and_(variants.c.is_master, variants.c.sku != "", variants.c.deleted_at.is_(None)),
+)
 
 _at_variant = stock_items.join(
     stock_locations, and_(stock_locations.c.id == stock_items.c.stock_location_id, stock_locations.c.active)

@@ -20,11 +20,14 @@ class Lookup(msgspec.Struct, frozen=True, eq=False):
     column: Any
     is_whole: bool = False
     """Whether every row of ours has a copy, so that lists can be sorted by it."""
+    only: ColumnElement[bool] | None = None
+    """What else must hold there, as the index has it."""
 
     def fits(self, row_id: Any, predicate: str, compare: Callable[[Any, Any], Any], name: str) -> ColumnElement[bool]:
         kind = self.column.type
         value = bindparam(name, type_=ARRAY(kind) if predicate == "in" else kind)
-        return cast(ColumnElement[bool], row_id.in_(select(self.key).where(compare(self.column, value))))
+        only = [] if self.only is None else [self.only]
+        return cast(ColumnElement[bool], row_id.in_(select(self.key).where(compare(self.column, value), *only)))
 
     def joined(self, clause: Select[Any], row_id: Any) -> Select[Any]:
         return clause.join(self.key.table, self.key == row_id)

@@ -84,6 +84,7 @@ _by_currency = (
 _spending = select(
     func.coalesce(func.jsonb_agg(func.to_jsonb(_by_currency.table_valued())), func.jsonb_build_array())
 ).scalar_subquery()
+FULL_NAME = func.concat_ws(" ", addresses.c.firstname, addresses.c.lastname, type_=Text())
 CUSTOMERS = Records(table=users, row=Customer, extras={"spending": _spending, "credits": _credits})
 _FIND_ACCOUNT = statement(
     select(users, _completed.label("completed_orders"), _credits.label("credits"))

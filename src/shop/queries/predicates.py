@@ -23,6 +23,9 @@ PREDICATES: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
     "not_cont": lambda column, value: func.coalesce(column, "").not_ilike(value),
     "start": lambda column, value: column.ilike(value),
     "end": lambda column, value: column.ilike(value),
+    # As Ransack has them: the wildcards are the caller's.
+    "matches": lambda column, value: column.ilike(value),
+    "does_not_match": lambda column, value: func.coalesce(column, "").not_ilike(value),
     "in": lambda column, value: column == sql_any(value),
     "not_in": lambda column, value: func.coalesce(column == sql_any(value), False).is_(False),
     "true": lambda column, _: column.is_(True),

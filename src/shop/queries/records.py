@@ -47,6 +47,8 @@ class Records(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """Columns beside the table's own, by the row's name for them."""
     amounts: frozenset[str] = frozenset()
     """Columns in minor units of the row's `currency`."""
+    searches: Mapping[str, ColumnElement[Any]] = {}
+    """Expressions that are filtered by and not shown."""
     lookups: Mapping[str, Lookup] = {}
     """Columns that are found by the index of a copy in another table."""
     hour: str | None = None
@@ -72,6 +74,11 @@ class Kin(msgspec.Struct, frozen=True, eq=False):
     other: str = ""
     only: ColumnElement[bool] | None = None
     """Of theirs, those that belong to the relation; none for all."""
+    most: int | None = None
+    """Of many, only so many of the newest are linked: some relations grow without end."""
+    by_type: Mapping[str, "Kin"] = {}
+    """For a relation to one of several types: that to each, by the value of our `type_column`."""
+    type_column: str = ""
 
     @property
     def shown(self) -> list[ColumnElement[bool]]:
@@ -214,7 +221,8 @@ def _found(records: Records, by: str, is_locked: bool) -> Statement[Any]:
 
 @lru_cache(maxsize=512)
 def _kin_of(kin: Kin) -> Statement[Any]:
-    records, by = kin.records, kin.column if kin.is_many and kin.between is None else "id"
+    is_theirs = kin.is_many and kin.between is None and kin.most is None
+    records, by = kin.records, kin.column if is_theirs else "id"
     column = records.table.c[by]
     # Whoever names a record by its id sees it even when it is hidden; of many, only those that a list would show.
     shown = [] if by == "id" else kin.shown
@@ -236,7 +244,10 @@ def _ids_of(kin: Kin, our_id: Any) -> Select[Any]:
     if between is not None:
         clause = clause.join(between, between.c[kin.other] == theirs.c.id)
         order = between.c.position if "position" in between.c else order
-    return clause.where(column == our_id, *kin.shown).order_by(order, theirs.c.id)
+    clause = clause.where(column == our_id, *kin.shown)
+    if kin.most is not None:
+        return clause.order_by(theirs.c.id.desc()).limit(kin.most)
+    return clause.order_by(order, theirs.c.id)
 
 
 def _place(table: Table) -> ColumnElement[Any]:
@@ -295,7 +306,8 @@ def _clause(records: Records, path: Path, predicate: str, name: str) -> ColumnEl
 
 
 def _own_clause(records: Records, field: str, predicate: str, name: str) -> ColumnElement[bool]:
-    column: Any = records.table.c[field]
+    column: Any = records.extras[field] if field in records.extras else records.searches.get(field)
+    column = records.table.c[field] if column is None else column
     kind: Any = column.type
     if field in records.lookups and predicate in COMPARED:
         return records.lookups[field].fits(records.table.c.id, predicate, PREDICATES[predicate], name)

@@ -49,6 +49,8 @@ _of_lines = line_items.c.order_id == orders.c.id
 _of_shipments = shipments.c.order_id == orders.c.id
 _of_payments = payments.c.order_id == orders.c.id
 _price = func.coalesce(line_items.c.price, 0)
+_rest = orders.c.item_total + orders.c.ship_total + orders.c.promo_total + orders.c.additional_tax_total
+_by_hand = func.greatest(orders.c.manual_total, -_rest)
 _CHECKS: Mapping[str, Statement[Finding]] = {
     "items of orders": looked(
         _differs("item_total", orders.c.item_total, _sum(_price * line_items.c.quantity, _of_lines))
@@ -64,7 +66,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             )
         )
         for name, off_the_whole in {
-            "adjustment_total": orders.c.order_promo_total,
+            "adjustment_total": orders.c.order_promo_total + _by_hand,
             "promo_total": orders.c.order_promo_total,
             "included_tax_total": literal(0, BigInteger()),
             "additional_tax_total": literal(0, BigInteger()),

@@ -29,7 +29,7 @@ def part_errors(what: str, kind: str, given: Mapping[str, Any]) -> dict[str, lis
     known = KINDS[what].get(kind)
     if known is None:
         return {"type": [f"must be one of {', '.join(KINDS[what])}"]}
-    errors = {}
+    errors = {f"preferences.{name}": ["is not a known member"] for name in given if name not in known.settings}
     for name, form in known.settings.items():
         try:
             _READERS[form](given.get(name))
@@ -39,7 +39,7 @@ def part_errors(what: str, kind: str, given: Mapping[str, Any]) -> dict[str, lis
 
 
 def kept(what: str, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is right, in the one way in which it is written down; what nobody asked for is left out."""
+    """What is right, in the one way in which it is written down."""
     return {name: _WRITERS[form](_READERS[form](given.get(name))) for name, form in KINDS[what][kind].settings.items()}
 
 

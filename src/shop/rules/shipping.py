@@ -9,7 +9,7 @@ rates     of the methods that reach the address and take the category, each with
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from uuid import UUID
 
 import msgspec
@@ -173,6 +173,13 @@ def _by_weight(parcel: Parcel, amounts: Sequence[tuple[Decimal, int]]) -> int | 
 
 
 _CALCULATORS = {"flat": _flat, "per_item": _per_item, "by_weight": _by_weight}
+
+
+def tracking_address(template: str | None, tracking: str | None) -> str | None:
+    """Where a parcel can be followed. Only at an https address: older rows may have any text."""
+    if not template or not tracking or not is_tracking_url(template):
+        return None
+    return template.replace(":tracking", quote(tracking, safe=""))
 
 
 def is_tracking_url(url: str) -> bool:

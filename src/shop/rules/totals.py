@@ -4,6 +4,7 @@
     taxes      included: what is left of the discounted amount when 1 + the sum of the rates is taken out of it
                added: each rate of the discounted amount
     order      item_total + ship_total + adjustment_total = total
+    by hand    what was added or taken off by hand changes no tax, and takes off at most what the rest comes to
 
 Half up to the smallest unit of the currency, in whole numbers: no digit is lost on the way. Included tax is the
 discounted amount less the rounded amount before tax, so that the two always add up; it is not added again.
@@ -99,6 +100,7 @@ def total_order(
     rates: Sequence[Rate],
     *,
     order_promo_total: int = 0,
+    manual_total: int = 0,
     promoted: Mapping[str, Any] | None = None,
 ) -> Totals:
     """What is taken off a line or a shipment lowers its taxes; what is taken off the whole does not. To be explained it
@@ -112,9 +114,12 @@ def total_order(
     item_total = sum(found.amount for found in of_lines)
     ship_total = sum(found.amount for found in of_shipments)
     adjustment_total = sum(found.adjustment_total for found in every) + order_promo_total
+    manual = max(manual_total, -(item_total + ship_total + adjustment_total))
+    adjustment_total += manual
     total = item_total + ship_total + adjustment_total
     if noted is not None:
         noted.promotions("order", None, {})
+        steps += [{"step": "manual", "on": "order", "amount": manual}] if manual else []
         steps += [
             {"step": "item_total", "amount": item_total},
             {"step": "ship_total", "amount": ship_total},

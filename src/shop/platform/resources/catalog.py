@@ -105,9 +105,10 @@ PRODUCTS = Collection(
     | kinds(models.Variant, "sku", "barcode", *_SIZES, "track_inventory")
     | {"option_type_ids": list[UUID], "taxon_ids": list[UUID]},
     required=("name",),
-    filters=("name", "description", "slug", "status", "available_on", "discontinue_on"),
+    filters=("name", "description", "slug", "status", "available_on", "discontinue_on", "sku"),
+    sorted_as={"number": "sku"},
     via={"master": [("primary_variant",)]},
-    sorts=("name", "slug", "available_on", "make_active_at", "price", "sku"),
+    sorts=("name", "slug", "available_on", "make_active_at", "price", "sku", "position"),
     find_by=("id", "slug"),
 )
 

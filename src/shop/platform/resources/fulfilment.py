@@ -4,14 +4,15 @@ from typing import Any
 from uuid import UUID
 
 from shop.actions import setup_nouns as nouns
-from shop.base.money import currency_digits, wire_decimal
-from shop.jsonapi.resource import Scene, computed, many, one, resource
+from shop.jsonapi.resource import computed, many, one, resource
 from shop.models.fulfilment import ShippingMethod
 from shop.models.payments import PaymentMethod
 from shop.models.taxes import ShippingCategory, TaxCategory
 from shop.models.zones import TaxRate, Zone
 from shop.platform.collection import Collection, kinds
 from shop.platform.resources.catalog import decimal_text
+from shop.platform.resources.related import method_amounts
+from shop.rules import spree_types
 
 _STAMPS = ("created_at", "updated_at")
 _METADATA = ("public_metadata", "private_metadata")
@@ -34,7 +35,12 @@ ZONE = resource(
     "zone",
     nouns.CountedZone,
     attributes=["name", "description", "kind", "default_tax", "zone_members_count", *_STAMPS],
-    relations=[many("countries", "country"), many("states", "state"), many("tax_rates", "tax_rate")],
+    relations=[
+        many("countries", "country"),
+        many("states", "state"),
+        many("tax_rates", "tax_rate"),
+        many("zone_members", "zone_member"),
+    ],
 )
 ZONES = Collection(
     path="zones",
@@ -43,19 +49,21 @@ ZONES = Collection(
     writable=kinds(Zone, "name", "description", "kind", "default_tax")
     | {"country_ids": list[UUID], "state_ids": list[UUID]},
     required=("name",),
-    filters=("name", "kind", "default_tax"),
+    filters=("name", "description", "kind", "default_tax"),
 )
 TAX_RATE = resource(
     "tax_rate",
     TaxRate,
-    attributes=["name", decimal_text("amount"), "included_in_price", "show_rate_in_label", *_STAMPS],
+    attributes=["name", decimal_text("amount"), "included_in_price", "show_rate_in_label", *_STAMPS, *_METADATA],
     relations=[one("zone", "zone"), one("tax_category", "tax_category")],
 )
 TAX_RATES = Collection(
     path="tax_rates",
     resource=TAX_RATE,
     noun=nouns.TAX_RATE,
-    writable=kinds(TaxRate, "name", "amount", "included_in_price", "show_rate_in_label", "zone_id", "tax_category_id"),
+    writable=kinds(
+        TaxRate, "name", "amount", "included_in_price", "show_rate_in_label", "zone_id", "tax_category_id", *_METADATA
+    ),
     required=("name", "amount", "zone_id", "tax_category_id"),
     filters=("name", "amount", "included_in_price", "zone_id", "tax_category_id"),
 )
@@ -70,15 +78,6 @@ SHIPPING_CATEGORIES = Collection(
 )
 
 
-def _amounts(method: Any, _scene: Scene) -> dict[str, Any]:
-    """As they may be written: by currency, and by the weight from which on they count."""
-    found: dict[str, dict[str, str]] = {}
-    for currency, weight, amount in method.amounts:
-        shown = wire_decimal(amount, currency_digits(currency))
-        found.setdefault(currency, {})[f"{weight:g}"] = shown
-    return found
-
-
 SHIPPING_METHOD = resource(
     "shipping_method",
     nouns.PricedMethod,
@@ -88,15 +87,19 @@ SHIPPING_METHOD = resource(
         "code",
         "tracking_url",
         "display_on",
-        "calculator",
-        computed("amounts", _amounts, dict[str, Any]),
+        # As in Spree, `calculator` is a relation, and a record has one member of a name.
+        computed("calculator_type", lambda method, _scene: method.calculator),
+        computed("amounts", method_amounts, dict[str, Any]),
         *_STAMPS,
+        "deleted_at",
         *_METADATA,
     ],
     relations=[
         many("zones", "zone"),
         many("shipping_categories", "shipping_category"),
         one("tax_category", "tax_category"),
+        one("calculator", "calculator"),
+        many("shipping_rates", "shipping_rate"),
     ],
 )
 SHIPPING_METHODS = Collection(
@@ -114,9 +117,18 @@ SHIPPING_METHODS = Collection(
         "tax_category_id",
         *_METADATA,
     )
-    | {"zone_ids": list[UUID], "shipping_category_ids": list[UUID], "amounts": dict[str, Any]},
+    | {
+        "zone_ids": list[UUID],
+        "shipping_category_ids": list[UUID],
+        "amounts": dict[str, Any],
+        "calculator_attributes": dict[str, Any],
+    },
+    aliases={"calculator_type": "calculator"},
+    translate=spree_types.translate_shipping_method,
+    alone=("shipping_rates",),
     required=("name",),
-    filters=("name", "code", "display_on", "calculator"),
+    filters=("name", "code", "display_on"),
+    filtered_as={"calculator_type": "calculator"},
 )
 PAYMENT_METHOD = resource(
     "payment_method",
@@ -131,6 +143,7 @@ PAYMENT_METHOD = resource(
         "position",
         "preferences",
         *_STAMPS,
+        "deleted_at",
         *_METADATA,
     ],
 )
@@ -150,6 +163,7 @@ PAYMENT_METHODS = Collection(
         "preferences",
         *_METADATA,
     ),
+    translate=spree_types.translate_payment_method,
     required=("name", "type"),
     once=("type",),
     filters=("name", "type", "active", "display_on", "position"),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from shop.jsonapi.query import Resources
 from shop.jsonapi.resource import Relation
 from shop.models.coupons import adjustments
-from shop.models.fulfilment import shipping_method_categories, shipping_method_zones
+from shop.models.fulfilment import shipment_items, shipping_method_categories, shipping_method_zones
 from shop.models.people import customer_group_members
 from shop.models.prices import price_list_groups, price_list_users
 from shop.models.products import product_option_types, variant_option_values, variants
@@ -54,6 +54,13 @@ from shop.platform.resources.promoting import (
     STORE_CREDIT_EVENTS,
     STORE_CREDIT_TYPES,
     STORE_CREDITS,
+)
+from shop.platform.resources.related import (
+    CALCULATORS,
+    CAPTURE_EVENTS,
+    CREDIT_CARDS,
+    INVENTORY_UNITS,
+    ZONE_MEMBERS,
 )
 from shop.platform.resources.sales import ORDERS
 from shop.platform.resources.setup import APPLICATIONS, AUDIT_EVENTS
@@ -121,6 +128,8 @@ _ALL = (
     APPLICATIONS,
     AUDIT_EVENTS,
 )
+_RELATED = (INVENTORY_UNITS, CREDIT_CARDS, CAPTURE_EVENTS, ZONE_MEMBERS, CALCULATORS)
+"""Shown with others, without addresses of their own."""
 _BETWEEN = {
     ("product", "taxons"): classifications,
     ("taxon", "products"): classifications,
@@ -135,33 +144,50 @@ _BETWEEN = {
     ("zone", "states"): zone_members,
     ("shipping_method", "zones"): shipping_method_zones,
     ("shipping_method", "shipping_categories"): shipping_method_categories,
+    ("shipment", "line_items"): shipment_items,
 }
 """Relations to many on both sides, by the table that joins them."""
 _ONLY = {
     ("product", "variants"): ~variants.c.is_master,
     ("order", "adjustments"): adjustments.c.adjustable_type == "order",
+    ("line_item", "adjustments"): adjustments.c.adjustable_type == "line_item",
+    ("shipment", "adjustments"): adjustments.c.adjustable_type == "shipment",
 }
 """Relations to some of those that name the record: a product's master is not one of its variants."""
+_BY = {("line_item", "adjustments"): "adjustable_id", ("shipment", "adjustments"): "adjustable_id"}
+"""Their columns that name records of more than one table."""
+_MOST = {("shipping_method", "shipping_rates"): 100}
+"""Relations that grow with every order."""
 COLLECTIONS: Mapping[str, Collection] = {collection.resource.type: collection for collection in _ALL}
-RESOURCES: Resources = {name: collection.resource for name, collection in COLLECTIONS.items()}
+_SHOWN = {collection.resource.type: collection for collection in (*_ALL, *_RELATED)}
+RESOURCES: Resources = {name: collection.resource for name, collection in _SHOWN.items()}
 
 
 def _kin(type_: str, ours: Records, relation: Relation) -> Kin | None:
     """By a column of ours called after the relation, or theirs that names our table, or a table between; none while
     nothing is kept.
     """
-    related = COLLECTIONS.get(relation.type)
+    related = _SHOWN.get(relation.type)
     if related is None:
         return None
     theirs = related.noun.records
     if not relation.is_many:
         column = f"{relation.name}_id"
+        if relation.others:
+            types = {name: _SHOWN[name].noun.records for name in (relation.type, *relation.others)}
+            by_type = {name: Kin(records, column, is_many=False) for name, records in types.items()}
+            return Kin(theirs, column, is_many=False, by_type=by_type, type_column=f"{relation.name}_type")
         return Kin(theirs, column, is_many=False) if column in ours.table.c or column in ours.extras else None
     between = _BETWEEN.get((type_, relation.name))
     if between is not None:
         return Kin(theirs, f"{type_}_id", is_many=True, between=between, other=f"{relation.type}_id")
-    named = [column.name for column in theirs.table.c if column.references(ours.table.c.id)]
-    return Kin(theirs, named[0], is_many=True, only=_ONLY.get((type_, relation.name))) if named else None
+    place = type_, relation.name
+    named = [_BY[place]] if place in _BY else _columns_naming(ours, theirs)
+    return Kin(theirs, named[0], is_many=True, only=_ONLY.get(place), most=_MOST.get(place)) if named else None
+
+
+def _columns_naming(ours: Records, theirs: Records) -> list[str]:
+    return [column.name for column in theirs.table.c if column.references(ours.table.c.id)]
 
 
 def _choice(type_: str) -> Kin:
@@ -181,5 +207,5 @@ def _join(collection: Collection) -> None:
             records.nothing[name] = [] if relation.is_many else None
 
 
-for _collection in _ALL:
+for _collection in _SHOWN.values():
     _join(_collection)

@@ -9,7 +9,7 @@ from shop.base.money import currency_digits
 from shop.jsonapi.resource import Scene, computed, many, one, resource
 from shop.models.people import Address, Country, Customer, State, addresses, countries, states
 from shop.platform.collection import Collection, kinds
-from shop.queries.people import CUSTOMERS
+from shop.queries.people import CUSTOMERS, FULL_NAME
 from shop.queries.records import Records
 
 
@@ -90,7 +90,13 @@ _ADDRESS_TEXTS = (
 ADDRESS = resource(
     "address",
     Address,
-    attributes=[*_ADDRESS_TEXTS, *_STAMPS, "deleted_at", *_METADATA],
+    attributes=[
+        *_ADDRESS_TEXTS,
+        computed("full_name", lambda address, _scene: f"{address.firstname} {address.lastname}"),
+        *_STAMPS,
+        "deleted_at",
+        *_METADATA,
+    ],
     relations=[one("country", "country"), one("state", "state"), one("user", "user")],
 )
 ADDRESSES = Collection(
@@ -98,7 +104,12 @@ ADDRESSES = Collection(
     resource=ADDRESS,
     noun=Noun(
         "address",
-        Records(table=addresses, row=Address, shown=addresses.c.deleted_at.is_(None)),
+        Records(
+            table=addresses,
+            row=Address,
+            searches={"full_name": FULL_NAME},
+            shown=addresses.c.deleted_at.is_(None),
+        ),
         people.create_address,
         people.update_address,
         people.delete_address,
@@ -106,7 +117,7 @@ ADDRESSES = Collection(
     writable=kinds(Address, *_ADDRESS_TEXTS, "country_id", "state_id", "user_id", *_METADATA)
     | {"country_iso": str, "state_code": str},
     once=("user_id",),
-    filters=_ADDRESS_TEXTS,
+    filters=(*_ADDRESS_TEXTS, "full_name"),
 )
 
 COUNTRY = resource(

@@ -4,11 +4,12 @@ from decimal import Decimal
 from typing import Any
 
 from shop.actions import promotion_nouns as nouns
-from shop.jsonapi.resource import many, money, one, resource
+from shop.jsonapi.resource import computed, many, money, one, one_of, resource
 from shop.models.coupons import CouponCode, OrderPromotion
 from shop.models.promotions import CouponBatch, Promotion, PromotionAction, PromotionCategory, PromotionRule
 from shop.models.store_credit import StoreCredit, StoreCreditCategory, StoreCreditEvent, StoreCreditType
 from shop.platform.collection import Collection, kinds
+from shop.rules import spree_types
 
 _STAMPS = ("created_at", "updated_at")
 _METADATA = ("public_metadata", "private_metadata")
@@ -27,7 +28,12 @@ _PROMOTION = (
     "expires_at",
 )
 
-PROMOTION_CATEGORY = resource("promotion_category", PromotionCategory, attributes=["name", "code", *_STAMPS])
+PROMOTION_CATEGORY = resource(
+    "promotion_category",
+    PromotionCategory,
+    attributes=["name", "code", *_STAMPS],
+    relations=[many("promotions", "promotion")],
+)
 PROMOTION_CATEGORIES = Collection(
     path="promotion_categories",
     resource=PROMOTION_CATEGORY,
@@ -35,6 +41,7 @@ PROMOTION_CATEGORIES = Collection(
     writable=kinds(PromotionCategory, "name", "code"),
     required=("name",),
     filters=("name", "code"),
+    alone=("promotions",),
 )
 PROMOTION = resource(
     "promotion",
@@ -56,13 +63,15 @@ PROMOTIONS = Collection(
         "promotion_rules_attributes": list[dict[str, Any]],
         "promotion_actions_attributes": list[dict[str, Any]],
     },
+    translate=spree_types.translate_promotion,
     required=("name",),
     filters=("name", "code", "path", "is_automatic", "starts_at", "expires_at", "promotion_category_id", "advertise"),
 )
 PROMOTION_RULE = resource(
     "promotion_rule",
     PromotionRule,
-    attributes=["type", "preferences", *_STAMPS],
+    # A rule has no code of its own: that is the promotion's.
+    attributes=["type", computed("code", lambda _rule, _scene: None, str | None), "preferences", *_STAMPS],
     relations=[one("promotion", "promotion")],
 )
 PROMOTION_RULES = Collection(
@@ -70,6 +79,7 @@ PROMOTION_RULES = Collection(
     resource=PROMOTION_RULE,
     noun=nouns.PROMOTION_RULE,
     writable=kinds(PromotionRule, "promotion_id", "type", "preferences"),
+    translate=spree_types.translate_rule,
     required=("promotion_id", "type"),
     once=("promotion_id",),
     filters=("promotion_id", "type"),
@@ -84,7 +94,9 @@ PROMOTION_ACTIONS = Collection(
     path="promotion_actions",
     resource=PROMOTION_ACTION,
     noun=nouns.PROMOTION_ACTION,
-    writable=kinds(PromotionAction, "promotion_id", "type", "position", "preferences"),
+    writable=kinds(PromotionAction, "promotion_id", "type", "position", "preferences")
+    | {"calculator_attributes": dict[str, Any]},
+    translate=spree_types.translate_action,
     required=("promotion_id", "type"),
     once=("promotion_id",),
     filters=("promotion_id", "type"),
@@ -144,28 +156,41 @@ ADJUSTMENT = resource(
         "state",
         *_STAMPS,
     ],
-    relations=[one("order", "order")],
+    relations=[
+        one("order", "order"),
+        one_of("adjustable", "order", "line_item", "shipment"),
+        one_of("source", "promotion", "tax_rate"),
+    ],
 )
 ADJUSTMENTS = Collection(
     path="adjustments",
     resource=ADJUSTMENT,
     noun=nouns.ADJUSTMENT,
+    writable=kinds(nouns.OrdersAdjustment, "order_id", "adjustable_type", "adjustable_id", "label")
+    | {"amount": Decimal},
+    translate=spree_types.translate_adjustment,
+    required=("order_id", "label", "amount"),
+    once=("order_id", "adjustable_type", "adjustable_id"),
+    codes={409: ("payment_in_progress",)},
     filters=("order_id", "adjustable_type", "adjustable_id", "source_type", "source_id", "amount", "included"),
 )
 STORE_CREDIT = resource(
     "store_credit",
-    StoreCredit,
+    nouns.GrantedCredit,
     attributes=[
         "currency",
         money("amount"),
         money("amount_used"),
         money("amount_left"),
+        money("amount_authorized"),
         "memo",
+        computed("created_by_type", lambda credit, _scene: credit.actor_kind),
         *_STAMPS,
         *_METADATA,
     ],
     relations=[
         one("user", "user"),
+        one("created_by", "application"),
         one("store_credit_category", "store_credit_category"),
         one("store_credit_type", "store_credit_type"),
         many("store_credit_events", "store_credit_event"),
@@ -176,9 +201,11 @@ STORE_CREDITS = Collection(
     resource=STORE_CREDIT,
     noun=nouns.STORE_CREDIT,
     writable=kinds(StoreCredit, "user_id", "currency", "memo", *_DRAWERS, *_METADATA) | {"amount": Decimal},
+    aliases={"category_id": "store_credit_category_id", "type_id": "store_credit_type_id"},
     required=("user_id", "currency", "amount", "memo"),
     once=("user_id", "currency", "amount"),
-    filters=("user_id", "currency", "amount", "amount_used", *_DRAWERS),
+    filters=("user_id", "currency", "amount", "amount_used", "memo", *_DRAWERS),
+    filtered_as={"created_by_id": "actor_id"},
 )
 STORE_CREDIT_CATEGORY = resource("store_credit_category", StoreCreditCategory, attributes=["name", *_STAMPS])
 STORE_CREDIT_CATEGORIES = Collection(

@@ -117,6 +117,7 @@ ORDERS = Collection(
     resource=ORDER,
     noun=Noun("order", _RECORDS, actions.create_order, actions.update_order, actions.delete_order),
     writable=kinds(Order, "email", "special_instructions", "internal_note", "public_metadata", "private_metadata")
+    | kinds(Order, "user_id", "bill_address_id", "ship_address_id", "channel", "number")
     | {
         "currency": str,
         "bill_address_attributes": dict[str, Any],
@@ -140,7 +141,13 @@ ORDERS = Collection(
         "item_count",
         *_AMOUNTS,
     ),
-    via={"addresses": [("bill_address",), ("ship_address",)], "promotions": [("order_promotions", "promotion")]},
+    sorted_as={"shipment_total": "ship_total"},
+    via={
+        "addresses": [("bill_address",), ("ship_address",)],
+        "promotions": [("order_promotions", "promotion")],
+        "line_items_variant": [("line_items", "variant")],
+        "line_items_variant_product": [("line_items", "variant", "product")],
+    },
     sorts=("number", "completed_at", "item_count", "state", *_AMOUNTS),
     find_by=("id", "number"),
     once=("currency",),

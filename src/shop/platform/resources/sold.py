@@ -13,7 +13,7 @@ _SUMS = ("promo_total", "adjustment_total", "additional_tax_total", "included_ta
 
 LINE_ITEM = resource(
     "line_item",
-    CartLine,
+    nouns.OrdersLine,
     attributes=[
         "name",
         "sku",
@@ -26,11 +26,23 @@ LINE_ITEM = resource(
         money("amount"),
         money("discounted_amount"),
         money("total"),
+        money("subtotal", lambda line: line.amount),
+        money("final_amount", lambda line: line.total),
+        money("cost_price"),
+        # What is taken off a line lowers its taxes.
+        money("taxable_adjustment_total", lambda line: line.promo_total),
+        money("non_taxable_adjustment_total", lambda _line: 0),
         *map(money, _SUMS),
         *_STAMPS,
         *_METADATA,
     ],
-    relations=[one("order", "order"), one("variant", "variant"), one("tax_category", "tax_category")],
+    relations=[
+        one("order", "order"),
+        one("variant", "variant"),
+        one("tax_category", "tax_category"),
+        many("adjustments", "adjustment"),
+        many("inventory_units", "inventory_unit"),
+    ],
 )
 LINE_ITEMS = Collection(
     path="line_items",
@@ -39,7 +51,7 @@ LINE_ITEMS = Collection(
     writable=kinds(CartLine, "order_id", "variant_id", "quantity", *_METADATA),
     required=("order_id", "variant_id"),
     once=("order_id", "variant_id"),
-    filters=("order_id", "variant_id", "tax_category_id", "quantity", "price", *_SUMS),
+    filters=("order_id", "variant_id", "tax_category_id", "quantity", "price", "cost_price", *_SUMS),
     codes={
         409: ("payment_in_progress",),
         422: ("out_of_stock", "not_purchasable", "no_price_in_currency", "quantity_not_positive"),
@@ -53,9 +65,14 @@ SHIPMENT = resource(
         "state",
         "currency",
         "tracking",
+        computed("tracking_url", lambda shipment, _scene: shipment.tracking_url, str | None),
         "shipped_at",
         money("cost"),
-        money("final_price", lambda shipment: shipment.cost + shipment.adjustment_total),
+        money("amount", lambda shipment: shipment.cost),
+        money("discounted_cost"),
+        money("item_cost"),
+        money("final_price"),
+        money("final_price_with_items"),
         *map(money, _SUMS),
         *_STAMPS,
         *_METADATA,
@@ -63,7 +80,12 @@ SHIPMENT = resource(
     relations=[
         one("order", "order"),
         one("stock_location", "stock_location"),
+        one("address", "address"),
+        one("selected_shipping_rate", "shipping_rate"),
         many("shipping_rates", "shipping_rate"),
+        many("inventory_units", "inventory_unit"),
+        many("line_items", "line_item"),
+        many("adjustments", "adjustment"),
     ],
 )
 SHIPMENTS = Collection(
@@ -123,13 +145,23 @@ PAYMENT = resource(
         "state",
         "currency",
         "response_code",
+        # Providers tell of no address check.
+        computed("avs_response", lambda _payment, _scene: None, str | None),
+        "source_type",
         money("amount"),
         money("captured_amount"),
         money("refunded_amount"),
         *_STAMPS,
         *_METADATA,
     ],
-    relations=[one("order", "order"), one("payment_method", "payment_method"), many("refunds", "refund")],
+    relations=[
+        one("order", "order"),
+        one("payment_method", "payment_method"),
+        one("source", "credit_card"),
+        many("refunds", "refund"),
+        many("state_changes", "state_change"),
+        many("capture_events", "capture_event"),
+    ],
 )
 PAYMENTS = Collection(
     path="payments",

@@ -10,9 +10,9 @@ _STAMPS = ("created_at", "updated_at")
 
 TAXONOMY = resource(
     "taxonomy",
-    Taxonomy,
+    nouns.RootedTaxonomy,
     attributes=["name", "position", *_STAMPS, *_METADATA],
-    relations=[many("taxons", "taxon")],
+    relations=[one("root", "taxon"), many("taxons", "taxon")],
 )
 TAXONOMIES = Collection(
     path="taxonomies",

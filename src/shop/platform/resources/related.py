@@ -1,0 +1,87 @@
+"""Resources that are shown with others and have no address of their own."""
+
+from typing import Any
+
+from shop.actions import setup_nouns as nouns
+from shop.base.money import currency_digits, wire_decimal
+from shop.jsonapi.resource import Scene, computed, money, one, resource
+from shop.models.payments import PaymentSource
+from shop.models.zones import ZoneMember
+from shop.platform.collection import Collection
+
+_STAMPS = ("created_at", "updated_at")
+
+INVENTORY_UNITS = Collection(
+    path="inventory_units",
+    resource=resource(
+        "inventory_unit",
+        nouns.InventoryUnit,
+        attributes=["quantity", "backordered", "state", "pending"],
+        relations=[
+            one("order", "order"),
+            one("shipment", "shipment"),
+            one("line_item", "line_item"),
+            one("variant", "variant"),
+        ],
+    ),
+    noun=nouns.INVENTORY_UNIT,
+)
+CREDIT_CARDS = Collection(
+    path="credit_cards",
+    resource=resource(
+        "credit_card",
+        PaymentSource,
+        # The provider's names for the card and its owner are not shown: they are as good as the card.
+        attributes=["cc_type", "last_digits", "month", "year", "name", *_STAMPS, "deleted_at"],
+        relations=[one("user", "user"), one("payment_method", "payment_method")],
+    ),
+    noun=nouns.CREDIT_CARD,
+)
+CAPTURE_EVENTS = Collection(
+    path="capture_events",
+    resource=resource(
+        "capture_event",
+        nouns.OrdersCapture,
+        attributes=["currency", money("amount"), "created_at"],
+        relations=[one("payment", "payment")],
+    ),
+    noun=nouns.CAPTURE_EVENT,
+)
+ZONE_MEMBERS = Collection(
+    path="zone_members",
+    resource=resource(
+        "zone_member",
+        ZoneMember,
+        attributes=[
+            computed("zoneable_type", lambda member, _scene: "country" if member.country_id else "state"),
+            computed("zoneable_id", lambda member, _scene: str(member.country_id or member.state_id)),
+            *_STAMPS,
+        ],
+        relations=[one("zone", "zone"), one("country", "country"), one("state", "state")],
+    ),
+    noun=nouns.ZONE_MEMBER,
+)
+
+
+def method_amounts(method: Any, _scene: Scene) -> dict[str, Any]:
+    """As they may be written: by currency, and by the weight from which on they count."""
+    found: dict[str, dict[str, str]] = {}
+    for currency, weight, amount in method.amounts:
+        shown = wire_decimal(amount, currency_digits(currency))
+        found.setdefault(currency, {})[f"{weight:g}"] = shown
+    return found
+
+
+CALCULATORS = Collection(
+    path="calculators",
+    resource=resource(
+        "calculator",
+        nouns.PricedMethod,
+        attributes=[
+            computed("type", lambda method, _scene: method.calculator),
+            computed("preferences", lambda method, scene: {"amounts": method_amounts(method, scene)}, dict[str, Any]),
+            *_STAMPS,
+        ],
+    ),
+    noun=nouns.CALCULATOR,
+)

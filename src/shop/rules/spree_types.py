@@ -1,0 +1,139 @@
+"""The type names of Spree that are accepted as aliases of ours; `docs/spree-types.md` lists them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from shop.base.errors import Invalid
+
+Values = Mapping[str, Any]
+_RULE = "Spree::Promotion::Rules::"
+_ACTION = "Spree::Promotion::Actions::"
+_CALCULATOR = "Spree::Calculator::"
+PAYMENT_METHODS = {
+    "Spree::PaymentMethod::Check": "check",
+    "Spree::Gateway::Bogus": "test_card",
+    "Spree::Gateway::BogusSimple": "test_card",
+    "Spree::Gateway::StripeGateway": "stripe",
+    "Spree::Gateway::StripeElementsGateway": "stripe",
+    "SpreeStripe::Gateway": "stripe",
+}
+SHIPPING_CALCULATORS = {
+    f"{_CALCULATOR}Shipping::FlatRate": "flat",
+    f"{_CALCULATOR}Shipping::PerItem": "per_item",
+}
+PROMOTION_RULES = {
+    f"{_RULE}Product": "product",
+    f"{_RULE}Taxon": "taxon",
+    f"{_RULE}FirstOrder": "first_order",
+    f"{_RULE}ItemTotal": "item_total",
+    f"{_RULE}CustomerGroup": "customer_group",
+}
+PROMOTION_ACTIONS = {f"{_ACTION}FreeShipping": "free_shipping"}
+_DISCOUNTS = {f"{_ACTION}CreateAdjustment": "order", f"{_ACTION}CreateItemAdjustments": "items"}
+"""What they take something off; by how much says their calculator."""
+_FLAT = f"{_CALCULATOR}FlatRate"
+_PERCENT = {f"{_CALCULATOR}FlatPercentItemTotal": "flat_percent", f"{_CALCULATOR}PercentOnLineItem": "percent"}
+"""The preference that has the percent, by calculator."""
+ADJUSTABLES = {"Spree::Order": "order", "Spree::LineItem": "line_item", "Spree::Shipment": "shipment"}
+UNKNOWN = "is not a known member"
+
+
+def translate_payment_method(values: Values) -> dict[str, Any]:
+    return _renamed(values, "type", PAYMENT_METHODS)
+
+
+def translate_adjustment(values: Values) -> dict[str, Any]:
+    return _renamed(values, "adjustable_type", ADJUSTABLES)
+
+
+def translate_rule(values: Values) -> dict[str, Any]:
+    return _renamed(values, "type", PROMOTION_RULES)
+
+
+def translate_action(values: Values) -> dict[str, Any]:
+    """`CreateAdjustment` and `CreateItemAdjustments` are a percent or an amount, as their calculator is."""
+    calculator, preferences = values.get("calculator_attributes"), values.get("preferences") or {}
+    rest = {name: value for name, value in values.items() if name != "calculator_attributes"}
+    if calculator is not None and isinstance(preferences, dict):
+        rest["preferences"] = preferences = {**_discount(calculator), **preferences}
+    kind = rest.get("type")
+    if isinstance(kind, str) and kind in _DISCOUNTS:
+        rest["type"] = f"{'percent' if 'percent' in preferences else 'amount'}_off_{_DISCOUNTS[kind]}"
+    return _renamed(rest, "type", PROMOTION_ACTIONS)
+
+
+_PARTS = {"promotion_rules_attributes": translate_rule, "promotion_actions_attributes": translate_action}
+
+
+def translate_promotion(values: Values) -> dict[str, Any]:
+    """With its parts."""
+    translated = dict(values)
+    for name in values.keys() & _PARTS.keys():
+        translated[name] = [_translated(name, place, part) for place, part in enumerate(values[name])]
+    return translated
+
+
+def _translated(name: str, place: int, part: Values) -> dict[str, Any]:
+    try:
+        return _PARTS[name](part)
+    except Invalid as invalid:
+        raise Invalid({f"{name}.{place}.{field}": told for field, told in invalid.errors.items()}) from None
+
+
+def translate_shipping_method(values: Values) -> dict[str, Any]:
+    """`calculator_attributes` as `calculator` and `amounts`."""
+    rest = {name: value for name, value in values.items() if name != "calculator_attributes"}
+    sent = values.get("calculator_attributes")
+    if sent is not None:
+        preferences = _preferences(sent)
+        if "type" in sent:
+            rest["calculator"] = sent["type"]
+        if preferences:
+            rest["amounts"] = _amounts(preferences)
+    return _renamed(rest, "calculator", SHIPPING_CALCULATORS)
+
+
+def _renamed(values: Values, name: str, aliases: Mapping[str, str]) -> dict[str, Any]:
+    value = values.get(name)
+    return {**values, name: aliases.get(value, value)} if isinstance(value, str) else dict(values)
+
+
+def _discount(calculator: Any) -> dict[str, Any]:
+    """What a calculator of a promotion takes off, as our preferences have it."""
+    preferences, kind = _preferences(calculator), calculator.get("type")
+    if kind == _FLAT:
+        return {"amounts": _amounts(preferences)}
+    if not isinstance(kind, str) or kind not in _PERCENT:
+        known = ", ".join([_FLAT, *_PERCENT])
+        raise Invalid({"calculator_attributes.type": [f"must be one of {known}"]})
+    _check_names(preferences, {_PERCENT[kind]}, "preferences.")
+    return {"percent": preferences.get(_PERCENT[kind])}
+
+
+def _preferences(calculator: Any) -> Values:
+    if not isinstance(calculator, dict):
+        raise Invalid({"calculator_attributes": ["must be an object"]})
+    _check_names(calculator, {"type", "preferences"})
+    preferences = calculator.get("preferences") or {}
+    if not isinstance(preferences, dict):
+        raise Invalid({"calculator_attributes.preferences": ["must be an object"]})
+    return preferences
+
+
+def _check_names(members: Values, known: set[str], prefix: str = "") -> None:
+    unknown = sorted(members.keys() - known)
+    if unknown:
+        raise Invalid({f"calculator_attributes.{prefix}{name}": [UNKNOWN] for name in unknown})
+
+
+def _amounts(preferences: Values) -> dict[str, Any]:
+    """By currency; Spree has one, as `{"amount": 5, "currency": "USD"}`."""
+    amounts = preferences.get("amounts")
+    if isinstance(amounts, dict):
+        _check_names(preferences, {"amounts"}, "preferences.")
+        return amounts
+    _check_names(preferences, {"amount", "currency"}, "preferences.")
+    missing = [name for name in ("amount", "currency") if not isinstance(preferences.get(name), str | int | float)]
+    if missing:
+        raise Invalid({f"calculator_attributes.preferences.{name}": ["must be given"] for name in missing})
+    return {str(preferences["currency"]): str(preferences["amount"])}

@@ -1,0 +1,107 @@
+"""What a body has is set, or refused by its name; nothing of it is dropped."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.platform.hostile import assert_refused
+from tests.platform.machine import Machine
+from tests.till import Buyer, Till
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ({"order": {"nothing": 1, "email": "ada@shoppers.example"}}, ["nothing"]),
+        ({"order": {"total": "7.0"}}, ["total"]),
+        ({"order": {"display_total": "$7.00", "state": "complete"}}, ["display_total", "state"]),
+        ({"order": {"id": str(uuid4())}}, ["id"]),
+        ({"order": {"token_version": 0}}, ["token_version"]),
+        ({"order": {}, "nothing": 1}, ["nothing"]),
+        ({"nothing": 1}, ["nothing"]),
+        ({"email": "ada@shoppers.example", "nothing": 1}, ["nothing"]),
+        ({"order": {"line_items_attributes": [{"price": 1}]}}, ["line_items_attributes.0.price"]),
+        ({"order": {"bill_address_attributes": {"planet": "Mars"}}}, ["bill_address_attributes.planet"]),
+        (
+            {"order": {"payments_attributes": [{"source_attributes": {"number": "4111"}}]}},
+            ["payments_attributes.0.source_attributes.number"],
+        ),
+    ],
+)
+async def test_an_unknown_or_read_only_member_is_refused_by_its_name(
+    writer: Machine, body: dict[str, Any], names: list[str]
+) -> None:
+    order = await writer.post("/orders", {"order": {}})
+
+    refused = await writer.patch(f"/orders/{order.id}", body)
+
+    assert_refused(refused, *names)
+    assert (await writer.get(f"/orders/{order.id}"))["email"] is None
+
+
+async def test_a_member_that_a_record_is_made_with_may_be_sent_back_and_not_changed(
+    writer: Machine, till: Till
+) -> None:
+    mug = await till.product()
+    path = f"/variants/{mug.master}"
+
+    same = await writer.patch(path, {"variant": {"product_id": mug.id, "barcode": "1"}})
+    other = await writer.patch(path, {"variant": {"product_id": str(uuid4()), "barcode": "2"}})
+
+    assert (same.status, same["barcode"]) == (200, "1")
+    assert other.json["errors"] == {"product_id": ["cannot be changed after creation"]}
+
+
+async def test_a_form_may_send_back_what_it_was_shown(writer: Machine) -> None:
+    order = await writer.post("/orders", {"order": {}})
+    shown = {"order[item_count]": "0", "order[considered_risky]": "false", "order[completed_at]": ""}
+
+    same = await writer.ask("PATCH", f"/orders/{order.id}", data=shown)
+    other = await writer.ask("PATCH", f"/orders/{order.id}", data={**shown, "order[item_count]": "1"})
+
+    assert same.status == 200
+    assert_refused(other, "item_count")
+
+
+async def test_parameters_of_the_response_are_no_members(writer: Machine) -> None:
+    body = {"order": {"internal_note": "x"}, "include": "line_items", "fields": {"order": "internal_note"}}
+
+    made = await writer.post("/orders", body)
+    queried = await writer.ask("POST", "/orders?nothing=1", json={"internal_note": "x"})
+
+    assert (made.status, made.json["data"]["attributes"]) == (201, {"internal_note": "x"})
+    assert queried.status == 201
+
+
+@pytest.mark.parametrize("verb", ["next", "advance", "complete", "empty", "approve", "cancel", "apply_coupon_code"])
+async def test_an_operation_refuses_members_that_it_does_not_read(writer: Machine, verb: str) -> None:
+    order = await writer.post("/orders", {"order": {}})
+
+    refused = await writer.patch(f"/orders/{order.id}/{verb}", {"nothing": 1, "state": "cart"})
+
+    assert_refused(refused, "nothing")
+
+
+async def test_what_is_told_of_a_parcel_may_be_wrapped_and_must_be_known(writer: Machine, till: Till) -> None:
+    buyer = Buyer(writer.http, till)
+    await buyer.ready((await till.product(), 1))
+    done = await buyer.complete()
+    shipment = (await writer.get(f"/shipments?filter[order_id_eq]={done.id}")).json["data"][0]["id"]
+
+    refused = await writer.patch(f"/shipments/{shipment}/ship", {"shipment": {"tracking": "1Z", "carrier": "x"}})
+    sent = await writer.patch(f"/shipments/{shipment}/ship", {"shipment": {"tracking": "1Z"}})
+
+    assert_refused(refused, "carrier")
+    assert (sent.status, sent["tracking"], sent["state"]) == (200, "1Z", "shipped")
+
+
+async def test_a_refund_and_a_move_refuse_members_that_they_do_not_read(writer: Machine) -> None:
+    taxonomy = await writer.post("/taxonomies", {"taxonomy": {"name": uuid4().hex}})
+    root = taxonomy.json["data"]["relationships"]["root"]["data"]["id"]
+
+    refund = await writer.post("/refunds", {"refund": {"payment_id": str(uuid4()), "transaction_id": "x"}})
+    moved = await writer.patch(f"/taxons/{root}/reposition", {"taxon": {"new_parent_id": root, "depth": 7}})
+
+    assert_refused(refund, "transaction_id")
+    assert_refused(moved, "depth")

@@ -1,0 +1,151 @@
+"""What the parts of an order show of each other: contents of parcels, sources of payments, adjustments of lines."""
+
+from typing import Any
+
+from tests.deals import TENTH, about, new_deal
+from tests.platform.machine import Machine
+from tests.service import Service
+from tests.till import Buyer, Till
+
+TRACKED = "https://post.example/:tracking"
+
+
+async def new_sale(writer: Machine, till: Till, source: str = "approve") -> Any:
+    """Two pieces with a tenth off, bought by card."""
+    mug = await till.product("10.00", on_hand=9)
+    await new_deal(till.make, TENTH, conditions=[about(mug)])
+    buyer = Buyer(writer.http, till)
+    await buyer.ready((mug, 2), source=source)
+    done = await buyer.complete()
+    assert done.status == 200, done
+    return done
+
+
+async def parts(writer: Machine, path: str, order_id: str, include: str) -> tuple[Any, dict[str, list[Any]]]:
+    """The first part of an order, and what is included with it by type."""
+    found = await writer.get(f"/{path}", {"filter[order_id_eq]": order_id, "include": include, "sort": "id"})
+    assert found.status == 200, found
+    included: dict[str, list[Any]] = {}
+    for each in found.json["included"]:
+        included.setdefault(each["type"], []).append(each)
+    return found.json["data"][0], included
+
+
+async def test_a_shipment_shows_what_is_in_it_and_how_it_is_sent(writer: Machine, till: Till) -> None:
+    order = await new_sale(writer, till)
+    include = "inventory_units.variant,line_items,selected_shipping_rate,address,adjustments"
+
+    shipment, included = await parts(writer, "shipments", order.id, include)
+
+    attributes = shipment["attributes"]
+    (unit,) = included["inventory_unit"]
+    assert unit["attributes"] == {"quantity": 2, "backordered": 0, "state": "on_hand", "pending": False}
+    assert unit["relationships"]["line_item"]["data"]["id"] == included["line_item"][0]["id"]
+    assert (attributes["item_cost"], attributes["display_item_cost"]) == ("20.0", "$20.00")
+    assert (attributes["display_amount"], attributes["display_discounted_cost"]) == ("$5.00", "$5.00")
+    assert attributes["display_final_price_with_items"] == "$25.00"
+    assert included["shipping_rate"][0]["attributes"]["selected"] is True
+    assert included["address"][0]["attributes"]["city"] == "Springfield"
+
+
+async def test_a_shipment_shows_where_it_can_be_followed(writer: Machine, till: Till) -> None:
+    order = await new_sale(writer, till)
+    (shipment, _) = await parts(writer, "shipments", order.id, "order")
+    await till.make.change("shipping_methods", till.post, "shipping_method", tracking_url=TRACKED)
+
+    sent = await writer.patch(f"/shipments/{shipment['id']}/ship", {"tracking": "1 Z"})
+    await till.make.change("shipping_methods", till.post, "shipping_method", tracking_url=None)
+
+    assert (shipment["attributes"]["tracking_url"], sent["tracking_url"]) == (None, "https://post.example/1%20Z")
+
+
+async def test_a_line_shows_its_cost_its_sums_and_its_adjustments(writer: Machine, till: Till) -> None:
+    order = await new_sale(writer, till)
+    line, _ = await parts(writer, "line_items", order.id, "order")
+    variant = line["relationships"]["variant"]["data"]["id"]
+    await till.make.change("variants", variant, "variant", cost_price="4.00", cost_currency="USD")
+
+    line, included = await parts(writer, "line_items", order.id, "adjustments.adjustable,inventory_units")
+    found = await writer.get("/line_items", {"filter[order_id_eq]": order.id, "filter[cost_price_lt]": "4.01"})
+    none = await writer.get("/line_items", {"filter[order_id_eq]": order.id, "filter[cost_price_gt]": "4.00"})
+
+    shown = line["attributes"]
+    assert (shown["cost_price"], shown["display_subtotal"], shown["display_final_amount"]) == (
+        "4.0",
+        "$20.00",
+        "$18.00",
+    )
+    assert (shown["taxable_adjustment_total"], shown["non_taxable_adjustment_total"]) == ("-2.0", "0.0")
+    (adjustment,) = included["adjustment"]
+    assert adjustment["relationships"]["adjustable"]["data"] == {"id": line["id"], "type": "line_item"}
+    assert adjustment["relationships"]["source"]["data"]["type"] == "promotion"
+    assert [len(answer.json["data"]) for answer in (found, none)] == [1, 0]
+
+
+async def test_an_adjustment_includes_what_it_is_of_and_where_it_comes_from(writer: Machine, till: Till) -> None:
+    order = await new_sale(writer, till)
+
+    adjustment, included = await parts(writer, "adjustments", order.id, "adjustable,source,order")
+
+    assert {name: len(each) for name, each in included.items()} == {"line_item": 1, "promotion": 1, "order": 1}
+    assert adjustment["attributes"]["source_type"] == "promotion"
+    deeper = await writer.get(f"/adjustments/{adjustment['id']}", {"include": "adjustable.order"})
+    assert (deeper.status, deeper.code) == (400, "unknown_include")
+
+
+async def test_a_payment_shows_its_card_and_what_was_captured(writer: Machine, till: Till) -> None:
+    order = await new_sale(writer, till)
+
+    payment, included = await parts(writer, "payments", order.id, "source,capture_events,state_changes")
+
+    (card,) = included["credit_card"]
+    assert (payment["attributes"]["source_type"], payment["attributes"]["avs_response"]) == ("credit_card", None)
+    assert (card["attributes"]["cc_type"], card["attributes"]["last_digits"]) == ("visa", "1111")
+    assert "reference" not in card["attributes"]
+    assert [each["attributes"]["amount"] for each in included["capture_event"]] == ["23.0"]
+    assert payment["relationships"]["state_changes"]["data"] == []
+
+
+async def test_zones_taxonomies_and_categories_show_their_parts(writer: Machine, till: Till) -> None:
+    taxonomy = await writer.post("/taxonomies?include=root", {"taxonomy": {"name": "Things"}})
+    zone = await writer.get(f"/zones/{till.zone}", {"include": "zone_members"})
+    category = await writer.post("/promotion_categories", {"promotion_category": {"name": taxonomy.id}})
+    promotion = await new_deal(till.make, TENTH, code=taxonomy.id, promotion_category_id=category.id)
+
+    shown = await writer.get(f"/promotion_categories/{category.id}", {"include": "promotions"})
+
+    (root,) = taxonomy.json["included"]
+    assert (root["attributes"]["name"], root["attributes"]["is_root"]) == ("Things", True)
+    assert {each["attributes"]["zoneable_type"] for each in zone.json["included"]} == {"country"}
+    assert [each["id"] for each in shown.json["included"]] == [promotion.id]
+
+
+async def test_a_tax_rate_has_metadata(writer: Machine, till: Till) -> None:
+    category = await writer.post("/tax_categories", {"tax_category": {"name": till.post + "x"}})
+    body = {"name": "VAT", "amount": "0.19", "zone_id": till.zone, "tax_category_id": category.id}
+
+    made = await writer.post("/tax_rates", {"tax_rate": {**body, "public_metadata": {"code": "A"}}})
+
+    assert (made["public_metadata"], made["private_metadata"]) == ({"code": "A"}, {})
+    await writer.delete(f"/tax_rates/{made.id}")
+
+
+async def test_a_shipping_method_links_its_newest_rates_where_it_is_shown_alone(writer: Machine, till: Till) -> None:
+    await new_sale(writer, till)
+
+    alone = await writer.get(f"/shipping_methods/{till.post}", {"include": "shipping_rates"})
+    listed = await writer.get("/shipping_methods", {"filter[id_eq]": till.post})
+
+    assert alone.json["included"][0]["type"] == "shipping_rate"
+    assert "shipping_rates" not in listed.json["data"][0]["relationships"]
+
+
+async def test_relations_that_are_not_included_cost_no_statements(
+    writer: Machine, till: Till, service: Service
+) -> None:
+    order = await new_sale(writer, till)
+
+    plain = await writer.get("/shipments", {"filter[order_id_eq]": order.id})
+
+    # Who asks, the rows, the links of all relations to many at once, and how many there are.
+    assert service.request_line(plain.request_id)["statements"] == 4

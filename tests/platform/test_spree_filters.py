@@ -1,0 +1,109 @@
+"""Filters and sorts that clients of Spree use."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.platform.machine import Machine
+from tests.platform.test_users import new_user
+from tests.till import Buyer, Till
+
+
+async def found(machine: Machine, path: str, **params: Any) -> list[str]:
+    answer = await machine.get(f"/{path}", params)
+    assert answer.status == 200, answer
+    return [each["id"] for each in answer.json["data"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [
+        ("line_items_variant_sku_eq", "{sku}"),
+        ("line_items_variant_product_name_cont", "{sku}"),
+        ("bill_address_firstname_eq", "F{sku}"),
+        ("bill_address_lastname_start", "L{sku}"),
+        ("bill_address_full_name_eq", "F{sku} L{sku}"),
+        ("bill_address_full_name_matches", "f{sku}%l{sku}"),
+    ],
+)
+async def test_orders_are_found_by_goods_and_names(writer: Machine, till: Till, name: str, fits: str) -> None:
+    sku = uuid4().hex
+    buyer = Buyer(writer.http, till)
+    cart = await buyer.put_in((await till.product(name=f"Mug {sku}", sku=sku), 1))
+    await buyer.come_from(firstname=f"F{sku}", lastname=f"L{sku}")
+
+    assert await found(writer, "orders", **{f"filter[{name}]": fits.format(sku=sku)}) == [cart.id]
+    assert await found(writer, "orders", **{f"filter[{name}]": uuid4().hex}) == []
+
+
+async def test_products_are_found_by_the_sku_of_their_master(writer: Machine, till: Till) -> None:
+    sku = uuid4().hex
+    mug = await till.product(sku=sku)
+    await till.make.variant(mug.id, {"size": "large"}, sku=f"{sku}-L")
+
+    assert await found(writer, "products", **{"filter[sku_eq]": sku}) == [mug.id]
+    assert await found(writer, "products", **{"filter[sku_cont]": sku}) == [mug.id]
+    assert await found(writer, "products", **{"filter[sku_eq]": f"{sku}-L"}) == []
+
+
+async def test_zones_and_store_credit_are_found_by_their_texts(writer: Machine) -> None:
+    word, user_id = uuid4().hex, await new_user(writer)
+    zone = await writer.post("/zones", {"zone": {"name": word, "description": f"far {word}"}})
+    body = {"user_id": user_id, "currency": "USD", "amount": 5, "memo": word}
+    credit = await writer.post("/store_credits", {"store_credit": body})
+    maker = credit.json["data"]["relationships"]["created_by"]["data"]["id"]
+
+    assert await found(writer, "zones", **{"filter[description_eq]": f"far {word}"}) == [zone.id]
+    assert await found(writer, "store_credits", **{"filter[memo_eq]": word}) == [credit.id]
+    by_maker = {"filter[created_by_id_eq]": maker, "filter[user_id_eq]": user_id}
+    assert await found(writer, "store_credits", **by_maker) == [credit.id]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_found"),
+    [("A%_c{word}", True), ("a_c{word}", False), ("%{word}", True), ("a\\%bc{word}", True), ("a\\_bc{word}", False)],
+)
+async def test_a_pattern_has_the_callers_own_wildcards(writer: Machine, pattern: str, is_found: bool) -> None:
+    word = uuid4().hex
+    zone = await writer.post("/zones", {"zone": {"name": f"a%bc{word}"}})
+    asked = pattern.format(word=word)
+
+    matching = await found(writer, "zones", **{"filter[name_matches]": asked})
+    others = await found(writer, "zones", **{"filter[name_does_not_match]": asked, "filter[id_eq]": zone.id})
+
+    assert (matching, others) == (([zone.id], []) if is_found else ([], [zone.id]))
+
+
+@pytest.mark.parametrize("pattern", ["x" * 256, "%" * 11, "a\\"])
+async def test_a_pattern_has_bounds(writer: Machine, pattern: str) -> None:
+    refused = await writer.get("/zones", {"filter[name_matches]": pattern})
+
+    assert (refused.status, refused.code) == (400, "bad_filter")
+
+
+async def test_orders_are_sorted_by_what_it_costs_to_send_them(writer: Machine, till: Till) -> None:
+    carts = []
+    for _ in range(2):
+        buyer = Buyer(writer.http, till)
+        carts.append((await buyer.put_in((await till.product(), 1))).id)
+    await buyer.come_from()
+    ids = {"filter[id_in]": ",".join(carts)}
+
+    assert await found(writer, "orders", **ids, sort="shipment_total") == carts
+    assert await found(writer, "orders", **ids, sort="-shipment_total", **{"page[after]": ""}) == carts[::-1]
+
+
+async def test_products_are_sorted_by_number_and_position(writer: Machine, till: Till) -> None:
+    word, taxonomy = uuid4().hex, await writer.post("/taxonomies", {"taxonomy": {"name": uuid4().hex}})
+    taxon = taxonomy.json["data"]["relationships"]["root"]["data"]["id"]
+    made = [(await till.product(sku=f"{letter}{word}")).id for letter in "ba"]
+    for place, product_id in enumerate(made):
+        fields = {"product_id": product_id, "taxon_id": taxon, "position": place}
+        await till.make.new("classifications", "classification", **fields)
+    ids = {"filter[id_in]": ",".join(made)}
+
+    assert await found(writer, "products", **ids, sort="number") == made[::-1]
+    assert await found(writer, "products", **ids, sort="position") == made
+    assert await found(writer, "products", **ids, sort="-position", **{"page[after]": ""}) == made[::-1]
+    assert sorted(await found(writer, "products", **ids, sort="deleted_at")) == sorted(made)
