@@ -48,7 +48,7 @@ async def five(make: Make, shelf: Shelf) -> list[str]:
     days = [None, "2020-01-02", None, "2020-01-01", "2020-01-02"]
     names, prices = ["Mug", "Mug", "Pot", "Lamp", "Jug"], ["5.0", "5.0", "2.5", "9.0", "7.0"]
     return [
-        (await make.product(name=name, price=price, taxons=[shelf.root], **({"available_on": day} if day else {}))).id
+        (await make.product(name=name, price=price, taxons=[shelf.root], available_on=day)).id
         for name, price, day in zip(names, prices, days, strict=True)
     ]
 

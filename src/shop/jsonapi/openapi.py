@@ -166,7 +166,7 @@ def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
         answer["content"] = {_LINES: {"schema": _lines(words.shown(operation))}}
     elif operation.shows:
         answer["content"] = {operation.media: {"schema": words.shown(operation)}}
-    described = {
+    described: dict[str, Any] = {
         "tags": [operation.tag],
         "summary": operation.summary,
         "operationId": operation.id,

@@ -33,7 +33,8 @@ def resource_schemas(resources: Resources) -> dict[str, Schema]:
     and what these are made of.
     """
     ids = {resource.type: resource.id_kind for resource in list(resources.values())[::-1]}
-    related = sorted({relation.type for resource in resources.values() for relation in resource.relations.values()})
+    relations = [relation for resource in resources.values() for relation in resource.relations.values()]
+    related = sorted({type_ for relation in relations for type_ in relation.types})
     schemas = dict(_SHARED)
     drawn = [
         *((name, part) for type_ in related for name, part in _link_schemas(type_, ids.get(type_, str)).items()),
