@@ -12,7 +12,7 @@ from shop.actions.cart_access import acts_for_owner, drop_owner_payments, requir
 from shop.actions.context import Context
 from shop.actions.lines import Held, hold_cart, keep, pricing_of, unsettle
 from shop.actions.order_parts import Checkout, change_order, read
-from shop.actions.packing import ensure_packed, retotal
+from shop.actions.packing import ensure_offered, ensure_packed, retotal
 from shop.actions.store_credit import resize
 from shop.actions.taking import give_back
 from shop.base.email import read_email
@@ -56,7 +56,7 @@ async def step(ctx: Context, checkout: Checkout) -> Checkout:
     if then is None or then == "complete":
         return checkout
     if then == "delivery":
-        checkout = await ensure_packed(ctx, checkout)
+        checkout = await ensure_offered(ctx, checkout)
     if then == "payment":
         checkout = await resize(ctx, checkout)
     return msgspec.structs.replace(checkout, order=await change_order(ctx, checkout.order, state=then))

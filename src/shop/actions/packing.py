@@ -55,6 +55,17 @@ async def ensure_packed(ctx: Context, checkout: Checkout) -> Checkout:
     return await pack_order(ctx, checkout) if is_ready and not checkout.shipments else checkout
 
 
+async def ensure_offered(ctx: Context, checkout: Checkout) -> Checkout:
+    """Packs again where there are no shipments, or a method that is selected is not offered any more."""
+    order, selected = checkout.order, {rate.shipping_method_id for rate in checkout.rates if rate.is_selected}
+    if not checkout.shipments or not selected or not order.ship_address_id:
+        return await pack_order(ctx, checkout)
+    place = await fulfilment.find_place_of(ctx.db, order.ship_address_id)
+    methods = await fulfilment.list_methods(ctx.db, *place, order.currency) if place else []
+    is_offered = selected <= {method.id for method in methods}
+    return checkout if is_offered else await pack_order(ctx, checkout)
+
+
 async def _quote(ctx: Context, checkout: Checkout) -> tuple[Checkout, Sequence[Rate]]:
     """With shipments that are not stored; and the taxes at the address."""
     order = checkout.order
