@@ -16,8 +16,6 @@ class TcpProxy:
         self._socket = socket
         self._loop = asyncio.new_event_loop()
         self._flowing = asyncio.Event()
-        self.delay = 0.0
-        """Seconds that each response of the server takes longer."""
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -80,16 +78,12 @@ class TcpProxy:
             await self._flowing.wait()
             behind, ahead = await asyncio.open_unix_connection(str(self._socket))
             self._writers.add(ahead)
-            await asyncio.gather(self._pump(reader, ahead), self._pump(behind, writer, is_response=True))
+            await asyncio.gather(self._pump(reader, ahead), self._pump(behind, writer))
 
-    async def _pump(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_response: bool = False
-    ) -> None:
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while data := await reader.read(1 << 16):
                 await self._flowing.wait()
-                if is_response and self.delay:
-                    await asyncio.sleep(self.delay)
                 writer.write(data)
                 await writer.drain()
         finally:

@@ -294,3 +294,12 @@ def test_patterns_are_ascii() -> None:
             assert not re.search(r"re\.(match|search|compile)\([^)]*\\d", line), (
                 f"{path.name}:{number}: \\d takes any digit"
             )
+
+
+@pytest.mark.security("X-11")
+def test_a_request_opens_no_session_beside_its_own() -> None:
+    """One of its own would have its own 5.5 s; `ctx.db.apart()` and `ctx.fresh()` share or bound the request's."""
+    beside = re.compile(r"ctx\.shared\.database\.session\(|Context\(ctx\.shared")
+    found = [path.name for path in HOUSE.rglob("*.py") if path.name != "context.py" and beside.search(path.read_text())]
+
+    assert found == []

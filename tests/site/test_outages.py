@@ -246,27 +246,6 @@ async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage
 
 
 @pytest.mark.torture
-@pytest.mark.security("X-11")
-async def test_a_database_that_is_slow_with_every_statement_has_six_seconds_in_all(outage: Outage) -> None:
-    async with outage.client() as http:
-        await until_ready(http)
-        body = {"user": {"email": "ada@example.org"}}
-        # Every connection knows the statements afterwards: what is slow is each of them, and not their first use.
-        warm = await asyncio.gather(*(http.post(f"{PREFIX}/auth", json=body) for _ in range(4)))
-        assert {response.status_code for response in warm} == {200}
-        outage.path.delay = 1.4
-        try:
-            body = {"user": {"email": "grace@example.org"}}
-            code, waited = await timed(http.post(f"{PREFIX}/auth", json=body))
-        finally:
-            outage.path.delay = 0.0
-        await until_ready(http)
-
-    assert waited < 6.0
-    assert_turned_away(code)
-
-
-@pytest.mark.torture
 @pytest.mark.security("X-03", "X-07", "X-11", "X-13")
 async def test_without_the_synchronous_standby_writes_end_in_time_and_reads_go_on(outage: Outage) -> None:
     async with outage.client() as http:
