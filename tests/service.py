@@ -44,7 +44,7 @@ class Service:
             banner = self.wait_for(lambda line: "Storefront API" in line)
             self.url = banner.split()[-1].removesuffix("/api/v2/storefront")
             self.wait_for(lambda line: "worker ready" in line)
-            self._wait_for_listener()
+            self.wait_for_listener()
         except BaseException:
             self.kill()
             raise
@@ -83,7 +83,7 @@ class Service:
             raise AssertionError("the service did not say it; it said:\n" + "".join(self.lines[-40:]))
         return hits[count - 1]
 
-    def _wait_for_listener(self) -> None:
+    def wait_for_listener(self) -> None:
         """A worker says that it is ready just before it listens; whether it does, only a call can tell."""
         address = urlsplit(self.url)
         end = time.monotonic() + 10

@@ -197,7 +197,7 @@ async def test_what_is_dangerous_asks_for_the_password_again_and_leads_back(
 
     async with window(browser, desk, API) as page:
         await page.get_by_role("link", name="New API application").click()
-        await heading(page, "Confirm that it is you")
+        await heading(page, "Confirm your password to continue")
         await page.get_by_label("Password").fill("not the password at all")
         await page.get_by_role("button", name="Confirm").click()
         await expect(page.get_by_role("alert")).to_be_focused()

@@ -82,6 +82,8 @@ def test_a_worker_that_hangs_is_killed_and_another_serves(
             assert has_ended(LONG_ENOUGH)
         service.wait_for(READY, count=2)
         service.wait_for(REPLACED)
+        # A worker says that it is ready just before it listens.
+        service.wait_for_listener()
         answer = service.get("/readyz")
 
     assert (answer.status_code, service.worker_pids()[0]) == (200, worker)
