@@ -70,8 +70,10 @@ async def change_setting(url: str, name: str, value: str) -> None:
 @pytest.mark.security("X-03", "X-11")
 async def test_a_statement_on_a_hung_server_is_abandoned_at_its_deadline(opened: Opened) -> None:
     database = await opened(size=2)
-    # Two connections, of which the second one stays idle.
-    first, second = await asyncio.gather(*(database.session().one(PID) for _ in range(2)))
+    # Two connections, of which the second one stays idle. A transaction holds each, so they differ.
+    one, other = database.session(), database.session()
+    async with one.transaction(), other.transaction():
+        first, second = await one.one(PID), await other.one(PID)
 
     with stopped(first, second):
         error, seconds = await timed(bounded(database).one(ONE))

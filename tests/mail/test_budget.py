@@ -234,6 +234,22 @@ async def test_only_the_owners_own_address_is_outside_the_budget(
     assert await outbox.fetchval("select count(*) from outbox_mails where awaits_budget") == 1
 
 
+@pytest.mark.security("M-06")
+async def test_an_order_token_alone_sends_the_owner_no_mail_outside_the_budget(
+    client: httpx.AsyncClient, outbox: Any, shop_till: Till
+) -> None:
+    member = await sign_in(client)
+    await outbox.execute("delete from rate_counts; delete from outbox_mails")
+    for _ in range(3):
+        owner, holder = SignedIn(client, shop_till, member), Buyer(client, shop_till)
+        await fill_cart(owner, member.email, new_source())
+        holder.order_token = owner.order_token
+        done = await holder.patch("/checkout/complete", headers=new_source())
+        assert done.status == 200, done
+
+    assert await sent_to(outbox, member.email) == 2
+
+
 async def test_orders_that_an_application_completes_are_outside_the_budget(
     client: httpx.AsyncClient, outbox: Any, shop_till: Till
 ) -> None:

@@ -88,8 +88,8 @@ async def spend(shared: Shared, mail: OutboxMail) -> int:
             await outbox.mark_counted(ctx.db, mail.id)
             # The shop's row is locked by every code request too: last, and in the order in which these lock.
             counts = await _count(ctx, limits) + await _count(ctx, everyone)
-            if full := exceeded([*limits, *everyone], counts):
-                raise _Full(full)
+            if over := exceeded([*limits, *everyone], counts):
+                raise _Full(over)
             await _audit_near(ctx, _near([*limits, *everyone], counts))
     except _Full as full:
         async with ctx.db.transaction():

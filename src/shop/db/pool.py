@@ -19,7 +19,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 RETRIES = 5
-LIMIT_SECONDS = 5.5
+LIMIT_SECONDS = 5.2
 """How long a request may wait for the database, in all: for connections, statements and retries. More than the server's
 own `statement_timeout`, which leaves the connection open, and less than the 6 s within which a caller is answered.
 """
