@@ -40,7 +40,9 @@ async def a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(database
 async def test_there_are_never_more_connections_than_the_size(opened: Opened, rival: Any) -> None:
     database = await opened(size=3)
 
-    pids = await asyncio.gather(*(database.session().one(PID) for _ in range(50)))
+    # So long that no connection takes them all while the others are opened.
+    slow = sql("select pg_backend_pid() from pg_sleep(0.02)")
+    pids = await asyncio.gather(*(database.session().one(slow) for _ in range(50)))
 
     assert len(set(pids)) == 3
     mine = "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'shop'"

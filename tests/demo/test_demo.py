@@ -269,7 +269,7 @@ async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
         found = [await http.get(f"/media/{image_id}/480.webp") for image_id in ids]
 
     assert {answer.status_code for answer in found} == {200}
-    assert len({answer.content for answer in found}) == 60
+    assert len({answer.content for answer in found}) == len(ids)
     assert await rows.fetchval("select count(*) from loose_files") == 0
 
 

@@ -279,7 +279,7 @@ async def test_the_server_says_exactly_what_works(http: httpx.AsyncClient, db: A
 
     base = str(http.base_url).rstrip("/")
     assert told["issuer"] == base
-    assert told["token_endpoint_auth_methods_supported"] == ["client_secret_basic", "client_secret_post"]
+    assert told["token_endpoint_auth_methods_supported"] == ["client_secret_basic", "client_secret_post", "none"]
     assert told["grant_types_supported"] == ["client_credentials", "refresh_token"]
     assert told["response_types_supported"] == []
     assert told["scopes_supported"] == ["admin", "read", "write", "admin:read", "admin:write"]

@@ -200,6 +200,7 @@ async def test_the_alert_rules_use_every_number_and_no_other(two_workers: Servic
             return read_metrics((await http.get("/metrics")).text)["shop_database_up"]
 
         await until(is_up, 20)
+        await http.get("/api/v2/storefront/stores/default")
         families = text_string_to_metric_families((await http.get("/metrics")).text)
         shown = {family.name: {sample.name for sample in family.samples} for family in families}
     used = {name for rule in rules for name in re.findall(r"\bshop_\w+", rule["expr"])}

@@ -233,24 +233,7 @@ async def _load(
             links[place][name] = found.get(
                 row.id if kin.is_many else getattr(row, kin.column), [] if kin.is_many else None
             )
-    for name, choices in of.choices.items():
-        if relations is None or name in relations:
-            for place, link in enumerate(await _load_choices(ctx, choices, rows, include.get(name))):
-                links[place][name] = link
     return [Loaded(row, links[place]) for place, row in enumerate(rows)]
-
-
-async def _load_choices(
-    ctx: Context, choices: Mapping[str, Kin], rows: Sequence[Any], include: Tree | None
-) -> list[Loaded | None]:
-    """Of a relation to one record of several types, the record of each row."""
-    loaded: dict[Any, Loaded] = {}
-    for type_, kin in choices.items():
-        for record_id, record in (await _load_one(ctx, kin, rows, include)).items():
-            if isinstance(record, Loaded):
-                loaded[type_, record_id] = Loaded(record.row, record.links, type_)
-    keys = [[(type_, getattr(row, kin.column)) for type_, kin in choices.items()] for row in rows]
-    return [next((loaded[key] for key in each if key in loaded), None) for each in keys]
 
 
 async def _load_kin(

@@ -1,6 +1,6 @@
 """What is deprecated: since when, until when, and what to use instead (RFC 9745, RFC 8594)."""
 
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from email.utils import format_datetime
 
 import msgspec
@@ -32,4 +32,4 @@ class Deprecation(msgspec.Struct, frozen=True):
 
 
 def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -67,8 +67,8 @@ def many(name: str, type: str) -> Relation:  # noqa: A002  It is the wire's own 
     return Relation(name, type, is_many=True)
 
 
-def one(name: str, type: str, *others: str) -> Relation:  # noqa: A002
-    return Relation(name, type, is_many=False, others=others)
+def one(name: str, type: str) -> Relation:  # noqa: A002
+    return Relation(name, type, is_many=False)
 
 
 def one_of(name: str, *types: str) -> Relation:

@@ -4,6 +4,7 @@ import types
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
+from itertools import permutations
 from typing import Any, Union, get_args, get_origin
 
 import msgspec
@@ -84,9 +85,13 @@ class Structs:
         return _any_of([self._references[part] for part in parts_of(kind)])
 
     def answer(self, kind: Any) -> Schema:
-        """As `schema`; of several answers each has required members of its own, so that exactly one fits."""
-        drawn = [self._references[part] for part in parts_of(kind)]
-        return drawn[0] if len(drawn) == 1 else {"oneOf": drawn}
+        """As `schema`; where each of several answers requires a member that no other has, exactly one fits."""
+        drawn: list[Schema] = [self._references[part] for part in parts_of(kind)]
+        if len(drawn) == 1:
+            return drawn[0]
+        required = [set(part["required"]) for part in self.parts(kind)]
+        is_distinct = not any(one <= other for one, other in permutations(required, 2))
+        return {"oneOf" if is_distinct else "anyOf": drawn}
 
     def parts(self, kind: Any) -> list[Schema]:
         """What is referred to, whole."""

@@ -56,8 +56,6 @@ class Records(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     shown: ColumnElement[bool] | None = None
     """What a row must fulfil to be seen; some are kept and hidden."""
     kin: dict[str, "Kin"] = {}
-    choices: dict[str, Mapping[str, "Kin"]] = {}
-    """Relations to one record of several types, by relation and type."""
     nothing: dict[str, Link] = {}
     """Relations of which the shop keeps nothing yet."""
 

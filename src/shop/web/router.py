@@ -24,7 +24,7 @@ _PLACES = {
     "site": "-",
 }
 # Operations of Spree that clients may try and that this shop does not have.
-_ABSENT = {
+ABSENT = {
     ("POST", "/api/v2/storefront/account"): "Accounts have no password: POST /api/v2/storefront/auth sends a code.",
 }
 _NO_METHODS: Methods = {}
@@ -93,7 +93,7 @@ class Router:
 
     def _fallback(self, methods: Mapping[str, Endpoint], scope: Scope) -> tuple[Endpoint, dict[str, str]]:
         path: str = scope["path"]
-        kind, params = "missing", {"sentence": _ABSENT.get((scope["method"], path.rstrip("/")), "")}
+        kind, params = "missing", {"sentence": ABSENT.get((scope["method"], path.rstrip("/")), "")}
         if methods and not params["sentence"]:
             kind, params = "method", {"allowed": ",".join(methods)}
             if scope["method"] == "OPTIONS" and self._is_preflight(scope):

@@ -190,18 +190,11 @@ def _columns_naming(ours: Records, theirs: Records) -> list[str]:
     return [column.name for column in theirs.table.c if column.references(ours.table.c.id)]
 
 
-def _choice(type_: str) -> Kin:
-    """One type of a relation to one record of several types, by a column called after the type."""
-    return Kin(COLLECTIONS[type_].noun.records, f"{type_}_id", is_many=False)
-
-
 def _join(collection: Collection) -> None:
     records = collection.noun.records
     for name, relation in collection.resource.relations.items():
         kin = _kin(collection.resource.type, records, relation)
-        if relation.others:
-            records.choices[name] = {type_: _choice(type_) for type_ in relation.types}
-        elif kin:
+        if kin:
             records.kin[name] = kin
         else:
             records.nothing[name] = [] if relation.is_many else None

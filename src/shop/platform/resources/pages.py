@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from shop.actions import page_resources
-from shop.jsonapi.resource import computed, many, one, resource
+from shop.jsonapi.resource import computed, many, one, one_of, resource
 from shop.models.menus import LinkedItem, Menu
 from shop.models.pages import CmsPage, Policy
 from shop.platform.collection import Collection, kinds
@@ -84,7 +84,7 @@ MENU_ITEM = resource(
         one("icon", "image"),
         one("menu", "menu"),
         one("parent", "menu_item"),
-        one("linked_resource", "taxon", "product", "cms_page"),
+        one_of("linked_resource", "taxon", "product", "cms_page"),
         many("children", "menu_item"),
     ],
 )

@@ -1,6 +1,6 @@
 """What the storefront shows of pages, policies and menus."""
 
-from shop.jsonapi.resource import computed, many, one, resource
+from shop.jsonapi.resource import computed, many, one, one_of, resource
 from shop.models.menus import Menu, ShownItem
 from shop.models.pages import ShownPage, ShownPolicy
 
@@ -39,7 +39,7 @@ MENU_ITEM = resource(
         one("icon", "image"),
         one("menu", "menu"),
         one("parent", "menu_item"),
-        one("linked_resource", "taxon", "product", "cms_page"),
+        one_of("linked_resource", "taxon", "product", "cms_page"),
         many("children", "menu_item"),
     ],
 )
