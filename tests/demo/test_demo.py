@@ -269,7 +269,10 @@ async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
         found = [await http.get(f"/media/{image_id}/480.webp") for image_id in ids]
 
     assert {answer.status_code for answer in found} == {200}
-    assert len({answer.content for answer in found}) == len(ids)
+    goods = [good for _, good in all_goods()]
+    assert len(ids) == len(goods) + sum(len(combinations(good)) for good in goods)
+    # Each product has one of its own, and one in each of its colours.
+    assert len({answer.content for answer in found}) == sum(1 + len(good.options.get("colour", ())) for good in goods)
     assert await rows.fetchval("select count(*) from loose_files") == 0
 
 
