@@ -20,6 +20,9 @@ async def member(http: httpx.AsyncClient) -> Member:
     return await sign_in(http)
 
 
+STATUS = "/api/v2/storefront/order_status"
+
+
 async def grant(make: Make, member: Member, amount: str, currency: str = "USD", memo: str = "A late parcel") -> Answer:
     user_id = str(await member.id())
     return await make.new("store_credits", "store_credit", user_id=user_id, amount=amount, currency=currency, memo=memo)
@@ -55,6 +58,28 @@ def payments(answer: Answer) -> list[tuple[str, str]]:
         for each in answer.json["included"]
         if each["type"] == "payment"
     )
+
+
+async def test_the_owner_sees_which_credit_a_payment_is_made_of(
+    till: Till, member: Member, http: httpx.AsyncClient
+) -> None:
+    first, _ = [await grant(till.make, member, amount) for amount in ("2.00", "50.00")]
+    cart = await ready(member, till, (await till.product("20.00"), 1))
+    include = "payments.source.payment_method"
+
+    added = await member.post(f"/checkout/add_store_credit?include={include}")
+    bought = await member.patch(f"/checkout/complete?include={include}")
+    token = {"X-Spree-Order-Token": cart["token"]}
+    by_token = (await http.get(f"{STATUS}/{bought['number']}?include={include}", headers=token)).json()
+
+    for answer in (added, bought):
+        shown = {each["type"]: each for each in answer.json["included"]}
+        source = {"id": first.id, "type": "store_credit"}
+        assert shown["payment"]["relationships"]["source"]["data"] == source
+        assert shown["store_credit"]["attributes"]["amount"] == "2.0"
+    assert shown["store_credit"]["attributes"]["amount_remaining"] == "0.0"
+    (hidden,) = [each for each in by_token["included"] if each["type"] == "payment"]
+    assert hidden["relationships"]["source"]["data"] is None
 
 
 async def test_credit_pays_the_whole_order_from_the_oldest_grant_on(till: Till, member: Member, db: Any) -> None:

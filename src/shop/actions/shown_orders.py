@@ -18,7 +18,8 @@ from shop.models.orders import Order
 from shop.models.payments import CreditCard, PaymentMethod
 from shop.models.people import PlacedAddress
 from shop.models.stock import StockLocation
-from shop.queries import cards, carts, fulfilment, orders, payments, people, stock, taxes
+from shop.models.store_credit import StoreCredit
+from shop.queries import cards, carts, fulfilment, orders, payments, people, stock, store_credit, taxes
 
 
 async def get_checkout(ctx: Context) -> Checkout:
@@ -89,6 +90,10 @@ def public_method(ctx: Context, method: PaymentMethod) -> PaymentMethod:
 
 async def list_sources_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, CreditCard]:
     return await cards.list_sources_of(ctx.db, ids)
+
+
+async def list_credits_of(ctx: Context, payment_ids: list[UUID]) -> Mapping[UUID, StoreCredit]:
+    return await store_credit.list_sources_of(ctx.db, payment_ids)
 
 
 async def find_addresses(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PlacedAddress]:

@@ -88,8 +88,9 @@ def _collect(
     """Each record once, and those nested in it before it: clients of this family resolve in one pass."""
     included, walked = gathered
     for name, deeper in tree.items():
-        relation = resource.relations[name]
-        for item in linked(record, relation):
+        relation = resource.relations.get(name)
+        # Of records of several types, some may not have it.
+        for item in linked(record, relation) if relation else ():
             type_ = item.type or relation.type
             mark = (type_, item.row.id)
             # Relations lead in circles: at each place of the tree a record is entered once, whoever leads to it.

@@ -51,19 +51,19 @@ def _count(tree: Tree) -> int:
 
 
 def _plant(tree: dict[str, Any], path: str, resource: Resource, resources: Resources) -> None:
-    here: Resource | None = resource
+    here = [resource]
     names = path.split(".")
     if len(names) > MAX_PATH:
         raise Malformed(f"An include leads over at most {MAX_PATH} relations.", code="unknown_include")
     for name in names:
-        if here is None or name not in here.relations:
-            allowed = ", ".join(here.relations) if here and here.relations else "none"
+        relations = {known: relation for each in here for known, relation in each.relations.items()}
+        if name not in relations:
+            allowed = ", ".join(relations) or "none"
             raise Malformed(
                 f"There is no include {path[:100]!r}; allowed at this place: {allowed}.", code="unknown_include"
             )
-        relation = here.relations[name]
-        # Records of several types have no relations in common.
-        here, tree = None if relation.others else resources.get(relation.type), tree.setdefault(name, {})
+        here = [resources[type_] for type_ in relations[name].types if type_ in resources]
+        tree = tree.setdefault(name, {})
 
 
 def _fields(value: Any) -> Mapping[str, frozenset[str]]:

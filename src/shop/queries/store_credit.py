@@ -9,7 +9,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement
+from shop.db.statements import among, into, statement
 from shop.models.orders import orders
 from shop.models.payments import STORE_CREDIT_METHOD, payments
 from shop.models.store_credit import StoreCredit, store_credit_events, store_credits
@@ -40,6 +40,41 @@ _HOLD = statement(
 )
 _HOLD_ONE = statement(
     select(store_credits).where(store_credits.c.id == bindparam("id", type_=_ID)).with_for_update(), into(StoreCredit)
+)
+
+
+class PaymentCredit(StoreCredit, frozen=True, kw_only=True):
+    """With the payment that it is the source of."""
+
+    payment_id: UUID
+
+
+_spent_of = (
+    select(store_credit_events.c.store_credit_id)
+    .where(store_credit_events.c.payment_id == payments.c.id)
+    .order_by(store_credit_events.c.id)
+    .limit(1)
+    .scalar_subquery()
+)
+_oldest = store_credits.alias("oldest")
+_next_spent = (
+    select(_oldest.c.id)
+    .where(
+        _oldest.c.user_id == orders.c.user_id,
+        _oldest.c.currency == orders.c.currency,
+        _oldest.c.amount_used < _oldest.c.amount,
+    )
+    .order_by(_oldest.c.id)
+    .limit(1)
+    .correlate(orders)
+    .scalar_subquery()
+)
+_SOURCES = statement(
+    select(payments.c.id.label("payment_id"), store_credits)
+    .join(orders, orders.c.id == payments.c.order_id)
+    .join(store_credits, store_credits.c.id == func.coalesce(_spent_of, _next_spent))
+    .where(payments.c.id == among("payment_ids", _ID)),
+    into(PaymentCredit),
 )
 
 
@@ -108,6 +143,11 @@ async def hold_credit(db: Session, credit_id: UUID) -> StoreCredit | None:
 async def list_spent(db: Session, payment_id: UUID) -> list[Spent]:
     """What a payment was made of, the newest grant first."""
     return await db.all(_SPENT, payment_id=payment_id)
+
+
+async def list_sources_of(db: Session, payment_ids: list[UUID]) -> dict[UUID, PaymentCredit]:
+    """The grant that each payment was made of, or will be first."""
+    return {credit.payment_id: credit for credit in await db.all(_SOURCES, payment_ids=payment_ids)}
 
 
 async def use_credit(db: Session, credit_id: UUID, more: int) -> None:

@@ -12,13 +12,14 @@ from shop.actions import account, browse, shown_orders
 from shop.actions.cart_access import acts_for_owner
 from shop.actions.context import Context
 from shop.actions.lines import Cart, pricing_of
-from shop.actions.order_parts import Checkout, paid, read
+from shop.actions.order_parts import Checkout, is_credit, paid, read
 from shop.base.loaded import Link, Loaded, Named
 from shop.base.money import currency_digits, wire_decimal
 from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, document
 from shop.models.orders import Order
 from shop.models.payments import CreditCard, PaymentMethod
 from shop.models.people import PlacedAddress
+from shop.models.store_credit import StoreCredit
 from shop.rules.lines import CartWarning
 from shop.rules.payments import is_valid
 from shop.storefront.drawing import user_links
@@ -57,6 +58,8 @@ class Around(msgspec.Struct, frozen=True):
 
     methods: Mapping[UUID, PaymentMethod] = {}
     sources: Mapping[UUID, CreditCard] = {}
+    credits: Mapping[UUID, StoreCredit] = {}
+    """By payment."""
     places: Mapping[UUID, Loaded] = {}
     shipping_methods: Mapping[UUID, Loaded] = {}
     addresses: Mapping[UUID, PlacedAddress] = {}
@@ -121,6 +124,7 @@ async def _around(checkouts: Sequence[Checkout], ctx: Context, include: Tree) ->
     return Around(
         await shown_orders.list_methods_of(ctx, list({payment.payment_method_id for payment in counted})),
         await _sources(checkouts, ctx, sources) if "source" in of_payments else {},
+        await _credits(checkouts, ctx, [payment.id for payment in counted if is_credit(payment)]),
         await loaded_places(ctx) if "stock_location" in of_shipments else {},
         await loaded_shipping_methods(ctx, checkouts) if _has_methods(of_shipments) else {},
         await shown_orders.find_addresses(ctx, list(set(addresses))) if addresses else {},
@@ -134,6 +138,13 @@ async def _sources(checkouts: Sequence[Checkout], ctx: Context, ids: list[UUID])
     found = await shown_orders.list_sources_of(ctx, ids)
     is_owner = all(acts_for_owner(ctx, each.order) for each in checkouts)
     return {source.id: source for source in found.values() if is_owner or source.user_id is None}
+
+
+async def _credits(checkouts: Sequence[Checkout], ctx: Context, ids: list[UUID]) -> Mapping[UUID, StoreCredit]:
+    """What of the owner's store credit the orders are paid with, for the owner alone."""
+    if not ids or not all(acts_for_owner(ctx, each.order) for each in checkouts):
+        return {}
+    return await shown_orders.list_credits_of(ctx, ids)
 
 
 async def loaded_places(ctx: Context) -> Mapping[UUID, Loaded]:
@@ -208,10 +219,12 @@ def _loaded_payments(checkout: Checkout, include: Tree, around: Around) -> list[
         is_shown = "payment_method" in include or "payment_method" in include.get("source", {})
         shown = Loaded(method) if is_shown else Loaded(Named(method.id))
         source: Link = None
-        if payment.source_id and "source" not in include:
-            source = Loaded(Named(payment.source_id), {"payment_method": shown})
+        if credit := around.credits.get(payment.id):
+            source = Loaded(credit, type="store_credit")
+        elif payment.source_id and "source" not in include:
+            source = Loaded(Named(payment.source_id), {"payment_method": shown}, "credit_card")
         elif card := payment.source_id and around.sources.get(payment.source_id):
-            source = Loaded(card, {"payment_method": shown})
+            source = Loaded(card, {"payment_method": shown}, "credit_card")
         found.append(Loaded(row, {"payment_method": shown, "source": source}))
     return found
 

@@ -28,6 +28,7 @@ from shop.storefront.resources.sales import (
     SHIPPING_RATE,
     SHIPPING_RATE_ESTIMATE,
     STOCK_LOCATION,
+    STORE_CREDIT,
 )
 from shop.storefront.resources.setup import COUNTRY, COUNTRY_WITH_STATES, STATE, STORE
 from shop.storefront.resources.wishlists import WISHED_ITEM, WISHLIST
@@ -45,6 +46,7 @@ _ALL = (
     PAYMENT_METHOD,
     PROMOTION,
     CREDIT_CARD,
+    STORE_CREDIT,
     USER,
     ADDRESS,
     SESSION,

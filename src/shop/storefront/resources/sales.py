@@ -10,11 +10,12 @@ import msgspec
 from shop.base.loaded import Link
 from shop.base.money import hundredths
 from shop.base.tokens import order_token
-from shop.jsonapi.resource import Computed, Scene, computed, many, money, one, resource
+from shop.jsonapi.resource import Computed, Scene, computed, many, money, one, one_of, resource
 from shop.models.fulfilment import Shipment, ShippingMethod, ShippingRate
 from shop.models.orders import CartLine, Order
 from shop.models.payments import CreditCard, Payment, PaymentMethod
 from shop.models.stock import StockLocation
+from shop.models.store_credit import StoreCredit
 from shop.storefront.resources.viewer import Viewer
 
 
@@ -243,7 +244,19 @@ PAYMENT = resource(
         "payment_method_name",
         "public_metadata",
     ],
-    relations=[one("source", "credit_card"), one("payment_method", "payment_method")],
+    relations=[one_of("source", "credit_card", "store_credit"), one("payment_method", "payment_method")],
+)
+STORE_CREDIT = resource(
+    "store_credit",
+    StoreCredit,
+    attributes=[
+        "currency",
+        money("amount"),
+        money("amount_used"),
+        money("amount_remaining", lambda credit: credit.amount_left),
+        "created_at",
+        "public_metadata",
+    ],
 )
 
 UNLINKED: Mapping[str, Link] = MappingProxyType(
