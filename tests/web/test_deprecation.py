@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from shop.cli.routes import every_route
+from tests.platform.machine import Machine
 from tests.service import Service
 from tests.shopper import PREFIX
 
@@ -26,6 +27,25 @@ async def test_a_deprecated_route_names_its_dates_and_its_caller(http: httpx.Asy
     line = service.request_line(old.headers["x-request-id"])
     assert line["deprecated_for"] == "guest"
     assert "deprecated_for" not in service.request_line(new.headers["x-request-id"])
+
+
+@pytest.mark.security("H-06")
+async def test_a_deprecated_attribute_that_is_asked_for_names_its_dates(
+    http: httpx.AsyncClient, service: Service, writer: Machine
+) -> None:
+    answers = [
+        await http.get(
+            f"/api/v2/platform/store_credits{query}", headers={"Authorization": f"Bearer {writer.access_token}"}
+        )
+        for query in ("?fields[store_credit]=amount,display_amount_left", "?fields[store_credit]=amount", "")
+    ]
+
+    assert [("sunset" in answer.headers) for answer in answers] == [True, False, False]
+    line = service.request_line(answers[0].headers["x-request-id"])
+    assert line["deprecated_for"].startswith("application ")
+    schemas = (await http.get("/openapi.json")).json()["components"]["schemas"]
+    marked = {name: part for name, part in schemas.items() if "amount_left" in part.get("properties", {})}
+    assert [part["properties"]["amount_left"]["deprecated"] for part in marked.values()] == [True]
 
 
 @pytest.mark.security("H-06")

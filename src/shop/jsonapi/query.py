@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from shop.base.errors import Malformed
+from shop.jsonapi.deprecation import Deprecation
 from shop.jsonapi.resource import Resource
 
 Tree = Mapping[str, "Tree"]
@@ -33,6 +34,12 @@ def read_document_query(params: Mapping[str, Any], resource: Resource, resources
     if "include" not in params and "fields" not in params:
         return FULL
     return DocumentQuery(_include(params.get("include"), resource, resources), _fields(params.get("fields")))
+
+
+def deprecations(query: DocumentQuery, resources: Resources) -> tuple[Deprecation, ...]:
+    """Of the attributes that a client names; those it is shown unasked it may not even read."""
+    found = [(resources[type_].deprecated, names) for type_, names in query.fields.items() if type_ in resources]
+    return tuple(known[name] for known, names in found for name in sorted(known.keys() & names))
 
 
 def _include(text: Any, resource: Resource, resources: Resources) -> Tree | None:

@@ -3,11 +3,13 @@
 A resource is a frozen value: no base class, no hooks. `encoder.py` prepares what draws it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
 import msgspec
+
+from shop.jsonapi.deprecation import Deprecation
 
 
 class Scene(msgspec.Struct, frozen=True):
@@ -85,6 +87,8 @@ class Resource(msgspec.Struct, frozen=True, eq=False):
     """The row's annotations by name."""
     relations: dict[str, Relation]
     id_kind: Any = UUID
+    deprecated: Mapping[str, Deprecation] = {}
+    """Attributes that will be removed, by their names on the wire."""
 
     def kinds(self) -> dict[str, Any]:
         """Each attribute's Python type by its name on the wire, `Money` for amounts."""
@@ -109,7 +113,9 @@ def resource(
     attributes: Sequence[str | Money | Computed],
     relations: Sequence[Relation] = (),
     id_kind: Any = UUID,
+    deprecated: Mapping[str, Deprecation] | None = None,
 ) -> Resource:
     """Declares a wire type over a row type; a bare name reads the row's field of that name."""
     fields = [Attribute(item) if isinstance(item, str) else item for item in attributes]
-    return Resource(type, fields, get_type_hints(row), {relation.name: relation for relation in relations}, id_kind)
+    by_name = {relation.name: relation for relation in relations}
+    return Resource(type, fields, get_type_hints(row), by_name, id_kind, deprecated or {})

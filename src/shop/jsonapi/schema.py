@@ -255,9 +255,14 @@ def _attributes(resource: Resource) -> Schema:
     """None is required: `fields` may leave out any."""
     return {
         "type": "object",
-        "properties": {name: kind_schema(kind) for name, kind in resource.kinds().items()},
+        "properties": {name: kind_schema(kind) | _marked(resource, name) for name, kind in resource.kinds().items()},
         "additionalProperties": False,
     }
+
+
+def _marked(resource: Resource, name: str) -> Schema:
+    deprecation = resource.deprecated.get(name)
+    return {"deprecated": True, "description": deprecation.sentence} if deprecation else {}
 
 
 def _relationships(resource: Resource) -> Schema:

@@ -14,7 +14,7 @@ from shop.jsonapi.document import Drawing, document, list_document
 from shop.jsonapi.encoder import encoder, linked
 from shop.jsonapi.filtering import Filterable, read_conditions
 from shop.jsonapi.paging import Total, cursor, keyset_extras, page_extras, read_keyset, read_page, read_sorts
-from shop.jsonapi.query import read_document_query
+from shop.jsonapi.query import deprecations, read_document_query
 from shop.jsonapi.resource import Scene
 from shop.platform.collection import Collection, all_filters
 from shop.platform.inputs import body_of
@@ -192,6 +192,7 @@ def _key(collection: Collection, text: str) -> tuple[str, Any]:
 
 def read_drawing(request: Request, ctx: Context, collection: Collection) -> Drawing:
     query = read_document_query(request.params, collection.resource, RESOURCES)
+    request.deprecations += deprecations(query, RESOURCES)
     look = Look(request.origin(ctx.shared.settings.public_url), read_size(request.params))
     return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, look), query)
 

@@ -121,6 +121,9 @@ class Entry(msgspec.Struct, frozen=True):
     path: str
     summary: str
     about: str
+    is_deprecated: bool
+    deprecated_attributes: Sequence[tuple[str, str]]
+    """Of what it shows, each with a sentence."""
     also: Sequence[tuple[str, str]]
     """Other methods and addresses that do the same."""
     who: str
@@ -173,6 +176,8 @@ def _entry(
         path,
         operation["summary"],
         operation.get("description", ""),
+        operation.get("deprecated", False),
+        _deprecated_attributes(_parts(shown), imagination),
         also,
         _who(choices),
         list(dict.fromkeys(name for choice in choices for name in choice)),
@@ -186,6 +191,17 @@ def _entry(
         list(failures_of(operation)),
         media != _JSON,
     )
+
+
+def _deprecated_attributes(answers: Sequence[Schema], imagination: Imagination) -> list[tuple[str, str]]:
+    """Of the record, or of each record of a page."""
+    found = []
+    for answer in answers:
+        data = imagination.resolve(imagination.resolve(answer).get("properties", {}).get("data", {}))
+        record = imagination.resolve(data.get("items", data))
+        attributes = imagination.resolve(record.get("properties", {}).get("attributes", {})).get("properties", {})
+        found += [(name, kind["description"]) for name, kind in attributes.items() if kind.get("deprecated")]
+    return found
 
 
 def _first_credential(choices: Sequence[dict[str, Any]]) -> str | None:

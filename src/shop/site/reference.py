@@ -112,7 +112,7 @@ def describe(doors: Iterable[Door]) -> dict[str, Any]:
             topic, sentence = topics.topic_of(route.path)
             tag = f"{door.name}: {topic}"
             tags[tag] = tags.get(tag) or sentence
-            operations.append(_operation(route, tag, names))
+            operations.append(_operation(route, tag, names, door.resources))
     api = Api("Shop", "2", topics.ABOUT, tags, CREDENTIALS, topics.PARAMETERS, SCHEMA_NAMES)
     return openapi(api, operations, resources)
 
@@ -125,7 +125,7 @@ def _names(door: Door, doors: Sequence[Door]) -> Mapping[str, str]:
     return {name: (door.name if name in taken else "") + class_name(name) for name in door.resources}
 
 
-def _operation(route: Route, tag: str, names: Mapping[str, str]) -> Operation:
+def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Resources) -> Operation:
     is_oauth = route.draw_error is oauth_error_reply
     errors = {
         status: [*(error.code for error in _failures(route, status)), *route.codes.get(status, ())]
@@ -158,11 +158,28 @@ def _operation(route: Route, tag: str, names: Mapping[str, str]) -> Operation:
         sorts=route.sorts,
         filters=_filters(route),
         has_predicates=route.who.startswith("application"),
-        asks={name: topics.ASKS[name] for name in route.asks},
+        asks={name: topics.ASKS[name] for name in (*route.asks, *_image_parameters(route, resources))},
         is_kept=route.is_kept,
         is_idempotent=_is_idempotent(route),
         may_be_empty=route.may_be_empty,
     )
+
+
+def _image_parameters(route: Route, resources: Resources) -> tuple[str, ...]:
+    """Where images can be included, with which `include` ever."""
+    is_document = isinstance(route.shows, str)
+    return ("image_transformation[size]",) if is_document and _reaches_images(route.shows, resources) else ()
+
+
+def _reaches_images(shows: str, resources: Resources) -> bool:
+    found, next_ones = set[str](), {shows.removesuffix("[]")}
+    while next_ones - found:
+        found |= next_ones
+        relations = [
+            relation for name in next_ones if name in resources for relation in resources[name].relations.values()
+        ]
+        next_ones = {type_ for relation in relations for type_ in relation.types}
+    return "image" in found
 
 
 def _shown(shows: Any, names: Mapping[str, str]) -> Any:

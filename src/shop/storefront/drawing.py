@@ -9,7 +9,7 @@ from shop.base.listing import Keyset, Page
 from shop.base.loaded import Link, Loaded
 from shop.jsonapi.document import Drawing, list_document
 from shop.jsonapi.paging import Window, cut, window_extras
-from shop.jsonapi.query import read_document_query
+from shop.jsonapi.query import deprecations, read_document_query
 from shop.jsonapi.resource import Resource, Scene
 from shop.models.people import AccountUser, PlacedAddress
 from shop.storefront.resources.known import RESOURCES
@@ -22,6 +22,7 @@ from shop.web.request import Request
 def read_drawing(request: Request, ctx: Context, resource: Resource, *, is_list: bool = False) -> Drawing:
     """Read before the work: a wish that cannot be met must not leave anything behind."""
     query = read_document_query(request.params, resource, RESOURCES)
+    request.deprecations += deprecations(query, RESOURCES)
     currency = ctx.shared.shop.currencies[0]
     viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list, currency=currency, look=_read_look(request, ctx))
     return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, viewer), query)
@@ -30,6 +31,7 @@ def read_drawing(request: Request, ctx: Context, resource: Resource, *, is_list:
 def read_catalog_drawing(request: Request, ctx: Context, resource: Resource) -> Drawing:
     """The same for what is shown to anybody, with what pictures and countries ask of the scene."""
     query = read_document_query(request.params, resource, RESOURCES)
+    request.deprecations += deprecations(query, RESOURCES)
     country = ctx.shared.shop.default_country
     viewer = Viewer(ctx.shared.keys, default_country=country, look=_read_look(request, ctx))
     return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, viewer), query)

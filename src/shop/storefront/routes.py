@@ -79,7 +79,7 @@ _WRITE = (400, 401, 409, 413, 415, 422, 429)
 _GONE = (400, 401, 404, 413, 415)
 # There is one shop; Spree itself went over to `/store`.
 _STORES_BY_CODE = Deprecation(date(2026, 11, 17), date(2027, 11, 17), "Use GET /api/v2/storefront/store.")
-_PRICED = ("currency", "explain", "image_transformation[size]")
+_PRICED = ("currency", "explain")
 
 
 def _patch(path: str, handler: Handler, summary: str, **described: Any) -> tuple[Route, Route]:

@@ -139,7 +139,7 @@ class Endpoint:
         self._frame = frame
         self._route = route
         self._observe = Observer(route.method, route.path)
-        self._deprecated = route.deprecated.headers if route.deprecated else ()
+        self._deprecations = (route.deprecated,) if route.deprecated else ()
         self._check_sent = _SENT[route.who] if route.reads_claim else _anyone
         self._is_platform = route.who.startswith("application")
         self._crowd = None if route.path in _UNCOUNTED else frame.crowd
@@ -155,6 +155,7 @@ class Endpoint:
         request_id = sent_id.decode() if sent_id and _SANE_ID.fullmatch(sent_id) else f"{getrandbits(96):024x}"
         request = Request(scope, receive, request_id, headers)
         request.path_params = path_params
+        request.deprecations = self._deprecations
         context = Context(self._frame.shared)
         source = source_address(scope, self._frame.trusted)
         context.origin = Origin(request_id, source, headers.get(b"user-agent"))
@@ -174,7 +175,7 @@ class Endpoint:
         seconds = perf_counter() - started
         self._observe(status, seconds)
         caller = None
-        if self._deprecated:
+        if request.deprecations:
             caller = caller_name(context.actor)
             count_deprecated(scope["method"], self._route.path, caller)
         log_request(
@@ -234,7 +235,7 @@ class Endpoint:
         headers = [
             *reply.headers,
             *reply.security,
-            *self._deprecated,
+            *(request.deprecations[0].headers if request.deprecations else ()),
             (b"content-security-policy", reply.policy),
             (b"x-request-id", request.id.encode()),
         ]

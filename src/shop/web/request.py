@@ -12,6 +12,7 @@ from starlette.types import Message, Receive, Scope
 
 from shop.base.actor import GUEST, Claim
 from shop.base.errors import HeadersTooLarge, Malformed, TooLarge, UnsupportedMedia, UriTooLong
+from shop.jsonapi.deprecation import Deprecation
 from shop.web.strict_json import load_json
 from shop.web.uploads import MULTIPART, Parts, read_parts
 
@@ -47,6 +48,7 @@ class Request:
         "_receive",
         "body",
         "claim",
+        "deprecations",
         "headers",
         "id",
         "most_params",
@@ -60,6 +62,8 @@ class Request:
         self.id = request_id
         self.headers = headers
         self.claim: Claim = GUEST
+        self.deprecations: tuple[Deprecation, ...] = ()
+        """Of what it uses that will be removed."""
         self.path_params: Mapping[str, str] = {}
         self.most_params = MAX_PARAMS
         """How many fields a form may have; a page with a large table says more."""

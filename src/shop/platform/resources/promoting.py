@@ -1,9 +1,11 @@
 """What the platform shows of what is taken off and what is owed: promotions, codes, adjustments, store credit."""
 
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from shop.actions import promotion_nouns as nouns
+from shop.jsonapi.deprecation import Deprecation
 from shop.jsonapi.resource import computed, many, money, one, one_of, resource
 from shop.models.coupons import CouponCode, OrderPromotion
 from shop.models.promotions import CouponBatch, Promotion, PromotionAction, PromotionCategory, PromotionRule
@@ -14,6 +16,7 @@ from shop.rules import spree_types
 _STAMPS = ("created_at", "updated_at")
 _METADATA = ("public_metadata", "private_metadata")
 _DRAWERS = ("store_credit_category_id", "store_credit_type_id")
+_AMOUNT_LEFT = Deprecation(date(2026, 11, 17), date(2027, 11, 17), "Use amount_remaining.")
 _PROMOTION = (
     "name",
     "description",
@@ -181,6 +184,7 @@ STORE_CREDIT = resource(
         "currency",
         money("amount"),
         money("amount_used"),
+        money("amount_remaining", lambda credit: credit.amount_left),
         money("amount_left"),
         money("amount_authorized"),
         "memo",
@@ -195,6 +199,7 @@ STORE_CREDIT = resource(
         one("store_credit_type", "store_credit_type"),
         many("store_credit_events", "store_credit_event"),
     ],
+    deprecated={"amount_left": _AMOUNT_LEFT, "display_amount_left": _AMOUNT_LEFT},
 )
 STORE_CREDITS = Collection(
     path="store_credits",
