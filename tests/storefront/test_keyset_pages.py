@@ -2,6 +2,7 @@
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -125,3 +126,20 @@ async def test_lists_of_an_account_go_by_place(http: httpx.AsyncClient) -> None:
     for path in ("/account/orders", "/account/credit_cards", "/account/sessions", "/wishlists"):
         page = await member.ask("GET", path, params={"page[after]": "", "per_page": "1"})
         assert (page.status, "total_count" in page.json["meta"]) == (200, False), path
+
+
+async def test_pages_policies_and_menus_go_by_place(guest: Shopper, make: Make) -> None:
+    wanted = {"title": f"Page {uuid4().hex}"}, {"name": f"Menu {uuid4().hex}"}
+    made: dict[str, list[str]] = {"/cms_pages": [], "/menus": []}
+    for number in range(3):
+        made["/cms_pages"].append((await make.new("cms_pages", "cms_page", slug=f"p{uuid4().hex}", **wanted[0])).id)
+        place = f"footer-{3 - number}"
+        made["/menus"].append((await make.new("menus", "menu", location=place, **wanted[1])).id)
+
+    for (path, ids_made), (filtered,) in zip(made.items(), (wish.items() for wish in wanted), strict=True):
+
+        async def ask(path: str = path, filtered: tuple[str, str] = filtered, **params: str) -> Answer:
+            return await guest.ask("GET", path, params={f"filter[{filtered[0]}]": filtered[1], **params})
+
+        assert await walk(ask) == ids_made
+    assert (await guest.get("/policies?page[after]=")).status == 200

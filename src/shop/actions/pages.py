@@ -11,7 +11,7 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.base.errors import Invalid, Lost, NotFound
 from shop.base.ids import new_id
-from shop.base.listing import Page
+from shop.base.listing import Keyset, ListedRows, Page
 from shop.base.texts import slug_of
 from shop.db.pool import Refused
 from shop.models.pages import ShownPage, ShownPolicy, cms_pages, policies
@@ -41,7 +41,7 @@ async def update_policy(ctx: Context, policy_id: UUID, values: Values) -> None:
     await _update(ctx, policies, policy_id, await _policy_fields(values), "name")
 
 
-async def list_pages(ctx: Context, filters: Values, page: Page) -> tuple[list[ShownPage], int]:
+async def list_pages(ctx: Context, filters: Values, page: Page | Keyset) -> ListedRows:
     return await queries.list_public(ctx.db, queries.PAGES, filters, page)
 
 
@@ -52,7 +52,7 @@ async def get_page(ctx: Context, key: UUID | str) -> ShownPage:
     return found
 
 
-async def list_policies(ctx: Context, filters: Values, page: Page) -> tuple[list[ShownPolicy], int]:
+async def list_policies(ctx: Context, filters: Values, page: Page | Keyset) -> ListedRows:
     return await queries.list_public(ctx.db, queries.POLICIES, filters, page)
 
 

@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from shop.actions import browse
 from shop.actions.browse import Tree
 from shop.actions.context import Context
 from shop.actions.pricing import pricing_for
 from shop.base.errors import NotFound
-from shop.base.listing import Page
+from shop.base.listing import Keyset, ListedRows, Page
 from shop.base.loaded import Link, Loaded, Named
 from shop.models.menus import Menu, ShownItem
 from shop.queries import catalog, pages, taxons
@@ -20,10 +22,11 @@ Targets = Mapping[UUID, Loaded]
 
 
 async def list_menus(
-    ctx: Context, filters: Mapping[str, Any], page: Page, include: Tree, currency: str
-) -> tuple[list[Loaded], int]:
-    rows, total = await pages.list_public(ctx.db, queries.MENUS, filters, page)
-    return await _load(ctx, rows, include, currency), total
+    ctx: Context, filters: Mapping[str, Any], page: Page | Keyset, include: Tree, currency: str
+) -> ListedRows:
+    """Its rows are loaded records."""
+    found = await pages.list_public(ctx.db, queries.MENUS, filters, page)
+    return msgspec.structs.replace(found, rows=await _load(ctx, found.rows, include, currency))
 
 
 async def get_menu(ctx: Context, menu_id: UUID, include: Tree, currency: str) -> Loaded:

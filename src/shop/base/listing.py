@@ -27,6 +27,14 @@ class Keyset(msgspec.Struct, frozen=True):
     after: tuple[Any, Any] | None = None
 
 
+class ListedRows(msgspec.Struct, frozen=True):
+    """One page of a list, how many there are in all where pages go by number, and else where the next page begins."""
+
+    rows: list[Any]
+    total: int = 0
+    next_place: tuple[Any, UUID] | None = None
+
+
 class Sort(msgspec.Struct, frozen=True):
     """By which field, and whether the largest comes first."""
 

@@ -27,7 +27,6 @@ MENUS = PublicList(
     menus,
     Menu,
     {name: equals(menus.c[name], name) for name in ("name", "location", "locale")},
-    (menus.c.location, menus.c.locale, menus.c.id),
 )
 
 

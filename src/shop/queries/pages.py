@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import BigInteger, ColumnElement, Select, Table, Text, bindparam, func, or_, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.listing import Page
+from shop.base.listing import Keyset, ListedRows, Page
 from shop.db.pool import Session
 from shop.db.statements import Statement, among, into, shaped_statement, statement
 from shop.models.pages import ShownPage, ShownPolicy, cms_pages, policies
@@ -18,13 +18,12 @@ _ID = PG_UUID(as_uuid=True)
 
 
 class PublicList(msgspec.Struct, frozen=True, eq=False):
-    """What is listed for everyone: the rows, the filters by name, and the order."""
+    """What is listed for everyone, by id: the rows, and the filters by name."""
 
     clause: Select[Any]
     table: Table
     row: Any
     filters: Mapping[str, ColumnElement[bool]]
-    order: Sequence[ColumnElement[Any]]
 
 
 def equals(column: Any, name: str) -> ColumnElement[bool]:
@@ -49,7 +48,6 @@ PAGES = PublicList(
         "type": equals(cms_pages.c.type, "type"),
         "locale": equals(cms_pages.c.locale, "locale"),
     },
-    (cms_pages.c.id,),
 )
 POLICIES = PublicList(
     select(
@@ -61,7 +59,6 @@ POLICIES = PublicList(
     policies,
     ShownPolicy,
     {},
-    (policies.c.id,),
 )
 _PAGES_OF = statement(PAGES.clause.where(cms_pages.c.id == among("ids", _ID)), into(ShownPage))
 _slug = bindparam("slug", type_=Text())
@@ -74,13 +71,18 @@ _SLUGS = {
 }
 
 
-async def list_public(db: Session, public: PublicList, filters: Mapping[str, Any], page: Page) -> tuple[list[Any], int]:
-    """One page, and how many there are in all: one statement, or two for a page behind the last."""
+async def list_public(db: Session, public: PublicList, filters: Mapping[str, Any], page: Page | Keyset) -> ListedRows:
+    """One statement, or two for a page behind the last."""
     names = frozenset(filters)
+    if isinstance(page, Keyset):
+        after = page.after[1] if page.after else UUID(int=0)
+        found = await db.all(_following(public, names), **filters, after=after, most=page.size + 1)
+        shown = found[: page.size]
+        return ListedRows(shown, next_place=(0, shown[-1].id) if len(found) > page.size else None)
     rows = await db.all(_listed(public, names), **filters, most=page.size, skip=page.offset)
     if rows or page.number == 1:
-        return [row for row, _ in rows], rows[0][1] if rows else 0
-    return [], await db.one(_counted(public, names), **filters) or 0
+        return ListedRows([row for row, _ in rows], rows[0][1] if rows else 0)
+    return ListedRows([], await db.one(_counted(public, names), **filters) or 0)
 
 
 async def find_public(db: Session, public: PublicList, key: UUID | str) -> Any:
@@ -102,9 +104,18 @@ async def list_slugs(db: Session, table: Table, slug: str) -> list[str]:
 @lru_cache(maxsize=64)
 def _listed(public: PublicList, names: frozenset[str]) -> Statement[tuple[Any, int]]:
     clause = public.clause.add_columns(func.count().over().label("total"))
-    clause = clause.where(*(public.filters[name] for name in sorted(names))).order_by(*public.order)
+    clause = clause.where(*(public.filters[name] for name in sorted(names))).order_by(public.table.c.id)
     most, skip = bindparam("most", type_=BigInteger), bindparam("skip", type_=BigInteger)
     return shaped_statement(clause.limit(most).offset(skip), _with_total(public.row))
+
+
+@lru_cache(maxsize=64)
+def _following(public: PublicList, names: frozenset[str]) -> Statement[Any]:
+    place = public.table.c.id
+    clause = public.clause.where(
+        place > bindparam("after", type_=_ID), *(public.filters[name] for name in sorted(names))
+    )
+    return shaped_statement(clause.order_by(place).limit(bindparam("most", type_=BigInteger)), into(public.row))
 
 
 @lru_cache(maxsize=64)

@@ -8,9 +8,10 @@ from shop.actions import pages, public_menus
 from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
+from shop.base.listing import Keyset, ListedRows, Page
 from shop.base.loaded import Loaded
 from shop.jsonapi.document import Drawing, document, list_document
-from shop.jsonapi.paging import Total, page_extras, read_page, read_sort
+from shop.jsonapi.paging import Window, read_sort, read_window, window_extras
 from shop.jsonapi.resource import Resource
 from shop.models.pages import ShownPage
 from shop.rules.pages import page_type
@@ -32,8 +33,9 @@ MENU_FILTERS = ("location", "locale", "name")
 
 async def list_pages(request: Request, ctx: Context) -> bytes:
     drawing, filters = read_catalog_drawing(request, ctx, CMS_PAGE), _filters(request, PAGE_FILTERS)
-    rows, total = await pages.list_pages(ctx, filters, read_page(request.params))
-    return _list(request, ctx, CMS_PAGE, [_page(row) for row in rows], total, drawing)
+    page = read_window(request.params)
+    found = await pages.list_pages(ctx, filters, page)
+    return _list(request, ctx, drawing, CMS_PAGE, _window([_page(row) for row in found.rows], found, page))
 
 
 async def show_page(request: Request, ctx: Context) -> bytes:
@@ -44,8 +46,9 @@ async def show_page(request: Request, ctx: Context) -> bytes:
 
 async def list_policies(request: Request, ctx: Context) -> bytes:
     drawing, filters = read_catalog_drawing(request, ctx, POLICY), _filters(request, ())
-    rows, total = await pages.list_policies(ctx, filters, read_page(request.params))
-    return _list(request, ctx, POLICY, [Loaded(row) for row in rows], total, drawing)
+    page = read_window(request.params)
+    found = await pages.list_policies(ctx, filters, page)
+    return _list(request, ctx, drawing, POLICY, _window([Loaded(row) for row in found.rows], found, page))
 
 
 async def show_policy(request: Request, ctx: Context) -> bytes:
@@ -56,9 +59,9 @@ async def show_policy(request: Request, ctx: Context) -> bytes:
 
 async def list_menus(request: Request, ctx: Context) -> bytes:
     drawing, filters = read_catalog_drawing(request, ctx, MENU), _filters(request, MENU_FILTERS)
-    page, currency = read_page(request.params), read_currency(request.params, ctx.shared.shop)
-    records, total = await public_menus.list_menus(ctx, filters, page, drawing.query.include or {}, currency)
-    return _list(request, ctx, MENU, records, total, drawing)
+    page, currency = read_window(request.params), read_currency(request.params, ctx.shared.shop)
+    found = await public_menus.list_menus(ctx, filters, page, drawing.query.include or {}, currency)
+    return _list(request, ctx, drawing, MENU, _window(found.rows, found, page))
 
 
 async def show_menu(request: Request, ctx: Context) -> bytes:
@@ -71,12 +74,13 @@ async def show_menu(request: Request, ctx: Context) -> bytes:
     return document(MENU, record, drawing)
 
 
-def _list(
-    request: Request, ctx: Context, resource: Resource, records: Sequence[Loaded], total: int, drawing: Drawing
-) -> bytes:
-    page, url = read_page(request.params), request.url(ctx.shared.settings.public_url)
-    extras = page_extras(page, Total(total), len(records), url, request.params)
-    return list_document(resource, records, drawing, extras)
+def _window(records: Sequence[Loaded], found: ListedRows, page: Page | Keyset) -> Window[Loaded]:
+    return Window(records, found.total, page, found.next_place)
+
+
+def _list(request: Request, ctx: Context, drawing: Drawing, resource: Resource, window: Window[Loaded]) -> bytes:
+    extras = window_extras(window, request.url(ctx.shared.settings.public_url), request.params)
+    return list_document(resource, window.records, drawing, extras)
 
 
 def _page(row: ShownPage) -> Loaded:
