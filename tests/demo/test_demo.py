@@ -34,6 +34,8 @@ from tests.till import ADDRESS
 
 DONE = re.compile(rf"The demo shop {NAME} was put up in ([0-9.]+) s\.")
 GOODS = [good for _, good in all_goods()]
+IMAGES = sum(1 + len(combinations(good)) for good in GOODS)
+"""One of each product, and one of each variant."""
 TABLES = (
     "products",
     "variants",
@@ -269,10 +271,9 @@ async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
         found = [await http.get(f"/media/{image_id}/480.webp") for image_id in ids]
 
     assert {answer.status_code for answer in found} == {200}
-    goods = [good for _, good in all_goods()]
-    assert len(ids) == len(goods) + sum(len(combinations(good)) for good in goods)
+    assert len(ids) == IMAGES
     # Each product has one of its own, and one in each of its colours.
-    assert len({answer.content for answer in found}) == sum(1 + len(good.options.get("colour", ())) for good in goods)
+    assert len({answer.content for answer in found}) == sum(1 + len(good.options.get("colour", ())) for good in GOODS)
     assert await rows.fetchval("select count(*) from loose_files") == 0
 
 
@@ -359,7 +360,7 @@ async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_dat
     assert f"Putting up {NAME}" in said
     assert [await connection.fetchval(f"select count(*) from {table}") for table in ("products", "users")] == [0, 0]
     assert await connection.fetchval("select name from shops") == "Shop"
-    assert await connection.fetchval("select count(*) from loose_files") == 60
+    assert await connection.fetchval("select count(*) from loose_files") == IMAGES
 
     async with back_office(url, data_dir=tmp_path) as ctx:
         assert await load_demo(ctx, lambda _done, _steps: None)
@@ -385,7 +386,7 @@ async def test_asked_to_stop_half_way_it_stops_and_says_why_if_nobody_asked(
         (filling,) = psutil.Process(process.pid).children()
         filling.suspend()  # It does not end by itself.
         (filling if sign == signal.SIGKILL else process).send_signal(sign)
-        status = await asyncio.to_thread(process.wait, 10)
+        status = await asyncio.to_thread(process.wait, 30)
     said = await asyncio.to_thread(_read_all, ours)
 
     assert not psutil.pid_exists(filling.pid)

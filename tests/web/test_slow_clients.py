@@ -30,8 +30,9 @@ async def closed_after(port: int, sent: str, trickle: bytes = b"", source: str =
     began = time.monotonic()
     ended = asyncio.create_task(read_to_the_end(reader))
     while not (await asyncio.wait([ended], timeout=1))[0]:
-        with contextlib.suppress(ConnectionError):
-            writer.write(trickle)
+        if trickle and not writer.is_closing():
+            with contextlib.suppress(ConnectionError):
+                writer.write(trickle)
     writer.close()
     return time.monotonic() - began
 
