@@ -1,8 +1,6 @@
 """Clients that are generated from the description: each compiles in its strictest mode, and buys something."""
 
 import json
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +10,11 @@ import httpx
 import pytest
 
 from tests.cluster import Cluster
-from tests.service import KEYS, Service
+from tests.journeys.node import PROGRAMS, assert_bought, demo_service, install, install_packages, run
+from tests.service import Service
 from tests.shoppers import new_email
 
 pytestmark = pytest.mark.torture
-HERE = Path(__file__).parent / "clients"
 GENERATOR = "openapi-python-client==0.29.1"
 PACKAGES = {
     "@hey-api/openapi-ts": "0.95.0",
@@ -39,25 +37,10 @@ COMPILER = {
 CONFIG = "content_type_overrides:\n  application/x-ndjson: application/octet-stream\n"
 
 
-def run(*command: str | Path, cwd: Path, seconds: float = 300) -> str:
-    out = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=False)
-    assert out.returncode == 0, f"{command}\n{out.stdout[-6000:]}\n{out.stderr[-6000:]}"
-    return out.stdout
-
-
-def install(*command: str | Path, cwd: Path) -> None:
-    """What cannot be fetched is no fault of the description."""
-    out = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600, check=False)
-    if out.returncode != 0:
-        pytest.skip(f"{command[0]} cannot install the generators here: {out.stderr.strip()[-300:]}")
-
-
 @pytest.fixture(scope="module")
 def demo(cluster: Cluster, worker_name: str) -> Iterator[Service]:
-    with cluster.data_dir(f"clients_{worker_name}") as (data_dir, _):
-        service = Service("--demo", SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
+    with demo_service(cluster, f"clients_{worker_name}") as service:
         yield service
-        service.stop()
 
 
 @pytest.fixture(scope="module")
@@ -69,33 +52,22 @@ def python_client(demo: Service, tmp_path_factory: pytest.TempPathFactory) -> Pa
     (path / "config.yml").write_text(CONFIG)
     command = ["generate", "--url", f"{demo.url}/openapi.json", "--config", "config.yml", "--meta", "none"]
     run(path / "venv/bin/openapi-python-client", *command, "--output-path", "shop_client", cwd=path)
-    (path / "purchase.py").write_text((HERE / "purchase.py.txt").read_text())
+    (path / "purchase.py").write_text((PROGRAMS / "purchase.py.txt").read_text())
     return path
 
 
 @pytest.fixture(scope="module")
 def node_project(demo: Service, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the generators for TypeScript, the description, and the programs that use what comes of it."""
-    if shutil.which("npm") is None:
-        pytest.skip("Node.js is not installed")
     path = tmp_path_factory.mktemp("node")
-    (path / "package.json").write_text(json.dumps({"private": True, "dependencies": PACKAGES}))
-    install("npm", "install", "--no-audit", "--no-fund", cwd=path)
+    install_packages(path, PACKAGES, "openapi_fetch.ts", "hey_api.ts")
     (path / "openapi.json").write_bytes(httpx.get(f"{demo.url}/openapi.json").content)
-    for program in ("openapi_fetch.ts", "hey_api.ts"):
-        shutil.copy(HERE / program, path)
     return path
 
 
 def compile_program(project: Path, program: str) -> None:
     (project / "tsconfig.json").write_text(json.dumps({"compilerOptions": COMPILER, "files": [program]}))
     run("npx", "tsc", cwd=project)
-
-
-def assert_bought(demo: Service, number: str) -> None:
-    assert number.startswith("R")
-    lines = [json.loads(line) for line in demo.lines if '"/api/v2/storefront/checkout/complete"' in line]
-    assert lines[-1]["status"] == 200
 
 
 def test_the_description_has_no_fault_that_a_linter_knows(node_project: Path) -> None:
