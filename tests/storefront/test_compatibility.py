@@ -137,6 +137,17 @@ async def test_metadata_does_not_change_a_cart_that_is_open(guest: Shopper) -> N
     assert (again.id, again["public_metadata"]) == (first.id, {"a": 1})
 
 
+async def test_a_deleted_variant_is_not_found(guest: Shopper, make: Make, writer: Machine) -> None:
+    made = await make.product(price="5.0")
+    await guest.post("/cart")
+    before = await guest.post("/cart/add_item", variant_id=made.sold)
+
+    await writer.delete(f"/products/{made.id}")
+    after = await guest.post("/cart/add_item", variant_id=made.sold)
+
+    assert (before.status, after.status, after.code) == (200, 404, "not_found")
+
+
 async def test_put_changes_a_checkout_like_patch(buyer: Buyer, till: Till) -> None:
     await buyer.post("/cart")
     await buyer.post("/cart/add_item", variant_id=(await till.product()).sold)
