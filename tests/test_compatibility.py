@@ -1,7 +1,10 @@
 """The page about compatibility says what is served."""
 
+import re
+
 import pytest
 
+from shop.jsonapi.filtering import PREDICATES
 from tests.compatibility import DIFFERS, PAGE, operations, page, spree
 
 
@@ -18,3 +21,9 @@ def test_every_difference_is_about_an_operation_of_spree() -> None:
 @pytest.mark.parametrize("api", ["storefront", "sign-in", "platform"])
 def test_what_is_not_served_has_a_reason(api: str) -> None:
     assert [each.name for each in operations(spree()[api]) if each.status == "not served" and not each.note] == []
+
+
+def test_the_predicates_are_those_that_are_read() -> None:
+    (row,) = [line for line in PAGE.read_text().splitlines() if line.startswith("| platform predicates")]
+
+    assert set(re.findall(r"`([a-z_]+)`", row)) == set(PREDICATES)

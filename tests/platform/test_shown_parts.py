@@ -90,7 +90,9 @@ async def test_an_adjustment_includes_what_it_is_of_and_where_it_comes_from(writ
     assert {name: len(each) for name, each in included.items()} == {"line_item": 1, "promotion": 1, "order": 1}
     assert adjustment["attributes"]["source_type"] == "promotion"
     deeper = await writer.get(f"/adjustments/{adjustment['id']}", {"include": "adjustable.order"})
-    assert (deeper.status, deeper.code) == (400, "unknown_include")
+    assert {each["type"] for each in deeper.json["included"]} == {"line_item", "order"}
+    unknown = await writer.get(f"/adjustments/{adjustment['id']}", {"include": "adjustable.shop"})
+    assert (unknown.status, unknown.code) == (400, "unknown_include")
 
 
 async def test_a_payment_shows_its_card_and_what_was_captured(writer: Machine, till: Till) -> None:

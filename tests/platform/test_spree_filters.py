@@ -40,7 +40,7 @@ async def test_orders_are_found_by_goods_and_names(writer: Machine, till: Till, 
 async def test_products_are_found_by_the_sku_of_their_master(writer: Machine, till: Till) -> None:
     sku = uuid4().hex
     mug = await till.product(sku=sku)
-    await till.make.variant(mug.id, {"size": "large"}, sku=f"{sku}-L")
+    await till.make.variant(mug.id, {f"size {sku}": "large"}, sku=f"{sku}-L")
 
     assert await found(writer, "products", **{"filter[sku_eq]": sku}) == [mug.id]
     assert await found(writer, "products", **{"filter[sku_cont]": sku}) == [mug.id]

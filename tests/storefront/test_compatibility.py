@@ -138,7 +138,7 @@ async def test_metadata_does_not_change_a_cart_that_is_open(guest: Shopper) -> N
 
 
 async def test_a_deleted_variant_is_not_found(guest: Shopper, make: Make, writer: Machine) -> None:
-    made = await make.product(price="5.0")
+    made = await make.product(price="5.0", on_hand=9)
     await guest.post("/cart")
     before = await guest.post("/cart/add_item", variant_id=made.sold)
 

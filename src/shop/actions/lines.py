@@ -352,7 +352,7 @@ def _check_wishes(
     for place, wish in enumerate(wishes):
         prefix = "" if is_one else f"items.{place}."
         quote = known.get(wish.variant_id)
-        if quote is None:
+        if quote is None or quote.is_deleted:
             if is_one:
                 raise NotFound()
             errors.setdefault(f"{prefix}variant_id", []).append("is not a variant")

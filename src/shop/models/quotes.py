@@ -20,6 +20,8 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     weight: Decimal
     is_sold: bool
     """The product is to be seen, and this variant of it is still sold."""
+    is_deleted: bool
+    """The variant, or its product."""
     is_promotionable: bool
     is_tracked: bool
     on_hand: int

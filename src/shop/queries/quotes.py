@@ -74,6 +74,7 @@ def _quotes(*, is_personal: bool) -> Statement[Quote]:
             ),
             func.coalesce(variants.c.weight, literal(Decimal(0))).label("weight"),
             IS_SOLD.label("is_sold"),
+            or_(variants.c.deleted_at.isnot(None), products.c.deleted_at.isnot(None)).label("is_deleted"),
             products.c.promotionable.label("is_promotionable"),
             variants.c.track_inventory.label("is_tracked"),
             sql_cast(ON_HAND, BigInteger).label("on_hand"),
