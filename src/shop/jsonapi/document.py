@@ -89,8 +89,9 @@ def _collect(
     included, walked = gathered
     for name, deeper in tree.items():
         relation = resource.relations.get(name)
-        # Of records of several types, some may not have it.
-        for item in linked(record, relation) if relation else ():
+        if relation is None:
+            continue  # Of records of several types, some may not have it.
+        for item in linked(record, relation):
             type_ = item.type or relation.type
             mark = (type_, item.row.id)
             # Relations lead in circles: at each place of the tree a record is entered once, whoever leads to it.
