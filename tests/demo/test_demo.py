@@ -148,6 +148,8 @@ async def test_goods_stand_in_two_trees(rows: Any) -> None:
     shelves = {f"Departments -> {name} -> {shelf}" for name, found in DEPARTMENTS.items() for shelf in found}
     assert shelves | {f"By the moon -> {moon}" for moon in MOONS} <= {row["pretty_name"] for row in trees}
     assert {row["name"] for row in trees} == {"Departments", "By the moon"}
+    pictured = await rows.fetch("select t.pretty_name from images i join taxons t on t.id = i.taxon_id")
+    assert {row["pretty_name"] for row in pictured} == shelves
 
 
 async def test_there_are_pages_policies_and_a_menu_for_the_header_and_the_footer(demo: Service) -> None:

@@ -45,7 +45,7 @@ from shop.models.stock import (
 )
 from shop.models.taxons import Classification, Taxon, Taxonomy, classifications, taxonomies
 from shop.models.taxons import taxons as taxon_table
-from shop.queries.catalog_columns import MASTER_SKU, PRODUCT_COLUMNS, VARIANT_COLUMNS, entry_currency
+from shop.queries.catalog_columns import MASTER_SKU, PRODUCT_COLUMNS, TAXON_IMAGE_ID, VARIANT_COLUMNS, entry_currency
 from shop.queries.lookups import Lookup
 from shop.queries.order_columns import ROOT
 from shop.queries.records import Records
@@ -57,6 +57,12 @@ class RootedTaxonomy(Taxonomy, frozen=True, kw_only=True):
     """With the taxon at its top."""
 
     root_id: UUID | None
+
+
+class TaxonWithImage(Taxon, frozen=True, kw_only=True):
+    """With the id of its image."""
+
+    image_id: UUID | None
 
 
 def _plain(name: str, records: Records) -> Noun:
@@ -109,7 +115,7 @@ PRICE = Noun(
     pricing.delete_price,
     holding_products(_price_records),
 )
-IMAGE = Noun("image", Records(table=images, row=Image), None, media.change_image)
+IMAGE = Noun("image", Records(table=images, row=Image), None, media.change_image, hold=media.lock_owner)
 OPTION_TYPE = _shown("option_type", Records(table=option_types, row=OptionType))
 OPTION_VALUE = _shown("option_value", Records(table=option_values, row=OptionValue))
 PROPERTY = _shown("property", Records(table=properties, row=Property))
@@ -131,7 +137,7 @@ TAXONOMY = Noun(
 )
 TAXON = Noun(
     "taxon",
-    Records(table=taxon_table, row=Taxon),
+    Records(table=taxon_table, row=TaxonWithImage, extras={"image_id": TAXON_IMAGE_ID}),
     taxons.create_taxon,
     taxons.update_taxon,
     taxons.delete_taxon,

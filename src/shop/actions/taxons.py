@@ -14,7 +14,7 @@ from shop.base.ids import new_id
 from shop.base.texts import slug_of
 from shop.db.pool import Refused
 from shop.models.taxons import Taxon, taxonomies, taxons
-from shop.queries import changes
+from shop.queries import changes, media
 from shop.queries import taxons as queries
 from shop.rules.taxons import is_within, number_tree, put_at
 
@@ -55,6 +55,7 @@ async def delete_taxonomy(ctx: Context, taxonomy_id: UUID) -> None:
     root = await queries.find_root(ctx.db, taxonomy_id)
     shown = await queries.list_products_in(ctx.db, taxonomy_id)
     if root:
+        await media.note_subtree_loose(ctx.db, root)
         await changes.delete_record(ctx.db, taxons, root.id)
     await changes.delete_record(ctx.db, taxonomies, taxonomy_id)
     await refresh(ctx, shown)
@@ -102,6 +103,7 @@ async def delete_taxon(ctx: Context, taxon_id: UUID) -> None:
     if taxon.parent_id is None:
         raise Invalid({"base": ["is the root of its taxonomy; remove the taxonomy instead"]})
     shown = await queries.list_products_in(ctx.db, taxon.taxonomy_id)
+    await media.note_subtree_loose(ctx.db, taxon)
     await changes.delete_record(ctx.db, taxons, taxon_id)
     await _number(ctx, taxon.taxonomy_id)
     await refresh(ctx, shown)

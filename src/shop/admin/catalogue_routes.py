@@ -12,6 +12,7 @@ from shop.admin import (
     products,
     stock,
     stock_locations,
+    taxon_images,
     taxons,
 )
 from shop.admin.rows import Rows
@@ -72,6 +73,9 @@ def catalogue_routes(rows: Rows) -> tuple[Route, ...]:
         act(_TAXON, taxons.change_one, "Change a taxon"),
         act(f"{_TAXON}/up", taxons.up, "Move a taxon up"),
         act(f"{_TAXON}/down", taxons.down, "Move a taxon down"),
+        rows.upload(f"{_TAXON}/image", taxon_images.upload, "Upload the image of a taxon"),
+        act(f"{_TAXON}/image/alt", taxon_images.change, "Describe the image of a taxon"),
+        act(f"{_TAXON}/image/remove", taxon_images.remove, "Remove the image of a taxon"),
         page(f"{_TAXON}/remove", taxons.show_remove, "Remove a taxon?"),
         act(f"{_TAXON}/remove", taxons.remove, "Remove a taxon"),
         page("/admin/stock", stock.listing, "Stock"),

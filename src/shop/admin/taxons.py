@@ -1,6 +1,6 @@
 """Taxons: the trees that products stand in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shop.actions import records, taxon_desk
@@ -13,6 +13,7 @@ from shop.admin.pages import Visit, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.models.taxons import Taxon
 from shop.queries import taxon_pages
+from shop.queries.media import find_taxon_image
 from shop.rules.taxons import is_within
 from shop.web.reply import Reply
 from shop.web.request import Request
@@ -25,6 +26,9 @@ LABELS = {
     "parent_id": "Stands under",
     "tree_name": "Name of the tree",
     "taxon_name": "Name of the taxon",
+    "files": "Image",
+    "alt": "What the image shows",
+    "new_alt": "What the new image shows",
 }
 _NOTICES = {
     "tree": "The tree is made. Put taxons into it next.",
@@ -32,6 +36,8 @@ _NOTICES = {
     "moved": "The taxon is moved.",
     "saved": "Saved.",
     "removed": "Removed. The products that stood there are still in the shop.",
+    "image-saved": "The image is saved.",
+    "image-removed": "The image is removed.",
 }
 
 
@@ -67,8 +73,7 @@ async def add(request: Request, ctx: Context, visit: Visit) -> Reply:
 
 async def show_one(request: Request, ctx: Context, visit: Visit) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
-    values = {"name": taxon.name, "slug": taxon.slug, "description": taxon.description or ""}
-    return await _one(ctx, visit, taxon, {**values, "parent_id": str(taxon.parent_id or "")})
+    return await taxon_page(ctx, visit, taxon, notice=notice_of(request, _NOTICES))
 
 
 async def change_one(request: Request, ctx: Context, visit: Visit) -> Reply:
@@ -89,7 +94,7 @@ async def change_one(request: Request, ctx: Context, visit: Visit) -> Reply:
         await records.update(ctx, TAXON, taxon.id, values)
     except Invalid as wrong:
         typed = {name: fields.typed.get(name, "") for name in ("name", "slug", "description", "parent_id")}
-        return await _one(ctx, visit, taxon, typed, 422, wrong.errors)
+        return await taxon_page(ctx, visit, taxon, typed, status=422, errors=wrong.errors)
     return redirect(f"{HERE}?done=saved")
 
 
@@ -146,9 +151,13 @@ async def _trees(ctx: Context, visit: Visit, status: int = 200, **more: Any) -> 
     return page("taxons.html", visit, status, **{"typed": {}, **more}, trees=trees, indented=_indented, labels=LABELS)
 
 
-async def _one(
-    ctx: Context, visit: Visit, taxon: Taxon, values: dict[str, str], status: int = 200, errors: Any = None
+async def taxon_page(
+    ctx: Context, visit: Visit, taxon: Taxon, typed: Mapping[str, str] | None = None, *, status: int = 200, **more: Any
 ) -> Reply:
+    """The page of one taxon; `typed` replaces stored values in its forms."""
+    image = await find_taxon_image(ctx.db, taxon.id)
+    values = {"name": taxon.name, "slug": taxon.slug, "description": taxon.description or ""}
+    values |= {"parent_id": str(taxon.parent_id or ""), "alt": (image and image.alt) or "", "new_alt": ""}
     tree = [other for other in await taxon_pages.list_taxons(ctx.db) if other.taxonomy_id == taxon.taxonomy_id]
     by_id = {other.id: other for other in tree}
     parents = [other for other in tree if not is_within(by_id, other.id, taxon.id)]
@@ -156,11 +165,12 @@ async def _one(
         "taxon.html",
         visit,
         status,
+        **{"errors": {}, **more},
         taxon=taxon,
-        values=values,
+        image=image,
+        values={**values, **(typed or {})},
         parents=_indented(parents),
         labels=LABELS,
-        errors=errors or {},
     )
 
 

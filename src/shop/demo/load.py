@@ -4,7 +4,7 @@ Killed half-way, it leaves files that are noted as loose, and of the shop nothin
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -75,6 +75,7 @@ async def load_demo(ctx: Context, tell: Tell) -> bool:
         sku, saved = await work
         images[sku] = saved
         tell(len(images), 2 * len(goods))
+    shelf_images = await _save_shelf_images(ctx, goods, images)
     async with ctx.db.transaction():
         # Of two that start at once, the second waits here and then finds a shop.
         if not await setup.fill_shop(ctx.db, name=shop.NAME, currencies=list(CURRENCIES)):
@@ -85,6 +86,9 @@ async def load_demo(ctx: Context, tell: Tell) -> bool:
                 found = await _put_up(ctx, fittings, shelved, images[shelved.sku])
                 sold += found if shelved.shelf in shop.CONTRACT_GOODS else []
                 tell(len(goods) + number, 2 * len(goods))
+        for shelf, (image_id, picture) in shelf_images.items():
+            owner = {"taxon_id": fittings.taxons[shelf], "alt": shelf, "position": 1}
+            await media.insert_image(ctx, image_id, picture, owner)
         await _make_terms(ctx, sold)
         await make_deals(ctx, fittings.taxons)
         await make_pages(ctx, fittings.taxons)
@@ -106,6 +110,18 @@ async def _save_images(ctx: Context, easels: asyncio.Semaphore, shelved: Shelved
         saved[values] = (new_id(), drawn[tint])
         await media.save_files(ctx.shared, *saved[values])
     return shelved.sku, saved
+
+
+async def _save_shelf_images(
+    ctx: Context, goods: Sequence[Shelved], images: Mapping[str, Images]
+) -> dict[str, tuple[UUID, Picture]]:
+    """For the taxon of each shelf: the picture of its first good, in files of its own."""
+    saved: dict[str, tuple[UUID, Picture]] = {}
+    for shelved in goods:
+        if shelved.shelf not in saved:
+            saved[shelved.shelf] = (new_id(), images[shelved.sku][()][1])
+            await media.save_files(ctx.shared, *saved[shelved.shelf])
+    return saved
 
 
 async def _fit_out(ctx: Context) -> Fittings:

@@ -5,17 +5,19 @@ from uuid import UUID
 
 from shop.db.rows import Row, check, index, key, refers, table
 from shop.models.products import products, variants
+from shop.models.taxons import taxons
 
 
 class Image(Row, frozen=True, kw_only=True):
-    """A picture of a variant; the master's are the product's own. Its files never change: other content is another
-    picture.
+    """An image of a variant, or the image of a taxon; the master's are the product's own. Its files never change:
+    other content is another image.
     """
 
     id: UUID
-    product_id: UUID
+    product_id: UUID | None = None
     variant_id: UUID | None = None
-    """Always set now. It becomes NOT NULL when no older release can be running beside this one."""
+    """Set for every image of a product."""
+    taxon_id: UUID | None = None
     position: int = 0
     alt: str | None = None
     width: int
@@ -39,9 +41,12 @@ images = table(
     key("id"),
     refers("product_id", products, on_delete="cascade"),
     refers("variant_id", variants, on_delete="cascade"),
+    refers("taxon_id", taxons, on_delete="cascade"),
     index("ix_images_product_id", "product_id", "position", "id"),
     index("ix_images_variant_id", "variant_id", where="variant_id is not null"),
     index("ix_images_created_at", "created_at", "id"),
+    index("uq_images_taxon_id", "taxon_id", where="taxon_id is not null", is_unique=True),
+    check("one_owner", "num_nonnulls(product_id, taxon_id) = 1"),
     check("has_a_size", "width > 0 and height > 0"),
 )
 loose_files = table("loose_files", LooseFiles, key("image_id"), index("ix_loose_files_created_at", "created_at"))

@@ -59,12 +59,11 @@ class Classification(Row, frozen=True, kw_only=True):
 
 
 class ShownTaxon(Taxon, frozen=True, kw_only=True):
-    """A taxon with the ids of those right below it, and whether any product is to be seen in it or below."""
+    """A taxon with the ids of its children and of its image, and whether any product is to be seen in it or below."""
 
     child_ids: list[UUID]
     has_products: bool
-    image_id: UUID | None = None
-    """Spree's taxons may have an image; here they have none."""
+    image_id: UUID | None
 
 
 taxonomies = table("taxonomies", Taxonomy, key("id"), unique("name"))

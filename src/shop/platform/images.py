@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from shop.actions import media, oauth
 from shop.actions.context import Context
-from shop.base.errors import Invalid
+from shop.base.errors import Conflict, Invalid, NotFound
 from shop.platform.crud import document_of, found_id, read_drawing
-from shop.platform.resources.media import IMAGES, VIEWABLE, NewImage
+from shop.platform.resources.media import IMAGES, TAXON, VARIANT, NewImage
 from shop.platform.values import read_values
 from shop.rules.pictures import LARGEST_FILE
 from shop.web.endpoint import Route
@@ -15,38 +16,45 @@ from shop.web.reply import NO_CONTENT, Reply
 from shop.web.request import UPLOAD, Request
 
 _PATH = "/api/v2/platform/images"
-_VIEWABLES = {VIEWABLE: "variant_id", "Spree::Product": "product_id"}
+_VIEWABLES = {VARIANT: "variant_id", "Spree::Product": "product_id", TAXON: "taxon_id"}
 _BESIDE_THE_FILE = 64 * 1024
 
 
 async def create(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, IMAGES)
     values = read_values(request.params, IMAGES, is_new=True)
-    data = request.file("attachment", "image[attachment]", "file")
-    product_id, variant_id = _read_owner(values)
-    if data is None or not (product_id or variant_id):
-        given = {"attachment": data is not None, "product_id": bool(product_id or variant_id)}
-        raise Invalid({name: ["must be given"] for name, is_given in given.items() if not is_given})
-    image_id = await media.add_image(
-        ctx,
-        product_id or await media.owner_of(ctx, variant_id),
-        data,
-        variant_id=variant_id,
-        alt=values.get("alt"),
-        position=values.get("position"),
-    )
-    return await document_of(ctx, IMAGES, drawing, "id", image_id, status=201)
+    data, owner = request.file("attachment", "image[attachment]", "file"), _read_owner(values)
+    if data is None or not owner:
+        owner_name = "viewable_id" if values.get("viewable_type") else "product_id"
+        required = {"attachment": data is not None, owner_name: bool(owner)}
+        raise Invalid({name: ["must be given"] for name, is_present in required.items() if not is_present})
+    image_id = await _add(ctx, owner, data, values)
+    try:
+        return await document_of(ctx, IMAGES, drawing, "id", image_id, status=201)
+    except NotFound:
+        raise Conflict("The image was uploaded, and has been replaced or deleted since.") from None
 
 
-def _read_owner(values: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The product and the variant of a new image: by their own names, or as Spree's `viewable`."""
-    kind, viewable_id = values.get("viewable_type") or VIEWABLE, values.get("viewable_id")
+def _read_owner(values: Mapping[str, Any]) -> dict[str, UUID]:
+    """The product, variant or taxon of a new image: by their own names, or as Spree's `viewable`."""
+    kind, viewable_id = values.get("viewable_type") or VARIANT, values.get("viewable_id")
     if kind not in _VIEWABLES:
         raise Invalid({"viewable_type": [f"must be one of {', '.join(_VIEWABLES)}"]})
-    owner = {"product_id": values.get("product_id"), "variant_id": values.get("variant_id")}
+    ids = {name: values.get(name) for name in _VIEWABLES.values()}
     if viewable_id:
-        owner[_VIEWABLES[kind]] = viewable_id
-    return owner["product_id"], owner["variant_id"]
+        ids[_VIEWABLES[kind]] = viewable_id
+    owner = {name: owner_id for name, owner_id in ids.items() if owner_id}
+    if "taxon_id" in owner and len(owner) > 1:
+        raise Invalid({"taxon_id": ["cannot be given with a product or variant"]})
+    return owner
+
+
+async def _add(ctx: Context, owner: Mapping[str, UUID], data: bytes, values: Mapping[str, Any]) -> UUID:
+    texts = {"alt": values.get("alt"), "position": values.get("position")}
+    if "taxon_id" in owner:
+        return await media.set_taxon_image(ctx, owner["taxon_id"], data, **texts)
+    product_id = owner.get("product_id") or await media.owner_of(ctx, owner["variant_id"])
+    return await media.add_image(ctx, product_id, data, variant_id=owner.get("variant_id"), **texts)
 
 
 async def delete(request: Request, ctx: Context) -> Reply:
@@ -73,6 +81,7 @@ ROUTES = (
         reads=UPLOAD,
         admits=_admit,
         takes=NewImage,
+        codes={409: ("conflict",)},
     ),
     Route(
         "DELETE",

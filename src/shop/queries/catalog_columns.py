@@ -7,11 +7,12 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.models.listings import listings
+from shop.models.media import images
 from shop.models.prices import price_lists, prices
 from shop.models.products import option_types, option_values, products, variant_option_values, variants
 from shop.models.setup import shops
 from shop.models.stock import stock_items, stock_locations
-from shop.models.taxons import classifications
+from shop.models.taxons import classifications, taxons
 from shop.queries.lookups import Lookup
 
 _ID = PG_UUID(as_uuid=True)
@@ -46,6 +47,9 @@ def shops_price(name: str, variant_id: Any) -> ColumnElement[Any]:
     )
 
 
+TAXON_IMAGE_ID: ColumnElement[Any] = (
+    select(images.c.id).where(images.c.taxon_id == taxons.c.id).correlate(taxons).scalar_subquery()
+)
 _POSITION: ColumnElement[Any] = (
     select(func.min(classifications.c.position))
     .where(classifications.c.product_id == products.c.id)

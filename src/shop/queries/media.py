@@ -12,6 +12,7 @@ from shop.db.pool import Session
 from shop.db.statements import into, statement
 from shop.models.media import Image, images, loose_files
 from shop.models.products import products, variants
+from shop.models.taxons import Taxon, taxons
 
 _ID = PG_UUID(as_uuid=True)
 _id = bindparam("id", type_=_ID)
@@ -47,6 +48,7 @@ _INSERT = statement(
         id=bindparam("id"),
         product_id=bindparam("product_id"),
         variant_id=func.coalesce(bindparam("variant_id", type_=_ID), _master),
+        taxon_id=bindparam("taxon_id"),
         alt=bindparam("alt"),
         position=func.coalesce(bindparam("position", type_=BigInteger), _behind),
         width=bindparam("width"),
@@ -63,9 +65,25 @@ _OF_PRODUCT = statement(
     .order_by(images.c.position, images.c.id),
     into(Image),
 )
-_TAKE = statement(delete(images).where(images.c.id == _id).returning(images.c.product_id), _first)
+_OF_TAXON = statement(select(images).where(images.c.taxon_id == bindparam("taxon_id", type_=_ID)), into(Image))
+_TAKE = statement(delete(images).where(images.c.id == _id).returning(images), into(Image))
 _NOTE = statement(
     insert(loose_files).values(image_id=bindparam("id"), created_at=func.now()).returning(loose_files.c.image_id),
+    _first,
+)
+_NOTE_SUBTREE = statement(
+    insert(loose_files)
+    .from_select(
+        ["image_id", "created_at"],
+        select(images.c.id, func.now())
+        .join(taxons, taxons.c.id == images.c.taxon_id)
+        .where(
+            taxons.c.taxonomy_id == bindparam("taxonomy_id", type_=_ID),
+            taxons.c.lft >= bindparam("lft", type_=BigInteger),
+            taxons.c.rgt <= bindparam("rgt", type_=BigInteger),
+        ),
+    )
+    .returning(loose_files.c.image_id),
     _first,
 )
 _FORGET = statement(delete(loose_files).where(loose_files.c.image_id == _id).returning(loose_files.c.image_id), _first)
@@ -101,17 +119,26 @@ async def get_master_id(db: Session, product_id: UUID) -> UUID | None:
 
 async def insert_image(db: Session, **values: Any) -> None:
     """Without a position behind the product's others; without a variant the master's."""
-    await db.one(_INSERT, **values)
+    await db.one(_INSERT, **{"product_id": None, "variant_id": None, "taxon_id": None, **values})
 
 
-async def take_image(db: Session, image_id: UUID) -> UUID | None:
-    """Removes a row; the product that showed it."""
+async def find_taxon_image(db: Session, taxon_id: UUID) -> Image | None:
+    return await db.one(_OF_TAXON, taxon_id=taxon_id)
+
+
+async def take_image(db: Session, image_id: UUID) -> Image | None:
+    """Deletes a row and returns it."""
     return await db.one(_TAKE, id=image_id)
 
 
 async def note_loose(db: Session, image_id: UUID) -> None:
     """Files of this id are about to be written, or to be removed."""
     await db.one(_NOTE, id=image_id)
+
+
+async def note_subtree_loose(db: Session, taxon: Taxon) -> None:
+    """Notes the files of all images of a taxon and of those below it, which are about to be deleted."""
+    await db.all(_NOTE_SUBTREE, taxonomy_id=taxon.taxonomy_id, lft=taxon.lft, rgt=taxon.rgt)
 
 
 async def forget_loose(db: Session, image_id: UUID) -> None:

@@ -14,6 +14,7 @@ from shop.db.pool import Session
 from shop.db.statements import Statement, among, into, shaped_statement, statement
 from shop.models.listings import listing_facets
 from shop.models.taxons import ShownTaxon, Taxon, Taxonomy, classifications, taxonomies, taxons
+from shop.queries.catalog_columns import TAXON_IMAGE_ID
 from shop.rules.taxons import Place
 
 _ID = PG_UUID(as_uuid=True)
@@ -76,6 +77,7 @@ _shown = select(
     .where(listing_facets.c.scope_id == taxons.c.id, listing_facets.c.product_count > 0)
     .correlate(taxons)
     .label("has_products"),
+    TAXON_IMAGE_ID.label("image_id"),
 )
 _SHOWN_OF = statement(_shown.where(taxons.c.id == among("ids", _ID)), into(ShownTaxon))
 _SHOWN_BY_PERMALINK = statement(

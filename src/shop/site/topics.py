@@ -60,7 +60,7 @@ _PLATFORM_TOPICS: Mapping[str, str] = {
     "states": "States, provinces and regions of countries.",
     "products": "What is sold; each has a master variant and any number of others.",
     "variants": "What is bought: a product in one combination of option values, with its prices and stock.",
-    "images": "Images of products and variants.",
+    "images": "Images of products, variants and taxons.",
     "prices": "What a variant costs in a currency.",
     "option_types": "By what variants differ: size, color.",
     "option_values": "The values of option types: small, red.",

@@ -12,7 +12,7 @@ from shop.models.media import Image
 from shop.platform.collection import Collection, kinds
 from shop.web.pictures import ShownStyle, original_url, styles, transformed_url
 
-VIEWABLE = "Spree::Variant"
+VARIANT, TAXON = "Spree::Variant", "Spree::Taxon"
 
 
 def _styles(image: Any, _scene: Scene) -> list[ShownStyle]:
@@ -38,21 +38,21 @@ IMAGE = resource(
         computed("styles", _styles, list[dict[str, str]]),
         computed("original_url", _original_url),
         computed("transformed_url", _transformed_url, str | None),
-        computed("viewable_type", lambda _image, _scene: VIEWABLE),
-        computed("viewable_id", lambda image, _scene: image.variant_id, UUID | None),
+        computed("viewable_type", lambda image, _scene: TAXON if image.taxon_id else VARIANT),
+        computed("viewable_id", lambda image, _scene: image.taxon_id or image.variant_id, UUID | None),
         "created_at",
         "updated_at",
     ],
-    relations=[one("product", "product"), one("variant", "variant")],
+    relations=[one("product", "product"), one("variant", "variant"), one("taxon", "taxon")],
 )
 IMAGES = Collection(
     path="images",
     resource=IMAGE,
     noun=nouns.IMAGE,
-    writable=kinds(Image, "product_id", "variant_id", "alt", "position")
+    writable=kinds(Image, "product_id", "variant_id", "taxon_id", "alt", "position")
     | {"viewable_type": str | None, "viewable_id": UUID | None},
-    once=("product_id", "viewable_type", "viewable_id"),
-    filters=("product_id", "variant_id", "alt", "position"),
+    once=("product_id", "taxon_id", "viewable_type", "viewable_id"),
+    filters=("product_id", "variant_id", "taxon_id", "alt", "position"),
     order="position",
 )
 
@@ -67,9 +67,10 @@ class NewImage(msgspec.Struct):
             extra_json_schema={"format": "binary"},
         ),
     ]
-    product_id: Annotated[str, Meta(description="The product; not needed with a variant.")] | UnsetType = UNSET
+    product_id: Annotated[str, Meta(description="The product; not needed with a variant or taxon.")] | UnsetType = UNSET
     variant_id: Annotated[str, Meta(description="The variant that it shows.")] | UnsetType = UNSET
-    viewable_id: Annotated[str, Meta(description="The variant, as Spree names it.")] | UnsetType = UNSET
-    viewable_type: Annotated[str, Meta(examples=[VIEWABLE])] | UnsetType = UNSET
+    taxon_id: Annotated[str, Meta(description="The taxon; replaces its image.")] | UnsetType = UNSET
+    viewable_id: Annotated[str, Meta(description="The variant or taxon, as Spree names it.")] | UnsetType = UNSET
+    viewable_type: Annotated[str, Meta(examples=[VARIANT, TAXON])] | UnsetType = UNSET
     alt: Annotated[str, Meta(description="What is to be seen, for those who do not.")] | UnsetType = UNSET
     position: Annotated[int, Meta(description="Its place among the product's; unset: the last.")] | UnsetType = UNSET

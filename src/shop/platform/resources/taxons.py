@@ -25,7 +25,7 @@ TAXONOMIES = Collection(
 )
 TAXON = resource(
     "taxon",
-    Taxon,
+    nouns.TaxonWithImage,
     attributes=[
         "name",
         "slug",
@@ -51,6 +51,7 @@ TAXON = resource(
         one("taxonomy", "taxonomy"),
         many("children", "taxon"),
         many("products", "product"),
+        one("image", "image"),
     ],
 )
 TAXONS = Collection(

@@ -1,0 +1,213 @@
+"""The image of a taxon by the platform: uploaded, replaced, described, deleted with its taxon."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.pictures import png
+from tests.platform.catalogue import links, new, root_of, taxon_under
+from tests.platform.machine import Machine
+from tests.service import Service
+from tests.shopper import Answer
+
+TAXON = "Spree::Taxon"
+
+
+@pytest.fixture
+def media(service: Service) -> Path:
+    """The directory with the files of images."""
+    return Path(service.environ["SHOP_DATA_DIR"]) / "media"
+
+
+@pytest.fixture
+async def root(writer: Machine) -> str:
+    return await root_of(writer, (await new(writer, "taxonomy")).id)
+
+
+@pytest.fixture
+async def taxon(writer: Machine, root: str) -> str:
+    return await taxon_under(writer, root)
+
+
+async def upload(machine: Machine, data: bytes | None = None, **fields: Any) -> Answer:
+    files = {"attachment": ("a.png", data or png(200, 100))}
+    return await machine.ask("POST", "/images", files=files, data=fields)
+
+
+async def list_images_of(db: Any, *taxons: str) -> list[str]:
+    rows = await db.fetch("select id::text from images where taxon_id = any($1::text[]::uuid[])", list(taxons))
+    return [row["id"] for row in rows]
+
+
+def files_in(media: Path) -> set[Path]:
+    return set(media.rglob("*"))
+
+
+async def count_rows(db: Any) -> tuple[int, int]:
+    return tuple(await db.fetchrow("select (select count(*) from images), (select count(*) from loose_files)"))
+
+
+async def test_a_taxon_has_an_image(writer: Machine, http: httpx.AsyncClient, taxon: str) -> None:
+    made = await upload(writer, viewable_type=TAXON, viewable_id=taxon, alt="A shelf")
+
+    shown = await writer.get(f"/images/{made.id}", {"include": "taxon", "image_transformation[size]": "100x50"})
+    with_image = await writer.get(f"/taxons/{taxon}", {"include": "image"})
+    assert (made.status, made["alt"], made["viewable_type"], made["viewable_id"]) == (201, "A shelf", TAXON, taxon)
+    assert [links(shown, name) for name in ("taxon", "product", "variant")] == [[taxon], [], []]
+    assert shown.json["included"][0]["id"] == taxon
+    assert shown["transformed_url"] == f"/media/{made.id}/160.webp"
+    assert links(with_image, "image") == [made.id]
+    assert with_image.json["included"][0]["attributes"]["alt"] == "A shelf"
+    assert (await http.get(made["original_url"])).status_code == 200
+
+
+async def test_images_are_found_by_their_taxon_and_taxons_by_their_image(writer: Machine, taxon: str) -> None:
+    made = await upload(writer, taxon_id=taxon, alt=f"Alt {taxon}")
+
+    images = await writer.get("/images", {"filter[taxon_id_eq]": taxon})
+    taxons = await writer.get("/taxons", {"filter[image_alt_eq]": f"Alt {taxon}"})
+
+    assert [item["id"] for item in images.json["data"]] == [made.id]
+    assert [item["id"] for item in taxons.json["data"]] == [taxon]
+
+
+async def test_another_upload_replaces_the_image_and_its_files(
+    writer: Machine, http: httpx.AsyncClient, db: Any, media: Path, taxon: str
+) -> None:
+    old = await upload(writer, taxon_id=taxon)
+
+    made = await upload(writer, taxon_id=taxon)
+
+    assert (made.status, await list_images_of(db, taxon)) == (201, [made.id])
+    assert (await writer.get(f"/images/{old.id}")).status == 404
+    assert (await http.get(old["original_url"])).status_code == 404
+    assert ((media / old.id).exists(), (media / made.id).is_dir()) == (False, True)
+    assert await db.fetchval("select count(*) from loose_files where image_id = $1", old.id) == 0
+    events = await db.fetch("select action from audit_events where subject_id = $1 order by id", old.id)
+    assert [row["action"] for row in events] == ["image_created", "image_deleted"]
+
+
+async def test_of_uploads_at_once_one_remains_with_its_files(writer: Machine, db: Any, media: Path, taxon: str) -> None:
+    answers = await asyncio.gather(*(upload(writer, taxon_id=taxon) for _ in range(4)))
+
+    (remaining,) = await list_images_of(db, taxon)
+    made = await db.fetch("select subject_id::text from audit_events where detail->'values'->>'taxon_id' = $1", taxon)
+    assert {answer.status for answer in answers} <= {201, 409}
+    assert [row["subject_id"] for row in made if (media / row["subject_id"]).exists()] == [remaining]
+    assert len(made) == 4
+
+
+async def test_a_repeated_upload_whose_image_was_replaced_is_a_conflict(writer: Machine, taxon: str) -> None:
+    key, files = {"Idempotency-Key": uuid4().hex}, {"attachment": ("a.png", png(60, 40))}
+    request = httpx.Request("POST", "http://shop", files=files, data={"taxon_id": taxon})
+    headers, body = {**key, "Content-Type": request.headers["content-type"]}, request.read()
+
+    first = await writer.ask("POST", "/images", headers=headers, content=body)
+    again = await writer.ask("POST", "/images", headers=headers, content=body)
+    await upload(writer, taxon_id=taxon)
+    late = await writer.ask("POST", "/images", headers=headers, content=body)
+
+    assert (first.status, again.id, late.status, late.code) == (201, first.id, 409, "conflict")
+
+
+async def test_an_image_of_a_taxon_is_described_and_gets_no_variant(writer: Machine, taxon: str) -> None:
+    made = await upload(writer, taxon_id=taxon)
+    product = await new(writer, "product")
+    (master,) = links(product, "primary_variant")
+
+    changed = await writer.patch(f"/images/{made.id}", {"image": {"alt": "Lit", "variant_id": None}})
+    unchanged = {"viewable_type": TAXON, "viewable_id": taxon, "taxon_id": taxon, "product_id": None}
+    sent_back = await writer.patch(f"/images/{made.id}", {"image": unchanged})
+    refused = [
+        await writer.patch(f"/images/{made.id}", {"image": {"variant_id": master}}),
+        await writer.patch(f"/images/{made.id}", {"image": {"product_id": product.id}}),
+        await writer.patch(f"/images/{made.id}", {"image": {"taxon_id": str(uuid4())}}),
+    ]
+
+    assert (changed.status, changed["alt"], sent_back.status) == (200, "Lit", 200)
+    assert [(answer.status, *answer.json["errors"]) for answer in refused] == [
+        (422, "variant_id"), (422, "product_id"), (422, "taxon_id"),
+    ]  # fmt: skip
+
+
+async def test_an_image_of_a_taxon_is_deleted_with_its_files(writer: Machine, media: Path, taxon: str) -> None:
+    made = await upload(writer, taxon_id=taxon)
+    before = (await writer.get(f"/taxons/{taxon}"))["updated_at"]
+
+    deleted = await writer.delete(f"/images/{made.id}")
+
+    shown = await writer.get(f"/taxons/{taxon}")
+    assert (deleted.status, (await writer.delete(f"/images/{made.id}")).status) == (204, 404)
+    assert (links(shown, "image"), shown["updated_at"] > before) == ([], True)
+    assert not (media / made.id).exists()
+
+
+@pytest.mark.parametrize("kind", ["taxon", "taxonomy"])
+async def test_the_files_of_deleted_taxons_are_noted_for_removal(
+    writer: Machine, db: Any, root: str, taxon: str, kind: str
+) -> None:
+    below, beside = await taxon_under(writer, taxon), await taxon_under(writer, root)
+    made = [(await upload(writer, taxon_id=each)).id for each in (taxon, below)]
+    kept = (await upload(writer, taxon_id=beside)).id
+    (taxonomy,) = links(await writer.get(f"/taxons/{root}"), "taxonomy")
+
+    deleted = await writer.delete(f"/taxons/{taxon}" if kind == "taxon" else f"/taxonomies/{taxonomy}")
+
+    rows = await db.fetch("select image_id::text from loose_files where image_id = any($1)", [*made, kept])
+    expected = made if kind == "taxon" else [*made, kept]
+    assert (deleted.status, {row["image_id"] for row in rows}) == (204, set(expected))
+    assert await list_images_of(db, taxon, below, beside) == ([kept] if kind == "taxon" else [])
+
+
+async def test_owners_that_do_not_exist_or_are_too_many_are_refused_and_leave_nothing(
+    writer: Machine, db: Any, media: Path, taxon: str
+) -> None:
+    product = await new(writer, "product")
+    deleted = await taxon_under(writer, taxon)
+    await writer.delete(f"/taxons/{deleted}")
+    bad: dict[str, list[dict[str, str]]] = {
+        "taxon_id": [
+            {"viewable_type": TAXON, "viewable_id": str(uuid4())},
+            {"taxon_id": deleted},
+            {"taxon_id": "7"},
+            {"taxon_id": taxon, "product_id": product.id},
+        ],
+        "viewable_id": [{"viewable_type": TAXON}, {"viewable_type": TAXON, "viewable_id": "7"}],
+        "viewable_type": [{"viewable_type": "Spree::TaxonIcon", "viewable_id": taxon}],
+    }
+    files, rows = files_in(media), await count_rows(db)
+
+    for name, bodies in bad.items():
+        for body in bodies:
+            answer = await upload(writer, **body)
+            assert (answer.status, set(answer.json["errors"])) == (422, {name}), body
+    refused = await upload(writer, b"no picture", taxon_id=taxon)
+    assert (refused.status, set(refused.json["errors"])) == (422, {"attachment"})
+    assert (files_in(media), await count_rows(db)) == (files, rows)
+
+
+async def test_a_refused_upload_leaves_the_image_as_it_is(writer: Machine, db: Any, taxon: str) -> None:
+    made = await upload(writer, taxon_id=taxon)
+
+    refused = await upload(writer, b"no picture", taxon_id=taxon)
+
+    assert (refused.status, await list_images_of(db, taxon)) == (422, [made.id])
+
+
+async def test_an_application_that_only_reads_cannot_change_the_image_of_a_taxon(
+    writer: Machine, reader: Machine, taxon: str
+) -> None:
+    made = await upload(writer, taxon_id=taxon)
+
+    refused = [
+        await upload(reader, taxon_id=taxon),
+        await reader.patch(f"/images/{made.id}", {"image": {"alt": "x"}}),
+        await reader.delete(f"/images/{made.id}"),
+    ]
+
+    assert [(answer.status, answer.code) for answer in refused] == [(403, "insufficient_scope")] * 3
+    assert links(await reader.get(f"/taxons/{taxon}"), "image") == [made.id]
