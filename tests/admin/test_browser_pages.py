@@ -78,6 +78,7 @@ async def fill_catalogue(desk: Desk, db: Any, email: str) -> dict[str, str]:
     done(await desk.post("/admin/taxons", tree_name="Categories"))
     root = str(await db.fetchval("select id from taxons where name = 'Categories'"))
     done(await desk.post("/admin/taxons/add", taxon_name="Kitchen", parent_id=root))
+    assert (await upload(desk, f"/admin/taxons/{root}/image", picture(), new_alt="A kitchen")).status_code == 303
     location = await new_location(desk, db)
     fields = {"sku": sku, "location": location, "reason": "received", "quantity": "3", "note": "First delivery"}
     item = place(await desk.post("/admin/stock/new", **fields))

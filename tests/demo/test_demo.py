@@ -34,8 +34,8 @@ from tests.till import ADDRESS
 
 DONE = re.compile(rf"The demo shop {NAME} was put up in ([0-9.]+) s\.")
 GOODS = [good for _, good in all_goods()]
-IMAGES = sum(1 + len(combinations(good)) for good in GOODS)
-"""One of each product, and one of each variant."""
+IMAGES = sum(1 + len(combinations(good)) for good in GOODS) + sum(map(len, DEPARTMENTS.values()))
+"""One of each product, one of each variant, and one of each shelf."""
 TABLES = (
     "products",
     "variants",
@@ -274,7 +274,7 @@ async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
 
     assert {answer.status_code for answer in found} == {200}
     assert len(ids) == IMAGES
-    # Each product has one of its own, and one in each of its colours.
+    # Each product has one of its own, and one in each of its colours; a shelf has that of its first product.
     assert len({answer.content for answer in found}) == sum(1 + len(good.options.get("colour", ())) for good in GOODS)
     assert await rows.fetchval("select count(*) from loose_files") == 0
 

@@ -206,6 +206,6 @@ async def test_a_taxon_names_its_products_alone_and_in_a_list_only_where_they_ar
     included = (await writer.get("/taxons", {**wish, "include": "products"})).json
 
     assert links(alone, "products") == [product.id]
-    assert set(listed["relationships"]) == {"parent", "taxonomy", "children"}
+    assert set(listed["relationships"]) == {"parent", "taxonomy", "children", "image"}
     assert [item["id"] for item in included["data"][0]["relationships"]["products"]["data"]] == [product.id]
     assert [item["id"] for item in included["included"]] == [product.id]

@@ -56,8 +56,8 @@ async def test_an_image_that_is_taken_from_its_variant_becomes_the_masters(write
     assert changed["viewable_id"] == master["id"] != made.sold
 
 
-async def test_an_image_is_of_a_variant_or_a_product(writer: Machine) -> None:
-    refused = await upload(writer, viewable_type="Spree::Taxon", viewable_id=str(uuid4()))
+async def test_an_image_is_of_a_variant_a_product_or_a_taxon(writer: Machine) -> None:
+    refused = await upload(writer, viewable_type="Spree::Order", viewable_id=str(uuid4()))
 
     assert (refused.status, list(refused.json["errors"])) == (422, ["viewable_type"])
 
