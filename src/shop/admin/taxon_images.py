@@ -48,7 +48,7 @@ async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
 async def remove(request: Request, ctx: Context, _visit: Visit) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     await media.remove_image(ctx, (await _get_image(ctx, taxon.id)).id)
-    return redirect(f"{HERE}/{taxon.id}?done=image-removed#image")
+    return redirect(f"{HERE}/{taxon.id}?done=image-removed")
 
 
 async def _get_image(ctx: Context, taxon_id: UUID) -> Image:
