@@ -169,7 +169,7 @@ async def test_owners_that_do_not_exist_or_are_too_many_are_refused_and_leave_no
     product = await new(writer, "product")
     deleted = await taxon_under(writer, taxon)
     await writer.delete(f"/taxons/{deleted}")
-    bad: dict[str, list[dict[str, str]]] = {
+    bad: dict[str, list[dict[str, Any]]] = {
         "taxon_id": [
             {"viewable_type": TAXON, "viewable_id": str(uuid4())},
             {"taxon_id": deleted},

@@ -51,7 +51,7 @@ async def test_an_included_image_has_paths_and_the_size_that_is_asked_for(
     make: Make, guest: Shopper, service: Service, shelf: Shelf, taxon: str
 ) -> None:
     image, product = await upload(make, taxon), await make.product(taxons=[taxon])
-    size = {"image_transformation[size]": "100x50"}
+    size: dict[str, Any] = {"image_transformation[size]": "100x50"}
 
     answers = [
         await list_tree(guest, shelf, include="image", **size),
