@@ -38,17 +38,17 @@ ABSENT = {
     r"passwords|account_confirmations": "there are no passwords to reset or confirm",
     r"posts|post_categories": "no blog",
     r"digitals|digital_links": "no digital goods",
-    r"customer_returns|return_authorizations|reimbursements": "no returns; refunds are in the dashboard",
+    r"customer_returns|return_authorizations|reimbursements": "no returns; `POST /refunds` gives money back",
     r"cms_sections": "pages are Markdown, without sections",
     r"gift_cards": "store credit instead",
     r"data_feeds": "exports as NDJSON instead (`docs/import.md`)",
     r"webhooks": "not yet",
     r"stores": "one shop; its settings are in the dashboard",
     r"roles": "operators are managed in the dashboard and by `shop admin`",
-    r"stock_movements": "written by the shop itself; read only",
+    r"stock_movements": "a movement is history: another one corrects it",
     r"inventory_units": "written by the shop itself; read with their shipment",
-    r"credit_cards": "cards belong to shoppers; applications do not see them",
-    r"payments": "payments are made by shoppers, and captured, voided and refunded by verbs of orders",
+    r"credit_cards": "cards belong to shoppers; applications see them with a payment (`include=source`)",
+    r"payments": "shoppers make payments; verbs capture and void them, `POST /refunds` gives money back",
 }
 """Why something is not served, by a part of its path; the first that fits."""
 

@@ -1,10 +1,13 @@
 """The page about compatibility says what is served."""
 
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from shop.jsonapi.filtering import PREDICATES
+from shop.site.topics import ABOUT
 from tests.compatibility import DIFFERS, PAGE, operations, page, spree
 
 
@@ -27,3 +30,10 @@ def test_the_predicates_are_those_that_are_read() -> None:
     (row,) = [line for line in PAGE.read_text().splitlines() if line.startswith("| platform predicates")]
 
     assert set(re.findall(r"`([a-z_]+)`", row)) == set(PREDICATES)
+
+
+def test_the_first_words_about_the_service_name_it() -> None:
+    package = tomllib.loads(Path("pyproject.toml").read_text())["project"]["description"]
+    readme = Path("README.md").read_text().split("\n## ")[0]
+
+    assert [text for text in (package, readme, ABOUT) if "Spree API v2 (Storefront and Platform)" not in text] == []

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from shop.demo.goods import STOCK, combinations
 from shop.demo.load import load_demo
 from shop.demo.shop import CONTRACT, COUPON, DEPARTMENTS, MOONS, NAME, PLAIN, SHOPPERS, WHOLESALE, all_goods
 from shop.queries import listings, prices, stock
+from shop.site.docs_entries import example_of
+from shop.storefront.routes import ROUTES
 from tests.cluster import Cluster
 from tests.deals import named
 from tests.pictures import opened
@@ -277,6 +280,21 @@ async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
     # Each product has one of its own, and one in each of its colours; a shelf has that of its first product.
     assert len({answer.content for answer in found}) == sum(1 + len(good.options.get("colour", ())) for good in GOODS)
     assert await rows.fetchval("select count(*) from loose_files") == 0
+
+
+def _example(path: str, found: re.Match[str]) -> str:
+    return example_of(found[1], path)
+
+
+async def test_the_examples_of_the_reference_are_there(demo: Service) -> None:
+    """Those of the catalog, which anyone may read; the others take what the reader has."""
+    public = [route.path for route in ROUTES if route.method == "GET" and route.who == "anyone"]
+    paths = [re.sub(r"{([a-z]+)[*]?}", partial(_example, path), path) for path in public]
+    async with demo.client() as http:
+        found = {path: (await http.get(path)).status_code for path in paths}
+
+    assert len(found) > 12
+    assert {path for path, status in found.items() if status != 200} <= {"/api/v2/storefront/menus/"}
 
 
 @pytest.mark.torture

@@ -148,3 +148,13 @@ async def test_a_reading_token_reads_and_does_not_write(writer: Machine, reader:
     for method, address in (("POST", f"/{path}"), ("PATCH", f"/{path}/{uuid4()}"), ("DELETE", f"/{path}/{uuid4()}")):
         refused = await reader.ask(method, address, json={})
         assert (refused.status, refused.code) == (403, "insufficient_scope")
+
+
+async def test_a_bare_body_may_change_the_locale(writer: Machine) -> None:
+    made = await writer.post("/cms_pages", {"cms_page": {"title": f"Page {uuid4().hex}"}})
+
+    changed = await writer.patch(f"/cms_pages/{made.id}", {"locale": "de", "title": "Impressum"})
+    unknown = await writer.patch(f"/cms_pages/{made.id}", {"nothing": 1})
+
+    assert (changed.status, changed["locale"]) == (200, "de")
+    assert (unknown.status, list(unknown.json["errors"])) == (422, ["nothing"])

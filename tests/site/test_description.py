@@ -129,8 +129,7 @@ def test_the_catalogue_says_what_it_can_be_asked_and_that_it_may_be_kept() -> No
     told = {parameter["name"] for parameter in described["parameters"]}
     assert {f"filter[{name}]" for name in FILTERS} <= told
     assert not any("_eq]" in name for name in told)
-    assert {"currency", "q", "sort_by", "explain", "include", "sort", "page", "per_page"} <= told
-    assert "page[after]" not in told
+    assert {"currency", "q", "sort_by", "explain", "include", "sort", "page", "page[after]", "per_page"} <= told
     assert "304" in described["responses"]
 
 
@@ -141,7 +140,7 @@ def test_every_operation_is_a_verb_with_its_noun_and_keeps_the_name_it_once_had(
     assert [name for name in names if not re.fullmatch("[a-z]+([A-Z][a-z]*)+|sign(In|Out)", name)] == []
     # Generated clients call these; a new operation adds its own here.
     published = (Path(__file__).parent / "operation_ids.txt").read_text().split()
-    assert [name for name in published if name not in names] == []
+    assert sorted(published) == sorted(names)
 
 
 def test_schemas_have_plain_names_and_all_of_them_are_used() -> None:

@@ -192,6 +192,7 @@ async def test_a_rate_names_its_shipping_method(buyer: Buyer, till: Till) -> Non
     cart = await buyer.get("/cart", include="shipments.selected_shipping_rate.shipping_method")
 
     assert {each["attributes"]["name"] for each in included(rates, "shipping_method").values()}
+    assert len(included(cart, "shipping_method")) == 1
     assert set(included(cart, "shipping_method")) <= set(included(rates, "shipping_method"))
     (rate, *_) = included(rates, "shipping_rate").values()
     assert rate["attributes"]["final_price_cents"] == round(float(rate["attributes"]["final_price"]) * 100)
@@ -223,3 +224,14 @@ async def test_accounts_are_not_created_with_a_password(guest: Shopper) -> None:
 
     assert refused.status == 404
     assert "/auth" in refused.json["error"]
+
+
+async def test_the_rest_of_an_address_may_end_in_a_slash(http: httpx.AsyncClient, make: Make, member: Member) -> None:
+    _, root = await make.taxonomy()
+    permalink = (await make.machine.get(f"/taxons/{root}"))["permalink"]
+
+    taxon = await http.get(f"{PREFIX}/taxons/{permalink}/")
+    ended = await http.delete(f"{PREFIX}/auth/{member.access_token}/")
+
+    assert (taxon.status_code, ended.status_code) == (200, 200)
+    assert (await member.get("/account")).status == 401

@@ -72,6 +72,9 @@ async def test_the_owner_sees_which_credit_a_payment_is_made_of(
     token = {"X-Spree-Order-Token": cart["token"]}
     by_token = (await http.get(f"{STATUS}/{bought['number']}?include={include}", headers=token)).json()
 
+    told = await till.make.machine.get(f"/payments?filter[order_id_eq]={bought.id}&include=source")
+    assert told.json["data"][0]["relationships"]["source"]["data"] == {"id": first.id, "type": "store_credit"}
+    assert [each["type"] for each in told.json["included"]] == ["store_credit"]
     for answer in (added, bought):
         shown = {each["type"]: each for each in answer.json["included"]}
         source = {"id": first.id, "type": "store_credit"}

@@ -21,7 +21,9 @@ async def test_a_deprecated_route_names_its_dates_and_its_caller(http: httpx.Asy
 
     since = datetime.fromtimestamp(int(old.headers["deprecation"].removeprefix("@")), UTC)
     assert parsedate_to_datetime(old.headers["sunset"]) - since >= timedelta(days=180)
-    assert 'rel="deprecation"' in old.headers["link"]
+    policy, relation = old.headers["link"].split("; ")[:2]
+    page, _, place = policy.strip("<>").partition("#")
+    assert (relation, f'id="{place}"' in (await http.get(page)).text) == ('rel="deprecation"', True)
     assert not {"deprecation", "sunset"} & set(new.headers)
     assert f'shop_deprecated_requests_total{{caller="guest",method="GET",route="{PREFIX}/stores/{{code}}"}}' in metrics
     line = service.request_line(old.headers["x-request-id"])

@@ -230,10 +230,16 @@ async def _load(
     for name, kin in wanted.items():
         found = await _load_kin(ctx, kin, rows, include.get(name), ids_of.get(name))
         for place, row in enumerate(rows):
-            links[place][name] = found.get(
-                row.id if kin.is_many else getattr(row, kin.column), [] if kin.is_many else None
-            )
+            links[place][name] = found.get(row.id, []) if kin.is_many else found.get(_named_by(kin, row))
     return [Loaded(row, links[place]) for place, row in enumerate(rows)]
+
+
+def _named_by(kin: Kin, row: Any) -> Any:
+    """The id of the one record that it is related to."""
+    if kin.by_type:
+        each = kin.by_type.get(getattr(row, kin.type_column))
+        return getattr(row, each.column) if each else None
+    return getattr(row, kin.column)
 
 
 async def _load_kin(

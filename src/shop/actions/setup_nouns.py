@@ -37,6 +37,7 @@ from shop.queries.order_columns import (
     ITEM_COST,
     SELECTED_RATE,
     SHIP_ADDRESS,
+    SOURCE_CREDIT,
     SOURCE_TYPE,
     TRACKING_TEMPLATE,
     UNIT_STATE,
@@ -109,6 +110,7 @@ class OrdersPayment(Payment, frozen=True, kw_only=True):
 
     currency: str
     source_type: str | None
+    store_credit_id: UUID | None
 
 
 class OrdersCapture(PaymentAttempt, frozen=True, kw_only=True):
@@ -211,7 +213,7 @@ PAYMENT = Noun(
     Records(
         table=payments,
         row=OrdersPayment,
-        extras={"currency": currency_of(payments), "source_type": SOURCE_TYPE},
+        extras={"currency": currency_of(payments), "source_type": SOURCE_TYPE, "store_credit_id": SOURCE_CREDIT},
         amounts=frozenset({"amount", "captured_amount", "refunded_amount"}),
     ),
     delete=order_removals.delete_payment,

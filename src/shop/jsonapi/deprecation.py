@@ -5,7 +5,7 @@ from email.utils import format_datetime
 
 import msgspec
 
-POLICY = "/docs/versioning"
+POLICY = "/docs#versions"
 
 
 class Deprecation(msgspec.Struct, frozen=True):

@@ -230,8 +230,7 @@ def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, A
         return
     if operation.shows.endswith("[]") and operation.is_paged:
         yield from PAGES
-        if operation.has_predicates:
-            yield AFTER
+        yield AFTER
         if operation.sorts:
             yield sort_parameter(operation.sorts)
         yield from filter_parameters(operation.filters)

@@ -136,8 +136,11 @@ def _object(
     if isinstance(members.get(name), dict):
         wrapped: Mapping[str, Any] = members.pop(name)
         return wrapped, members
+    # A bare object may have a member that is called like a parameter, as a page has its locale.
+    members = {each: value for each, value in params.items() if each not in RENDERING - collection.writable.keys()}
     is_bare = not members.keys().isdisjoint({*collection.writable, *collection.aliases, *resource.kinds()})
-    if name not in members and (is_bare or (collection.is_lenient and not is_new)):
+    is_flat = bool(members) and not any(isinstance(value, dict) for value in members.values())
+    if name not in members and (is_bare or is_flat or (collection.is_lenient and not is_new)):
         return members, ()
     raise Malformed(f'The body must have an object "{name}".')
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, and_, case, func, or_, select
+from sqlalchemy import BigInteger, ColumnElement, and_, case, func, literal_column, or_, select
 from sqlalchemy import cast as sql_cast
 
 from shop.models.fulfilment import shipment_items, shipments, shipping_methods, shipping_rates
@@ -71,6 +71,15 @@ SOURCE_TYPE: ColumnElement[Any] = case(
     (payments.c.payment_method_id == STORE_CREDIT_METHOD, "store_credit"),
 )
 """What a payment is made with; nothing by a cheque."""
+SOURCE_CREDIT: ColumnElement[Any] = (
+    select(store_credit_events.c.store_credit_id)
+    .where(store_credit_events.c.payment_id == payments.c.id)
+    .order_by(store_credit_events.c.id)
+    .limit(literal_column("1"))
+    .correlate(payments)
+    .scalar_subquery()
+)
+"""The first grant that a payment was made of; none until it is spent."""
 CAPTURED: ColumnElement[bool] = and_(
     or_(payment_attempts.c.act == "purchase", payment_attempts.c.act == "capture"),
     payment_attempts.c.outcome == "approved",

@@ -37,7 +37,12 @@ EXISTING = {
     "permalink": "departments/light/lanterns",
     "iso": "us",
 }
-_OF_STORES = {"code": "default"}
+# By a part of the address, where a name means another thing there.
+_EXISTING_AT = {
+    ("/stores/", "code"): "default",
+    ("/cms_pages/", "slug"): "about-us",
+    ("/policies/", "slug"): "returns-policy",
+}
 # What the fields of answers are like in a shop that works.
 LIKELY: dict[str, Any] = {
     "number": "R123456789",
@@ -240,7 +245,8 @@ def _command(method: str, path: str, credential: str | None) -> str:
 
 def example_of(name: str, path: str) -> str:
     """What stands for a parameter of the address in examples; nothing where the reader must know."""
-    return EXISTING.get(name) or (_OF_STORES.get(name, "") if "/stores/" in path else "")
+    there = [text for (part, called), text in _EXISTING_AT.items() if part in path and called == name]
+    return there[0] if there else EXISTING.get(name, "")
 
 
 def _shape(schema: Schema, command: str, media: str, imagination: Imagination) -> Shape:

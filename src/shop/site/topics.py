@@ -85,7 +85,7 @@ _PLATFORM_TOPICS: Mapping[str, str] = {
     "shipping_rates": "What sending a shipment by each shipping method costs.",
     "payments": "The payments of orders: capture or void them.",
     "refunds": "Money that was given back of a payment.",
-    "adjustments": "What changes an amount of an order: taxes and promotions.",
+    "adjustments": "What changes an amount of an order: taxes, promotions, and adjustments made by hand.",
     "promotions": "Discounts: automatic, or by a coupon code.",
     "promotion_categories": "Groups of promotions, for reports.",
     "promotion_rules": "When a promotion applies.",
@@ -151,7 +151,7 @@ FILTERS: Mapping[str, Any] = {
 }
 """The kinds of the storefront's filters by name; the others are texts."""
 ABOUT = (
-    "Two APIs of one shop, compatible with the Spree API v2: the storefront for shoppers, the platform for the "
+    "Two APIs of one shop, compatible with the Spree API v2 (Storefront and Platform): one for shoppers, one for the "
     "machines of those who run it. Documents are JSON:API. Bodies are described as `application/json`; "
     "`application/vnd.api+json` and forms with bracketed names (`user[email]=…`) are read as well. Every error has one "
     "body with a `code` to decide by. An address that is there answers a method that it does not have with 405 and "

@@ -67,6 +67,9 @@ _SENT = {
 }
 
 
+_EXPOSED = b"X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Deprecation, Sunset, Link"
+
+
 class Route(msgspec.Struct, frozen=True):
     """One row of a door's table."""
 
@@ -276,7 +279,7 @@ class Endpoint:
         return [
             *vary,
             (b"access-control-allow-origin", origin),
-            (b"access-control-expose-headers", b"X-Request-Id, Retry-After, RateLimit, RateLimit-Policy"),
+            (b"access-control-expose-headers", _EXPOSED),
         ]
 
 

@@ -156,6 +156,8 @@ _ONLY = {
 """Relations to some of those that name the record: a product's master is not one of its variants."""
 _BY = {("line_item", "adjustments"): "adjustable_id", ("shipment", "adjustments"): "adjustable_id"}
 """Their columns that name records of more than one table."""
+_NAMED_BY = {("payment", "source", "store_credit"): "store_credit_id"}
+"""Our columns for one type of a relation to several, where they are not called after the relation."""
 _MOST = {("shipping_method", "shipping_rates"): 100}
 """Relations that grow with every order."""
 COLLECTIONS: Mapping[str, Collection] = {collection.resource.type: collection for collection in _ALL}
@@ -174,8 +176,11 @@ def _kin(type_: str, ours: Records, relation: Relation) -> Kin | None:
     if not relation.is_many:
         column = f"{relation.name}_id"
         if relation.others:
-            types = {name: _SHOWN[name].noun.records for name in (relation.type, *relation.others)}
-            by_type = {name: Kin(records, column, is_many=False) for name, records in types.items()}
+            types = {name: _SHOWN[name].noun.records for name in relation.types}
+            by_type = {
+                name: Kin(records, _NAMED_BY.get((type_, relation.name, name), column), is_many=False)
+                for name, records in types.items()
+            }
             return Kin(theirs, column, is_many=False, by_type=by_type, type_column=f"{relation.name}_type")
         return Kin(theirs, column, is_many=False) if column in ours.table.c or column in ours.extras else None
     between = _BETWEEN.get((type_, relation.name))

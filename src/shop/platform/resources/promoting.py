@@ -209,8 +209,7 @@ STORE_CREDITS = Collection(
     aliases={"category_id": "store_credit_category_id", "type_id": "store_credit_type_id"},
     required=("user_id", "currency", "amount", "memo"),
     once=("user_id", "currency", "amount"),
-    filters=("user_id", "currency", "amount", "amount_used", "memo", *_DRAWERS),
-    filtered_as={"created_by_id": "actor_id"},
+    filters=("user_id", "currency", "amount", "amount_used", "memo", "created_by_id", *_DRAWERS),
 )
 STORE_CREDIT_CATEGORY = resource("store_credit_category", StoreCreditCategory, attributes=["name", *_STAMPS])
 STORE_CREDIT_CATEGORIES = Collection(

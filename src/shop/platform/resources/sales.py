@@ -79,7 +79,7 @@ ORDER = resource(
         money("total_applicable_store_credit", lambda order: order.store_credit_total),
         # What is taken off lines and shipments lowers their taxes; what is taken off the whole does not.
         money("taxable_adjustment_total", lambda order: order.promo_total - order.order_promo_total),
-        money("non_taxable_adjustment_total", lambda order: order.order_promo_total),
+        money("non_taxable_adjustment_total", lambda order: order.order_promo_total + order.manual_total),
         money("total_available_store_credit", lambda order: order.credit_left),
         money("store_credit_remaining_after_capture", _credit_after),
     ],

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from shop.actions import setup_nouns as nouns
-from shop.jsonapi.resource import computed, many, money, one, resource
+from shop.jsonapi.resource import computed, many, money, one, one_of, resource
 from shop.models.orders import CartLine
 from shop.platform.collection import Collection, kinds
 
@@ -157,7 +157,7 @@ PAYMENT = resource(
     relations=[
         one("order", "order"),
         one("payment_method", "payment_method"),
-        one("source", "credit_card"),
+        one_of("source", "credit_card", "store_credit"),
         many("refunds", "refund"),
         many("state_changes", "state_change"),
         many("capture_events", "capture_event"),
