@@ -203,7 +203,7 @@ class TooLarge(ShopError):
 class UriTooLong(ShopError):
     status = 414
     code = "uri_too_long"
-    sentence = "The address is longer than 2048 bytes."
+    sentence = "The path is longer than 2,048 bytes, or the query than 8,192."
 
 
 class UnsupportedMedia(ShopError):

@@ -39,6 +39,7 @@ _MEANINGS = {
     409: "Someone was faster, or the same Idempotency-Key is at work.",
     410: "It was here, and has been used.",
     413: "The body is too large.",
+    414: "The address is too long.",
     415: "The body's media type or encoding is not read here.",
     422: "Readable but not acceptable.",
     429: "Too many requests; `Retry-After` says when to come again.",

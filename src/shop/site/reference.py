@@ -24,6 +24,7 @@ from shop.base.errors import (
     Unauthenticated,
     Unavailable,
     UnsupportedMedia,
+    UriTooLong,
 )
 from shop.jsonapi.openapi import BODY_MEDIA, Api, Operation, openapi
 from shop.jsonapi.query import Resources
@@ -95,6 +96,7 @@ _USUAL: Mapping[int, tuple[type[ShopError], ...]] = {
         Invalid,
         TooMany,
         Unavailable,
+        UriTooLong,
     )
 }
 
@@ -130,7 +132,7 @@ def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Reso
     errors = {
         status: [*(error.code for error in _failures(route, status)), *route.codes.get(status, ())]
         # Any request may meet the limit of its source, or a database that is away.
-        for status in dict.fromkeys((*route.errors, 429, 503))
+        for status in dict.fromkeys((*route.errors, *_too_long(route), 429, 503))
     }
     if isinstance(route.shows, str):
         errors.get(400, []).extend(_misread(route))
@@ -163,6 +165,11 @@ def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Reso
         is_idempotent=_is_idempotent(route),
         may_be_empty=route.may_be_empty,
     )
+
+
+def _too_long(route: Route) -> tuple[int, ...]:
+    """All filters of a list together are longer than an address may be."""
+    return (UriTooLong.status,) if isinstance(route.filters, Mapping) and route.filters else ()
 
 
 def _image_parameters(route: Route, resources: Resources) -> tuple[str, ...]:
