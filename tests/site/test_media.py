@@ -64,7 +64,7 @@ async def test_what_is_no_file_of_a_picture_is_not_there(http: httpx.AsyncClient
         f"/media/{image_id}/59.webp",
         f"/media/{image_id}/048.webp",
         f"/media/{image_id}/60.png",
-        f"/media/{image_id}/60.webp/",
+        f"/media/{image_id}/60.webp//",
         f"/media/{image_id.upper()}/60.webp",
         f"/media/{{{image_id}}}/60.webp",
         f"/media/{image_id}",

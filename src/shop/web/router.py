@@ -155,9 +155,10 @@ def _walk(node: Node, segments: list[str], at: int, params: dict[str, str]) -> M
     if parameter and segments[at] and (found := _walk(parameter, segments, at + 1, params)):
         params[parameter.name] = segments[at]
         return found
-    # The slash that an address may end with belongs to no parameter.
-    if node.rest and (rest := "/".join(segments[at:]).removesuffix("/")):
-        params[node.rest.name] = rest
+    if node.rest and segments[at:] != [""]:
+        rest = "/".join(segments[at:])
+        # The slash that an address may end with belongs to no parameter.
+        params[node.rest.name] = rest.removesuffix("/") or rest
         return node.rest.methods
     return {}
 
