@@ -98,10 +98,18 @@ class Side:
         self._run([SHOP, "migrate"])
 
     def fill(self) -> None:
-        """The demo shop, with more of everything than is bought."""
+        """The demo shop, with more of everything than is bought, and one image of each product: the sides must show
+        documents of one size.
+        """
         self._start("--demo")
         self.stop()
-        run_sql(self._environ["SHOP_DATABASE_URL"], "update stock_items set count_on_hand = 1000000", "vacuum analyze")
+        run_sql(
+            self._environ["SHOP_DATABASE_URL"],
+            "update stock_items set count_on_hand = 1000000",
+            "update listings set image_ids = image_ids[1:1]",
+            "delete from images where variant_id in (select id from variants where not is_master)",
+            "vacuum analyze",
+        )
 
     def new_application(self) -> dict[str, str]:
         made: dict[str, str] = json.loads(self._run([SHOP, "app", "create", "Bench", "--access", "write", "--json"]))
