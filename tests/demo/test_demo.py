@@ -408,7 +408,7 @@ async def test_asked_to_stop_half_way_it_stops_and_says_why_if_nobody_asked(
         (filling,) = psutil.Process(process.pid).children()
         filling.suspend()  # It does not end by itself.
         (filling if sign == signal.SIGKILL else process).send_signal(sign)
-        status = await asyncio.to_thread(process.wait, 30)
+        status = await asyncio.to_thread(process.wait, 10)
     said = await reading
 
     assert not psutil.pid_exists(filling.pid)
