@@ -345,6 +345,7 @@ def test_a_filter_of_each_field_is_declared_with_its_type() -> None:
         "title": Filterable(("title",), str),
         "sold_at": Filterable(("sold_at",), datetime | None),
         "author_id": Filterable(("author", "id"), UUID),
+        "author_name": Filterable(("author", "name"), str),
     }
     told = openapi(API, [operation("GET", "/books", "Book[]", filters=fields, has_predicates=True)], NAMED)
     rows = {row["name"]: row["schema"] for row in told["paths"]["/books"]["get"]["parameters"]}
@@ -354,6 +355,8 @@ def test_a_filter_of_each_field_is_declared_with_its_type() -> None:
     assert rows["filter[sold_at_null]"] == {"type": "boolean"}
     assert rows["filter[sold_at_lt]"] == {"type": "string", "format": "date-time"}
     assert rows["filter[author_id_eq]"] == {"type": "string", "format": "uuid"}
+    assert rows["filter[author_name_start]"] == {"type": "string"}
+    assert rows["filter[author_id_null]"] == {"type": "boolean"}
     assert not rows.keys() & {"filter[pages_cont]", "filter[pages_null]", "filter[author_id_gt]", "filter"}
 
 

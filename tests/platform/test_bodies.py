@@ -7,7 +7,8 @@ import pytest
 
 from tests.platform.hostile import assert_refused
 from tests.platform.machine import Machine
-from tests.till import Buyer, Till
+from tests.shopper import Answer
+from tests.till import ADDRESS, Buyer, Till
 
 
 @pytest.mark.parametrize(
@@ -105,3 +106,52 @@ async def test_a_refund_and_a_move_refuse_members_that_they_do_not_read(writer: 
 
     assert_refused(refund, "transaction_id")
     assert_refused(moved, "depth")
+
+
+def included(answer: Answer, type_: str) -> dict[str, Any]:
+    record: dict[str, Any]
+    (record,) = [each for each in answer.json["included"] if each["type"] == type_]
+    return record
+
+
+async def test_nested_records_may_be_sent_back_as_they_were_read(writer: Machine, till: Till) -> None:
+    mug = await till.product()
+    order = await writer.post(
+        "/orders",
+        {"order": {"bill_address_attributes": ADDRESS, "line_items_attributes": [{"variant_id": mug.sold}]}},
+    )
+    read = await writer.get(f"/orders/{order.id}?include=line_items,bill_address")
+    line, address = (included(read, kind) for kind in ("line_item", "address"))
+    lines = [{**line["attributes"], "id": line["id"], "quantity": 3}]
+    bill_address = {**address["attributes"], "id": address["id"]}
+
+    same = await writer.patch(
+        f"/orders/{order.id}",
+        {"order": {"line_items_attributes": lines, "bill_address_attributes": bill_address}},
+    )
+
+    assert (same.status, same["item_count"]) == (200, 3)
+
+
+async def test_a_nested_read_only_member_with_another_value_is_refused(writer: Machine, till: Till) -> None:
+    mug = await till.product()
+    order = await writer.post("/orders", {"order": {"line_items_attributes": [{"variant_id": mug.sold}]}})
+    line = included(await writer.get(f"/orders/{order.id}?include=line_items"), "line_item")
+    cheaper = [{**line["attributes"], "id": line["id"], "quantity": 3, "price": "0.01"}]
+
+    refused = await writer.patch(f"/orders/{order.id}", {"order": {"line_items_attributes": cheaper}})
+
+    assert_refused(refused, "line_items_attributes.0.price")
+    assert (await writer.get(f"/orders/{order.id}"))["item_count"] == 1
+
+
+async def test_the_rules_of_a_promotion_may_be_sent_back_as_they_were_read(writer: Machine) -> None:
+    rule = {"type": "item_total", "preferences": {"amounts": {"USD": "80"}}}
+    promotion = await writer.post("/promotions", {"promotion": {"name": "A", "promotion_rules_attributes": [rule]}})
+    read = await writer.get(f"/promotions/{promotion.id}?include=promotion_rules")
+    shown = included(read, "promotion_rule")
+    rules = [{**shown["attributes"], "id": shown["id"]}]
+
+    same = await writer.patch(f"/promotions/{promotion.id}", {"promotion": {"promotion_rules_attributes": rules}})
+
+    assert same.status == 200, same.json

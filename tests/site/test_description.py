@@ -261,3 +261,13 @@ def test_generated_requests_to_the_catalogue_are_answered_as_described(
 @ONE
 def test_generated_requests_of_a_machine_are_answered_as_described(case: Any, service: Service, machine: str) -> None:
     call_with(machine, case, service)
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [("PriceFields", "amount"), ("RefundInput", "amount"), ("PriceListEntryFields", "amount")],
+)
+def test_an_amount_may_be_sent_as_text_or_as_a_number(schema: str, field: str) -> None:
+    amount = DESCRIPTION["components"]["schemas"][schema]["properties"][field]
+
+    assert [part["type"] for part in amount["anyOf"]] == ["string", "number"]

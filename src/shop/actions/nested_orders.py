@@ -32,7 +32,7 @@ _PLACE = (
     "state_name",
 )
 _ADDRESS = frozenset({"id", *_NAME, *_PLACE})
-_MEMBERS: Mapping[str, frozenset[str]] = {
+MEMBERS: Mapping[str, frozenset[str]] = {
     "bill_address_attributes": _ADDRESS,
     "ship_address_attributes": _ADDRESS,
     "line_items_attributes": frozenset({"id", "variant_id", "quantity", "_destroy"}),
@@ -76,7 +76,7 @@ def _unknown(name: str, part: Any, path: str) -> Iterator[str]:
         for place, each in enumerate(part):
             yield from _unknown(name, each, f"{path}.{place}")
     elif isinstance(part, dict):
-        yield from (f"{path}.{member}" for member in part if member not in _MEMBERS[name])
+        yield from (f"{path}.{member}" for member in part if member not in MEMBERS[name])
         if "source_attributes" in part and name == "payments_attributes":
             yield from _unknown("source_attributes", part["source_attributes"], f"{path}.source_attributes")
 

@@ -43,7 +43,10 @@ def wire_decimal(minor: int, digits: int) -> str:
 
 def hundredths(minor: int, currency: str) -> int:
     """An amount in hundredths of the currency's unit, which Spree calls cents whatever the currency."""
-    return int(Decimal(minor).scaleb(2 - currency_digits(currency)).to_integral_value())
+    digits = currency_digits(currency)
+    if digits <= 2:
+        return minor * (1, 10, 100)[2 - digits]
+    return int(Decimal(minor).scaleb(2 - digits).to_integral_value())
 
 
 def plain_decimal(value: Decimal) -> str:

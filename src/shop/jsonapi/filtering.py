@@ -29,7 +29,7 @@ YES_OR_NO = ("true", "false")
 ASKING = (*YES_OR_NO, "null", "not_null", "present", "blank")
 PREDICATES = (*COMPARING, *TEXTUAL, *LISTING, *ASKING)
 # The longest first: `not_eq` ends with `eq`.
-_LONGEST_FIRST = sorted(PREDICATES, key=len, reverse=True)
+LONGEST_FIRST = sorted(PREDICATES, key=len, reverse=True)
 _OPPOSITE = {
     "true": "false",
     "false": "true",
@@ -108,7 +108,7 @@ def _check_pattern(name: str, pattern: str) -> None:
 
 
 def _split(name: str, allowed: Mapping[str, Filterable]) -> tuple[list[Filterable], str]:
-    for predicate in _LONGEST_FIRST:
+    for predicate in LONGEST_FIRST:
         if name.endswith(f"_{predicate}"):
             fields = name.removesuffix(f"_{predicate}")
             names = [fields] if fields in allowed else fields.split("_or_")

@@ -19,12 +19,6 @@ _ORDERED = ("gt", "gteq", "lt", "lteq")
 _EQUAL = tuple(name for name in COMPARING if name not in _ORDERED)
 _MISSING = tuple(name for name in ASKING if name not in YES_OR_NO)
 _ORDERED_KINDS = frozenset({int, float, Money, Decimal, datetime})
-# Of a related record's field, what is asked for most; the others are read as well.
-_OF_RELATED: Mapping[Any, Sequence[str]] = {
-    str: ("eq", "in", "cont"),
-    bool: ("eq",),
-    **dict.fromkeys(_ORDERED_KINDS, ("eq", "gteq", "lteq")),
-}
 
 IDEMPOTENCY_KEY: Parameter = {
     "name": "Idempotency-Key",
@@ -88,10 +82,8 @@ def filter_fields(filters: Mapping[str, Any]) -> str:
 
 def _predicates(name: str, field: Filterable) -> Iterable[Parameter]:
     plain, may_be_null = split_kind(field.kind)
-    is_related = len(field.path) > 1
-    for predicate in (
-        _OF_RELATED.get(plain, ("eq", "in")) if is_related else _applicable(plain, may_be_null=may_be_null)
-    ):
+    # A related record may be missing, and its fields with it.
+    for predicate in _applicable(plain, may_be_null=may_be_null or len(field.path) > 1):
         yield {"name": f"filter[{name}_{predicate}]", "in": "query", "schema": _value_schema(predicate, plain)}
 
 

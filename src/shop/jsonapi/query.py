@@ -38,6 +38,8 @@ def read_document_query(params: Mapping[str, Any], resource: Resource, resources
 
 def deprecations(query: DocumentQuery, resources: Resources) -> tuple[Deprecation, ...]:
     """Of the attributes that a client names; those it is shown unasked it may not even read."""
+    if not query.fields:
+        return ()
     found = [(resources[type_].deprecated, names) for type_, names in query.fields.items() if type_ in resources]
     return tuple(known[name] for known, names in found for name in sorted(known.keys() & names))
 

@@ -14,6 +14,14 @@ from shop.jsonapi.resource import Money, Resource
 _STAMPS = ("id", "created_at", "updated_at")
 
 
+class Nested(msgspec.Struct, frozen=True):
+    """A member whose value is a related record, or a list of them."""
+
+    relation: str
+    members: frozenset[str]
+    """The members of a record that can be set."""
+
+
 class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A resource under `/api/v2/platform`. What a noun has no verb for, has no address."""
 
@@ -22,6 +30,8 @@ class Collection(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     noun: Noun
     writable: Mapping[str, Any] = {}
     """What may be set, by name and kind; anything else in a body is refused, unless it is what the record shows."""
+    nested: Mapping[str, Nested] = {}
+    """Members of `writable` that hold related records."""
     longest: Mapping[str, int] = {}
     """Texts that may be longer than others, by name, with how many bytes each may have."""
     aliases: Mapping[str, str] = {}

@@ -11,12 +11,12 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid, Malformed, NotFound
 from shop.base.listing import Keyset, Page, Sort, Wishes
 from shop.jsonapi.document import Drawing, document, list_document
-from shop.jsonapi.encoder import encoder, linked
 from shop.jsonapi.filtering import Filterable, read_conditions
 from shop.jsonapi.paging import Total, cursor, keyset_extras, page_extras, read_keyset, read_page, read_sorts
 from shop.jsonapi.query import deprecations, read_document_query
 from shop.jsonapi.resource import Scene
 from shop.platform.collection import Collection, all_filters
+from shop.platform.current_values import current_values, drop_current_members
 from shop.platform.inputs import body_of
 from shop.platform.resources.known import COLLECTIONS, RESOURCES
 from shop.platform.values import body_members, check_members, members_of, read_values
@@ -114,7 +114,8 @@ def _update(collection: Collection) -> Handler:
         await oauth.admit(ctx, "write")
         drawing = read_drawing(request, ctx, collection)
         record_id = await found_id(ctx, collection, request.path_params["id"])
-        values = await _read_changes(request, ctx, collection, drawing, record_id)
+        read = await _read_changes(request, ctx, collection, drawing, record_id)
+        values = await drop_current_members(ctx, collection, drawing.scene, record_id, read)
         await records.update(ctx, collection.noun, record_id, values)
         return await document_of(ctx, collection, drawing, "id", record_id)
 
@@ -129,7 +130,7 @@ async def _read_changes(
     try:
         return read_values(members, collection, is_new=False)
     except Invalid:
-        shown = await shown_values(ctx, collection, drawing, record_id)
+        shown = await current_values(ctx, collection, drawing.scene, record_id)
         return read_values(members, collection, is_new=False, shown=shown)
 
 
@@ -149,25 +150,13 @@ async def document_of(
     return document_reply(document(collection.resource, found, drawing), status)
 
 
-async def shown_values(ctx: Context, collection: Collection, drawing: Drawing, record_id: UUID) -> dict[str, Any]:
-    """What a record shows, by the names under which it may be sent back: attributes, and relations by their ids."""
-    record, resource = await records.get(ctx, collection.noun, "id", record_id, {}), collection.resource
-    drawn = encoder(resource, None)(record, drawing.scene)
-    ids = {name: [str(each.row.id) for each in linked(record, link)] for name, link in resource.relations.items()}
-    many = {f"{link.type}_ids": ids[name] for name, link in resource.relations.items() if link.is_many}
-    one = {f"{name}_id": next(iter(ids[name]), None) for name, link in resource.relations.items() if not link.is_many}
-    once = {name: getattr(record.row, name) for name in collection.once if hasattr(record.row, name)}
-    known = {**once, "id": record_id, "type": resource.type, **many, **one}
-    return {**msgspec.to_builtins(known), **msgspec.to_builtins(drawn.attributes)}
-
-
 async def check_body(
     request: Request, ctx: Context, collection: Collection, drawing: Drawing, record_id: UUID | None, takes: Any
 ) -> None:
     """Raises for members of a body that an operation does not read, unless they are what the record shows."""
     members, known = body_members(request, collection), {field.name for field in msgspec.structs.fields(takes)}
     if members.keys() - known:
-        shown = await shown_values(ctx, collection, drawing, record_id) if record_id else {}
+        shown = await current_values(ctx, collection, drawing.scene, record_id) if record_id else {}
         check_members(members, known, shown)
 
 

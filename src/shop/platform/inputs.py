@@ -1,16 +1,20 @@
 """What requests and answers of the token endpoints and of records hold, as the reference tells it."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from shop.jsonapi.schema import parts_of
 from shop.models.products import Product, Variant
 from shop.platform.collection import Collection, kinds
 from shop.rules.exports import PRODUCT_FIELDS, VARIANT_FIELDS
 
+Amount = Decimal | float
+"""A decimal number as text, or a number."""
 _ClientId = Annotated[str, Meta(description="The application's client id.", examples=["shpci_TheClientId"])]
 _Secret = Annotated[str, Meta(description="Its secret; or both by HTTP Basic.", examples=["shpcs_TheClientSecret"])]
 
@@ -96,8 +100,8 @@ class ServerMetadata(msgspec.Struct):
 class PriceOf(msgspec.Struct):
     """A price in one currency."""
 
-    amount: Annotated[str, Meta(description="A decimal number.", examples=["19.99"])]
-    compare_at: Annotated[str | None, Meta(description="What it cost before.")] | UnsetType = UNSET
+    amount: Annotated[Amount, Meta(description="A decimal number.", examples=["19.99"])]
+    compare_at: Annotated[Amount | None, Meta(description="What it cost before.")] | UnsetType = UNSET
 
 
 class StockAt(msgspec.Struct):
@@ -109,7 +113,7 @@ class StockAt(msgspec.Struct):
 
 _Options = Annotated[dict[str, str], Meta(description="The value of each option type, by names; all of them.")]
 _Prices = Annotated[
-    dict[str, PriceOf | str | None], Meta(description="By currency; those that are not named are removed.")
+    dict[str, PriceOf | Amount | None], Meta(description="By currency; those that are not named are removed.")
 ]
 _Stock = Annotated[dict[str, StockAt | int], Meta(description="By the location's name; others stay.")]
 _Names = Annotated[list[str], Meta(description="By name, in this order; new ones are made.")]
@@ -178,8 +182,10 @@ class ImportedPrice(msgspec.Struct):
     sku: Annotated[str, Meta(description="Of the variant.", examples=["MUG-RED"])] | UnsetType = UNSET
     variant_id: Annotated[UUID, Meta(description="Of a variant that has no sku.")] | UnsetType = UNSET
     currency: Annotated[str, Meta(description="May be left out with a list.", examples=["USD"])] | UnsetType = UNSET
-    amount: Annotated[str | None, Meta(description="Null removes the price.", examples=["19.99"])] | UnsetType = UNSET
-    compare_at: Annotated[str | None, Meta(description="What it cost before.")] | UnsetType = UNSET
+    amount: Annotated[Amount | None, Meta(description="Null removes the price.", examples=["19.99"])] | UnsetType = (
+        UNSET
+    )
+    compare_at: Annotated[Amount | None, Meta(description="What it cost before.")] | UnsetType = UNSET
     price_list: Annotated[str, Meta(description="The name of a list, for an entry of it.")] | UnsetType = UNSET
     min_quantity: Annotated[int, Meta(ge=1, description="With a list: from which quantity on.")] | UnsetType = UNSET
 
@@ -189,12 +195,15 @@ def body_of(collection: Collection, *, is_new: bool) -> Any:
     name = collection.resource.type
     title = "".join(part.capitalize() for part in name.split("_"))
     required = collection.required if is_new else ()
+    writable = {
+        field: kind | float if Decimal in parts_of(kind) else kind for field, kind in collection.writable.items()
+    }
     fields = [
         (field, kind) if field in required else (field, kind | UnsetType, UNSET)
-        for field, kind in collection.writable.items()
+        for field, kind in writable.items()
         if is_new or field not in collection.once
     ]
-    fields += [(alias, collection.writable[field] | UnsetType, UNSET) for alias, field in collection.aliases.items()]
+    fields += [(alias, writable[field] | UnsetType, UNSET) for alias, field in collection.aliases.items()]
     fields.sort(key=len)
     noun = title if is_new else f"{title}Update"
     inner = msgspec.defstruct(f"{noun}Fields", fields)

@@ -15,6 +15,7 @@ from shop.base.ids import as_uuid
 from shop.base.money import minor_units
 from shop.platform.collection import Collection
 from shop.platform.crud import check_body, document_of, found_id, read_drawing
+from shop.platform.inputs import Amount
 from shop.platform.resources.sales import ORDERS
 from shop.platform.resources.sold import PAYMENTS, REFUNDS, SHIPMENTS
 from shop.platform.values import operation_params, read_kind
@@ -87,7 +88,7 @@ class NewRefund(msgspec.Struct):
     """Money to be given back of a payment, and why."""
 
     payment_id: UUID
-    amount: Annotated[Decimal, Meta(description="At most what was taken and not given back.")]
+    amount: Annotated[Amount, Meta(description="At most what was taken and not given back.")]
     reason: Annotated[str, Meta(max_length=LONGEST_REASON)]
 
 

@@ -13,6 +13,7 @@ from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.money import minor_units
 from shop.base.texts import is_line
+from shop.platform.inputs import Amount
 from shop.platform.order_verbs import LONGEST_REASON, verb_route
 from shop.platform.resources.promoting import STORE_CREDITS
 from shop.platform.resources.sales import ORDERS
@@ -34,7 +35,7 @@ class CodeForOrder(msgspec.Struct):
 class CreditForOrder(msgspec.Struct):
     """How much of an open order is paid with its customer's credit; without it as much as there is."""
 
-    amount: Decimal | UnsetType = UNSET
+    amount: Amount | UnsetType = UNSET
 
 
 class Reason(msgspec.Struct):

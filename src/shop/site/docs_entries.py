@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from shop.jsonapi.examples import Imagination, types_of
+from shop.jsonapi.filtering import LONGEST_FIRST
 from shop.jsonapi.schema import Schema
 from shop.web.request import LINES, UPLOAD
 
@@ -188,7 +189,7 @@ def _entry(
         list(dict.fromkeys(name for choice in choices for name in choice)),
         media,
         [field for field in fields if not field.name.startswith(_FILTER)],
-        [field for field in fields if field.name.startswith(_FILTER)],
+        _filters(field for field in fields if field.name.startswith(_FILTER)),
         [_shape(part, command, media, imagination) for part in _parts(_line(content["schema"]))],
         command,
         f"{status} {HTTPStatus(int(status)).phrase}",
@@ -277,6 +278,22 @@ def _parameter(row: dict[str, Any], path: str) -> Field:
     is_required, place = row.get("required", False), row["in"]
     example = example_of(row["name"], path) if place == "path" else ""
     return Field(row["name"], _kind(row["schema"]), is_required, row.get("description", ""), place, example)
+
+
+def _filters(fields: Iterable[Field]) -> list[Field]:
+    """One row a field with all its predicates; a filter without a predicate has a row of its own."""
+    predicates: dict[str, list[str]] = {}
+    first: dict[str, Field] = {}
+    for field in fields:
+        text = field.name.removeprefix(_FILTER).removesuffix("]")
+        predicate = next((each for each in LONGEST_FIRST if text.endswith(f"_{each}")), "")
+        name = text.removesuffix(f"_{predicate}") if predicate else field.name
+        first.setdefault(name, field)
+        predicates.setdefault(name, []).append(predicate)
+    return [
+        msgspec.structs.replace(field, name=name, sentence=", ".join(filter(None, predicates[name])) or field.sentence)
+        for name, field in first.items()
+    ]
 
 
 def _kind(schema: Schema) -> str:

@@ -24,7 +24,9 @@ def read_drawing(request: Request, ctx: Context, resource: Resource, *, is_list:
     query = read_document_query(request.params, resource, RESOURCES)
     request.deprecations += deprecations(query, RESOURCES)
     currency = ctx.shared.shop.currencies[0]
-    viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list, currency=currency, look=_read_look(request, ctx))
+    # Carts and accounts show images only where they are included.
+    look = Look() if query.include is None else _read_look(request, ctx)
+    viewer = Viewer(ctx.shared.keys, ctx.claim, is_list=is_list, currency=currency, look=look)
     return Drawing(RESOURCES, Scene(ctx.shared.shop.default_locale, viewer), query)
 
 

@@ -10,7 +10,7 @@ from shop.jsonapi.resource import computed, many, money, one, one_of, resource
 from shop.models.coupons import CouponCode, OrderPromotion
 from shop.models.promotions import CouponBatch, Promotion, PromotionAction, PromotionCategory, PromotionRule
 from shop.models.store_credit import StoreCredit, StoreCreditCategory, StoreCreditEvent, StoreCreditType
-from shop.platform.collection import Collection, kinds
+from shop.platform.collection import Collection, Nested, kinds
 from shop.rules import spree_types
 
 _STAMPS = ("created_at", "updated_at")
@@ -65,6 +65,10 @@ PROMOTIONS = Collection(
     | {
         "promotion_rules_attributes": list[dict[str, Any]],
         "promotion_actions_attributes": list[dict[str, Any]],
+    },
+    nested={
+        f"{relation}_attributes": Nested(relation, frozenset({"type", "preferences"}))
+        for relation in ("promotion_rules", "promotion_actions")
     },
     translate=spree_types.translate_promotion,
     required=("name",),

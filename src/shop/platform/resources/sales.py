@@ -3,10 +3,11 @@
 from typing import Any
 
 from shop.actions import orders as actions
+from shop.actions.nested_orders import MEMBERS
 from shop.actions.records import Noun
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
 from shop.models.orders import Order, OwnedOrder, order_lookups, orders
-from shop.platform.collection import Collection, kinds
+from shop.platform.collection import Collection, Nested, kinds
 from shop.queries.lookups import Lookup
 from shop.queries.payments import REFUNDED
 from shop.queries.records import Records
@@ -125,6 +126,10 @@ ORDERS = Collection(
         "line_items_attributes": list[dict[str, Any]],
         "shipments_attributes": list[dict[str, Any]],
         "payments_attributes": list[dict[str, Any]],
+    },
+    nested={
+        f"{relation}_attributes": Nested(relation, MEMBERS[f"{relation}_attributes"])
+        for relation in ("bill_address", "ship_address", "line_items", "shipments")
     },
     filters=(
         "number",
