@@ -9,8 +9,10 @@ import msgspec
 from bench.floor_platform import encode
 from shop.base.money import money_text, wire_decimal
 from shop.jsonapi.encoder import wire_time
-from shop.queries import lines, orders, promotions, quotes, taxes
-from shop.rules.totals import COLUMNS
+from shop.queries.cart import line_items, orders, promotions
+from shop.queries.catalog import quotes
+from shop.queries.setup import taxes
+from shop.rules.cart.totals import COLUMNS
 from shop.storefront.resources.sales import CART
 
 RELATIONSHIPS: dict[str, Any] = {
@@ -35,7 +37,7 @@ class FloorBuying:
                 return await connection.fetch(statement.sql, *statement.arguments(values))
 
             (order,) = await run(orders._LOCK_OPEN, id=cart_id)
-            found = await run(lines._LINES, order_id=cart_id)
+            found = await run(line_items._LINES, order_id=cart_id)
             wanted = {row["variant_id"]: row["quantity"] + (row["variant_id"] == variant_id) for row in found}
             statement = quotes._quotes(is_personal=False)
             await run(statement, ids=list(wanted), quantities=list(wanted.values()), currency="USD")
@@ -45,13 +47,13 @@ class FloorBuying:
             total = sum(row["price"] * wanted[row["variant_id"]] for row in found)
             changed = next(row for row in found if row["variant_id"] == variant_id)
             amounts = {"quantity": wanted[variant_id], "quoted_at": datetime.now(UTC)}
-            row = {name: changed[name] for name in lines._names} | amounts
+            row = {name: changed[name] for name in line_items._names} | amounts
             sums = dict.fromkeys(AMOUNTS, 0) | dict.fromkeys(
                 ("item_total", "total", "pre_tax_total", "pre_tax_item_amount"), total
             )
             figures = {**sums, "item_count": sum(wanted.values()), "state": "cart", "currency": "USD", "promoted": {}}
-            values = {f"new_{name}": figures[name] for name in lines.WRITTEN}
-            (order,) = await run(lines._WRITE, order_id=cart_id, rows=[row], gone=[], unpacks=False, **values)
+            values = {f"new_{name}": figures[name] for name in line_items.WRITTEN}
+            (order,) = await run(line_items._WRITE, order_id=cart_id, rows=[row], gone=[], unpacks=False, **values)
         return _document(order, found)
 
 

@@ -10,9 +10,9 @@ from shop.base.listing import Page
 from shop.base.money import money_text, wire_decimal
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute
-from shop.queries import browse, product_lists, versions
-from shop.queries.listings import EVERYWHERE, currency_facet
-from shop.rules.pictures import styles_of
+from shop.queries.catalog import product_lists, storefront, versions
+from shop.queries.catalog.product_index import EVERYWHERE, currency_facet
+from shop.rules.catalog.images import styles_of
 from shop.storefront.resources.catalog import PRODUCT, VARIANT
 
 WISHES = ProductWishes(currency="USD", page=Page(1, 25))
@@ -45,9 +45,9 @@ class FloorCatalog:
 
             await run(versions._VERSION)
             page = await run(_PAGE, **_VALUES)
-            facets = await run(browse._FACETS, scopes=[EVERYWHERE], currency_facet=currency_facet("USD"))
-            variants = await run(browse._VARIANTS, ids=[row["default_variant_id"] for row in page])
-            images = await run(browse._IMAGES, ids=[each for row in page for each in row["image_ids"]])
+            facets = await run(storefront._FACETS, scopes=[EVERYWHERE], currency_facet=currency_facet("USD"))
+            variants = await run(storefront._VARIANTS, ids=[row["default_variant_id"] for row in page])
+            images = await run(storefront._IMAGES, ids=[each for row in page for each in row["image_ids"]])
         count = next(row["product_count"] for row in facets if row["kind"] == "everywhere")
         amounts = {row["default_variant_id"]: row["price"] for row in page}
         included = [_image(row) for row in images] + [_variant(row, amounts.get(row["id"])) for row in variants]

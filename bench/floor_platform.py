@@ -12,7 +12,9 @@ from shop.base.secrets import PLATFORM_ACCESS, PLATFORM_REFRESH, new_secret, sec
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute, Money
 from shop.platform.resources.known import COLLECTIONS
-from shop.queries import access, applications, journal, records
+from shop.queries import journal, records
+from shop.queries.access import applications
+from shop.queries.access import sessions as access
 
 encode = msgspec.json.Encoder().encode
 SIZE, LIFE, MONTH = 25, 7200, 2_592_000

@@ -6,8 +6,10 @@ import msgspec
 
 from shop.base.ids import new_id
 from shop.base.secrets import USER_ACCESS, USER_REFRESH, new_bytes, secret_hash, secret_text
-from shop.queries import access, journal, people
-from shop.queries import login as requests
+from shop.queries import journal
+from shop.queries.access import login as requests
+from shop.queries.access import sessions as access
+from shop.queries.customers import users
 
 encode = msgspec.json.Encoder().encode
 DAY, MONTH = 86_400, 2_592_000
@@ -32,7 +34,7 @@ class FloorSignIn:
                 await run(requests._CONSUME, request_id=request["id"])
                 names = {"first_name": None, "last_name": None}
                 user = await run(requests._LOCK_OR_MAKE_USER, id=new_id(), email=email, email_key=email, **names)
-                await run(people._VERIFY, user_id=user["id"], given_first_name=None, given_last_name=None)
+                await run(users._VERIFY, user_id=user["id"], given_first_name=None, given_last_name=None)
                 session = await run(
                     access._INSERT_SESSION,
                     id=new_id(),
@@ -79,7 +81,7 @@ class FloorSignIn:
 
     async def account(self, token: str) -> bytes:
         async with self.pool.acquire() as connection:
-            row = await connection.fetchrow(people._FIND_ACCOUNT.sql, secret_hash(token))
+            row = await connection.fetchrow(users._FIND_ACCOUNT.sql, secret_hash(token))
         names = ("email", "first_name", "last_name", "selected_locale", "completed_orders", "public_metadata")
         attributes = {**{name: row[name] for name in names}, "store_credits": 0}
         relations = {"default_billing_address": {"data": None}, "default_shipping_address": {"data": None}}

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import asyncpg
 
-from shop.queries import listings
+from shop.queries.catalog import product_index
 
 CHUNK = 2_000
 _SETUP = """
@@ -84,7 +84,7 @@ async def _fill(url: str, count: int) -> None:
             await connection.execute(part)
         await connection.execute("analyze")
         ids: list[UUID] = [row[0] for row in await connection.fetch("select id from products")]
-        refresh = listings._REFRESH
+        refresh = product_index._REFRESH
         for start in range(0, len(ids), CHUNK):
             await connection.fetch(refresh.sql, *refresh.arguments({"ids": ids[start : start + CHUNK]}))
         await connection.execute("vacuum analyze")

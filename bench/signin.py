@@ -9,7 +9,7 @@ import msgspec
 from shop.base.ids import new_id
 from shop.base.keys import Keys
 from shop.base.secrets import USER_ACCESS, new_bytes, secret_hash, secret_text
-from shop.rules.codes import login_code
+from shop.rules.access.codes import login_code
 
 
 def make_requests(url: str, keys: Keys, name: str, count: int) -> list[str]:

@@ -23,6 +23,35 @@ FLOORS = (
     {"storefront", "platform", "admin", "site"},
     {"app", "worker", "demo", "migrations", "cli"},
 )
+CHAPTERS = (
+    {"mail"},
+    {"access"},
+    {"setup"},
+    {"catalog"},
+    {"catalog_forms", "catalog_pages", "imports", "content"},
+    {"customers"},
+    {"cart"},
+    {"checkout"},
+    {"payments"},
+    {"orders"},
+    {"promotions"},
+    {"operations"},
+)
+"""The chapters of the layers below HTTP, in the order in which they may import each other; and of the dashboard, whose
+pages link to each other freely.
+"""
+POSITION = {chapter: position for position, chapters in enumerate(CHAPTERS) for chapter in chapters}
+ORDERED = {"actions", "queries", "rules", "models"}
+MOST_FILES = 15
+LARGE_FOLDERS = {
+    # One file a command, setting or message; splitting would name folders after nothing that a reader looks for.
+    "base": 22,
+    "cli": 22,
+    "storefront": 17,
+    "web": 16,
+    "migrations/versions": 99,
+}
+NO_TRANSACTION = {"storefront", "platform", "admin", "site"}
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 TOP = FLOORS[-1]
 BASE_ONLY = {"gateways", "jsonapi"}
@@ -44,9 +73,9 @@ SECRET_IN_RULES = {"code", "typed"}
 """Elsewhere also the code of an error, and what an operator typed."""
 COMPARED_AS_THEY_ARE = {
     # Two readings of one row, and neither comes from a caller: whether it was changed meanwhile.
-    ("shop.actions.operator_login", "held.password_hash != operator.password_hash"),
+    ("shop.actions.access.operator_login", "held.password_hash != operator.password_hash"),
     # The row's id: whether it still is the newest.
-    ("shop.actions.applications", "await applications.find_newest_secret(ctx.db, application_id) != replaces"),
+    ("shop.actions.access.applications", "await applications.find_newest_secret(ctx.db, application_id) != replaces"),
 }
 READ_THE_CLOCK = {
     # Ids sort by when they were made.
@@ -56,9 +85,9 @@ READ_THE_CLOCK = {
     # The age of a webhook's signature.
     "shop.gateways.stripe_words",
     # When a line was quoted and a shipment packed: it is shown, and nothing depends on it.
-    "shop.actions.lines",
-    "shop.actions.packing",
-    "shop.actions.completion",
+    "shop.actions.cart.line_items",
+    "shop.actions.checkout.shipments",
+    "shop.actions.payments.completion",
 }
 """Every other time is the database's: the clocks of several servers differ."""
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "misc", "core", "manager"}
@@ -112,6 +141,53 @@ def test_a_room_imports_only_rooms_to_its_left() -> None:
         for path in MODULES
         for name in ours(path)
         if room_of(path) == "__init__" or not may_import(room_of(path), name.split(".")[1])
+    ] == []
+
+
+def chapter_of(name: str) -> str | None:
+    """None for a module that stands beside the chapters of its layer, which any of them may import."""
+    parts = name.split(".")
+    return parts[2] if len(parts) > 3 and parts[1] in {*ORDERED, "admin"} else None
+
+
+def imports_backward(path: Path) -> Iterator[str]:
+    own = chapter_of(name_of(path))
+    for name in ours(path):
+        other = chapter_of(name)
+        if name.split(".")[1] != room_of(path) or other is None or other == own:
+            continue
+        if own is None or POSITION[other] >= POSITION[own]:
+            yield f"{name_of(path)} imports {name}"
+
+
+def test_a_chapter_imports_only_earlier_chapters_of_its_layer() -> None:
+    paths = [path for path in MODULES if room_of(path) in ORDERED]
+
+    assert [fault for path in paths for fault in imports_backward(path)] == []
+
+
+def test_every_folder_of_a_layer_is_a_chapter() -> None:
+    folders = {path.parent.name for path in MODULES if path.parent.parent.name in {*ORDERED, "admin"}}
+
+    assert folders <= set(POSITION)
+
+
+def test_a_folder_holds_at_most_fifteen_files() -> None:
+    folders: dict[str, int] = {}
+    for path in HOUSE.rglob("*.py"):
+        folder = str(path.parent.relative_to(HOUSE))
+        folders[folder] = folders.get(folder, 0) + (path.name != "__init__.py")
+
+    assert {name: size for name, size in folders.items() if size > LARGE_FOLDERS.get(name, MOST_FILES)} == {}
+
+
+def test_no_request_handler_opens_a_transaction() -> None:
+    assert [
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        if room_of(path) in NO_TRANSACTION
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and node.attr == "transaction"
     ] == []
 
 
@@ -214,7 +290,7 @@ def used_of(path: Path) -> set[str]:
 
 def is_counting(name: str) -> bool:
     room, _, last = name.rpartition(".")
-    return (room == "shop.queries.journal" and last not in NOT_COUNTED) or name == "shop.queries.login.take_try"
+    return (room == "shop.queries.journal" and last not in NOT_COUNTED) or name == "shop.queries.access.login.take_try"
 
 
 def test_limits_are_spent_and_read_only_by_attempts_and_the_mail_budget() -> None:
@@ -224,12 +300,12 @@ def test_limits_are_spent_and_read_only_by_attempts_and_the_mail_budget() -> Non
     # A guest's cart is counted by the statement that makes it, and a code request by the one that reads whether its
     # address is verified; what the counts mean is still for the two actions to say.
     assert counting == {
-        "shop.actions.attempts",
-        "shop.actions.mail_budget",
-        "shop.queries.login",
-        "shop.queries.orders",
+        "shop.actions.rate_limits",
+        "shop.actions.mail.budget",
+        "shop.queries.access.login",
+        "shop.queries.cart.orders",
     }
-    assert keeping == {"shop.queries.journal", "shop.queries.housekeeping"}
+    assert keeping == {"shop.queries.journal", "shop.queries.operations.housekeeping"}
 
 
 def last_name(node: ast.expr) -> str:

@@ -33,7 +33,8 @@ CATALOGUE = {
 
 
 def modules_of(package: Any) -> list[str]:
-    return [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
+    walked = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    return [module.name for module in walked if not module.ispkg]
 
 
 async def catalogue(url: str) -> dict[str, list[tuple[Any, ...]]]:

@@ -20,7 +20,7 @@ from typing import IO
 
 _READY_TO_FORK = """
 import atexit, contextlib, ctypes, gc, json, os, select, signal, socket, sys, threading, traceback
-from shop.actions import letter
+from shop.actions.operations import mail_templates
 from shop.admin import pages
 from shop.cli.main import main
 from shop.db.statements import STATEMENTS
@@ -62,7 +62,7 @@ def compiled():
     # What every shop would make for itself when it is first wanted.
     for known in STATEMENTS:
         yield known.sql
-    for templates in (pages._templates, letter._templates, letter._plain):
+    for templates in (pages._templates, mail_templates._templates, mail_templates._plain):
         for name in templates.list_templates(["html", "txt"]):
             yield templates.get_template(name)
 

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from shop.actions import server_keys
+from shop.actions.access import server_keys
 from shop.actions.context import Context, Shared
 from shop.admin.routes import admin_routes
 from shop.base.errors import CannotStart, Unavailable
@@ -23,10 +23,10 @@ from shop.base.keys import Keys
 from shop.base.settings import Settings
 from shop.db.embedded import database_url
 from shop.db.pool import open_database
-from shop.models.setup import Shop
+from shop.models.setup.shop import Shop
 from shop.platform.resources.known import RESOURCES as PLATFORM_RESOURCES
 from shop.platform.routes import ROUTES as PLATFORM_ROUTES
-from shop.queries import setup
+from shop.queries.setup import shop as setup
 from shop.site import docs, health, reference
 from shop.site.routes import site_routes
 from shop.storefront.resources.known import DESCRIBED as STOREFRONT_RESOURCES

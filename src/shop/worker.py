@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import structlog
 
-from shop.actions.catalog import show_due
+from shop.actions.catalog.products import show_due
+from shop.actions.checkout.stock_holds import release_due
 from shop.actions.context import Shared
-from shop.actions.holding import release_due
-from shop.actions.housekeeping import BUDGET_SECONDS, keep_house
-from shop.actions.outbox import Postman, deliver, lease
-from shop.actions.settling import settle_stuck
+from shop.actions.operations.housekeeping import BUDGET_SECONDS, keep_house
+from shop.actions.operations.outbox import Postman, deliver, lease
+from shop.actions.payments.settlement import settle_stuck
 from shop.base.errors import ShopError
 from shop.base.settings import Settings
 from shop.gateways.mail import Mail, Smtp

@@ -15,7 +15,7 @@ from argon2 import PasswordHasher
 from shop.base.keys import parse_keys
 from shop.base.sealed import seal
 from shop.base.secrets import OPERATOR_LINK, OPERATOR_SESSION, new_secret, secret_hash
-from shop.rules.recovery_codes import recovery_code
+from shop.rules.access.recovery_codes import recovery_code
 from tests.secrets_seen import note
 from tests.service import KEYS
 

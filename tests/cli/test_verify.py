@@ -11,7 +11,7 @@ import asyncpg
 import httpx
 import pytest
 
-from shop.queries.verify import _CHECKS, NAMES
+from shop.queries.operations.verify import _CHECKS, NAMES
 from tests.cli.command import Command
 from tests.deals import TENTH, new_deal
 from tests.make import Make

@@ -10,11 +10,11 @@ from alembic import command
 
 from shop.base.listing import Condition, Keyset, Page, Sort, Wishes
 from shop.migrations.upgrade import alembic_config, upgrade
-from shop.models.orders import order_lookups
+from shop.models.cart.orders import order_lookups
 from shop.platform.resources.sales import ORDERS
 from shop.queries import records
-from shop.queries.verify import _CHECKS
-from shop.queries.verify_copies import COPY_CHECKS
+from shop.queries.operations.verify import _CHECKS
+from shop.queries.operations.verify_copies import COPY_CHECKS
 
 ROWS = 3_000
 # Spread over a year, every hundredth paid, one in ten with an address of its own.

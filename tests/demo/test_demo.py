@@ -22,7 +22,7 @@ from shop.demo.artwork import draw_good
 from shop.demo.goods import STOCK, combinations
 from shop.demo.load import load_demo
 from shop.demo.shop import CONTRACT, COUPON, DEPARTMENTS, MOONS, NAME, PLAIN, SHOPPERS, WHOLESALE, all_goods
-from shop.queries import listings, prices, stock
+from shop.queries.catalog import prices, product_index, stock
 from shop.site.docs_entries import example_of
 from shop.storefront.routes import ROUTES
 from tests.cluster import Cluster
@@ -182,7 +182,7 @@ async def test_lists_show_what_they_would_if_they_were_made_anew(rows: Any, demo
         await rows.execute("delete from listings")
         await rows.execute("delete from listing_facets")
         async with ctx.db.transaction():
-            await listings.refresh(ctx.db, ids)
+            await product_index.refresh(ctx.db, ids)
 
     after = [await rows.fetch(kept.format(table)) for table in ("listings", "listing_facets")]
     assert len(before[0]) == 60

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from shop.actions.context import Shared
-from shop.actions.housekeeping import keep_house
+from shop.actions.operations.housekeeping import keep_house
 from shop.base.buckets import parse_bucket
 from shop.base.errors import Unavailable
 from shop.base.ids import new_id
@@ -18,7 +18,7 @@ from shop.base.keys import parse_keys
 from shop.base.settings import read_settings
 from shop.db.pool import open_database
 from shop.gateways.media import BucketStore, DirectoryStore, MediaStore
-from shop.models.setup import Shop
+from shop.models.setup.shop import Shop
 from tests.bucket import SECRET, BucketServer, bucket_server
 from tests.cluster import Cluster
 from tests.pictures import png

@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import pytest
 
-from shop.actions.verify import verify
+from shop.actions.operations.verify import verify
 from shop.db.pool import open_database
 from tests.db.processes import until
 from tests.deals import TENTH, new_code, new_deal

@@ -16,7 +16,7 @@ from shop.cli.credentials import KINDS, OK, OPEN, OWN, answer_to
 from shop.cli.routes import every_route
 from shop.gateways.test_card import TestCard as Card
 from shop.platform.resources.known import COLLECTIONS
-from shop.rules.operators import csrf_token
+from shop.rules.access.operators import csrf_token
 from shop.web.endpoint import Route
 from shop.web.request import LINES, UPLOAD
 from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
@@ -25,8 +25,8 @@ from tests.kept import Kept
 from tests.make import Make
 from tests.platform.builders import builder_of, new_body, sample, upload_of
 from tests.platform.bulk import in_lines
+from tests.platform.customers.test_addresses import PARIS
 from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
-from tests.platform.test_addresses import PARIS
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX as STORE
 from tests.shopper import Shopper

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shop.rules.payments import Paid, balance_of
+from shop.rules.checkout.payments import Paid, balance_of
 from tests.platform.machine import Machine
 from tests.shopper import Answer
 from tests.till import Buyer, Till

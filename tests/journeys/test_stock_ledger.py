@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shop.queries.stock import list_wrong_counts
+from shop.queries.catalog.stock import list_wrong_counts
 from tests.make import MadeProduct, Make
 from tests.platform.bulk import bring
 from tests.platform.catalogue import change, master_of, new, send

@@ -17,7 +17,7 @@ from tests.make import Make
 from tests.platform.machine import new_machine
 from tests.service import KEYS, Service
 from tests.shoppers import Member, ask_for_code, mailed_code, new_email, sign_in, trade
-from tests.storefront.test_login import lasting
+from tests.storefront.access.test_login import lasting
 from tests.till import ADDRESS, Buyer, SignedIn, Till, new_till
 
 # Windows of a day, so that hardly ever one ends while a test is at it.

@@ -10,18 +10,18 @@ from typing import Any, NamedTuple, TypeVar
 import asyncpg
 import pytest
 
-from shop.actions.catalog import show_due
+from shop.actions.access.login import Names, request_code
+from shop.actions.catalog.products import show_due
 from shop.actions.context import Context, Shared
-from shop.actions.housekeeping import BATCH, keep_house
-from shop.actions.login import Names, request_code
-from shop.actions.settling import settle_stuck
+from shop.actions.operations.housekeeping import BATCH, keep_house
+from shop.actions.payments.settlement import settle_stuck
 from shop.base.email import read_email
 from shop.base.keys import parse_keys
 from shop.base.settings import read_settings
 from shop.db.pool import Database, Session, open_database
 from shop.db.statements import Statement
 from shop.gateways.mail import Mail
-from shop.models.setup import Shop
+from shop.models.setup.shop import Shop
 from shop.worker import work
 from tests.db.processes import until
 from tests.service import KEYS

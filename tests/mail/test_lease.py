@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from shop.db.pool import open_database
-from shop.queries.outbox import lease_mail
+from shop.queries.operations.outbox import lease_mail
 
 FILL = """insert into outbox_mails (id, kind, recipient, ref_id, not_after, next_at, created_at)
     select gen_random_uuid(), 'login_code', 'a@shoppers.example', $1, now() + interval '1 day', now(), now()

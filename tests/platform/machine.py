@@ -16,7 +16,7 @@ from shop.base.ids import new_id
 from shop.base.secrets import CLIENT_SECRET, new_client_id, new_secret, secret_hash
 from shop.base.settings import read_settings
 from shop.db.pool import open_database
-from shop.queries.setup import find_shop
+from shop.queries.setup.shop import find_shop
 from tests.secrets_seen import note
 from tests.service import KEYS
 from tests.shopper import Answer

@@ -12,7 +12,7 @@ import httpx
 import msgspec
 import pytest
 
-from shop.queries import listings
+from shop.queries.catalog import product_index
 from tests.cli.command import external
 from tests.cluster import Cluster
 from tests.platform.catalogue import change, links, master_of, new, removed, reposition, root_of, send, shown
@@ -44,7 +44,7 @@ async def assert_fresh(db: Any) -> None:
     try:
         await db.execute("delete from listings")
         await db.execute("delete from listing_facets")
-        await db.fetch(listings._REFRESH.sql, *listings._REFRESH.arguments({"ids": ids}))
+        await db.fetch(product_index._REFRESH.sql, *product_index._REFRESH.arguments({"ids": ids}))
         fresh, facets = await db.fetch(LISTED, None), await db.fetch(COUNTED)
     finally:
         await transaction.rollback()

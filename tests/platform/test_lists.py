@@ -19,8 +19,8 @@ from shop.platform.collection import Collection, all_filters
 from shop.platform.resources.known import COLLECTIONS
 from tests.platform.builders import ALL, sample, some
 from tests.platform.catalogue import master_of, new
+from tests.platform.customers.test_addresses import new_address
 from tests.platform.machine import Machine
-from tests.platform.test_addresses import new_address
 from tests.platform.test_resources import each
 from tests.shopper import Answer
 from tests.usual import first

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
+from tests.platform.customers.test_users import new_user
 from tests.platform.machine import Machine
-from tests.platform.test_users import new_user
 from tests.till import Buyer, Till
 
 

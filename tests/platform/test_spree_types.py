@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
+from tests.platform.customers.test_users import new_user
 from tests.platform.hostile import assert_refused
 from tests.platform.machine import Machine
-from tests.platform.test_users import new_user
 
 ADJUST = "Spree::Promotion::Actions::CreateAdjustment"
 ADJUST_ITEMS = "Spree::Promotion::Actions::CreateItemAdjustments"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.migrations.geography import country_rows
-from shop.rules.addresses import MAX_LENGTH, address_errors, address_lines
+from shop.rules.customers.addresses import MAX_LENGTH, address_errors, address_lines
 
 HOMES: dict[str, dict[str, str | None]] = {
     "US": {"address1": "1 Infinite Loop", "city": "Cupertino", "zipcode": "95014", "state_name": "California"},

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.base.keys import Keys, parse_keys
-from shop.rules.codes import login_code, matches, shown_code, typed_code
+from shop.rules.access.codes import login_code, matches, shown_code, typed_code
 
 KEYS = parse_keys("k1:" + "0123456789abcdef" * 4 + ",k2:" + "fedcba9876543210" * 4)
 REQUEST = UUID("0190f5fe-7c00-7a00-8000-000000000001")

@@ -11,14 +11,14 @@ import pytest
 from msgspec import UNSET
 
 from shop.base.errors import Invalid
-from shop.models.prices import Price, PriceList
-from shop.models.products import Product, ProductOptionType, Variant
-from shop.models.stock import StockItem, StockLocation
-from shop.models.whole import WholeProduct, WholeVariant
-from shop.rules.import_errors import line_errors
-from shop.rules.import_lines import Names, ProductLine, StockLine, VariantLine, missing_names, wanted_names
-from shop.rules.imports import changes_of, same
-from shop.rules.price_imports import Owned, PriceBook, Priced, PriceLine
+from shop.models.catalog.full_products import WholeProduct, WholeVariant
+from shop.models.catalog.prices import Price, PriceList
+from shop.models.catalog.products import Product, ProductOptionType, Variant
+from shop.models.catalog.stock import StockItem, StockLocation
+from shop.rules.imports.errors import line_errors
+from shop.rules.imports.prices import Owned, PriceBook, Priced, PriceLine
+from shop.rules.imports.products import changes_of, same
+from shop.rules.imports.rows import Names, ProductLine, StockLine, VariantLine, missing_names, wanted_names
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 STAMPS: dict[str, Any] = {"created_at": NOW, "updated_at": NOW}

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from shop.rules.markdown import MOST_HTML, MOST_MARKDOWN, TooMuchHtml, render_markdown
+from shop.rules.content.markdown import MOST_HTML, MOST_MARKDOWN, TooMuchHtml, render_markdown
 
 HEADINGS = {f"h{level}" for level in range(1, 7)}
 INLINE = {"br", "a", "img", "em", "strong", "s", "code"}

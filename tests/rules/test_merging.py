@@ -7,8 +7,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.rules.lines import MOST_LINES, MOST_PIECES
-from shop.rules.merging import STRATEGIES, Line, Strategy, merge_carts
+from shop.rules.cart.cart_merge import STRATEGIES, Line, Strategy, merge_carts
+from shop.rules.cart.line_items import MOST_LINES, MOST_PIECES
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
 VARIANTS = st.sampled_from([A, B, C])

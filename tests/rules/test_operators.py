@@ -6,7 +6,7 @@ import pyotp
 import pytest
 
 from shop.base.keys import parse_keys
-from shop.rules.operators import (
+from shop.rules.access.operators import (
     authenticator_text,
     authenticator_uri,
     csrf_token,

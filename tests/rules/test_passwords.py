@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from shop.rules.passwords import password_errors
+from shop.rules.access.passwords import password_errors
 
 EMAIL, SHOP = "ada.lovelace@example.com", "Lantern & Loam"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.rules.payments import Paid, balance_of, covered, is_valid, missing_payment, refusal_of
+from shop.rules.checkout.payments import Paid, balance_of, covered, is_valid, missing_payment, refusal_of
 
 TOTAL = 2500
 

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from shop.rules.permissions import SCOPES, is_grantable, is_within, may, scope_words
+from shop.rules.access.permissions import SCOPES, is_grantable, is_within, may, scope_words
 
 SUBSETS = [" ".join(words) for size in (1, 2, 3) for words in combinations(SCOPES, size)]
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.rules.promotion_kinds import BENEFITS, CONDITIONS, Basket, Good, fill_basket
-from shop.rules.promotion_settings import kept, part_errors, settled
-from shop.rules.promotions import Deal, Part, make_deal, named_goods, promote, shown
+from shop.rules.cart.promotion_kinds import BENEFITS, CONDITIONS, Basket, Good, fill_basket
+from shop.rules.cart.promotions import Deal, Part, make_deal, named_goods, promote, shown
+from shop.rules.promotions.settings import kept, part_errors, settled
 
 MUG, CUP, HAT = (UUID(int=number) for number in (1, 2, 3))
 KITCHEN, CLOTHES = UUID(int=11), UUID(int=12)

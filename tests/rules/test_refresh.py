@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.rules.refresh import Outcome, Shown, outcome
+from shop.rules.access.refresh import Outcome, Shown, outcome
 
 GRACE = 30
 ELAPSED = st.one_of(st.none(), st.floats(min_value=-5, max_value=10**7))

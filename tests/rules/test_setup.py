@@ -2,7 +2,7 @@
 
 import pytest
 
-from shop.rules.setup import currency_codes, is_locale, shop_errors
+from shop.rules.setup.shop import currency_codes, is_locale, shop_errors
 
 
 @pytest.mark.parametrize(

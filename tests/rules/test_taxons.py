@@ -6,8 +6,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.models.taxons import Taxon
-from shop.rules.taxons import is_within, number_tree, put_at
+from shop.models.catalog.taxons import Taxon
+from shop.rules.catalog.taxons import is_within, number_tree, put_at
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 Shape = list[tuple[int, int, str]]

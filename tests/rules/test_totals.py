@@ -9,7 +9,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.rules.totals import COLUMNS, Rate, Taxable, Totals, total_order
+from shop.rules.cart.totals import COLUMNS, Rate, Taxable, Totals, total_order
 
 BOOKS, FOOD = UUID(int=1), UUID(int=2)
 

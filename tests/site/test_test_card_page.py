@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser import LAPTOP, PHONE, Browser, barriers, scrolls_sideways, visit
-from tests.storefront.test_test_card import needs_action, path_of
+from tests.storefront.payments.test_test_card import needs_action, path_of
 from tests.till import Buyer, Till
 
 pytestmark = pytest.mark.torture

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shop.actions.verify import verify
+from shop.actions.operations.verify import verify
 from shop.db.pool import open_database
 from tests import secrets_seen
 from tests.cluster import Cluster, execute

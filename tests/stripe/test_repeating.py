@@ -10,7 +10,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from shop.actions.charges import CHARGES_PER_CONNECTION
+from shop.actions.payments.charges import CHARGES_PER_CONNECTION
 from tests.db.processes import until
 from tests.service import Service
 from tests.shopper import Answer

@@ -16,7 +16,7 @@ from shop.base.errors import Malformed
 from shop.base.keys import parse_keys
 from shop.base.settings import Network, read_settings
 from shop.db.pool import open_database
-from shop.models.setup import Shop
+from shop.models.setup.shop import Shop
 from shop.web.endpoint import Frame, Route
 from shop.web.log import configure_logging
 from shop.web.reply import Reply, json_reply

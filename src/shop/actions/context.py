@@ -19,14 +19,16 @@ from shop.db.pool import Database, LockTimeout, Session
 from shop.gateways.media import MediaStore, open_media
 from shop.gateways.payments import Provider
 from shop.gateways.providers import open_providers
-from shop.models.setup import Shop
-from shop.queries import access, applications, journal
-from shop.queries.access import Bearer
-from shop.queries.applications import Caller
-from shop.queries.prices import Pricing
-from shop.queries.promotions import Offered
-from shop.rules.permissions import Act, may
-from shop.rules.promotions import Deal
+from shop.models.setup.shop import Shop
+from shop.queries import journal
+from shop.queries.access import applications
+from shop.queries.access import sessions as access
+from shop.queries.access.applications import Caller
+from shop.queries.access.sessions import Bearer
+from shop.queries.cart.promotions import Offered
+from shop.queries.catalog.prices import Pricing
+from shop.rules.access.permissions import Act, may
+from shop.rules.cart.promotions import Deal
 
 
 class Floods:

@@ -17,7 +17,7 @@ from shop.base.listing import Page, Wishes
 from shop.base.loaded import Link, Loaded, Named
 from shop.base.money import major_units, plain_decimal
 from shop.db.pool import Refused
-from shop.queries import changes, records
+from shop.queries import records, writes
 from shop.queries.records import Kin, Records
 
 Values = Mapping[str, Any]
@@ -59,14 +59,14 @@ def plain(table_records: Records) -> dict[str, Any]:
 
     async def create(ctx: Context, values: Values) -> UUID:
         record_id = new_id()
-        await changes.insert_record(ctx.db, table, record_id, values)
+        await writes.insert_record(ctx.db, table, record_id, values)
         return record_id
 
     async def update(ctx: Context, record_id: UUID, values: Values) -> None:
-        await changes.update_record(ctx.db, table, record_id, values)
+        await writes.update_record(ctx.db, table, record_id, values)
 
     async def delete(ctx: Context, record_id: UUID) -> None:
-        await changes.delete_record(ctx.db, table, record_id)
+        await writes.delete_record(ctx.db, table, record_id)
 
     return {"create": create, "update": update, "delete": delete}
 
@@ -165,7 +165,7 @@ async def _allowed(noun: Noun, change: Awaitable[Any]) -> Any:
     try:
         return await change
     except Refused as refused:
-        names = changes.fields_of(noun.records.table, refused.constraint)
+        names = writes.fields_of(noun.records.table, refused.constraint)
         # An e-mail is unique by its key; the caller knows it as the e-mail.
         name = names[-1].removesuffix("_key") if names else "base"
         raise Invalid({name: [_REFUSALS[refused.why]]}) from None

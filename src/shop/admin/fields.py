@@ -9,7 +9,7 @@ from uuid import UUID
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid
 from shop.base.texts import is_line, is_prose
-from shop.rules.typed import read_amount, read_number, read_whole
+from shop.rules.form_values import read_amount, read_number, read_whole
 from shop.web.request import Request
 
 T = TypeVar("T")

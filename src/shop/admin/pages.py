@@ -13,11 +13,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from shop.admin.assets import ASSETS
 from shop.base.errors import ShopError, TooMany, Unavailable
 from shop.base.money import money_text
-from shop.models.media import Image
-from shop.models.setup import Shop
-from shop.queries.operators import SignedIn
-from shop.queries.product_pages import ListedProduct
-from shop.rules.pictures import covering, styles_of
+from shop.models.catalog.images import Image
+from shop.models.setup.shop import Shop
+from shop.queries.access.operators import SignedIn
+from shop.queries.catalog_pages.products import ListedProduct
+from shop.rules.catalog.images import covering, styles_of
 from shop.web.pictures import MEDIA
 from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Header, Reply, html_reply, page_policy
 from shop.web.request import Request

@@ -1,12 +1,16 @@
 """The dashboard's table: method, address, handler, who may call."""
 
-from shop.admin import account, assets, authenticator, customers, integrations, overview, settings, sign_in
-from shop.admin.catalogue_routes import catalogue_routes
-from shop.admin.order_routes import order_routes
-from shop.admin.promotion_routes import promotion_routes
-from shop.admin.rows import Rows, row
+from shop.admin import assets
+from shop.admin.access import account, authenticator, integrations, sign_in
+from shop.admin.catalog.routes import catalogue_routes
+from shop.admin.customers import customers
+from shop.admin.operations import overview
+from shop.admin.orders.routes import order_routes
+from shop.admin.promotions.routes import promotion_routes
+from shop.admin.route_builder import Rows, row
 from shop.admin.session import Gate, outside
-from shop.admin.setup_routes import setup_routes
+from shop.admin.setup import settings
+from shop.admin.setup.routes import setup_routes
 from shop.web.endpoint import Route
 
 _API = "/admin/integrations/api"

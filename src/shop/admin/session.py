@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from urllib.parse import quote
 
-from shop.actions import operator_login
+from shop.actions.access import operator_login
 from shop.actions.context import Context
 from shop.admin.pages import Visit, bare_page, redirect
 from shop.base.actor import Actor
 from shop.base.errors import Forbidden, Unauthenticated
-from shop.rules.operators import csrf_token, is_csrf_token, local_path
+from shop.rules.access.operators import csrf_token, is_csrf_token, local_path
 from shop.web.endpoint import Handler
 from shop.web.reply import Header, Reply
 from shop.web.request import Request

@@ -12,7 +12,7 @@ from shop.base.errors import CannotStart, Invalid, ShopError
 from shop.base.settings import Settings
 from shop.cli.prepare import database, ensure_keys, ensure_migrated
 from shop.db.pool import open_database
-from shop.queries import setup
+from shop.queries.setup import shop as setup
 
 T = TypeVar("T")
 

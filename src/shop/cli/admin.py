@@ -2,8 +2,8 @@
 
 import click
 
+from shop.actions.access.operators import disable_by_email, has_operators, list_operators, make_first_link, make_link
 from shop.actions.context import Context
-from shop.actions.operators import disable_by_email, has_operators, list_operators, make_first_link, make_link
 from shop.base.settings import Settings
 from shop.cli.acting import act, act_on
 from shop.cli.listening import served_url

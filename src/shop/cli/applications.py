@@ -3,15 +3,15 @@
 import click
 import msgspec
 
-from shop.actions.applications import Made, create_application, list_applications, revoke_by_client_id
+from shop.actions.access.applications import Made, create_application, list_applications, revoke_by_client_id
 from shop.actions.context import Context
 from shop.base.errors import CannotStart
 from shop.base.ids import new_id
 from shop.cli.acting import act
 from shop.cli.listing import listing
 from shop.cli.prepare import settings_here
-from shop.models.applications import Application
-from shop.rules.permissions import LEVELS
+from shop.models.access.applications import Application
+from shop.rules.access.permissions import LEVELS
 
 
 @click.group(epilog='Example: shop app create "Warehouse" --access write')

@@ -8,9 +8,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from shop.actions import exports, imports
-from shop.actions.batches import Imported, Line
 from shop.actions.context import Context
+from shop.actions.imports import exports
+from shop.actions.imports import runs as imports
+from shop.actions.imports.batch_runner import Imported, Line
 from shop.cli.acting import act
 from shop.cli.prepare import settings_here
 from shop.platform.bulk import lines_of

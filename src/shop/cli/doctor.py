@@ -16,8 +16,8 @@ from shop.gateways.mail import MailDelayed, MailRefused, Smtp
 from shop.gateways.media import open_media
 from shop.gateways.stripe import Stripe
 from shop.migrations.upgrade import current_revision
-from shop.models.fulfilment import DISPLAYS
-from shop.queries.payments import list_methods
+from shop.models.checkout.shipments import DISPLAYS
+from shop.queries.payments.payments import list_methods
 
 Check = Callable[[Settings, str], str]
 """Given the settings and the address at which the shop listens."""

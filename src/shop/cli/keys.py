@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 import msgspec
 
-from shop.actions import server_keys
+from shop.actions.access import server_keys
 from shop.actions.context import Context
 from shop.app import read_keys
 from shop.base.errors import CannotStart
@@ -21,7 +21,7 @@ from shop.base.settings import Settings
 from shop.cli.acting import act, act_on, ready_database
 from shop.cli.listing import listing
 from shop.cli.prepare import settings_here
-from shop.queries.server_keys import VoidCounts
+from shop.queries.access.server_keys import VoidCounts
 
 T = TypeVar("T")
 ADOPT_SECONDS = 2.0

@@ -18,7 +18,7 @@ from shop.base.settings import Settings, read_settings
 from shop.db.embedded import Embedded
 from shop.db.pool import open_database
 from shop.migrations.upgrade import current_revision, outdated_revisions, upgrade
-from shop.queries import setup
+from shop.queries.setup import shop as setup
 
 
 def settings_here() -> Settings:

@@ -5,8 +5,8 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from shop.actions.access.session_admin import EndedSessions, end_all_sessions, end_sessions_of
 from shop.actions.context import Context
-from shop.actions.session_admin import EndedSessions, end_all_sessions, end_sessions_of
 from shop.cli.acting import act
 from shop.cli.prepare import settings_here
 

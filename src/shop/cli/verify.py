@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from shop.actions.verify import verify as look
+from shop.actions.operations.verify import verify as look
 from shop.cli.prepare import database, settings_here
 from shop.db.pool import open_database
 

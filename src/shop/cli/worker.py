@@ -13,7 +13,7 @@ from shop.base.key_file import KEY_FILE, KeyFileWatch
 from shop.base.settings import Settings
 from shop.cli.prepare import database, ensure_mail, ensure_migrated, settings_here
 from shop.db.pool import open_database
-from shop.queries import setup
+from shop.queries.setup import shop as setup
 from shop.web.log import configure_logging
 from shop.worker import postman_for, work
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions import promotion_desk, store_credit
+from shop.actions.checkout import store_credit
 from shop.actions.context import Context
+from shop.actions.promotions import promotions
 from shop.base.money import minor_units
 from shop.demo.shop import CREDIT, DEALS
-from shop.rules.typed import read_amount
+from shop.rules.form_values import read_amount
 
 
 async def make_deals(ctx: Context, taxons: Mapping[str, UUID]) -> None:
@@ -23,7 +24,7 @@ async def make_deals(ctx: Context, taxons: Mapping[str, UUID]) -> None:
             "promotion_rules_attributes": conditions,
             "promotion_actions_attributes": [_part(deal.benefit, **deal.settings)],
         }
-        await promotion_desk.create_promotion(ctx, values)
+        await promotions.create_promotion(ctx, values)
 
 
 def _part(kind: str, **settings: Any) -> dict[str, Any]:

@@ -10,10 +10,13 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions import media, people, pricing, stock, taxons
 from shop.actions.audit import audit
-from shop.actions.catalog import create_product, create_property, create_variant, refreshing_once
+from shop.actions.catalog import images as media
+from shop.actions.catalog import prices as pricing
+from shop.actions.catalog import stock, taxons
+from shop.actions.catalog.products import create_product, create_property, create_variant, refreshing_once
 from shop.actions.context import Context
+from shop.actions.customers import admin
 from shop.base.ids import new_id
 from shop.demo import shop
 from shop.demo.artwork import draw_good
@@ -21,12 +24,13 @@ from shop.demo.deals import make_deals, owe
 from shop.demo.goods import CURRENCIES, STOCK, Good, combinations, prices
 from shop.demo.pages import make_pages
 from shop.demo.till import open_till
-from shop.models.people import customer_group_members, customer_groups
-from shop.models.prices import price_list_groups, price_list_users
-from shop.models.products import option_types, option_values, properties
-from shop.queries import changes, setup
-from shop.queries.products import find_master
-from shop.rules.pictures import Picture
+from shop.models.access.users import customer_group_members, customer_groups
+from shop.models.catalog.prices import price_list_groups, price_list_users
+from shop.models.catalog.products import option_types, option_values, properties
+from shop.queries import writes
+from shop.queries.catalog.products import find_master
+from shop.queries.setup import shop as setup
+from shop.rules.catalog.images import Picture
 
 Tell = Callable[[int, int], None]
 """Told how far the work is, and how far it goes."""
@@ -200,7 +204,7 @@ async def _stock(ctx: Context, fittings: Fittings, item: Sold) -> None:
 async def _make_terms(ctx: Context, contracted: list[Sold]) -> None:
     """The shoppers, and who of them pays what."""
     users = {
-        person: await people.create_user(
+        person: await admin.create_user(
             ctx, {"email": person.email, "first_name": person.first_name, "last_name": person.last_name}
         )
         for person in shop.SHOPPERS
@@ -221,5 +225,5 @@ async def _make_terms(ctx: Context, contracted: list[Sold]) -> None:
 
 async def _insert(ctx: Context, table: Any, **values: Any) -> UUID:
     record_id = new_id()
-    await changes.insert_record(ctx.db, table, record_id, values)
+    await writes.insert_record(ctx.db, table, record_id, values)
     return record_id

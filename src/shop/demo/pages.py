@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions import menus, pages
+from shop.actions.content import menus, pages
 from shop.actions.context import Context
 from shop.demo.shop import DEPARTMENTS, MOONS, NAME
 

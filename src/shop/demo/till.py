@@ -5,12 +5,13 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from shop.actions import sending
 from shop.actions.context import Context
+from shop.actions.setup import shipping_tax_payment
 from shop.base.ids import new_id
 from shop.gateways.test_card import SOURCES
-from shop.models.taxes import tax_categories
-from shop.queries import changes, people
+from shop.models.setup.taxes import tax_categories
+from shop.queries import writes
+from shop.queries.customers import users
 
 ZONES: Mapping[str, tuple[str, ...]] = {
     "North America": ("US", "CA", "MX"),
@@ -63,22 +64,22 @@ PAYMENTS: tuple[Mapping[str, Any], ...] = (
 async def open_till(ctx: Context) -> None:
     category_id = new_id()
     fields = {"name": "Goods", "description": "Whatever is sold here", "is_default": True}
-    await changes.insert_record(ctx.db, tax_categories, category_id, fields)
+    await writes.insert_record(ctx.db, tax_categories, category_id, fields)
     zones = {name: await _zone(ctx, name, codes) for name, codes in ZONES.items()}
     for tax in TAXES:
         said = {name: value for name, value in tax.items() if name != "zone"}
         amount = {"amount": Decimal(tax["amount"])}
         owned = {"zone_id": zones[tax["zone"]], "tax_category_id": category_id}
-        await sending.create_tax_rate(ctx, {**said, **amount, **owned})
+        await shipping_tax_payment.create_tax_rate(ctx, {**said, **amount, **owned})
     for method in METHODS:
-        await sending.create_shipping_method(ctx, {**method, "zone_ids": list(zones.values())})
+        await shipping_tax_payment.create_shipping_method(ctx, {**method, "zone_ids": list(zones.values())})
     for payment in PAYMENTS:
         if not ctx.can_pay_with(payment["type"]):
             continue  # The test card, outside a try-out.
-        await sending.create_payment_method(ctx, payment)
+        await shipping_tax_payment.create_payment_method(ctx, payment)
 
 
 async def _zone(ctx: Context, name: str, codes: tuple[str, ...]) -> UUID:
-    found = [await people.find_country(ctx.db, code=code, country_id=None) for code in codes]
+    found = [await users.find_country(ctx.db, code=code, country_id=None) for code in codes]
     members = [country.id for country in found if country]
-    return await sending.create_zone(ctx, {"name": name, "country_ids": members})
+    return await shipping_tax_payment.create_zone(ctx, {"name": name, "country_ids": members})

@@ -3,9 +3,11 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
-from shop.actions import exports, imports, oauth
-from shop.actions.batches import Imported, Line
+from shop.actions.access import oauth
 from shop.actions.context import Context
+from shop.actions.imports import exports
+from shop.actions.imports import runs as imports
+from shop.actions.imports.batch_runner import Imported, Line
 from shop.base.errors import Malformed
 from shop.platform.inputs import ImportedPrice, ImportedProduct
 from shop.platform.lines import price_line, product_line

@@ -6,7 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions import oauth, records
+from shop.actions import records
+from shop.actions.access import oauth
 from shop.actions.context import Context
 from shop.base.errors import Invalid, Malformed, NotFound
 from shop.base.listing import Keyset, Page, Sort, Wishes

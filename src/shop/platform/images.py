@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions import media, oauth
+from shop.actions.access import oauth
+from shop.actions.catalog import images
 from shop.actions.context import Context
 from shop.base.errors import Conflict, Invalid, NotFound
 from shop.platform.crud import document_of, found_id, read_drawing
 from shop.platform.resources.media import IMAGES, TAXON, VARIANT, NewImage
 from shop.platform.values import read_values
-from shop.rules.pictures import LARGEST_FILE
+from shop.rules.catalog.images import LARGEST_FILE
 from shop.web.endpoint import Route
 from shop.web.reply import NO_CONTENT, Reply
 from shop.web.request import UPLOAD, Request
@@ -52,14 +53,14 @@ def _read_owner(values: Mapping[str, Any]) -> dict[str, UUID]:
 async def _add(ctx: Context, owner: Mapping[str, UUID], data: bytes, values: Mapping[str, Any]) -> UUID:
     texts = {"alt": values.get("alt"), "position": values.get("position")}
     if "taxon_id" in owner:
-        return await media.set_taxon_image(ctx, owner["taxon_id"], data, **texts)
-    product_id = owner.get("product_id") or await media.owner_of(ctx, owner["variant_id"])
-    return await media.add_image(ctx, product_id, data, variant_id=owner.get("variant_id"), **texts)
+        return await images.set_taxon_image(ctx, owner["taxon_id"], data, **texts)
+    product_id = owner.get("product_id") or await images.owner_of(ctx, owner["variant_id"])
+    return await images.add_image(ctx, product_id, data, variant_id=owner.get("variant_id"), **texts)
 
 
 async def delete(request: Request, ctx: Context) -> Reply:
     await oauth.admit(ctx, "write")
-    await media.remove_image(ctx, await found_id(ctx, IMAGES, request.path_params["id"]))
+    await images.remove_image(ctx, await found_id(ctx, IMAGES, request.path_params["id"]))
     return NO_CONTENT
 
 

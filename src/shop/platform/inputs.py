@@ -9,9 +9,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from shop.jsonapi.schema import parts_of
-from shop.models.products import Product, Variant
+from shop.models.catalog.products import Product, Variant
 from shop.platform.collection import Collection, kinds
-from shop.rules.exports import PRODUCT_FIELDS, VARIANT_FIELDS
+from shop.rules.imports.exports import PRODUCT_FIELDS, VARIANT_FIELDS
 
 Amount = Decimal | float
 """A decimal number as text, or a number."""

@@ -7,14 +7,14 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from shop.actions.batches import Line
+from shop.actions.imports.batch_runner import Line
 from shop.base.money import is_currency, minor_units
-from shop.models.products import Product, Variant
+from shop.models.catalog.products import Product, Variant
 from shop.platform.collection import kinds
 from shop.platform.values import read_kind
-from shop.rules.exports import PRODUCT_FIELDS, VARIANT_FIELDS
-from shop.rules.import_lines import Errors, ProductLine, StockLine, VariantLine
-from shop.rules.price_imports import PriceLine
+from shop.rules.imports.exports import PRODUCT_FIELDS, VARIANT_FIELDS
+from shop.rules.imports.prices import PriceLine
+from shop.rules.imports.rows import Errors, ProductLine, StockLine, VariantLine
 from shop.web.lines import RawLine
 
 T = TypeVar("T")

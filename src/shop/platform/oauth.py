@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
-from shop.actions import login, oauth, tokens
+from shop.actions.access import login, oauth, tokens
+from shop.actions.access.oauth import Client
 from shop.actions.context import Context
-from shop.actions.oauth import Client
 from shop.base.errors import InvalidGrant, InvalidRefreshToken, Malformed, UnsupportedGrant
 from shop.platform.inputs import ServerMetadata, TokenState
-from shop.rules.permissions import SPELLINGS
+from shop.rules.access.permissions import SPELLINGS
 from shop.web.credentials import check_repeated
 from shop.web.reply import Nothing, Reply, json_reply, token_reply
 from shop.web.request import Request

@@ -8,8 +8,12 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from shop.actions import checkout, completion, lines, oauth, order_desk, parcels, resumption
+from shop.actions.access import oauth
+from shop.actions.cart import line_items
+from shop.actions.checkout import workflow
 from shop.actions.context import Context
+from shop.actions.orders import operations, resumption, shipments
+from shop.actions.payments import completion
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
 from shop.base.money import minor_units
@@ -19,7 +23,7 @@ from shop.platform.inputs import Amount
 from shop.platform.resources.sales import ORDERS
 from shop.platform.resources.sold import PAYMENTS, REFUNDS, SHIPMENTS
 from shop.platform.values import operation_params, read_kind
-from shop.rules.lines import MOST_PIECES
+from shop.rules.cart.line_items import MOST_PIECES
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import NO_CONTENT, Reply
 from shop.web.request import Request
@@ -93,13 +97,11 @@ class NewRefund(msgspec.Struct):
 
 
 async def _next(ctx: Context, order_id: UUID, _request: Request) -> None:
-    async with ctx.db.transaction():
-        await checkout.step(ctx, await checkout.hold_checkout(ctx, order_id))
+    await workflow.next_step(ctx, order_id)
 
 
 async def _advance(ctx: Context, order_id: UUID, _request: Request) -> None:
-    async with ctx.db.transaction():
-        await checkout.walk(ctx, await checkout.hold_checkout(ctx, order_id))
+    await workflow.advance(ctx, order_id)
 
 
 async def _complete(ctx: Context, order_id: UUID, request: Request) -> None:
@@ -114,7 +116,7 @@ def _moving(event: str) -> Verb:
         is_line = isinstance(tracking, str) and len(tracking) <= LONGEST_REASON and tracking.isprintable()
         if tracking is not None and not is_line:
             raise Invalid({"tracking": [f"must be one line of at most {LONGEST_REASON} characters"]})
-        await order_desk.move_shipment(ctx, shipment_id, event, tracking=tracking)
+        await operations.move_shipment(ctx, shipment_id, event, tracking=tracking)
 
     return move
 
@@ -136,21 +138,21 @@ def _pieces(members: Mapping[str, Any], default: int | None) -> int | None:
 
 
 async def _add_item(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
-    return await parcels.add_item(ctx, shipment_id, _variant(members), _pieces(members, 1) or 1)
+    return await shipments.add_item(ctx, shipment_id, _variant(members), _pieces(members, 1) or 1)
 
 
 async def _remove_item(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
-    return await parcels.remove_item(ctx, shipment_id, _variant(members), _pieces(members, None))
+    return await shipments.remove_item(ctx, shipment_id, _variant(members), _pieces(members, None))
 
 
 async def _to_location(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
     place_id, pieces = as_uuid(members.get("stock_location_id")), _pieces(members, 1) or 1
-    return await parcels.transfer(ctx, shipment_id, _variant(members), pieces, place_id=place_id, number=None)
+    return await shipments.transfer(ctx, shipment_id, _variant(members), pieces, place_id=place_id, number=None)
 
 
 async def _to_shipment(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
     number, pieces = str(members.get("target_shipment_number")), _pieces(members, 1) or 1
-    return await parcels.transfer(ctx, shipment_id, _variant(members), pieces, place_id=None, number=number)
+    return await shipments.transfer(ctx, shipment_id, _variant(members), pieces, place_id=None, number=number)
 
 
 def _packing(
@@ -163,8 +165,7 @@ def _packing(
         drawing = read_drawing(request, ctx, SHIPMENTS)
         shipment_id = await found_id(ctx, SHIPMENTS, request.path_params["id"])
         await check_body(request, ctx, SHIPMENTS, drawing, shipment_id, takes)
-        async with ctx.db.transaction():
-            found = await act(ctx, shipment_id, operation_params(request, SHIPMENTS))
+        found = await act(ctx, shipment_id, operation_params(request, SHIPMENTS))
         if found is None:
             return NO_CONTENT
         reply = await document_of(ctx, SHIPMENTS, drawing, "id", found)
@@ -198,7 +199,7 @@ async def create_refund(request: Request, ctx: Context) -> Reply:
     await check_body(request, ctx, REFUNDS, drawing, None, NewRefund)
     members = operation_params(request, REFUNDS)
     payment_id, reason = as_uuid(members.get("payment_id")), members.get("reason")
-    currency = await order_desk.currency_of_payment(ctx, payment_id) if payment_id else None
+    currency = await operations.currency_of_payment(ctx, payment_id) if payment_id else None
     if payment_id is None or currency is None:
         raise Invalid({"payment_id": ["is not a payment"]})
     if not isinstance(reason, str) or not reason.strip() or len(reason) > LONGEST_REASON:
@@ -207,7 +208,7 @@ async def create_refund(request: Request, ctx: Context) -> Reply:
         amount = minor_units(read_kind(members.get("amount"), Decimal), currency)
     except ValueError as error:
         raise Invalid({"amount": [str(error)]}) from None
-    refund_id = await order_desk.refund(ctx, payment_id, amount, reason.strip())
+    refund_id = await operations.refund(ctx, payment_id, amount, reason.strip())
     reply = await document_of(ctx, REFUNDS, drawing, "id", refund_id)
     return Reply(201, reply.body, reply.headers)
 
@@ -231,9 +232,9 @@ ROUTES = (
     verb_route(ORDERS, "next", _next, "Advance an order to the next checkout step"),
     verb_route(ORDERS, "advance", _advance, "Advance an order as far as possible"),
     verb_route(ORDERS, "complete", _complete, "Complete an order", Completion),
-    verb_route(ORDERS, "empty", lambda ctx, order_id, _: lines.empty(ctx, order_id), "Empty an order"),
-    verb_route(ORDERS, "approve", lambda ctx, order_id, _: order_desk.approve(ctx, order_id), "Approve an order"),
-    verb_route(ORDERS, "cancel", lambda ctx, order_id, _: order_desk.cancel(ctx, order_id), "Cancel an order"),
+    verb_route(ORDERS, "empty", lambda ctx, order_id, _: line_items.empty(ctx, order_id), "Empty an order"),
+    verb_route(ORDERS, "approve", lambda ctx, order_id, _: operations.approve(ctx, order_id), "Approve an order"),
+    verb_route(ORDERS, "cancel", lambda ctx, order_id, _: operations.cancel(ctx, order_id), "Cancel an order"),
     verb_route(ORDERS, "resume", lambda ctx, order_id, _: resumption.resume(ctx, order_id), "Resume a canceled order"),
     verb_route(SHIPMENTS, "ready", _moving("ready"), "Mark a shipment as ready"),
     verb_route(SHIPMENTS, "pend", _moving("pend"), "Mark a shipment as pending"),
@@ -247,10 +248,10 @@ ROUTES = (
     verb_route(
         PAYMENTS,
         "capture",
-        lambda ctx, payment_id, _: order_desk.capture(ctx, payment_id),
+        lambda ctx, payment_id, _: operations.capture(ctx, payment_id),
         "Capture an authorized payment",
     ),
-    verb_route(PAYMENTS, "void", lambda ctx, payment_id, _: order_desk.void(ctx, payment_id), "Void a payment"),
+    verb_route(PAYMENTS, "void", lambda ctx, payment_id, _: operations.void(ctx, payment_id), "Void a payment"),
     Route(
         "POST",
         "/api/v2/platform/refunds",

@@ -1,17 +1,15 @@
 """What machines do with codes and store credit beyond the five addresses of each resource."""
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from shop.actions import checkout, coupons, store_credit
-from shop.actions.checkout import walk
+from shop.actions.checkout import coupons, workflow
 from shop.actions.context import Context
 from shop.base.errors import Invalid
-from shop.base.money import minor_units
 from shop.base.texts import is_line
 from shop.platform.inputs import Amount
 from shop.platform.order_verbs import LONGEST_REASON, verb_route
@@ -49,33 +47,19 @@ async def _apply_code(ctx: Context, order_id: UUID, request: Request) -> None:
 
 
 async def _use_credit(ctx: Context, order_id: UUID, request: Request) -> None:
-    async with ctx.db.transaction():
-        held = await checkout.hold_checkout(ctx, order_id)
-        wanted = _amount(operation_params(request, ORDERS).get("amount"), held.order.currency)
-        held, why = await walk(ctx, held, upto="payment")
-        if why and held.order.state == "cart":
-            raise why
-        await store_credit.set_aside(ctx, held, wanted)
-
-
-def _amount(value: Any, currency: str) -> int | None:
-    if value is None:
-        return None
+    value = operation_params(request, ORDERS).get("amount")
     try:
-        amount = minor_units(read_kind(value, Decimal), currency)
-    except ValueError as wrong:
-        raise Invalid({"amount": [str(wrong)]}) from None
-    if not amount:
-        raise Invalid({"amount": ["must be more than nothing"]})
-    return amount
+        amount = None if value is None else read_kind(value, Decimal)
+    except ValueError as error:
+        raise Invalid({"amount": [str(error)]}) from None
+    await workflow.add_store_credit_to(ctx, order_id, amount)
 
 
 async def _withdraw(ctx: Context, credit_id: UUID, request: Request) -> None:
     reason = operation_params(request, STORE_CREDITS).get("reason")
     if not isinstance(reason, str) or not reason.strip() or len(reason) > LONGEST_REASON or not is_line(reason):
         raise Invalid({"reason": [f"must be given, in one line of at most {LONGEST_REASON} characters"]})
-    async with ctx.db.transaction():
-        await store_credit.withdraw(ctx, credit_id, reason.strip())
+    await workflow.withdraw_store_credit(ctx, credit_id, reason.strip())
 
 
 ROUTES = (

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from shop.actions.oauth import Granted
-from shop.actions.tokens import TokenPair
+from shop.actions.access.oauth import Granted
+from shop.actions.access.tokens import TokenPair
 from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
 from shop.platform import bulk, images, oauth, order_verbs, promotion_verbs, verbs
 from shop.platform.crud import routes_of

@@ -6,7 +6,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta
 
-from shop.actions import menus, oauth, taxons
+from shop.actions.access import oauth
+from shop.actions.catalog import taxons
+from shop.actions.content import menus
 from shop.actions.context import Context
 from shop.base.errors import Invalid, Malformed
 from shop.platform.crud import check_body, document_of, found_id, read_drawing

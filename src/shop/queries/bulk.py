@@ -13,9 +13,9 @@ from shop.base.errors import Lost
 from shop.db.pool import Session
 from shop.db.rows import metadata
 from shop.db.statements import Statement, among, shaped_statement, statement
-from shop.models.products import variants
-from shop.models.stock import stock_items
-from shop.rules.import_lines import Recount
+from shop.models.catalog.products import variants
+from shop.models.catalog.stock import stock_items
+from shop.rules.imports.rows import Recount
 
 Row = Mapping[str, Any]
 _ID = PG_UUID(as_uuid=True)

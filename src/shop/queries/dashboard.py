@@ -12,9 +12,9 @@ from sqlalchemy import cast as sql_cast
 from shop.base.listing import Place
 from shop.db.pool import Session
 from shop.db.statements import Statement, into, statement
+from shop.models.access.operators import operators
+from shop.models.cart.orders import Order, order_lookups, orders
 from shop.models.journal import AuditEvent, OutboxMail, audit_events, outbox_mails
-from shop.models.operators import operators
-from shop.models.orders import Order, order_lookups, orders
 
 _now = func.now()
 DAYS = 14

@@ -10,9 +10,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from shop.actions.context import Context
 from shop.base.errors import Malformed, NotFound, Unavailable
-from shop.queries import setup
-from shop.queries.gauges import Gauges, read_gauges
-from shop.queries.setup import DatabaseState
+from shop.queries.operations.gauges import Gauges, read_gauges
+from shop.queries.setup import shop as setup
+from shop.queries.setup.shop import DatabaseState
 from shop.web.endpoint import Handler
 from shop.web.metrics import exposition
 from shop.web.reply import NO_STORE, Reply, json_reply

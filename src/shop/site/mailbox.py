@@ -7,9 +7,9 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shop.actions.context import Context
-from shop.actions.letter import write_letter
+from shop.actions.operations.mail_templates import write_letter
 from shop.base.errors import NotFound
-from shop.queries import outbox
+from shop.queries.operations import outbox
 from shop.web.reply import Reply, html_reply, json_reply
 from shop.web.request import Request
 

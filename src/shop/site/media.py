@@ -5,7 +5,7 @@ from uuid import UUID
 
 from shop.actions.context import Context
 from shop.base.errors import NotFound
-from shop.rules.pictures import MEDIA_TYPE
+from shop.rules.catalog.images import MEDIA_TYPE
 from shop.web.reply import Reply
 from shop.web.request import Request
 

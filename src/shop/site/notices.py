@@ -1,7 +1,7 @@
 """What providers of payments tell by themselves."""
 
 from shop.actions.context import Context
-from shop.actions.notices import take_notice
+from shop.actions.payments.webhooks import take_notice
 from shop.web.reply import NO_CONTENT, Reply
 from shop.web.request import Request
 

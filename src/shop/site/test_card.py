@@ -8,7 +8,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shop.actions.context import Context
-from shop.actions.test_card import decide_confirmation, get_confirmation
+from shop.actions.payments.test_card import decide_confirmation, get_confirmation
 from shop.base.errors import Invalid
 from shop.base.money import money_text
 from shop.base.settings import is_loopback

@@ -3,16 +3,18 @@
 from typing import get_type_hints
 from uuid import UUID
 
-from shop.actions import account, cards, orders
 from shop.actions.context import Context
+from shop.actions.customers import account
+from shop.actions.orders import resources as orders
+from shop.actions.payments import saved_cards
 from shop.base.errors import Malformed
 from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded, Named
 from shop.jsonapi.document import Drawing, document
 from shop.jsonapi.paging import Window, cut, read_keyset, read_page, read_sort, read_window
-from shop.models.orders import Order
-from shop.models.payments import CreditCard
-from shop.models.people import PlacedAddress
+from shop.models.cart.orders import Order
+from shop.models.checkout.payments import CreditCard
+from shop.models.customers.addresses import PlacedAddress
 from shop.storefront.cart_document import loaded_orders
 from shop.storefront.drawing import loaded_page, page_reply, read_drawing, seen_from, user_links
 from shop.storefront.inputs import wrapped
@@ -69,7 +71,7 @@ async def list_cards(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CREDIT_CARD)
     filters, page = read_filters(request.params, CARD_FILTERS), read_window(request.params)
     read_sort(request.params, ())
-    found = await cards.list_cards(ctx, _method_id(filters.get("payment_method_id")))
+    found = await saved_cards.list_cards(ctx, _method_id(filters.get("payment_method_id")))
     window = cut(found, page)
     shown = await _cards(ctx, drawing, list(window.records))
     return page_reply(request, ctx, CREDIT_CARD, drawing, Window(shown, window.total, page, window.next_place))
@@ -77,12 +79,12 @@ async def list_cards(request: Request, ctx: Context) -> Reply:
 
 async def show_card(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CREDIT_CARD)
-    (shown,) = await _cards(ctx, drawing, [await cards.get_card(ctx, request.path_params["id"])])
+    (shown,) = await _cards(ctx, drawing, [await saved_cards.get_card(ctx, request.path_params["id"])])
     return document_reply(document(CREDIT_CARD, shown, drawing))
 
 
 async def destroy_card(request: Request, ctx: Context) -> Reply:
-    await cards.remove_card(ctx, request.path_params["id"])
+    await saved_cards.remove_card(ctx, request.path_params["id"])
     return NO_CONTENT
 
 
@@ -128,7 +130,7 @@ def _method_id(given: object) -> UUID | None:
 
 async def _cards(ctx: Context, drawing: Drawing, found: list[CreditCard]) -> list[Loaded]:
     is_asked = "payment_method" in (drawing.query.include or {})
-    methods = await cards.list_methods_of(ctx, found) if is_asked else {}
+    methods = await saved_cards.list_methods_of(ctx, found) if is_asked else {}
     return [
         Loaded(card, {"payment_method": Loaded(methods.get(card.payment_method_id) or Named(card.payment_method_id))})
         for card in found

@@ -5,12 +5,12 @@ from functools import wraps
 from hashlib import blake2b
 from typing import Any
 
-from shop.actions import browse
+from shop.actions.catalog import storefront
+from shop.actions.catalog.prices import pricing_for
 from shop.actions.context import Context
-from shop.actions.pricing import pricing_for
 from shop.base.errors import Unavailable
 from shop.base.remembered import Kept
-from shop.queries.prices import Pricing
+from shop.queries.catalog.prices import Pricing
 from shop.storefront.wishes import BEST_SELLING, read_currency
 from shop.web.reply import JSON_API, Header, Reply
 from shop.web.request import Request
@@ -73,7 +73,7 @@ async def _drawn(draw: Draw, request: Request, ctx: Context, pricing: Pricing, k
         ctx.shared.answers.keep(key, bestsellers)
         return bestsellers
     # Read before the rest: what is drawn is of this version or a newer one, never of an older.
-    version = await browse.find_version(ctx, pricing)
+    version = await storefront.find_version(ctx, pricing)
     found = ctx.shared.answers.find(key, version)
     if found is None:
         found = _keepable(version, await draw(request, ctx))

@@ -6,15 +6,17 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions import cart, lines, shown_orders
+from shop.actions.cart import carts as cart
+from shop.actions.cart import line_items
+from shop.actions.checkout import views
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
 from shop.base.loaded import Loaded
 from shop.base.tokens import read_order_token
 from shop.jsonapi.document import Extras, list_document
-from shop.rules.lines import MOST_LINES, NOT_POSITIVE, Wish, read_pieces
-from shop.rules.merging import STRATEGIES, Strategy
+from shop.rules.cart.cart_merge import STRATEGIES, Strategy
+from shop.rules.cart.line_items import MOST_LINES, NOT_POSITIVE, Wish, read_pieces
 from shop.rules.metadata import METADATA, METADATA_ERROR, is_metadata
 from shop.storefront.cart_document import cart_reply, method_link
 from shop.storefront.drawing import read_drawing
@@ -30,12 +32,12 @@ async def create(request: Request, ctx: Context) -> Reply:
     currency = request.params.get("currency")
     metadata = _metadata(request.params)
     order = await cart.open_cart(ctx, currency.upper() if isinstance(currency, str) else None, metadata)
-    return await cart_reply(await lines.seen(ctx, order), ctx, drawing, status=201)
+    return await cart_reply(await line_items.seen(ctx, order), ctx, drawing, status=201)
 
 
 async def show(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
-    return await cart_reply(await lines.seen(ctx, await cart.get_cart(ctx)), ctx, drawing)
+    return await cart_reply(await line_items.seen(ctx, await cart.get_cart(ctx)), ctx, drawing)
 
 
 async def destroy(_request: Request, ctx: Context) -> Reply:
@@ -49,7 +51,7 @@ async def add_item(request: Request, ctx: Context) -> Reply:
     wish = _wish(request.params, "", errors)
     if wish is None:
         raise Invalid(errors, code="quantity_not_positive" if list(errors) == ["quantity"] else None)
-    return await cart_reply(await lines.add_items(ctx, [wish], is_one=True), ctx, drawing)
+    return await cart_reply(await line_items.add_items(ctx, [wish], is_one=True), ctx, drawing)
 
 
 async def add_items(request: Request, ctx: Context) -> Reply:
@@ -61,7 +63,9 @@ async def add_items(request: Request, ctx: Context) -> Reply:
     wishes = [_wish(item, f"items.{place}.", errors) for place, item in enumerate(items)]
     if errors:
         raise Invalid(errors)
-    return await cart_reply(await lines.add_items(ctx, [wish for wish in wishes if wish], is_one=False), ctx, drawing)
+    return await cart_reply(
+        await line_items.add_items(ctx, [wish for wish in wishes if wish], is_one=False), ctx, drawing
+    )
 
 
 async def set_quantity(request: Request, ctx: Context) -> Reply:
@@ -70,23 +74,23 @@ async def set_quantity(request: Request, ctx: Context) -> Reply:
     if quantity is None:
         raise Invalid({"quantity": [NOT_POSITIVE]}, code="quantity_not_positive")
     line_item_id = as_uuid(request.params.get("line_item_id"))
-    return await cart_reply(await lines.set_quantity(ctx, line_item_id, quantity), ctx, drawing)
+    return await cart_reply(await line_items.set_quantity(ctx, line_item_id, quantity), ctx, drawing)
 
 
 async def remove_line_item(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
-    return await cart_reply(await lines.remove_line(ctx, as_uuid(request.path_params["id"])), ctx, drawing)
+    return await cart_reply(await line_items.remove_line(ctx, as_uuid(request.path_params["id"])), ctx, drawing)
 
 
 async def empty(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
-    return await cart_reply(await lines.empty(ctx), ctx, drawing)
+    return await cart_reply(await line_items.empty(ctx), ctx, drawing)
 
 
 async def change_currency(request: Request, ctx: Context) -> Reply:
     drawing = read_drawing(request, ctx, CART)
     wanted = request.params.get("new_currency")
-    cart_now = await lines.change_currency(ctx, wanted.upper() if isinstance(wanted, str) else "")
+    cart_now = await line_items.change_currency(ctx, wanted.upper() if isinstance(wanted, str) else "")
     return await cart_reply(cart_now, ctx, drawing)
 
 
@@ -94,9 +98,9 @@ async def estimate_shipping_rates(request: Request, ctx: Context) -> Reply:
     """What it would cost to send the cart to a country; an estimate has no id, for nothing of it is kept."""
     drawing = read_drawing(request, ctx, SHIPPING_RATE_ESTIMATE)
     wanted = request.params.get("country_iso")
-    found = await shown_orders.estimate_rates(ctx, wanted if isinstance(wanted, str) and wanted else None)
+    found = await views.estimate_rates(ctx, wanted if isinstance(wanted, str) and wanted else None)
     ids = [rate.shipping_method_id for _, rate in found] if "shipping_method" in (drawing.query.include or {}) else []
-    methods = {method.id: Loaded(method) for method in await shown_orders.list_shipping_methods_of(ctx, ids)}
+    methods = {method.id: Loaded(method) for method in await views.list_shipping_methods_of(ctx, ids)}
     rates = [
         Loaded(
             OfferedRate(**{**msgspec.structs.asdict(rate), "id": None}, currency=currency),

@@ -8,20 +8,22 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions import account, browse, shown_orders
-from shop.actions.cart_access import acts_for_owner
+from shop.actions.cart.access import acts_for_owner
+from shop.actions.cart.line_items import Cart, pricing_of
+from shop.actions.cart.order_state import Checkout, is_credit, paid, read
+from shop.actions.catalog import storefront
+from shop.actions.checkout import views
 from shop.actions.context import Context
-from shop.actions.lines import Cart, pricing_of
-from shop.actions.order_parts import Checkout, is_credit, paid, read
+from shop.actions.customers import account
 from shop.base.loaded import Link, Loaded, Named
 from shop.base.money import currency_digits, wire_decimal
 from shop.jsonapi.document import NO_EXTRAS, Drawing, Extras, document
-from shop.models.orders import Order
-from shop.models.payments import CreditCard, PaymentMethod
-from shop.models.people import PlacedAddress
-from shop.models.store_credit import StoreCredit
-from shop.rules.lines import CartWarning
-from shop.rules.payments import is_valid
+from shop.models.cart.orders import Order
+from shop.models.checkout.payments import CreditCard, PaymentMethod
+from shop.models.checkout.store_credit import StoreCredit
+from shop.models.customers.addresses import PlacedAddress
+from shop.rules.cart.line_items import CartWarning
+from shop.rules.checkout.payments import is_valid
 from shop.storefront.drawing import user_links
 from shop.storefront.resources.sales import CART, UNLINKED, CartPromotion, OfferedRate, SentShipment, ShownPayment
 from shop.web.reply import Reply, document_reply
@@ -122,12 +124,12 @@ async def _around(checkouts: Sequence[Checkout], ctx: Context, include: Tree) ->
         if address_id and name in include
     ]
     return Around(
-        await shown_orders.list_methods_of(ctx, list({payment.payment_method_id for payment in counted})),
+        await views.list_methods_of(ctx, list({payment.payment_method_id for payment in counted})),
         await _sources(checkouts, ctx, sources) if "source" in of_payments else {},
         await _credits(checkouts, ctx, [payment.id for payment in counted if is_credit(payment)]),
         await loaded_places(ctx) if "stock_location" in of_shipments else {},
         await loaded_shipping_methods(ctx, checkouts) if _has_methods(of_shipments) else {},
-        await shown_orders.find_addresses(ctx, list(set(addresses))) if addresses else {},
+        await views.find_addresses(ctx, list(set(addresses))) if addresses else {},
         await _variants(checkouts, ctx, include),
         await _owner(checkouts[0].order, ctx) if checkouts and "user" in include else None,
     )
@@ -135,7 +137,7 @@ async def _around(checkouts: Sequence[Checkout], ctx: Context, include: Tree) ->
 
 async def _sources(checkouts: Sequence[Checkout], ctx: Context, ids: list[UUID]) -> Mapping[UUID, CreditCard]:
     """What the orders are paid with; an owner's card is shown to the owner alone."""
-    found = await shown_orders.list_sources_of(ctx, ids)
+    found = await views.list_sources_of(ctx, ids)
     is_owner = all(acts_for_owner(ctx, each.order) for each in checkouts)
     return {source.id: source for source in found.values() if is_owner or source.user_id is None}
 
@@ -144,16 +146,16 @@ async def _credits(checkouts: Sequence[Checkout], ctx: Context, ids: list[UUID])
     """What of the owner's store credit the orders are paid with, for the owner alone."""
     if not ids or not all(acts_for_owner(ctx, each.order) for each in checkouts):
         return {}
-    return await shown_orders.list_credits_of(ctx, ids)
+    return await views.list_credits_of(ctx, ids)
 
 
 async def loaded_places(ctx: Context) -> Mapping[UUID, Loaded]:
-    return {place.id: Loaded(place) for place in await shown_orders.list_places(ctx)}
+    return {place.id: Loaded(place) for place in await views.list_places(ctx)}
 
 
 async def loaded_shipping_methods(ctx: Context, checkouts: Sequence[Checkout]) -> Mapping[UUID, Loaded]:
     ids = {rate.shipping_method_id for each in checkouts for rate in each.rates}
-    return {method.id: Loaded(method) for method in await shown_orders.list_shipping_methods_of(ctx, list(ids))}
+    return {method.id: Loaded(method) for method in await views.list_shipping_methods_of(ctx, list(ids))}
 
 
 def _has_methods(of_shipments: Tree) -> bool:
@@ -170,7 +172,7 @@ async def _variants(checkouts: Sequence[Checkout], ctx: Context, include: Tree) 
     # The orders of one caller have one owner, so their prices differ by currency alone.
     for order in {each.order.currency: each.order for each in checkouts if each.lines}.values():
         ids = {line.variant_id for each in checkouts if each.order.currency == order.currency for line in each.lines}
-        loaded = await browse.load_variants(ctx, list(ids), browse.merged(wanted), await pricing_of(ctx, order))
+        loaded = await storefront.load_variants(ctx, list(ids), storefront.merged(wanted), await pricing_of(ctx, order))
         found |= {(order.currency, variant_id): variant for variant_id, variant in loaded.items()}
     return found
 
@@ -247,7 +249,7 @@ async def explained(request: Request, ctx: Context, checkout: Checkout) -> Extra
     order = checkout.order
     steps = (order.explained or {}).get("steps")
     if steps is None:
-        steps = await shown_orders.explain(ctx, checkout)
+        steps = await views.explain(ctx, checkout)
     digits = currency_digits(order.currency)
     shown = [
         {name: wire_decimal(value, digits) if name in _AMOUNTS else value for name, value in step.items()}

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from shop.actions import browse
+from shop.actions.catalog import storefront
 from shop.actions.context import Context
 from shop.base.errors import Malformed
 from shop.base.ids import as_uuid
@@ -27,8 +27,8 @@ from shop.jsonapi.paging import (
     read_window,
     window_extras,
 )
-from shop.models.catalog import Facet
-from shop.queries.prices import Pricing, Resolved
+from shop.models.catalog.storefront import Facet
+from shop.queries.catalog.prices import Pricing, Resolved
 from shop.storefront.drawing import read_catalog_drawing
 from shop.storefront.resources.catalog import PRODUCT, TAXON, TAXON_WITH_PRODUCTS, VARIANT
 from shop.storefront.wishes import read_currency, read_filters, read_ids, read_pairs, read_text, read_wishes
@@ -41,14 +41,14 @@ TreePlace = tuple[UUID, Annotated[int, Meta(ge=0, le=2**31)]]
 async def list_products(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, PRODUCT)
     wishes = read_wishes(request.params, ctx.shared.shop)
-    found = await browse.list_products(ctx, wishes, drawing.query.include or {})
+    found = await storefront.list_products(ctx, wishes, drawing.query.include or {})
     extras = _product_pages(request, ctx, wishes.page, found)
     meta = {**(extras.meta or {}), "filters": _filters(found.facets)}
     meta |= await _explained(request, ctx, found.pricing, found.records)
     return list_document(PRODUCT, found.records, drawing, Extras(meta, extras.links))
 
 
-def _product_pages(request: Request, ctx: Context, page: Page | Keyset, found: browse.Listed) -> Extras:
+def _product_pages(request: Request, ctx: Context, page: Page | Keyset, found: storefront.Listed) -> Extras:
     url, count = _url(request, ctx), len(found.records)
     if isinstance(page, Keyset):
         after = cursor(*found.next_place) if found.next_place else None
@@ -60,7 +60,7 @@ async def show_product(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, PRODUCT)
     read_filters(request.params, ("currency",))
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
-    record, pricing = await browse.get_product(ctx, key, currency, drawing.query.include or {})
+    record, pricing = await storefront.get_product(ctx, key, currency, drawing.query.include or {})
     why = await _explained(request, ctx, pricing, [record])
     return document(PRODUCT, record, drawing, Extras(why) if why else NO_EXTRAS)
 
@@ -70,7 +70,7 @@ async def list_variants(request: Request, ctx: Context) -> bytes:
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
     options = dict(read_pairs("options", read_filters(request.params, ("options", "currency"))))
     read_sort(request.params, ())
-    records, pricing = await browse.list_variants(ctx, key, currency, options, drawing.query.include or {})
+    records, pricing = await storefront.list_variants(ctx, key, currency, options, drawing.query.include or {})
     window = cut(records, read_window(request.params), lambda record: record.row.id)
     extras = window_extras(window, _url(request, ctx), request.params)
     meta = {**(extras.meta or {}), **await _explained(request, ctx, pricing, window.records)}
@@ -81,7 +81,7 @@ async def list_taxons(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, TAXON)
     page = read_keyset(request.params, TreePlace) or read_page(request.params)
     filters = _taxon_filters(request.params)
-    found = await browse.list_taxons(ctx, filters, page, drawing.query.include or {})
+    found = await storefront.list_taxons(ctx, filters, page, drawing.query.include or {})
     window = Window(found.records, found.total, page, found.next_place)
     return list_document(TAXON, found.records, drawing, window_extras(window, _url(request, ctx), request.params))
 
@@ -90,7 +90,7 @@ async def show_taxon(request: Request, ctx: Context) -> bytes:
     drawing = read_catalog_drawing(request, ctx, TAXON_WITH_PRODUCTS)
     read_filters(request.params, ("currency",))
     key, currency = _key(request, "permalink"), read_currency(request.params, ctx.shared.shop)
-    record, _ = await browse.get_taxon(ctx, key, currency, drawing.query.include or {})
+    record, _ = await storefront.get_taxon(ctx, key, currency, drawing.query.include or {})
     return document(TAXON_WITH_PRODUCTS, record, drawing)
 
 
@@ -169,7 +169,7 @@ async def _explained(request: Request, ctx: Context, pricing: Pricing, records: 
     """`explain=prices`: which list decided, and why."""
     if request.params.get("explain") != "prices":
         return {}
-    return {"prices": [_why(price, pricing) for price in await browse.explain_prices(ctx, pricing, records)]}
+    return {"prices": [_why(price, pricing) for price in await storefront.explain_prices(ctx, pricing, records)]}
 
 
 def _why(price: Resolved, pricing: Pricing) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from shop.jsonapi.document import Drawing, list_document
 from shop.jsonapi.paging import Window, cut, window_extras
 from shop.jsonapi.query import deprecations, read_document_query
 from shop.jsonapi.resource import Resource, Scene
-from shop.models.people import AccountUser, PlacedAddress
+from shop.models.access.users import AccountUser
+from shop.models.customers.addresses import PlacedAddress
 from shop.storefront.resources.known import RESOURCES
 from shop.storefront.resources.viewer import Viewer
 from shop.web.pictures import Look, read_size

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from shop.base.errors import Malformed
-from shop.rules.checkout import Missing
-from shop.rules.merging import Strategy
+from shop.rules.cart.cart_merge import Strategy
+from shop.rules.checkout.steps import Missing
 
 _Email = Annotated[str, Meta(description="One e-mail address.", examples=["grace@example.org"], max_length=254)]
 _Line = Annotated[str, Meta(max_length=255)]

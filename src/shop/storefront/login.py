@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from shop.actions import login, tokens
+from shop.actions.access import login, tokens
 from shop.actions.context import Context
 from shop.base.email import Email, read_email
 from shop.base.errors import Invalid, Malformed
 from shop.base.texts import is_line
-from shop.rules.codes import typed_code
+from shop.rules.access.codes import typed_code
 from shop.storefront.inputs import Notice, wrapped
 from shop.web.reply import Nothing, Reply, json_reply, token_reply
 from shop.web.request import Request

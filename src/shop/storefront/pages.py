@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from shop.actions import pages, public_menus
+from shop.actions.content import pages, public_menus
 from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
@@ -13,8 +13,8 @@ from shop.base.loaded import Loaded
 from shop.jsonapi.document import Drawing, document, list_document
 from shop.jsonapi.paging import Window, read_sort, read_window, window_extras
 from shop.jsonapi.resource import Resource
-from shop.models.pages import ShownPage
-from shop.rules.pages import page_type
+from shop.models.content.pages import ShownPage
+from shop.rules.content.pages import page_type
 from shop.storefront.drawing import read_catalog_drawing
 from shop.storefront.resources.pages import CMS_PAGE, MENU, POLICY
 from shop.storefront.wishes import read_currency, read_filters, read_text

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from shop.actions.coupons import REFUSALS
-from shop.actions.orders import SORTS
-from shop.actions.tokens import TokenPair
+from shop.actions.access.tokens import TokenPair
+from shop.actions.checkout.coupons import REFUSALS
+from shop.actions.orders.resources import SORTS
 from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.jsonapi.deprecation import Deprecation
 from shop.storefront import account, cart, catalog, checkout, discounts, login, pages, setup

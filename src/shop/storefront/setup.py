@@ -2,8 +2,8 @@
 
 import msgspec
 
-from shop.actions import setup
 from shop.actions.context import Context
+from shop.actions.setup import shop as setup
 from shop.base.errors import NotFound
 from shop.base.loaded import Link, Loaded, Named
 from shop.jsonapi.document import document, list_document

@@ -11,8 +11,8 @@ from shop.base.errors import Malformed
 from shop.base.listing import Keyset, Page, Sort
 from shop.base.money import LARGEST_AMOUNT, currency_digits
 from shop.jsonapi.paging import read_keyset, read_page
-from shop.models.setup import Shop
-from shop.rules.products import filter_param
+from shop.models.setup.shop import Shop
+from shop.rules.catalog.products import filter_param
 
 T = TypeVar("T")
 Params = Mapping[str, Any]

@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from shop.base.errors import Invalid, Malformed
 from shop.base.ids import as_uuid
-from shop.rules.lines import MOST_PIECES, NOT_POSITIVE, Wish, read_pieces
-from shop.rules.wishlists import LONGEST_NAME, MOST_ITEMS, name_error
+from shop.rules.cart.line_items import MOST_PIECES, NOT_POSITIVE, Wish, read_pieces
+from shop.rules.customers.wishlists import LONGEST_NAME, MOST_ITEMS, name_error
 
 _Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, examples=["Birthday"])]
 _Private = Annotated[bool, Meta(description="Whether its owner alone may see it.")]

@@ -6,17 +6,18 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions import browse, wishlists
+from shop.actions.catalog import storefront
+from shop.actions.catalog.prices import pricing_for
 from shop.actions.context import Context
-from shop.actions.pricing import pricing_for
-from shop.actions.wishlists import Chosen
+from shop.actions.customers import wishlists
+from shop.actions.customers.wishlists import Chosen
 from shop.base.ids import as_uuid
 from shop.base.loaded import Link, Loaded, Named
 from shop.jsonapi.document import Drawing, document
 from shop.jsonapi.paging import Window, cut, read_sort, read_window
 from shop.jsonapi.resource import Resource
-from shop.models.wishlists import SeenItem, SeenWishlist, Wishlist
-from shop.queries.prices import Pricing
+from shop.models.customers.wishlists import SeenItem, SeenWishlist, Wishlist
+from shop.queries.catalog.prices import Pricing
 from shop.storefront.drawing import page_reply, read_catalog_drawing
 from shop.storefront.resources.wishlists import WISHED_ITEM, WISHLIST
 from shop.storefront.wishes import read_currency, read_filters
@@ -163,5 +164,5 @@ async def _loaded_items(ctx: Context, items: Sequence[SeenItem], tree: Tree, pri
     left = {item.variant_id for item in items if not item.is_gone}
     found: Mapping[UUID, Link] = {variant_id: Loaded(Named(variant_id)) for variant_id in left}
     if "variant" in tree:
-        found = await browse.load_variants(ctx, list(left), tree["variant"], pricing)
+        found = await storefront.load_variants(ctx, list(left), tree["variant"], pricing)
     return [Loaded(item, {"variant": found.get(item.variant_id)}) for item in items]

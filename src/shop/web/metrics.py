@@ -21,8 +21,8 @@ from prometheus_client.core import (
 )
 
 from shop.db.connections import Waits
-from shop.queries.gauges import SIGN_IN_MINUTES, Gauges
-from shop.queries.housekeeping import PURGES
+from shop.queries.operations.gauges import SIGN_IN_MINUTES, Gauges
+from shop.queries.operations.housekeeping import PURGES
 
 BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _LABELS = ("method", "route", "status")

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from shop.base.errors import Malformed
-from shop.models.media import Image
-from shop.rules.pictures import Style, covering, styles_of
+from shop.models.catalog.images import Image
+from shop.rules.catalog.images import Style, covering, styles_of
 
 MEDIA = "/media"
 _SIZE = re.compile(r"([0-9]{1,5})x([0-9]{1,5})", re.ASCII)

@@ -1,6 +1,6 @@
 """Corrects the payment state of orders that were refunded in part, or canceled after their payment was voided.
 
-Only those are touched; a refund never makes the customer owe anything (see `rules/payments.py`).
+Only those are touched; a refund never makes the customer owe anything (see `rules/checkout/payments.py`).
 """
 
 from alembic import op

@@ -4,12 +4,12 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from shop.actions import nouns
+from shop.actions.catalog import resources
 from shop.base.money import currency_digits, plain_decimal, wire_decimal
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
-from shop.models import products as models
-from shop.models.catalog import SoldProduct, SoldVariant
-from shop.models.products import OptionType, OptionValue, ProductProperty, Property
+from shop.models.catalog import products as models
+from shop.models.catalog.products import OptionType, OptionValue, ProductProperty, Property
+from shop.models.catalog.storefront import SoldProduct, SoldVariant
 from shop.platform.collection import Collection, kinds
 
 _METADATA = ("public_metadata", "private_metadata")
@@ -99,7 +99,7 @@ _PRODUCT_FIELDS = (
 PRODUCTS = Collection(
     path="products",
     resource=PRODUCT,
-    noun=nouns.PRODUCT,
+    noun=resources.PRODUCT,
     writable=kinds(models.Product, *_PRODUCT_FIELDS)
     | _PRICED
     | kinds(models.Variant, "sku", "barcode", *_SIZES, "track_inventory")
@@ -152,7 +152,7 @@ VARIANT = resource(
 VARIANTS = Collection(
     path="variants",
     resource=VARIANT,
-    noun=nouns.VARIANT,
+    noun=resources.VARIANT,
     writable=kinds(
         models.Variant,
         "product_id",
@@ -183,7 +183,7 @@ OPTION_TYPE = resource(
 OPTION_TYPES = Collection(
     path="option_types",
     resource=OPTION_TYPE,
-    noun=nouns.OPTION_TYPE,
+    noun=resources.OPTION_TYPE,
     writable=kinds(OptionType, "name", "presentation", "position", "filterable", *_METADATA),
     required=("name", "presentation"),
     filters=("name", "presentation", "filterable"),
@@ -198,7 +198,7 @@ OPTION_VALUE = resource(
 OPTION_VALUES = Collection(
     path="option_values",
     resource=OPTION_VALUE,
-    noun=nouns.OPTION_VALUE,
+    noun=resources.OPTION_VALUE,
     writable=kinds(OptionValue, "option_type_id", "name", "presentation", "position", *_METADATA),
     required=("option_type_id", "name", "presentation"),
     once=("option_type_id",),
@@ -210,7 +210,7 @@ PROPERTY = resource("property", Property, attributes=["name", "presentation", "f
 PROPERTIES = Collection(
     path="properties",
     resource=PROPERTY,
-    noun=nouns.PROPERTY,
+    noun=resources.PROPERTY,
     writable=kinds(Property, "name", "presentation", "filterable"),
     required=("name", "presentation"),
     filters=("name", "presentation", "filterable"),
@@ -225,7 +225,7 @@ PRODUCT_PROPERTY = resource(
 PRODUCT_PROPERTIES = Collection(
     path="product_properties",
     resource=PRODUCT_PROPERTY,
-    noun=nouns.PRODUCT_PROPERTY,
+    noun=resources.PRODUCT_PROPERTY,
     writable=kinds(ProductProperty, "product_id", "property_id", "value", "show_property", "position"),
     required=("product_id", "property_id", "value"),
     once=("product_id", "property_id"),

@@ -3,16 +3,16 @@
 from typing import Any
 from uuid import UUID
 
-from shop.actions import setup_nouns as nouns
+from shop.actions.setup import resources as setup_resources
 from shop.jsonapi.resource import computed, many, one, resource
-from shop.models.fulfilment import ShippingMethod
-from shop.models.payments import PaymentMethod
-from shop.models.taxes import ShippingCategory, TaxCategory
-from shop.models.zones import TaxRate, Zone
+from shop.models.checkout.payments import PaymentMethod
+from shop.models.checkout.shipments import ShippingMethod
+from shop.models.setup.taxes import ShippingCategory, TaxCategory
+from shop.models.setup.zones import TaxRate, Zone
 from shop.platform.collection import Collection, kinds
 from shop.platform.resources.catalog import decimal_text
 from shop.platform.resources.related import method_amounts
-from shop.rules import spree_types
+from shop.rules.promotions import spree_types
 
 _STAMPS = ("created_at", "updated_at")
 _METADATA = ("public_metadata", "private_metadata")
@@ -26,14 +26,14 @@ TAX_CATEGORY = resource(
 TAX_CATEGORIES = Collection(
     path="tax_categories",
     resource=TAX_CATEGORY,
-    noun=nouns.TAX_CATEGORY,
+    noun=setup_resources.TAX_CATEGORY,
     writable=kinds(TaxCategory, "name", "description", "tax_code", "is_default"),
     required=("name",),
     filters=("name", "tax_code", "is_default"),
 )
 ZONE = resource(
     "zone",
-    nouns.CountedZone,
+    setup_resources.CountedZone,
     attributes=["name", "description", "kind", "default_tax", "zone_members_count", *_STAMPS],
     relations=[
         many("countries", "country"),
@@ -45,7 +45,7 @@ ZONE = resource(
 ZONES = Collection(
     path="zones",
     resource=ZONE,
-    noun=nouns.ZONE,
+    noun=setup_resources.ZONE,
     writable=kinds(Zone, "name", "description", "kind", "default_tax")
     | {"country_ids": list[UUID], "state_ids": list[UUID]},
     required=("name",),
@@ -60,7 +60,7 @@ TAX_RATE = resource(
 TAX_RATES = Collection(
     path="tax_rates",
     resource=TAX_RATE,
-    noun=nouns.TAX_RATE,
+    noun=setup_resources.TAX_RATE,
     writable=kinds(
         TaxRate, "name", "amount", "included_in_price", "show_rate_in_label", "zone_id", "tax_category_id", *_METADATA
     ),
@@ -71,7 +71,7 @@ SHIPPING_CATEGORY = resource("shipping_category", ShippingCategory, attributes=[
 SHIPPING_CATEGORIES = Collection(
     path="shipping_categories",
     resource=SHIPPING_CATEGORY,
-    noun=nouns.SHIPPING_CATEGORY,
+    noun=setup_resources.SHIPPING_CATEGORY,
     writable=kinds(ShippingCategory, "name", "description"),
     required=("name",),
     filters=("name",),
@@ -80,7 +80,7 @@ SHIPPING_CATEGORIES = Collection(
 
 SHIPPING_METHOD = resource(
     "shipping_method",
-    nouns.PricedMethod,
+    setup_resources.PricedMethod,
     attributes=[
         "name",
         "admin_name",
@@ -105,7 +105,7 @@ SHIPPING_METHOD = resource(
 SHIPPING_METHODS = Collection(
     path="shipping_methods",
     resource=SHIPPING_METHOD,
-    noun=nouns.SHIPPING_METHOD,
+    noun=setup_resources.SHIPPING_METHOD,
     writable=kinds(
         ShippingMethod,
         "name",
@@ -150,7 +150,7 @@ PAYMENT_METHOD = resource(
 PAYMENT_METHODS = Collection(
     path="payment_methods",
     resource=PAYMENT_METHOD,
-    noun=nouns.PAYMENT_METHOD,
+    noun=setup_resources.PAYMENT_METHOD,
     writable=kinds(
         PaymentMethod,
         "name",

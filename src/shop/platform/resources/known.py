@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from shop.jsonapi.query import Resources
 from shop.jsonapi.resource import Relation
-from shop.models.coupons import adjustments
-from shop.models.fulfilment import shipment_items, shipping_method_categories, shipping_method_zones
-from shop.models.people import customer_group_members
-from shop.models.prices import price_list_groups, price_list_users
-from shop.models.products import product_option_types, variant_option_values, variants
-from shop.models.stock import stock_items
-from shop.models.taxons import classifications
-from shop.models.zones import zone_members
+from shop.models.access.users import customer_group_members
+from shop.models.catalog.prices import price_list_groups, price_list_users
+from shop.models.catalog.products import product_option_types, variant_option_values, variants
+from shop.models.catalog.stock import stock_items
+from shop.models.catalog.taxons import classifications
+from shop.models.checkout.coupons import adjustments
+from shop.models.checkout.shipments import shipment_items, shipping_method_categories, shipping_method_zones
+from shop.models.setup.zones import zone_members
 from shop.platform.collection import Collection
 from shop.platform.resources.catalog import (
     OPTION_TYPES,

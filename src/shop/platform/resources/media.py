@@ -6,9 +6,9 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from shop.actions import nouns
+from shop.actions.catalog import resources
 from shop.jsonapi.resource import Scene, computed, one, resource
-from shop.models.media import Image
+from shop.models.catalog.images import Image
 from shop.platform.collection import Collection, kinds
 from shop.web.pictures import ShownStyle, original_url, styles, transformed_url
 
@@ -48,7 +48,7 @@ IMAGE = resource(
 IMAGES = Collection(
     path="images",
     resource=IMAGE,
-    noun=nouns.IMAGE,
+    noun=resources.IMAGE,
     writable=kinds(Image, "product_id", "variant_id", "taxon_id", "alt", "position")
     | {"viewable_type": str | None, "viewable_id": UUID | None},
     once=("product_id", "taxon_id", "viewable_type", "viewable_id"),

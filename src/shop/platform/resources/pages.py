@@ -2,12 +2,12 @@
 
 from uuid import UUID
 
-from shop.actions import page_resources
+from shop.actions.content import resources as page_resources
 from shop.jsonapi.resource import computed, many, one, one_of, resource
-from shop.models.menus import LinkedItem, Menu
-from shop.models.pages import CmsPage, Policy
+from shop.models.content.menus import LinkedItem, Menu
+from shop.models.content.pages import CmsPage, Policy
 from shop.platform.collection import Collection, kinds
-from shop.rules.markdown import MOST_MARKDOWN
+from shop.rules.content.markdown import MOST_MARKDOWN
 
 _METADATA = ("public_metadata", "private_metadata")
 _STAMPS = ("created_at", "updated_at")

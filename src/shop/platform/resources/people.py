@@ -3,13 +3,15 @@
 from decimal import Decimal
 from typing import Any
 
-from shop.actions import people
+from shop.actions.customers import admin
 from shop.actions.records import Noun
 from shop.base.money import currency_digits
 from shop.jsonapi.resource import Scene, computed, many, one, resource
-from shop.models.people import Address, Country, Customer, State, addresses, countries, states
+from shop.models.access.users import Customer
+from shop.models.customers.addresses import Address, addresses
+from shop.models.setup.countries import Country, State, countries, states
 from shop.platform.collection import Collection, kinds
-from shop.queries.people import CUSTOMERS, FULL_NAME
+from shop.queries.customers.users import CUSTOMERS, FULL_NAME
 from shop.queries.records import Records
 
 
@@ -59,7 +61,7 @@ USER = resource(
 USERS = Collection(
     path="users",
     resource=USER,
-    noun=Noun("user", CUSTOMERS, people.create_user, people.update_user, people.delete_user),
+    noun=Noun("user", CUSTOMERS, admin.create_user, admin.update_user, admin.delete_user),
     writable=kinds(
         Customer,
         "email",
@@ -110,9 +112,9 @@ ADDRESSES = Collection(
             searches={"full_name": FULL_NAME},
             shown=addresses.c.deleted_at.is_(None),
         ),
-        people.create_address,
-        people.update_address,
-        people.delete_address,
+        admin.create_address,
+        admin.update_address,
+        admin.delete_address,
     ),
     writable=kinds(Address, *_ADDRESS_TEXTS, "country_id", "state_id", "user_id", *_METADATA)
     | {"country_iso": str, "state_code": str},

@@ -3,18 +3,12 @@
 from collections.abc import Callable
 from decimal import Decimal
 
-from shop.actions import nouns
+from shop.actions.catalog import resources
 from shop.base.money import money_text
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
-from shop.models.catalog import ListedEntry
-from shop.models.people import CustomerGroup, CustomerGroupMember
-from shop.models.prices import (
-    Price,
-    PriceList,
-    PriceListEntry,
-    PriceListGroup,
-    PriceListUser,
-)
+from shop.models.access.users import CustomerGroup, CustomerGroupMember
+from shop.models.catalog.prices import Price, PriceList, PriceListEntry, PriceListGroup, PriceListUser
+from shop.models.catalog.storefront import ListedEntry
 from shop.platform.collection import Collection, kinds
 from shop.platform.resources.catalog import decimal_text
 
@@ -47,7 +41,7 @@ PRICE = resource(
 PRICES = Collection(
     path="prices",
     resource=PRICE,
-    noun=nouns.PRICE,
+    noun=resources.PRICE,
     writable=kinds(Price, "variant_id", "currency") | {"amount": Decimal, "compare_at_amount": Decimal | None},
     required=("variant_id", "currency", "amount"),
     once=("variant_id", "currency"),
@@ -72,7 +66,7 @@ PRICE_LIST = resource(
 PRICE_LISTS = Collection(
     path="price_lists",
     resource=PRICE_LIST,
-    noun=nouns.PRICE_LIST,
+    noun=resources.PRICE_LIST,
     writable=kinds(PriceList, "name", "currency", "priority", "percent_off", "starts_at", "ends_at", "active"),
     required=("name", "currency"),
     once=("currency",),
@@ -87,7 +81,7 @@ PRICE_LIST_ENTRY = resource(
 PRICE_LIST_ENTRIES = Collection(
     path="price_list_entries",
     resource=PRICE_LIST_ENTRY,
-    noun=nouns.PRICE_LIST_ENTRY,
+    noun=resources.PRICE_LIST_ENTRY,
     writable=kinds(PriceListEntry, "price_list_id", "variant_id", "min_quantity") | {"amount": Decimal},
     required=("price_list_id", "variant_id", "amount"),
     once=("price_list_id", "variant_id"),
@@ -103,7 +97,7 @@ PRICE_LIST_USER = resource(
 PRICE_LIST_USERS = Collection(
     path="price_list_users",
     resource=PRICE_LIST_USER,
-    noun=nouns.PRICE_LIST_USER,
+    noun=resources.PRICE_LIST_USER,
     writable=kinds(PriceListUser, "price_list_id", "user_id"),
     required=("price_list_id", "user_id"),
     filters=("price_list_id", "user_id"),
@@ -117,7 +111,7 @@ PRICE_LIST_GROUP = resource(
 PRICE_LIST_GROUPS = Collection(
     path="price_list_groups",
     resource=PRICE_LIST_GROUP,
-    noun=nouns.PRICE_LIST_GROUP,
+    noun=resources.PRICE_LIST_GROUP,
     writable=kinds(PriceListGroup, "price_list_id", "customer_group_id"),
     required=("price_list_id", "customer_group_id"),
     filters=("price_list_id", "customer_group_id"),
@@ -131,7 +125,7 @@ CUSTOMER_GROUP = resource(
 CUSTOMER_GROUPS = Collection(
     path="customer_groups",
     resource=CUSTOMER_GROUP,
-    noun=nouns.CUSTOMER_GROUP,
+    noun=resources.CUSTOMER_GROUP,
     writable=kinds(CustomerGroup, "name", "description"),
     required=("name",),
     filters=("name",),
@@ -145,7 +139,7 @@ CUSTOMER_GROUP_MEMBER = resource(
 CUSTOMER_GROUP_MEMBERS = Collection(
     path="customer_group_members",
     resource=CUSTOMER_GROUP_MEMBER,
-    noun=nouns.CUSTOMER_GROUP_MEMBER,
+    noun=resources.CUSTOMER_GROUP_MEMBER,
     writable=kinds(CustomerGroupMember, "customer_group_id", "user_id"),
     required=("customer_group_id", "user_id"),
     filters=("customer_group_id", "user_id"),

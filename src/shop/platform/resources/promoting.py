@@ -4,14 +4,14 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from shop.actions import promotion_nouns as nouns
+from shop.actions.promotions import resources as nouns
 from shop.jsonapi.deprecation import Deprecation
 from shop.jsonapi.resource import computed, many, money, one, one_of, resource
-from shop.models.coupons import CouponCode, OrderPromotion
-from shop.models.promotions import CouponBatch, Promotion, PromotionAction, PromotionCategory, PromotionRule
-from shop.models.store_credit import StoreCredit, StoreCreditCategory, StoreCreditEvent, StoreCreditType
+from shop.models.cart.promotions import CouponBatch, Promotion, PromotionAction, PromotionCategory, PromotionRule
+from shop.models.checkout.coupons import CouponCode, OrderPromotion
+from shop.models.checkout.store_credit import StoreCredit, StoreCreditCategory, StoreCreditEvent, StoreCreditType
 from shop.platform.collection import Collection, Nested, kinds
-from shop.rules import spree_types
+from shop.rules.promotions import spree_types
 
 _STAMPS = ("created_at", "updated_at")
 _METADATA = ("public_metadata", "private_metadata")

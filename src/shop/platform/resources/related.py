@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from shop.actions import setup_nouns as nouns
+from shop.actions.orders import part_resources
+from shop.actions.setup import resources as setup_resources
 from shop.base.money import currency_digits, wire_decimal
 from shop.jsonapi.resource import Scene, computed, money, one, resource
-from shop.models.payments import PaymentSource
-from shop.models.zones import ZoneMember
+from shop.models.checkout.payments import PaymentSource
+from shop.models.setup.zones import ZoneMember
 from shop.platform.collection import Collection
 
 _STAMPS = ("created_at", "updated_at")
@@ -15,7 +16,7 @@ INVENTORY_UNITS = Collection(
     path="inventory_units",
     resource=resource(
         "inventory_unit",
-        nouns.InventoryUnit,
+        part_resources.InventoryUnit,
         attributes=["quantity", "backordered", "state", "pending"],
         relations=[
             one("order", "order"),
@@ -24,7 +25,7 @@ INVENTORY_UNITS = Collection(
             one("variant", "variant"),
         ],
     ),
-    noun=nouns.INVENTORY_UNIT,
+    noun=part_resources.INVENTORY_UNIT,
 )
 CREDIT_CARDS = Collection(
     path="credit_cards",
@@ -35,17 +36,17 @@ CREDIT_CARDS = Collection(
         attributes=["cc_type", "last_digits", "month", "year", "name", *_STAMPS, "deleted_at"],
         relations=[one("user", "user"), one("payment_method", "payment_method")],
     ),
-    noun=nouns.CREDIT_CARD,
+    noun=part_resources.CREDIT_CARD,
 )
 CAPTURE_EVENTS = Collection(
     path="capture_events",
     resource=resource(
         "capture_event",
-        nouns.OrdersCapture,
+        part_resources.OrdersCapture,
         attributes=["currency", money("amount"), "created_at"],
         relations=[one("payment", "payment")],
     ),
-    noun=nouns.CAPTURE_EVENT,
+    noun=part_resources.CAPTURE_EVENT,
 )
 ZONE_MEMBERS = Collection(
     path="zone_members",
@@ -59,7 +60,7 @@ ZONE_MEMBERS = Collection(
         ],
         relations=[one("zone", "zone"), one("country", "country"), one("state", "state")],
     ),
-    noun=nouns.ZONE_MEMBER,
+    noun=setup_resources.ZONE_MEMBER,
 )
 
 
@@ -76,12 +77,12 @@ CALCULATORS = Collection(
     path="calculators",
     resource=resource(
         "calculator",
-        nouns.PricedMethod,
+        setup_resources.PricedMethod,
         attributes=[
             computed("type", lambda method, _scene: method.calculator),
             computed("preferences", lambda method, scene: {"amounts": method_amounts(method, scene)}, dict[str, Any]),
             *_STAMPS,
         ],
     ),
-    noun=nouns.CALCULATOR,
+    noun=setup_resources.CALCULATOR,
 )

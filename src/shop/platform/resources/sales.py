@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from shop.actions import orders as actions
-from shop.actions.nested_orders import MEMBERS
+from shop.actions.orders import resources as actions
+from shop.actions.orders.nested_attributes import MEMBERS
 from shop.actions.records import Noun
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
-from shop.models.orders import Order, OwnedOrder, order_lookups, orders
+from shop.models.cart.orders import Order, OwnedOrder, order_lookups, orders
 from shop.platform.collection import Collection, Nested, kinds
+from shop.queries.checkout.store_credit import CREDIT_LEFT
 from shop.queries.lookups import Lookup
-from shop.queries.payments import REFUNDED
+from shop.queries.payments.payments import REFUNDED
 from shop.queries.records import Records
-from shop.queries.store_credit import CREDIT_LEFT
-from shop.rules.payments import amount_due
+from shop.rules.checkout.payments import amount_due
 
 
 def _nothing(_order: Any, _scene: Scene) -> None:

@@ -2,7 +2,7 @@
 
 from shop.actions.records import Noun
 from shop.jsonapi.resource import resource
-from shop.models.applications import Application, applications
+from shop.models.access.applications import Application, applications
 from shop.models.journal import AuditEvent, audit_events
 from shop.platform.collection import Collection
 from shop.queries.records import Records

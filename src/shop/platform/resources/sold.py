@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from shop.actions import setup_nouns as nouns
+from shop.actions.orders import part_resources
 from shop.jsonapi.resource import computed, many, money, one, one_of, resource
-from shop.models.orders import CartLine
+from shop.models.cart.orders import CartLine
 from shop.platform.collection import Collection, kinds
 
 _STAMPS = ("created_at", "updated_at")
@@ -13,7 +13,7 @@ _SUMS = ("promo_total", "adjustment_total", "additional_tax_total", "included_ta
 
 LINE_ITEM = resource(
     "line_item",
-    nouns.OrdersLine,
+    part_resources.OrdersLine,
     attributes=[
         "name",
         "sku",
@@ -47,7 +47,7 @@ LINE_ITEM = resource(
 LINE_ITEMS = Collection(
     path="line_items",
     resource=LINE_ITEM,
-    noun=nouns.LINE_ITEM,
+    noun=part_resources.LINE_ITEM,
     writable=kinds(CartLine, "order_id", "variant_id", "quantity", *_METADATA),
     required=("order_id", "variant_id"),
     once=("order_id", "variant_id"),
@@ -59,7 +59,7 @@ LINE_ITEMS = Collection(
 )
 SHIPMENT = resource(
     "shipment",
-    nouns.OrdersShipment,
+    part_resources.OrdersShipment,
     attributes=[
         "number",
         "state",
@@ -91,9 +91,9 @@ SHIPMENT = resource(
 SHIPMENTS = Collection(
     path="shipments",
     resource=SHIPMENT,
-    noun=nouns.SHIPMENT,
+    noun=part_resources.SHIPMENT,
     writable={
-        **kinds(nouns.OrdersShipment, "stock_location_id", "tracking", *_METADATA),
+        **kinds(part_resources.OrdersShipment, "stock_location_id", "tracking", *_METADATA),
         "order_id": str,
         "variant_id": UUID,
         "quantity": int,
@@ -120,7 +120,7 @@ SHIPMENTS = Collection(
 )
 SHIPPING_RATE = resource(
     "shipping_rate",
-    nouns.OrdersRate,
+    part_resources.OrdersRate,
     attributes=[
         "name",
         "currency",
@@ -134,12 +134,12 @@ SHIPPING_RATE = resource(
 SHIPPING_RATES = Collection(
     path="shipping_rates",
     resource=SHIPPING_RATE,
-    noun=nouns.SHIPPING_RATE,
+    noun=part_resources.SHIPPING_RATE,
     filters=("shipment_id", "shipping_method_id", "order_id"),
 )
 PAYMENT = resource(
     "payment",
-    nouns.OrdersPayment,
+    part_resources.OrdersPayment,
     attributes=[
         "number",
         "state",
@@ -166,20 +166,20 @@ PAYMENT = resource(
 PAYMENTS = Collection(
     path="payments",
     resource=PAYMENT,
-    noun=nouns.PAYMENT,
+    noun=part_resources.PAYMENT,
     filters=("number", "state", "amount", "order_id", "payment_method_id", "response_code"),
     sorts=("number", "amount", "state"),
     find_by=("id", "number"),
 )
 REFUND = resource(
     "refund",
-    nouns.OrdersRefund,
+    part_resources.OrdersRefund,
     attributes=["reason", "state", "reference", "currency", money("amount"), *_STAMPS],
     relations=[one("order", "order"), one("payment", "payment")],
 )
 REFUNDS = Collection(
     path="refunds",
     resource=REFUND,
-    noun=nouns.REFUND,
+    noun=part_resources.REFUND,
     filters=("order_id", "payment_id", "state", "amount"),
 )

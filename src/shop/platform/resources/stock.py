@@ -2,13 +2,9 @@
 
 from uuid import UUID
 
-from shop.actions import nouns
+from shop.actions.catalog import resources
 from shop.jsonapi.resource import computed, one, resource
-from shop.models.stock import (
-    StockItem,
-    StockLocation,
-    StockMovement,
-)
+from shop.models.catalog.stock import StockItem, StockLocation, StockMovement
 from shop.platform.collection import Collection, kinds
 
 _STAMPS = ("created_at", "updated_at")
@@ -33,7 +29,7 @@ STOCK_LOCATION = resource(
 STOCK_LOCATIONS = Collection(
     path="stock_locations",
     resource=STOCK_LOCATION,
-    noun=nouns.STOCK_LOCATION,
+    noun=resources.STOCK_LOCATION,
     writable=kinds(StockLocation, *_PLACE, "country_id"),
     required=("name",),
     filters=("name", "active", "default"),
@@ -53,7 +49,7 @@ STOCK_ITEM = resource(
 STOCK_ITEMS = Collection(
     path="stock_items",
     resource=STOCK_ITEM,
-    noun=nouns.STOCK_ITEM,
+    noun=resources.STOCK_ITEM,
     writable=kinds(StockItem, "variant_id", "stock_location_id", "count_on_hand", "backorderable", *_METADATA),
     required=("variant_id", "stock_location_id"),
     once=("variant_id", "stock_location_id"),
@@ -69,7 +65,7 @@ STOCK_MOVEMENT = resource(
 STOCK_MOVEMENTS = Collection(
     path="stock_movements",
     resource=STOCK_MOVEMENT,
-    noun=nouns.STOCK_MOVEMENT,
+    noun=resources.STOCK_MOVEMENT,
     writable=kinds(StockMovement, "stock_item_id", "quantity", "reason", "note")
     | {"variant_id": UUID, "stock_location_id": UUID},
     required=("quantity",),

@@ -1,8 +1,8 @@
 """What the platform shows of the trees that products are ordered into."""
 
-from shop.actions import nouns
+from shop.actions.catalog import resources
 from shop.jsonapi.resource import computed, many, one, resource
-from shop.models.taxons import Classification, Taxon, Taxonomy
+from shop.models.catalog.taxons import Classification, Taxon, Taxonomy
 from shop.platform.collection import Collection, kinds
 
 _METADATA = ("public_metadata", "private_metadata")
@@ -10,14 +10,14 @@ _STAMPS = ("created_at", "updated_at")
 
 TAXONOMY = resource(
     "taxonomy",
-    nouns.RootedTaxonomy,
+    resources.RootedTaxonomy,
     attributes=["name", "position", *_STAMPS, *_METADATA],
     relations=[one("root", "taxon"), many("taxons", "taxon")],
 )
 TAXONOMIES = Collection(
     path="taxonomies",
     resource=TAXONOMY,
-    noun=nouns.TAXONOMY,
+    noun=resources.TAXONOMY,
     writable=kinds(Taxonomy, "name", "position", *_METADATA),
     required=("name",),
     filters=("name",),
@@ -25,7 +25,7 @@ TAXONOMIES = Collection(
 )
 TAXON = resource(
     "taxon",
-    nouns.TaxonWithImage,
+    resources.TaxonWithImage,
     attributes=[
         "name",
         "slug",
@@ -57,7 +57,7 @@ TAXON = resource(
 TAXONS = Collection(
     path="taxons",
     resource=TAXON,
-    noun=nouns.TAXON,
+    noun=resources.TAXON,
     writable=kinds(
         Taxon,
         "name",
@@ -86,7 +86,7 @@ CLASSIFICATION = resource(
 CLASSIFICATIONS = Collection(
     path="classifications",
     resource=CLASSIFICATION,
-    noun=nouns.CLASSIFICATION,
+    noun=resources.CLASSIFICATION,
     writable=kinds(Classification, "product_id", "taxon_id", "position"),
     required=("product_id", "taxon_id"),
     once=("product_id", "taxon_id"),

@@ -1,12 +1,12 @@
 """What the platform shows of wishlists."""
 
-from shop.actions import wishlists as actions
+from shop.actions.customers import wishlists as actions
 from shop.actions.records import Noun, plain
 from shop.jsonapi.resource import computed, many, money, one, resource
-from shop.models.wishlists import PricedItem, Wishlist, wishlists
+from shop.models.customers.wishlists import PricedItem, Wishlist, wishlists
 from shop.platform.collection import Collection, kinds
+from shop.queries.customers.wishlists import WISHED
 from shop.queries.records import Records
-from shop.queries.wishlists import WISHED
 
 _STAMPS = ("created_at", "updated_at")
 _RECORDS = Records(table=wishlists, row=Wishlist)

@@ -4,10 +4,10 @@ from typing import Any
 
 from shop.base.money import plain_decimal
 from shop.jsonapi.resource import Scene, computed, many, money, one, resource
-from shop.models.catalog import ShownOptionType, ShownProduct, ShownProperty, ShownVariant
-from shop.models.media import Image
-from shop.models.products import OptionValue
-from shop.models.taxons import ShownTaxon, Taxonomy
+from shop.models.catalog.images import Image
+from shop.models.catalog.products import OptionValue
+from shop.models.catalog.storefront import ShownOptionType, ShownProduct, ShownProperty, ShownVariant
+from shop.models.catalog.taxons import ShownTaxon, Taxonomy
 from shop.web.pictures import original_url, styles, transformed_url
 
 

@@ -1,8 +1,8 @@
 """What the storefront shows of pages, policies and menus."""
 
 from shop.jsonapi.resource import computed, many, one, one_of, resource
-from shop.models.menus import Menu, ShownItem
-from shop.models.pages import ShownPage, ShownPolicy
+from shop.models.content.menus import Menu, ShownItem
+from shop.models.content.pages import ShownPage, ShownPolicy
 
 CMS_PAGE = resource(
     "cms_page",

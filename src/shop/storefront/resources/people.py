@@ -4,8 +4,9 @@ from typing import Any
 
 from shop.base.money import currency_digits, wire_decimal
 from shop.jsonapi.resource import Scene, computed, one, resource
-from shop.models.access import Session
-from shop.models.people import AccountUser, PlacedAddress
+from shop.models.access.sessions import Session
+from shop.models.access.users import AccountUser
+from shop.models.customers.addresses import PlacedAddress
 from shop.storefront.resources.viewer import Viewer
 
 

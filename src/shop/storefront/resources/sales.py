@@ -11,11 +11,11 @@ from shop.base.loaded import Link
 from shop.base.money import hundredths
 from shop.base.tokens import order_token
 from shop.jsonapi.resource import Computed, Scene, computed, many, money, one, one_of, resource
-from shop.models.fulfilment import Shipment, ShippingMethod, ShippingRate
-from shop.models.orders import CartLine, Order
-from shop.models.payments import CreditCard, Payment, PaymentMethod
-from shop.models.stock import StockLocation
-from shop.models.store_credit import StoreCredit
+from shop.models.cart.orders import CartLine, Order
+from shop.models.catalog.stock import StockLocation
+from shop.models.checkout.payments import CreditCard, Payment, PaymentMethod
+from shop.models.checkout.shipments import Shipment, ShippingMethod, ShippingRate
+from shop.models.checkout.store_credit import StoreCredit
 from shop.storefront.resources.viewer import Viewer
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from shop.base.texts import slug_of
 from shop.jsonapi.resource import Scene, computed, many, one, resource
-from shop.models.people import Country, State
-from shop.models.setup import Store
+from shop.models.setup.countries import Country, State
+from shop.models.setup.shop import Store
 from shop.storefront.resources.viewer import Viewer
 
 

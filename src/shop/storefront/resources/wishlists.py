@@ -1,7 +1,7 @@
 """What the storefront shows of wishlists. Whose they are is not told: a public one may be seen by anybody."""
 
 from shop.jsonapi.resource import many, money, one, resource
-from shop.models.wishlists import SeenItem, SeenWishlist
+from shop.models.customers.wishlists import SeenItem, SeenWishlist
 
 WISHLIST = resource(
     "wishlist",

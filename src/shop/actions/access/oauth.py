@@ -1,0 +1,89 @@
+"""How applications get tokens: by their secret, or by refreshing; and what a token says of itself."""
+
+import msgspec
+
+from shop.actions import rate_limits
+from shop.actions.access import tokens
+from shop.actions.audit import audit
+from shop.actions.context import Context
+from shop.base.actor import Actor
+from shop.base.errors import InsufficientScope, InvalidClient, InvalidGrant, InvalidScope
+from shop.base.secrets import CLIENT_SECRET, PLATFORM_ACCESS, PLATFORM_REFRESH, is_secret, secret_hash
+from shop.models.access.applications import Application
+from shop.queries.access import applications
+from shop.queries.access.applications import LiveToken
+from shop.rules.access.permissions import Act, is_grantable
+
+LONGEST_ID = 200
+
+
+class Client(msgspec.Struct, frozen=True):
+    """What an application shows to prove who it is."""
+
+    id: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return "Client(…)"
+
+
+async def authenticate(ctx: Context, client: Client | None) -> Application:
+    """The application, or one and the same refusal for an unknown id and a wrong secret."""
+    found = None
+    if client and is_secret(CLIENT_SECRET, client.secret) and len(client.id) <= LONGEST_ID:
+        found = await applications.authenticate(ctx.db, client_id=client.id, secret_hash=secret_hash(client.secret))
+    if found is None:
+        await rate_limits.note_bad_client(ctx, client.id[:LONGEST_ID] if client else None)
+        raise InvalidClient()
+    ctx.actor = Actor("application", found.id)
+    return found
+
+
+async def admit(ctx: Context, act: Act) -> None:
+    """Lets an application's token through to what it allows."""
+    try:
+        await ctx.application(act)
+    except InsufficientScope:
+        await rate_limits.note_denial(ctx, act)
+        raise
+
+
+class Granted(msgspec.Struct, frozen=True):
+    """The seed's platform token response."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    refresh_token: str
+    created_at: int
+    scope: str
+
+
+async def grant(ctx: Context, application: Application, scope: str | None) -> Granted:
+    """A token for what was asked, never beyond the application's level."""
+    if not scope or not is_grantable(scope, application.access_level):
+        raise InvalidScope()
+    await rate_limits.count_token(ctx, application.client_id)
+    async with ctx.db.transaction():
+        pair = await tokens.new_session(ctx, tokens.PLATFORM, application_id=application.id, scope=scope)
+        await applications.note_use(ctx.db, application.id)
+        await audit(ctx, "token_granted", "done", subject_id=application.id, detail={"scope": scope})
+    return Granted(**msgspec.structs.asdict(pair), scope=scope)
+
+
+async def refresh(ctx: Context, application: Application, token: str, scope: str | None) -> Granted:
+    """The next pair, for the same scope or a narrower one. A refusal uses nothing up."""
+    await rate_limits.count_token(ctx, application.client_id)
+    refreshed = await tokens.refresh(ctx, tokens.PLATFORM, application.client_id, token, scope)
+    if refreshed.pair is None:
+        await rate_limits.note_bad_refresh(ctx, {"reason": refreshed.reason})
+        raise InvalidScope() if refreshed.reason == "scope" else InvalidGrant()
+    return Granted(**msgspec.structs.asdict(refreshed.pair), scope=refreshed.scope or "")
+
+
+async def introspect(ctx: Context, application: Application, token: str) -> LiveToken | None:
+    """None for anything but a live token of the application that asks."""
+    for kind, prefix in {"access": PLATFORM_ACCESS, "refresh": PLATFORM_REFRESH}.items():
+        if is_secret(prefix, token):
+            return await applications.introspect(ctx.db, kind, secret_hash(token), application.id)
+    return None

@@ -1,0 +1,277 @@
+"""Who runs the shop: how operators are invited, choose a password, set up an authenticator, and are shut out."""
+
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.access.operator_login import hash_for_caller, hash_for_operator, open_session
+from shop.actions.access.operator_notices import audit_and_notify
+from shop.actions.access.second_factor import TOTP, check_in_session, replace_recovery_codes
+from shop.actions.audit import audit
+from shop.actions.context import Context
+from shop.base.actor import Actor
+from shop.base.email import Email, read_email
+from shop.base.errors import Conflict, Gone, Invalid, NotFound
+from shop.base.ids import new_id
+from shop.base.sealed import seal, unseal
+from shop.base.secrets import OPERATOR_LINK, is_secret, new_bytes, new_secret, secret_hash
+from shop.models.access.operators import Operator
+from shop.queries.access import operator_links, operators, recovery_codes
+from shop.queries.access.operator_links import UsableLink
+from shop.queries.access.operators import ListedOperator, SignedIn
+from shop.rules.access.operators import totp_step
+from shop.rules.access.passwords import password_errors
+
+LINK_SECONDS = 900
+_USED_UP = "This link was for one use within 15 minutes, and that has been. Ask for a new one: `shop admin create`."
+
+
+class Enrolment(msgspec.Struct, frozen=True):
+    """An authenticator to be: the secret to show, and the same sealed, for the form to bring back."""
+
+    secret: bytes
+    sealed: str
+
+
+async def list_operators(ctx: Context) -> list[ListedOperator]:
+    return await operators.list_operators(ctx.db)
+
+
+async def has_operators(ctx: Context) -> bool:
+    return await operators.is_any(ctx.db)
+
+
+async def make_first_link(ctx: Context) -> str | None:
+    """The link with which a shop that has no operator gets one; none when it has."""
+    async with ctx.db.transaction():
+        if await operators.is_any(ctx.db):
+            return None
+        return await _new_link(ctx, None)
+
+
+async def invite(ctx: Context, typed_email: str) -> str:
+    """A link for someone who is no operator yet, or was invited and has not come."""
+    email = _email(typed_email)
+    async with ctx.db.transaction():
+        operator = await _operator_of(ctx, email)
+        if operator.password_hash:
+            raise Invalid({"email": ["That address is an operator's already."]})
+        if operator.disabled_at:
+            raise Invalid({"email": ["That operator is shut out; let them in again in the list."]})
+        return await _new_link(ctx, operator.id)
+
+
+async def make_link(ctx: Context, typed_email: str, *, enable: bool = False, forget_totp: bool = False) -> str:
+    """A link for anyone, as the owner of the machine may have it made: a new operator's, or for a new password."""
+    email = _email(typed_email)
+    async with ctx.db.transaction():
+        operator = await _operator_of(ctx, email)
+        if operator.disabled_at and not enable:
+            raise Conflict(f"{operator.email} is shut out; add --enable to let them in again.")
+        if operator.disabled_at:
+            await operators.set_disabled(ctx.db, operator.id, is_disabled=False)
+            await audit(ctx, "operator_enabled", "done", subject_id=operator.id)
+        if forget_totp and operator.totp_sealed:
+            await _remove_totp(ctx, operator, kept_session=None)
+        return await _new_link(ctx, operator.id)
+
+
+async def get_link(ctx: Context, token: str) -> UsableLink:
+    """Whose password the link is for; looking at it uses nothing up."""
+    link = await operator_links.find_link(ctx.db, secret_hash(token)) if is_secret(OPERATOR_LINK, token) else None
+    if link is None:
+        raise Gone(_USED_UP)
+    return link
+
+
+async def choose_password(ctx: Context, token: str, typed_email: str, password: str) -> str | None:
+    """Uses the link up. The secret of a session; none where an authenticator must be asked first."""
+    link = await get_link(ctx, token)
+    email = _email(link.email or typed_email)
+    _check_password(ctx, password, email.address)
+    password_hash = await hash_for_caller(ctx, password)
+    async with ctx.db.transaction():
+        await operator_links.lock_first(ctx.db)
+        if not await operator_links.use_link(ctx.db, secret_hash(token)):
+            raise Gone(_USED_UP)
+        operator = await _operator_of(ctx, email)
+        ctx.actor = Actor("operator", operator.id)
+        await operators.set_password(ctx.db, operator.id, password_hash)
+        ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=None)
+        await operator_links.end_links(ctx.db, operator.id)
+        await audit(ctx, "link_used", "done", subject_id=operator.id, detail={"sessions_ended": ended})
+        if operator.password_hash:
+            await audit_and_notify(ctx, operator, "password_changed", {"sessions_ended": ended})
+    if operator.totp_sealed:
+        return None
+    return await open_session(ctx, msgspec.structs.replace(operator, password_hash=password_hash))
+
+
+async def change_password(ctx: Context, visitor: SignedIn, password: str) -> None:
+    """The own one; whoever was signed in elsewhere with the old one is not any more."""
+    operator = visitor.operator
+    _check_password(ctx, password, operator.email)
+    password_hash = await hash_for_operator(ctx, visitor, password)
+    async with ctx.db.transaction():
+        await operators.set_password(ctx.db, operator.id, password_hash)
+        ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=visitor.session_id)
+        await operator_links.end_links(ctx.db, operator.id)
+        await audit_and_notify(ctx, operator, "password_changed", {"sessions_ended": ended})
+
+
+def new_enrolment(ctx: Context, operator: Operator, sealed: str | None = None) -> Enrolment:
+    """A new secret, or the one that the form brought back."""
+    if sealed is not None:
+        return Enrolment(_opened(ctx, operator, sealed), sealed)
+    secret = new_bytes(20)
+    return Enrolment(secret, seal(ctx.shared.keys, TOTP, secret, operator.id.bytes).hex())
+
+
+async def enrol_totp(ctx: Context, visitor: SignedIn, sealed: str, code: str, current: str) -> list[str]:
+    """Sets up an authenticator with a code of it, or one that was set up wrongly would lock its owner out; `current` is
+    the second factor that it replaces. Returns the recovery codes, which are shown once.
+    """
+    operator = visitor.operator
+    secret = _opened(ctx, operator, sealed)
+    step = totp_step(secret, code, now=await operators.read_clock(ctx.db), used=0)
+    if step is None:
+        raise Invalid({"code": ["is not the code that the authenticator shows now"]})
+    await _check_second_factor(ctx, visitor, current)
+    async with ctx.db.transaction():
+        before = await operators.lock_operator(ctx.db, operator.id)
+        if before is None or (before.totp_sealed is not None) != (operator.totp_sealed is not None):
+            raise Conflict()
+        await operators.set_totp(ctx.db, operator.id, seal(ctx.shared.keys, TOTP, secret, operator.id.bytes), step)
+        codes = await replace_recovery_codes(ctx, operator)
+        ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=visitor.session_id)
+        action = "totp_replaced" if before.totp_sealed else "totp_enrolled"
+        await audit_and_notify(ctx, operator, action, {"sessions_ended": ended})
+    return codes
+
+
+async def remove_totp(ctx: Context, visitor: SignedIn, current: str) -> None:
+    if visitor.operator.totp_sealed is None:
+        return
+    await _check_second_factor(ctx, visitor, current)
+    async with ctx.db.transaction():
+        await _remove_totp(ctx, visitor.operator, kept_session=visitor.session_id)
+
+
+async def new_recovery_codes(ctx: Context, visitor: SignedIn, current: str) -> list[str]:
+    """Ten new ones in place of those before. They open the account, so that the second factor is asked for first."""
+    operator = visitor.operator
+    if operator.totp_sealed is None:
+        raise Conflict("Set up an authenticator first; recovery codes come with it.")
+    await _check_second_factor(ctx, visitor, current)
+    async with ctx.db.transaction():
+        held = await operators.lock_operator(ctx.db, operator.id)
+        if held is None or held.totp_sealed is None:
+            raise Conflict()
+        codes = await replace_recovery_codes(ctx, operator)
+        await audit_and_notify(ctx, operator, "recovery_codes_replaced", {})
+    return codes
+
+
+async def count_recovery_codes(ctx: Context, operator: Operator) -> int:
+    return await recovery_codes.count_unused(ctx.db, operator.id)
+
+
+async def disable_operator(ctx: Context, operator_id: UUID) -> None:
+    """At once and everywhere. Never oneself, and never the last: a shop must have someone who can open it."""
+    if operator_id == ctx.actor.id:
+        raise Conflict("Nobody can shut out themselves; another operator can.")
+    async with ctx.db.transaction():
+        enabled = await operators.lock_enabled(ctx.db)
+        if ctx.actor.id not in enabled or not set(enabled) - {operator_id}:
+            raise Conflict("The last operator cannot be shut out.")
+        await _disable(ctx, operator_id)
+
+
+async def disable_by_email(ctx: Context, typed_email: str, *, even_last: bool) -> int:
+    """For the owner of the machine, who can always let someone in again. Returns how many can still sign in."""
+    email = _email(typed_email)
+    async with ctx.db.transaction():
+        operator = await operators.find_by_key(ctx.db, email.key)
+        if operator is None:
+            raise NotFound(f"There is no operator {email.address}; `shop admin list` names them.")
+        enabled = set(await operators.lock_enabled(ctx.db))
+        if enabled == {operator.id} and not even_last:
+            raise Conflict(
+                f"{operator.email} is the last operator who can sign in. Add --force to disable them all the same; "
+                "`shop admin create EMAIL` then lets someone in."
+            )
+        await _disable(ctx, operator.id)
+    return len(enabled - {operator.id})
+
+
+async def _disable(ctx: Context, operator_id: UUID) -> None:
+    if not await operators.set_disabled(ctx.db, operator_id, is_disabled=True):
+        raise NotFound()
+    ended = await operators.end_other_sessions(ctx.db, operator_id, kept_id=None)
+    await operator_links.end_links(ctx.db, operator_id)
+    await audit(ctx, "operator_disabled", "done", subject_id=operator_id, detail={"sessions_ended": ended})
+
+
+async def enable_operator(ctx: Context, operator_id: UUID) -> None:
+    async with ctx.db.transaction():
+        if not await operators.set_disabled(ctx.db, operator_id, is_disabled=False):
+            raise NotFound()
+        await audit(ctx, "operator_enabled", "done", subject_id=operator_id)
+
+
+async def _check_second_factor(ctx: Context, visitor: SignedIn, current: str) -> None:
+    if visitor.operator.totp_sealed and not await check_in_session(ctx, visitor, current):
+        async with ctx.db.transaction():
+            await audit(ctx, "second_factor", "refused", subject_id=visitor.operator.id)
+        raise Invalid({"current_code": ["is not the current code of your authenticator or an unused recovery code"]})
+
+
+async def _remove_totp(ctx: Context, operator: Operator, *, kept_session: UUID | None) -> None:
+    await operators.set_totp(ctx.db, operator.id, None, 0)
+    await recovery_codes.delete_codes(ctx.db, operator.id)
+    ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=kept_session)
+    await audit_and_notify(ctx, operator, "totp_removed", {"sessions_ended": ended})
+
+
+async def _operator_of(ctx: Context, email: Email) -> Operator:
+    """The operator with this address, made if there is none; held until the transaction ends."""
+    made_id = new_id()
+    if await operators.insert_operator(ctx.db, id=made_id, email=email.address, email_key=email.key):
+        await audit(ctx, "operator_made", "done", subject_id=made_id, detail={"email": email.address})
+    found = await operators.find_by_key(ctx.db, email.key)
+    held = found and await operators.lock_operator(ctx.db, found.id)
+    if held is None:
+        raise Conflict()
+    return held
+
+
+async def _new_link(ctx: Context, operator_id: UUID | None) -> str:
+    """The newest link is the only one."""
+    token = new_secret(OPERATOR_LINK)
+    await operator_links.end_links(ctx.db, operator_id)
+    await operator_links.insert_link(ctx.db, hash=secret_hash(token), operator_id=operator_id, ttl=LINK_SECONDS)
+    await audit(ctx, "link_made", "done", subject_id=operator_id)
+    return token
+
+
+def _opened(ctx: Context, operator: Operator, sealed: str) -> bytes:
+    try:
+        secret = unseal(ctx.shared.keys, TOTP, bytes.fromhex(sealed), operator.id.bytes)
+    except ValueError:
+        secret = None
+    if secret is None:
+        raise Conflict("That authenticator was not offered here; begin again.")
+    return secret
+
+
+def _check_password(ctx: Context, password: str, email: str) -> None:
+    errors = password_errors(password, email, ctx.shared.shop.name)
+    if errors:
+        raise Invalid({"password": errors})
+
+
+def _email(typed: str) -> Email:
+    email = read_email(typed.strip())
+    if email is None:
+        raise Invalid({"email": ["Give an e-mail address like ada@example.com."]})
+    return email

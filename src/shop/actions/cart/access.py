@@ -1,0 +1,78 @@
+"""Which cart the caller's credentials open, and whether the caller may use the account of its owner.
+
+An order token opens one cart. On a cart that belongs to a user it reads and changes what is in the cart; the account
+(e-mail, addresses, saved cards, store credit) is used by the owner's bearer token alone, and by whoever runs the shop.
+The table in `docs/credentials.md` says so for each operation.
+"""
+
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.cart.order_state import Checkout
+from shop.actions.context import Context
+from shop.base.actor import Actor
+from shop.base.errors import InvalidToken, OwnerRequired
+from shop.models.cart.orders import Order
+from shop.queries.cart import carts
+from shop.queries.cart.carts import BearersCart
+from shop.queries.payments import payments, saved_cards
+from shop.rules.cart.line_items import CartWarning
+
+_STAFF = frozenset({"application", "operator", "command line"})
+PAYMENT_CHOICES_REMOVED = CartWarning(
+    "payment_choices_removed",
+    None,
+    "The e-mail or an address was changed without the owner's token: saved cards and store credit were removed from the"
+    " payment. Choose them again with the owner's token.",
+)
+
+
+async def find_bearers_cart(ctx: Context) -> BearersCart:
+    """The bearer's user, and the open cart of the order token or else the user's newest one."""
+    found = await carts.find_bearers_cart(ctx.db, ctx.claim)
+    if found is None:
+        raise InvalidToken()
+    ctx.actor = Actor("user", found.user_id)
+    return found
+
+
+def acts_for_owner(ctx: Context, order: Order) -> bool:
+    """Whether the caller is the owner of the cart, by bearer token, or runs the shop."""
+    actor = ctx.actor
+    return actor.kind in _STAFF or (actor.kind == "user" and actor.id == order.user_id)
+
+
+def require_owner(ctx: Context, order: Order) -> None:
+    """Raises on a cart that belongs to another user than the caller; a guest's cart belongs to nobody."""
+    if order.user_id is not None and not acts_for_owner(ctx, order):
+        raise OwnerRequired()
+
+
+def account_of(ctx: Context, order: Order) -> UUID | None:
+    """The account whose cards and credit the caller may use for this cart."""
+    return order.user_id if acts_for_owner(ctx, order) else None
+
+
+async def require_owner_to_pay(ctx: Context, order: Order) -> None:
+    """Raises when the cart is to be paid with its owner's card or store credit and the caller is not the owner."""
+    is_foreign = order.user_id is not None and not acts_for_owner(ctx, order)
+    if is_foreign and await saved_cards.has_owner_payment(ctx.db, order.id):
+        raise OwnerRequired()
+
+
+async def drop_owner_payments(ctx: Context, checkout: Checkout) -> Checkout:
+    """Removes the owner's card and store credit from a cart whose e-mail or address the caller changed, unless the
+    caller is the owner: otherwise the owner would pay for what is sent to someone else.
+    """
+    order = checkout.order
+    if order.user_id is None or acts_for_owner(ctx, order):
+        return checkout
+    if not await saved_cards.drop_owner_payments(ctx.db, order.id):
+        return checkout
+    return msgspec.structs.replace(
+        checkout,
+        order=msgspec.structs.replace(order, store_credit_total=0),
+        payments=await payments.list_payments(ctx.db, order.id),
+        warnings=[*checkout.warnings, PAYMENT_CHOICES_REMOVED],
+    )

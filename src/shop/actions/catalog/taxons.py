@@ -1,0 +1,173 @@
+"""What is done with trees of taxons: grown, moved, cut; numbers and permalinks follow. Each runs inside the caller's
+transaction.
+"""
+
+from collections.abc import Awaitable, Mapping
+from typing import Any
+from uuid import UUID
+
+from shop.actions.audit import audit
+from shop.actions.catalog.products import refresh
+from shop.actions.context import Context
+from shop.base.errors import Invalid, NotFound
+from shop.base.ids import new_id
+from shop.base.texts import slug_of
+from shop.db.pool import Refused
+from shop.models.catalog.taxons import Taxon, taxonomies, taxons
+from shop.queries import writes
+from shop.queries.catalog import images
+from shop.queries.catalog import taxons as queries
+from shop.rules.catalog.taxons import is_within, number_tree, put_at
+
+Values = Mapping[str, Any]
+LONGEST_PERMALINK = 1000
+LAST = 2**31
+"""Behind all others; the numbering makes a small number of it."""
+
+
+async def create_taxonomy(ctx: Context, values: Values) -> UUID:
+    """With the root that its taxons stand under."""
+    taxonomy_id = new_id()
+    await writes.insert_record(ctx.db, taxonomies, taxonomy_id, values)
+    root = {"taxonomy_id": taxonomy_id, "name": values["name"], "slug": _slug(values["name"], taxonomy_id)}
+    await _name_root(writes.insert_record(ctx.db, taxons, new_id(), root))
+    await _number(ctx, taxonomy_id)
+    return taxonomy_id
+
+
+async def update_taxonomy(ctx: Context, taxonomy_id: UUID, values: Values) -> None:
+    await writes.update_record(ctx.db, taxonomies, taxonomy_id, values)
+    root = await queries.find_root(ctx.db, taxonomy_id)
+    if "name" in values and root:
+        named = {"name": values["name"], "slug": _slug(values["name"], taxonomy_id)}
+        await _name_root(writes.update_record(ctx.db, taxons, root.id, named))
+        await _number(ctx, taxonomy_id)
+
+
+async def _name_root(change: Awaitable[None]) -> None:
+    """Two names may make one permalink."""
+    try:
+        await change
+    except Refused:
+        raise Invalid({"name": ["is too much like that of another taxonomy"]}) from None
+
+
+async def delete_taxonomy(ctx: Context, taxonomy_id: UUID) -> None:
+    root = await queries.find_root(ctx.db, taxonomy_id)
+    shown = await queries.list_products_in(ctx.db, taxonomy_id)
+    if root:
+        await images.note_subtree_loose(ctx.db, root)
+        await writes.delete_record(ctx.db, taxons, root.id)
+    await writes.delete_record(ctx.db, taxonomies, taxonomy_id)
+    await refresh(ctx, shown)
+
+
+async def create_taxon(ctx: Context, values: Values) -> UUID:
+    """Under its parent, or under the root of its taxonomy; last there unless a position is given."""
+    parent = await queries.find_taxon(ctx.db, values["parent_id"]) if values.get("parent_id") else None
+    if values.get("parent_id") and parent is None:
+        raise Invalid({"parent_id": ["is not a taxon"]})
+    if parent is None and values.get("taxonomy_id"):
+        parent = await queries.find_root(ctx.db, values["taxonomy_id"])
+    if parent is None or values.get("taxonomy_id") not in {None, parent.taxonomy_id}:
+        raise Invalid({"taxonomy_id": ["must be the taxonomy of the parent, or any with a root"]})
+    await queries.lock_taxonomy(ctx.db, parent.taxonomy_id)
+    taxon_id = new_id()
+    fields = {
+        **values,
+        "position": LAST,
+        "taxonomy_id": parent.taxonomy_id,
+        "parent_id": parent.id,
+        "slug": _slug(values.get("slug") or values["name"], taxon_id),
+    }
+    await writes.insert_record(ctx.db, taxons, taxon_id, fields)
+    await _number(ctx, parent.taxonomy_id, moved=(taxon_id, values.get("position", LAST)))
+    return taxon_id
+
+
+async def update_taxon(ctx: Context, taxon_id: UUID, values: Values) -> None:
+    taxon = await _get(ctx, taxon_id)
+    fields = dict(values)
+    if "slug" in values:
+        fields["slug"] = _slug(values["slug"] or taxon.name, taxon_id)
+    if "parent_id" in values and await _find_parent(ctx, taxon, values["parent_id"]) is None:
+        raise Invalid({"parent_id": ["is not a taxon of the same taxonomy"]})
+    if "parent_id" in values:
+        fields["position"] = LAST
+    await writes.update_record(ctx.db, taxons, taxon_id, fields)
+    await _number(ctx, taxon.taxonomy_id, moved=(taxon_id, values["position"]) if "position" in values else None)
+
+
+async def delete_taxon(ctx: Context, taxon_id: UUID) -> None:
+    """With all that stands below it; products lose the place and stay."""
+    taxon = await _get(ctx, taxon_id)
+    if taxon.parent_id is None:
+        raise Invalid({"base": ["is the root of its taxonomy; remove the taxonomy instead"]})
+    shown = await queries.list_products_in(ctx.db, taxon.taxonomy_id)
+    await images.note_subtree_loose(ctx.db, taxon)
+    await writes.delete_record(ctx.db, taxons, taxon_id)
+    await _number(ctx, taxon.taxonomy_id)
+    await refresh(ctx, shown)
+
+
+async def reposition(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) -> None:
+    """Moves a taxon to a place among those under its new parent."""
+    async with ctx.transaction() as once:
+        if once.done:
+            return
+        taxon = await _get(ctx, taxon_id)
+        if await _find_parent(ctx, taxon, parent_id) is None:
+            raise NotFound()
+        try:
+            await writes.update_record(ctx.db, taxons, taxon_id, {"parent_id": parent_id})
+        except Refused:
+            raise Invalid({"new_parent_id": ["has a taxon with the same slug"]}) from None
+        await _number(ctx, taxon.taxonomy_id, moved=(taxon_id, index))
+        before = {"new_parent_id": str(taxon.parent_id), "new_position_idx": taxon.position}
+        after = {"new_parent_id": str(parent_id), "new_position_idx": index}
+        detail = {"before": before, "after": after}
+        await audit(ctx, "taxon_repositioned", "done", subject_id=taxon_id, detail=detail)
+        once.made(taxon_id)
+
+
+async def hold_tree(ctx: Context, taxon_id: UUID) -> None:
+    """Locked before the taxon: whoever changes a tree writes to taxons all over it."""
+    await _get(ctx, taxon_id)
+
+
+async def _get(ctx: Context, taxon_id: UUID) -> Taxon:
+    found = await queries.find_taxon(ctx.db, taxon_id)
+    if found is None:
+        raise NotFound()
+    await queries.lock_taxonomy(ctx.db, found.taxonomy_id)
+    # Asked for again: it may have been moved or cut while we waited.
+    taxon = await queries.find_taxon(ctx.db, taxon_id)
+    if taxon is None:
+        raise NotFound()
+    return taxon
+
+
+async def _find_parent(ctx: Context, taxon: Taxon, parent_id: UUID | None) -> Taxon | None:
+    """Where a taxon may be hung; none for what is not in its tree."""
+    tree = {other.id: other for other in await queries.list_tree(ctx.db, taxon.taxonomy_id)}
+    if taxon.parent_id is None:
+        raise Invalid({"parent_id": ["cannot be given to the root of a taxonomy"]})
+    if parent_id is None or parent_id not in tree:
+        return None
+    if is_within(tree, parent_id, taxon.id):
+        raise Invalid({"parent_id": ["stands below this taxon"]})
+    return tree[parent_id]
+
+
+async def _number(ctx: Context, taxonomy_id: UUID, moved: tuple[UUID, int] | None = None) -> None:
+    """Gives all taxons of a tree their places; the one that was moved stands at its index."""
+    tree = await queries.list_tree(ctx.db, taxonomy_id)
+    places = number_tree(put_at(tree, *moved) if moved else tree)
+    if any(len(place.permalink) > LONGEST_PERMALINK for place in places.values()):
+        raise Invalid({"base": [f"would have a permalink of more than {LONGEST_PERMALINK} characters"]})
+    if await queries.place_taxons(ctx.db, places):
+        await refresh(ctx, await queries.list_products_in(ctx.db, taxonomy_id))
+
+
+def _slug(name: str, record_id: UUID) -> str:
+    return slug_of(name) or str(record_id)

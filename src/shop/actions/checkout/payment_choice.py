@@ -1,0 +1,133 @@
+"""How a shopper says what they pay with; nothing is called before the order is completed."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.cart.access import account_of, require_owner
+from shop.actions.cart.order_state import Checkout
+from shop.actions.context import Context
+from shop.base.errors import Invalid
+from shop.base.ids import as_uuid, new_id, new_payment_number
+from shop.base.texts import is_line
+from shop.models.cart.orders import Order
+from shop.models.checkout.payments import STORE_CREDIT_METHOD, CreditCard, PaymentMethod, payment_sources, payments
+from shop.queries import writes
+from shop.queries.payments import payments as queries
+from shop.queries.payments import saved_cards
+
+Values = Mapping[str, Any]
+LONGEST = 255
+MOST_PAYMENTS = 50
+"""Of one order: whoever reads the order reads them all. Only failed ones add up; a replaced choice is removed."""
+
+
+class PaymentWish(msgspec.Struct, frozen=True):
+    """A method, and what is paid with: a source of the user's own, or what a provider's form gave the client."""
+
+    payment_method_id: UUID | None
+    source_id: UUID | None = None
+    source: Values | None = None
+
+
+def payment_wish(given: Values, sources: Values) -> PaymentWish:
+    method = given.get("payment_method_id")
+    source = given.get("source_attributes") or (sources.get(method) if isinstance(method, str) else None)
+    if source is not None and not isinstance(source, dict):
+        raise Invalid({"source_attributes": ["must be an object"]})
+    source_id = as_uuid(given.get("source_id"))
+    if given.get("source_id") is not None and source_id is None:
+        source_id = UUID(int=0)  # What cannot be an id is nobody's.
+    return PaymentWish(as_uuid(method), source_id, source)
+
+
+async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) -> Checkout:
+    """What was chosen before and not yet paid does not count any more. The amount is what the order comes to."""
+    order = checkout.order
+    if wish.source_id:
+        require_owner(ctx, order)
+    if sum(payment.state != "invalid" for payment in checkout.payments) >= MOST_PAYMENTS:
+        raise Invalid({"base": [f"an order has at most {MOST_PAYMENTS} payments; begin a new cart"]})
+    # A card that is typed in by another than the owner is not saved for the owner.
+    payer = account_of(ctx, order)
+    card = await _own_card(ctx, payer, wish) if wish.source_id else None
+    method_id = wish.payment_method_id or (card.payment_method_id if card else None)
+    method = await queries.find_method(ctx.db, method_id) if method_id else None
+    if method is None or method.id == STORE_CREDIT_METHOD or not ctx.can_pay_with(method.type):
+        raise Invalid({"payment_method_id": ["is not a way to pay here"]}, code="payment_method_not_found")
+    if card and card.payment_method_id != method.id:
+        raise _not_theirs()
+    source_id = card.id if card else await _new_source(ctx, order, method, payer, wish)
+    await queries.remove_untried(ctx.db, order.id)
+    fields = {
+        "order_id": order.id,
+        "payment_method_id": method.id,
+        "source_id": source_id,
+        "number": new_payment_number(),
+        "amount": order.total_minus_store_credits,
+    }
+    await writes.insert_record(ctx.db, payments, new_id(), fields)
+    return msgspec.structs.replace(checkout, payments=await queries.list_payments(ctx.db, order.id))
+
+
+def _not_theirs() -> Invalid:
+    return Invalid({"source_id": ["is not a source of yours for this way to pay"]}, code="source_not_found")
+
+
+async def _own_card(ctx: Context, payer: UUID | None, wish: PaymentWish) -> CreditCard:
+    found = await saved_cards.find_card(ctx.db, payer, wish.source_id) if payer and wish.source_id else None
+    if found is None:
+        raise _not_theirs()
+    return found
+
+
+async def _new_source(
+    ctx: Context, order: Order, method: PaymentMethod, payer: UUID | None, wish: PaymentWish
+) -> UUID | None:
+    provider = ctx.providers[method.type]
+    if not provider.needs_source:
+        return None
+    fields = _read_source(wish.source or {})
+    if why := provider.source_error(fields.get("reference")):
+        raise Invalid({"source_attributes.gateway_payment_profile_id": [why]})
+    source_id = new_id()
+    owned = {**fields, "order_id": order.id, "user_id": payer, "payment_method_id": method.id}
+    await writes.insert_record(ctx.db, payment_sources, source_id, owned)
+    return source_id
+
+
+def _read_source(given: Values) -> dict[str, Any]:
+    """What a provider's own form tells of a card; a number of a card has no place here."""
+    errors: dict[str, list[str]] = {}
+    fields: dict[str, Any] = {}
+    for name, field in (
+        ("gateway_payment_profile_id", "reference"),
+        ("cc_type", "cc_type"),
+        ("last_digits", "last_digits"),
+        ("name", "name"),
+    ):
+        value = given.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, str) or len(value) > LONGEST or not is_line(value):
+            errors[f"source_attributes.{name}"] = [f"must be one line of at most {LONGEST} characters"]
+        fields[field] = value
+    digits = fields.get("last_digits", "0000")
+    if isinstance(digits, str) and not (digits.isascii() and digits.isdigit() and len(digits) == 4):
+        errors["source_attributes.last_digits"] = ["must be the last four digits, and no more of the number"]
+    for name, least, most in (("month", 1, 12), ("year", 2000, 2200)):
+        number = _number(given.get(name))
+        if given.get(name) is not None and (number is None or not least <= number <= most):
+            errors[f"source_attributes.{name}"] = [f"must be a number from {least} to {most}"]
+        fields[name] = number
+    if errors:
+        raise Invalid(errors)
+    return fields
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 6:
+        return int(value)
+    return value if type(value) is int else None

@@ -1,0 +1,111 @@
+"""What a shopper may see of an order on its way and after it: looked at, and not held."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.cart.carts import get_cart
+from shop.actions.cart.order_state import Checkout, read
+from shop.actions.checkout.shipments import estimate, explained, quote_shipments
+from shop.actions.context import Context
+from shop.base.errors import NotFound
+from shop.base.ids import as_uuid
+from shop.models.cart.orders import Order
+from shop.models.catalog.stock import StockLocation
+from shop.models.checkout.payments import CreditCard, PaymentMethod
+from shop.models.checkout.shipments import ShippingMethod, ShippingRate
+from shop.models.checkout.store_credit import StoreCredit
+from shop.models.customers.addresses import PlacedAddress
+from shop.queries.cart import carts, orders
+from shop.queries.catalog import stock
+from shop.queries.checkout import shipments, store_credit
+from shop.queries.customers import users
+from shop.queries.payments import payments, saved_cards
+from shop.queries.setup import taxes
+
+
+async def get_checkout(ctx: Context) -> Checkout:
+    return await read(ctx, await get_cart(ctx))
+
+
+async def get_shipments(ctx: Context) -> Checkout:
+    """A cart with its shipments and their rates; quoted where none are stored. The database refuses any write."""
+    async with ctx.db.transaction(is_snapshot=True):
+        checkout = await get_checkout(ctx)
+        return checkout if checkout.shipments else await quote_shipments(ctx, checkout)
+
+
+async def estimate_rates(ctx: Context, country: str | None) -> list[tuple[str, ShippingRate]]:
+    """What it would cost to send the cart, each with its currency: to a country by its code, else to the shop's own."""
+    order = await get_cart(ctx)
+    code = (country or ctx.shared.shop.default_country).upper()
+    found = await users.find_country(ctx.db, code=code, country_id=as_uuid(country))
+    if found is None:
+        raise NotFound()
+    return [(order.currency, rate) for rate in await estimate(ctx, await read(ctx, order), found.id)]
+
+
+async def list_payment_methods(ctx: Context) -> list[PaymentMethod]:
+    await get_cart(ctx)
+    found = await payments.list_methods(ctx.db)
+    return [public_method(ctx, method) for method in found if ctx.can_pay_with(method.type)]
+
+
+async def get_order_status(ctx: Context, number: str) -> Order:
+    """By the order's own token, for as long as it opens anything; and at any time by whoever it belongs to."""
+    found = None
+    if ctx.claim.bearer:
+        found = await orders.find_completed(ctx.db, (await ctx.signed_in()).user.id, number)
+    if found is None and ctx.claim.cart_id:
+        ttl = ctx.shared.settings.order_status_ttl
+        found = await carts.find_status(ctx.db, ctx.claim, number, ttl)
+    if found is None:
+        raise NotFound()
+    return found
+
+
+async def find_held_until(ctx: Context, order: Order) -> datetime | None:
+    """Until when goods lie aside for it."""
+    return await stock.find_held_until(ctx.db, order.id) if ctx.shared.settings.hold_seconds else None
+
+
+async def list_places(ctx: Context) -> Sequence[StockLocation]:
+    return await shipments.list_all_places(ctx.db)
+
+
+async def list_shipping_methods_of(ctx: Context, ids: Sequence[UUID]) -> Sequence[ShippingMethod]:
+    return await shipments.list_methods_of(ctx.db, ids)
+
+
+async def list_methods_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PaymentMethod]:
+    found = await payments.list_methods_of(ctx.db, ids)
+    return {method_id: public_method(ctx, method) for method_id, method in found.items()}
+
+
+def public_method(ctx: Context, method: PaymentMethod) -> PaymentMethod:
+    """With what a client's form must know of the provider."""
+    provider = ctx.providers.get(method.type)
+    if provider is None or not provider.preferences:
+        return method
+    return msgspec.structs.replace(method, preferences={**method.preferences, **provider.preferences})
+
+
+async def list_sources_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, CreditCard]:
+    return await saved_cards.list_sources_of(ctx.db, ids)
+
+
+async def list_credits_of(ctx: Context, payment_ids: list[UUID]) -> Mapping[UUID, StoreCredit]:
+    return await store_credit.list_sources_of(ctx.db, payment_ids)
+
+
+async def find_addresses(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PlacedAddress]:
+    return await users.find_addresses(ctx.db, ids)
+
+
+async def explain(ctx: Context, checkout: Checkout) -> Any:
+    """The steps that lead to the total as it stands."""
+    due = await taxes.list_rates(ctx.db, checkout.order.ship_address_id)
+    return msgspec.to_builtins(explained(checkout, due).steps)

@@ -1,0 +1,178 @@
+"""Changes of menus and their trees. Each runs inside the caller's transaction, except for moving an item."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.audit import audit
+from shop.actions.content.pages import check_fields
+from shop.actions.context import Context
+from shop.base.errors import Invalid, NotFound
+from shop.base.ids import new_id
+from shop.models.content.menus import LINKED_TYPES, LinkedItem, MenuItem, menu_items, menus
+from shop.queries import writes
+from shop.queries.content import menus as queries
+from shop.rules.content.menus import (
+    MOST_ITEMS,
+    TOO_DEEP,
+    TOO_MANY,
+    Placement,
+    is_below,
+    is_too_deep,
+    move_item,
+    number_items,
+)
+from shop.rules.content.pages import linked_type
+
+Values = Mapping[str, Any]
+Tree = Mapping[UUID, MenuItem]
+LAST = 2**31
+"""Behind all siblings."""
+_LINK = ("linked_resource_type", "linked_resource_id")
+
+
+async def create_menu(ctx: Context, values: Values) -> UUID:
+    """With the root that its items stand under."""
+    check_fields(values)
+    menu_id = new_id()
+    await writes.insert_record(ctx.db, menus, menu_id, {"locale": ctx.shared.shop.default_locale, **values})
+    root = {"menu_id": menu_id, "name": values["name"], "item_type": "Container", "lft": 1, "rgt": 2}
+    await writes.insert_record(ctx.db, menu_items, new_id(), root)
+    return menu_id
+
+
+async def update_menu(ctx: Context, menu_id: UUID, values: Values) -> None:
+    check_fields(values)
+    await writes.update_record(ctx.db, menus, menu_id, values)
+    if "name" in values:
+        root = _root_of(await _load_tree(ctx, menu_id))
+        await writes.update_record(ctx.db, menu_items, root.id, {"name": values["name"]})
+
+
+async def delete_menu(ctx: Context, menu_id: UUID) -> None:
+    """With all its items."""
+    await writes.delete_record(ctx.db, menus, menu_id)
+
+
+async def create_item(ctx: Context, values: Values) -> UUID:
+    """Under its parent or under the root; behind its siblings."""
+    check_fields(values)
+    if await queries.lock_menu(ctx.db, values["menu_id"]) is None:
+        raise Invalid({"menu_id": ["is not a menu"]})
+    tree = await _load_tree(ctx, values["menu_id"])
+    if len(tree) > MOST_ITEMS:
+        raise Invalid({"menu_id": [TOO_MANY]})
+    parent = tree.get(values["parent_id"]) if values.get("parent_id") else _root_of(tree)
+    if parent is None:
+        raise Invalid({"parent_id": ["is not an item of this menu"]})
+    item_id = new_id()
+    placements = _number({**tree, item_id: msgspec.structs.replace(parent, id=item_id)}, item_id, parent.id, LAST)
+    fields = {**_own(values), **await _link_fields(ctx, values), "parent_id": parent.id}
+    await writes.insert_record(ctx.db, menu_items, item_id, fields)
+    await queries.place_items(ctx.db, placements)
+    return item_id
+
+
+async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
+    check_fields(values)
+    item = await _get(ctx, item_id)
+    fields = _own(values)
+    if any(name in values for name in _LINK):
+        fields |= await _link_fields(ctx, values, item)
+    parent_id = fields.pop("parent_id", item.parent_id)
+    if fields:
+        await writes.update_record(ctx.db, menu_items, item_id, fields)
+    if parent_id != item.parent_id:
+        await _move(ctx, await _load_tree(ctx, item.menu_id), item, parent_id, LAST)
+
+
+async def delete_item(ctx: Context, item_id: UUID) -> None:
+    """With all that stands below it."""
+    item = await _get(ctx, item_id)
+    if item.parent_id is None:
+        raise Invalid({"base": ["is the root of its menu; delete the menu instead"]})
+    await writes.delete_record(ctx.db, menu_items, item_id)
+    await queries.place_items(ctx.db, number_items(await queries.list_tree(ctx.db, item.menu_id)))
+
+
+async def move(ctx: Context, item_id: UUID, parent_id: UUID, index: int) -> None:
+    """Moves an item to an index among the children of a parent in the same menu."""
+    async with ctx.transaction() as once:
+        if once.done:
+            return
+        item = await _get(ctx, item_id)
+        tree = await _load_tree(ctx, item.menu_id)
+        if parent_id not in tree:
+            raise NotFound()
+        await _move(ctx, tree, item, parent_id, index)
+        before = {"new_parent_id": str(item.parent_id), "new_position_idx": item.position}
+        after = {"new_parent_id": str(parent_id), "new_position_idx": index}
+        detail = {"before": before, "after": after}
+        await audit(ctx, "menu_item_repositioned", "done", subject_id=item_id, detail=detail)
+        once.made(item_id)
+
+
+async def lock_menu_of(ctx: Context, item_id: UUID) -> None:
+    """The menu is locked before its items: every change of a tree writes to items all over it."""
+    await _get(ctx, item_id)
+
+
+async def _get(ctx: Context, item_id: UUID) -> LinkedItem:
+    existing = await queries.find_item(ctx.db, item_id)
+    if existing is None:
+        raise NotFound()
+    await queries.lock_menu(ctx.db, existing.menu_id)
+    # Read again: it may have been moved or deleted while we waited.
+    item = await queries.find_item(ctx.db, item_id)
+    if item is None:
+        raise NotFound()
+    return item
+
+
+async def _load_tree(ctx: Context, menu_id: UUID) -> Tree:
+    return {item.id: item for item in await queries.list_tree(ctx.db, menu_id)}
+
+
+def _root_of(tree: Tree) -> MenuItem:
+    return next(item for item in tree.values() if item.parent_id is None)
+
+
+async def _move(ctx: Context, tree: Tree, item: MenuItem, parent_id: UUID | None, index: int) -> None:
+    if item.parent_id is None:
+        raise Invalid({"parent_id": ["cannot be given to the root of a menu"]})
+    if parent_id is None or parent_id not in tree:
+        raise Invalid({"parent_id": ["is not an item of this menu"]})
+    if is_below(tree, parent_id, item.id):
+        raise Invalid({"parent_id": ["stands below this item"]})
+    placements = _number(tree, item.id, parent_id, index)
+    await writes.update_record(ctx.db, menu_items, item.id, {"parent_id": parent_id})
+    await queries.place_items(ctx.db, placements)
+
+
+def _number(tree: Tree, item_id: UUID, parent_id: UUID, index: int) -> dict[UUID, Placement]:
+    """The placements of all items when one is moved to an index under a parent."""
+    placements = number_items(move_item(tree.values(), item_id, parent_id, index))
+    if is_too_deep(placements.values()):
+        raise Invalid({"parent_id": [TOO_DEEP]})
+    return placements
+
+
+def _own(values: Values) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in _LINK}
+
+
+async def _link_fields(ctx: Context, values: Values, item: LinkedItem | None = None) -> dict[str, Any]:
+    """The type of the link and the one column of the record that it leads to."""
+    kind = linked_type(values.get("linked_resource_type", item.linked_resource_type if item else "url"))
+    is_same = item is not None and item.linked_resource_type == kind
+    record_id = values.get("linked_resource_id", item.linked_resource_id if item and is_same else None)
+    if kind == "url" and record_id is not None:
+        raise Invalid({"linked_resource_id": ["cannot be given with an address; choose a linked_resource_type"]})
+    if kind != "url" and record_id is None:
+        raise Invalid({"linked_resource_id": ["must be given with this linked_resource_type"]})
+    if kind != "url" and not await queries.can_link_to(ctx.db, kind, record_id):
+        raise Invalid({"linked_resource_id": [f"is not a {kind.replace('_', ' ')}"]})
+    columns = {f"{name}_id": record_id if name == kind else None for name in LINKED_TYPES}
+    return {"linked_resource_type": kind, **columns}

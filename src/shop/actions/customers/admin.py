@@ -1,0 +1,106 @@
+"""What machines do with shoppers and addresses: make, change, remove. Each runs inside the caller's transaction."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from shop.actions.audit import audit
+from shop.actions.catalog.reservations import drop_cart
+from shop.actions.context import Context
+from shop.actions.customers.account import address_fields, name_errors
+from shop.base.email import read_email
+from shop.base.errors import Invalid
+from shop.base.ids import new_id
+from shop.models.access.users import users
+from shop.models.customers.addresses import addresses
+from shop.queries import writes
+from shop.queries.access import sessions as access
+from shop.queries.cart import orders
+from shop.queries.customers import users as people
+from shop.queries.operations import outbox
+
+Values = Mapping[str, Any]
+NOTIFICATION_TTL = 3 * 24 * 3600
+_EXTRAS = ("alternative_phone", "public_metadata", "private_metadata")
+
+
+async def create_user(ctx: Context, values: Values) -> UUID:
+    """Whoever runs the shop vouches for the address: such a user is not purged, and their names stand."""
+    user_id = new_id()
+    await writes.insert_record(ctx.db, users, user_id, await _checked_user(ctx, None, values))
+    await people.verify_user(ctx.db, user_id, first_name=values.get("first_name"), last_name=values.get("last_name"))
+    return user_id
+
+
+async def update_user(ctx: Context, user_id: UUID, values: Values) -> None:
+    """With another e-mail address somebody else may sign in: every session ends, and the old address is notified."""
+    fields = await _checked_user(ctx, user_id, values)
+    before = await people.find_user(ctx.db, user_id)
+    await writes.update_record(ctx.db, users, user_id, fields)
+    if before and before.email_key != fields.get("email_key", before.email_key):
+        await access.end_users_sessions(ctx.db, user_id, "the e-mail was changed")
+        mail: dict[str, Any] = {"kind": "email_changed", "recipient": before.email, "ref_id": user_id}
+        await outbox.insert_mail(ctx.db, id=new_id(), ttl=NOTIFICATION_TTL, **mail)
+        await audit(ctx, "user_email_changed", "done", subject_id=user_id)
+
+
+async def delete_user(ctx: Context, user_id: UUID) -> None:
+    if await orders.count_completed(ctx.db, user_id):
+        raise Invalid({"base": ["has completed orders and must stay"]})
+    for cart in await orders.lock_open_carts(ctx.db, user_id):
+        await drop_cart(ctx, cart)
+    await writes.delete_record(ctx.db, users, user_id)
+
+
+async def create_address(ctx: Context, values: Values) -> UUID:
+    address_id = new_id()
+    fields = {**await address_fields(ctx, _texts(values), None), **_extras(values)}
+    if values.get("user_id"):
+        fields["user_id"] = values["user_id"]
+    await writes.insert_record(ctx.db, addresses, address_id, fields)
+    return address_id
+
+
+async def update_address(ctx: Context, address_id: UUID, values: Values) -> None:
+    if await people.is_used(ctx.db, address_id):
+        raise Invalid({"base": ["is part of a completed order and stays as it is; make a new one"]})
+    present = (await people.find_addresses(ctx.db, [address_id]))[address_id]
+    fields = {**await address_fields(ctx, _texts(values), present), **_extras(values)}
+    await writes.update_record(ctx.db, addresses, address_id, fields)
+
+
+async def delete_address(ctx: Context, address_id: UUID) -> None:
+    """One that an order uses is kept, hidden."""
+    present = (await people.find_addresses(ctx.db, [address_id]))[address_id]
+    if present.user_id:
+        await people.replace_default(ctx.db, present.user_id, old_id=address_id, new_id=None)
+    if await people.is_used(ctx.db, address_id) is None:
+        await people.delete_address(ctx.db, address_id)
+    else:
+        await people.hide_address(ctx.db, address_id)
+
+
+async def _checked_user(ctx: Context, user_id: UUID | None, values: Values) -> dict[str, Any]:
+    fields, errors = dict(values), name_errors(values)
+    if "email" in values:
+        email = read_email(values["email"])
+        if email is None:
+            errors["email"] = ["must be one e-mail address"]
+        else:
+            fields |= {"email": email.address, "email_key": email.key}
+    for name in ("bill_address_id", "ship_address_id"):
+        wanted = values.get(name)
+        if wanted and (user_id is None or await people.find_address(ctx.db, user_id, wanted) is None):
+            errors[name] = ["is not an address of this user"]
+    if errors:
+        raise Invalid(errors)
+    return fields
+
+
+def _texts(values: Values) -> dict[str, Any]:
+    """As a shopper would send them: ids as text."""
+    return {name: str(value) if isinstance(value, UUID) else value for name, value in values.items()}
+
+
+def _extras(values: Values) -> dict[str, Any]:
+    return {name: values[name] for name in _EXTRAS if name in values}

@@ -1,0 +1,38 @@
+"""What operators do for and against shoppers: end their sessions, shut them out, let them in again."""
+
+from uuid import UUID
+
+from shop.actions.audit import audit
+from shop.actions.context import Context
+from shop.base.errors import NotFound
+from shop.queries.access import sessions as access
+from shop.queries.customers import customers
+
+_REASON = "ended by an operator"
+
+
+async def end_session(ctx: Context, user_id: UUID, session_id: UUID) -> None:
+    async with ctx.db.transaction():
+        if not await access.end_users_session(ctx.db, session_id=session_id, user_id=user_id, reason=_REASON):
+            raise NotFound()
+        await audit(ctx, "session_end", "done", subject_id=user_id, detail={"session_id": str(session_id)})
+
+
+async def end_all_sessions(ctx: Context, user_id: UUID) -> None:
+    async with ctx.db.transaction():
+        count = await customers.end_sessions(ctx.db, user_id, _REASON)
+        await audit(ctx, "sessions_end", "done", subject_id=user_id, detail={"count": count})
+
+
+async def disable_customer(ctx: Context, user_id: UUID) -> None:
+    """No token of theirs counts from here on; their sessions end too, or enabling them would bring those back."""
+    async with ctx.db.transaction():
+        if await customers.set_disabled(ctx.db, user_id, is_disabled=True):
+            count = await customers.end_sessions(ctx.db, user_id, "the user was disabled")
+            await audit(ctx, "user_disabled", "done", subject_id=user_id, detail={"sessions_ended": count})
+
+
+async def enable_customer(ctx: Context, user_id: UUID) -> None:
+    async with ctx.db.transaction():
+        if await customers.set_disabled(ctx.db, user_id, is_disabled=False):
+            await audit(ctx, "user_enabled", "done", subject_id=user_id)

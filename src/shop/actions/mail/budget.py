@@ -1,0 +1,158 @@
+"""The budget for mail that unverified callers can cause: login codes, and order confirmations to addresses that are not
+the signed-in owner's. It has windows for each address, for each source and for the whole shop.
+
+                      an address and a source       the shop
+    code              all of it                     half of it; all of it for a verified customer's address
+    confirmation      half of it                    half of it
+
+So neither orders nor strangers can use up what customers need to sign in. A mail beyond its share is not lost: it waits
+in the outbox until its windows have room, and is dropped when it is too old to be of use.
+"""
+
+from collections.abc import Sequence
+
+from shop.actions.audit import audit
+from shop.actions.context import Context, Shared
+from shop.actions.rate_limits import audit_first, count_source
+from shop.base.email import Email, read_email
+from shop.models.journal import OutboxMail
+from shop.queries import journal
+from shop.queries.access import login
+from shop.queries.operations import outbox
+from shop.rules.limits import (
+    Count,
+    Limit,
+    build_limits,
+    counter_key,
+    exceeded,
+    half_of,
+    is_first_over,
+    is_near,
+    paired,
+    retry_after,
+    source_limits,
+)
+
+BY_ADDRESS, BY_SOURCE, UNVERIFIED, ALL = (
+    "mails by address",
+    "mails by source",
+    "mails to unverified addresses",
+    "mails",
+)
+NEAR = "warning"
+"""The outcome of the audit event at 80 % of a limit."""
+
+
+async def count_code_mail(ctx: Context, email: Email) -> int | None:
+    """Seconds until a code may be mailed, 0 for now; none when the address gets no more mail in this window.
+
+    Too many requests of one source are refused. The address's owner must not notice a stranger's requests, so those
+    past the address's budget look like any other. The same statements run for known and unknown addresses.
+    """
+    settings = ctx.shared.settings
+    await count_source(ctx, BY_SOURCE, settings.limit_mails_per_source)
+    limits = build_limits(BY_ADDRESS, email.budget_key, settings.limit_mails_per_address)
+    # Apart from the request's own work: a count is kept whatever becomes of that.
+    apart = ctx.db.apart()
+    counts, is_verified = await login.count_request(apart, limits, email.key)
+    ctx.db.count += apart.count
+    if over := exceeded(limits, counts):
+        async with ctx.db.transaction():
+            await audit_first(ctx, over)
+        return None
+    return await _count_for_shop(ctx, is_verified=is_verified) if settings.limit_mails else 0
+
+
+async def _count_for_shop(ctx: Context, *, is_verified: bool) -> int:
+    unverified, everyone = _shop_limits(ctx)
+    first = _decoys(unverified) if is_verified else unverified
+    apart = ctx.db.apart()
+    counts = await journal.count_in_turn(apart, first, everyone, _decoys(everyone))
+    ctx.db.count += apart.count
+    over = exceeded([*first, *everyone], counts)
+    near = _near([*first, *everyone], counts)
+    # A transaction that writes nothing would show by its time that the address is not a customer's.
+    if near or any(is_first_over(*pair) for pair in over):
+        async with ctx.db.transaction():
+            await audit_first(ctx, over)
+            await _audit_near(ctx, near)
+    return retry_after(over) if over else 0
+
+
+async def spend(shared: Shared, mail: OutboxMail) -> int:
+    """Counts a mail that awaits the budget. Returns 0, or the seconds until the windows that are full end; such a mail
+    is not counted.
+    """
+    ctx = Context(shared)
+    limits, everyone = await _limits_of(ctx, mail)
+    try:
+        async with ctx.db.transaction():
+            await outbox.mark_counted(ctx.db, mail.id)
+            # The shop's row is locked by every code request too: last, and in the order in which these lock.
+            counts = await _count(ctx, limits) + await _count(ctx, everyone)
+            if over := exceeded([*limits, *everyone], counts):
+                raise _Full(over)
+            await _audit_near(ctx, _near([*limits, *everyone], counts))
+    except _Full as full:
+        async with ctx.db.transaction():
+            await _audit_full(ctx, full.windows)
+        return retry_after(full.windows)
+    return 0
+
+
+class _Full(Exception):
+    """Undoes the counting of a mail for which there is no room."""
+
+    def __init__(self, windows: Sequence[tuple[Limit, Count]]) -> None:
+        super().__init__()
+        self.windows = windows
+
+
+async def _limits_of(ctx: Context, mail: OutboxMail) -> tuple[list[Limit], list[Limit]]:
+    """The limits that a mail counts towards, apart from those of the shop as a whole."""
+    settings, email = ctx.shared.settings, read_email(mail.recipient)
+    unverified, everyone = _shop_limits(ctx)
+    if mail.kind == "login_code":
+        # Its address and its source were counted when it was asked for.
+        is_verified = email is not None and await login.is_verified(ctx.db, email.key)
+        return [] if is_verified else unverified, everyone
+    key = email.budget_key if email else mail.recipient
+    by_address = build_limits(BY_ADDRESS, key, half_of(settings.limit_mails_per_address))
+    allowed = half_of(settings.limit_mails_per_source)
+    by_source = source_limits(settings, mail.source, BY_SOURCE, allowed) if mail.source else []
+    return [*by_address, *by_source, *unverified], everyone
+
+
+def _shop_limits(ctx: Context) -> tuple[list[Limit], list[Limit]]:
+    """Of mails to unverified addresses, and of all."""
+    allowed = ctx.shared.settings.limit_mails
+    return build_limits(UNVERIFIED, "", half_of(allowed)), build_limits(ALL, "", allowed)
+
+
+def _decoys(limits: Sequence[Limit]) -> list[Limit]:
+    """Written where the others are not, so that the time taken does not show which."""
+    return [Limit("decoy", counter_key(f"decoy {limit.name}", ""), 2**31, limit.seconds) for limit in limits]
+
+
+async def _count(ctx: Context, limits: Sequence[Limit]) -> list[Count]:
+    return await journal.count(ctx.db, [(limit.key, limit.seconds) for limit in limits]) if limits else []
+
+
+def _near(limits: Sequence[Limit], counts: Sequence[Count]) -> list[tuple[Limit, Count]]:
+    return [pair for pair in paired(limits, counts) if pair[0].name in {UNVERIFIED, ALL} and is_near(*pair)]
+
+
+async def _audit_near(ctx: Context, near: Sequence[tuple[Limit, Count]]) -> None:
+    for limit, count in near:
+        detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count}
+        await audit(ctx, "limit", NEAR, detail=detail)
+
+
+async def _audit_full(ctx: Context, full: Sequence[tuple[Limit, Count]]) -> None:
+    """One event a limit and window: for the first mail that finds it full."""
+    for limit, count in full:
+        (first,) = await journal.count(ctx.db, [(counter_key("full", limit.key.hex()), limit.seconds)])
+        if first.count == 1:
+            # The mail that found it full is not counted.
+            detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count - 1}
+            await audit(ctx, "limit", "refused", detail={**detail, "key": limit.key.hex()[:16]})

@@ -1,0 +1,98 @@
+"""What the confirmation of an order tells: figures that add up, where it goes, how it is sent and paid."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.cart.order_state import paid
+from shop.actions.context import Shared
+from shop.base.money import MoneyText, money_text
+from shop.db.pool import Session
+from shop.models.cart.orders import Order
+from shop.models.checkout.payments import Payment, PaymentMethod, PaymentSource
+from shop.queries.cart import line_items as lines
+from shop.queries.checkout import shipments
+from shop.queries.customers import users
+from shop.queries.payments import payments, saved_cards
+from shop.rules.checkout.payments import is_valid
+from shop.rules.customers.addresses import address_lines
+
+
+class PaymentRequest(msgspec.Struct, frozen=True):
+    """What the customer still has to pay by check or transfer, and how."""
+
+    amount: str
+    method: str
+    instructions: Sequence[str]
+
+
+async def describe_order(shared: Shared, db: Session, order: Order) -> dict[str, Any]:
+    """The values of the templates. Lines, shipping and discounts are before added tax, which is a sum of its own."""
+    money = money_text(order.currency, shared.shop.default_locale)
+    line_items = await lines.list_lines(db, order.id)
+    counted = [payment for payment in await payments.list_payments(db, order.id) if is_valid(paid(payment))]
+    methods = await payments.list_methods_of(db, [payment.payment_method_id for payment in counted])
+    sources = await saved_cards.list_sources_of(db, [payment.source_id for payment in counted if payment.source_id])
+    rates = await shipments.list_shipping_rates(db, order.id)
+    return {
+        "shop": shared.shop.name,
+        "number": order.number,
+        "lines": [(line.quantity, line.name, line.options_text, money(line.amount)) for line in line_items],
+        "sums": [(label, money(amount)) for label, amount in _sums(order)],
+        "total": money(order.total),
+        "included": money(order.included_tax_total) if order.included_tax_total else None,
+        "payments": [
+            (_payment_label(payment, methods[payment.payment_method_id], sources), money(payment.amount))
+            for payment in counted
+        ],
+        "requests": [
+            _request(payment, methods[payment.payment_method_id], money)
+            for payment in counted
+            if _is_awaited(payment, methods[payment.payment_method_id])
+        ],
+        "shipping_methods": ", ".join(dict.fromkeys(rate.name for rate in rates if rate.is_selected)),
+        "addresses": await _addresses(db, order),
+    }
+
+
+def _sums(order: Order) -> list[tuple[str, int]]:
+    discounts = [
+        (f"{entry['name']} ({entry['code'].upper()})" if entry["code"] else str(entry["name"]), entry["amount"])
+        for entry in order.promoted.values()
+    ]
+    tax = [("Tax", order.additional_tax_total)] if order.additional_tax_total else []
+    return [("Items", order.item_total), ("Shipping", order.ship_total), *discounts, *tax]
+
+
+def _payment_label(payment: Payment, method: PaymentMethod, sources: Mapping[UUID, PaymentSource]) -> str:
+    source = sources.get(payment.source_id) if payment.source_id else None
+    if source is None or not source.last_digits:
+        return method.name
+    return f"{method.name} ({source.cc_type or 'card'} ending in {source.last_digits})"
+
+
+def _is_awaited(payment: Payment, method: PaymentMethod) -> bool:
+    """Whether the customer has to do something: no provider collects a check or transfer."""
+    return payment.state == "pending" and method.type == "check"
+
+
+def _request(payment: Payment, method: PaymentMethod, money: MoneyText) -> PaymentRequest:
+    return PaymentRequest(money(payment.amount), method.name, (method.description or "").splitlines())
+
+
+async def _addresses(db: Session, order: Order) -> list[tuple[str, Sequence[str]]]:
+    """Each with its heading; one that serves for both is told once."""
+    ids = [address_id for address_id in (order.ship_address_id, order.bill_address_id) if address_id]
+    placed = await users.find_addresses(db, ids)
+    known = {key: address_lines(msgspec.structs.asdict(address)) for key, address in placed.items()}
+
+    def find(address_id: UUID | None) -> Sequence[str]:
+        return known.get(address_id, ()) if address_id else ()
+
+    shipping, billing = find(order.ship_address_id), find(order.bill_address_id)
+    if shipping == billing:
+        return [("Shipping and billing address", shipping)] if shipping else []
+    both = (("Shipping address", shipping), ("Billing address", billing))
+    return [(heading, found) for heading, found in both if found]

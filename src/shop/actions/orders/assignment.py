@@ -1,0 +1,83 @@
+"""Sets whose an open order is, its addresses, number and channel, for whoever runs the shop. Runs inside the caller's
+transaction.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from shop.actions.cart.line_items import hold, requote
+from shop.actions.checkout.steps import hold_checkout, set_addresses
+from shop.actions.context import Context
+from shop.base.errors import Invalid, NotFound
+from shop.base.texts import is_line
+from shop.models.cart.orders import Order
+from shop.models.cart.orders import orders as table
+from shop.queries import writes
+from shop.queries.cart import carts
+from shop.queries.customers import users
+from shop.queries.payments.payments import remove_untried
+
+Values = Mapping[str, Any]
+ADDRESSES = ("bill_address_id", "ship_address_id")
+ASSIGNED = ("user_id", *ADDRESSES, "channel", "number")
+"""Members that are settable while an order is open."""
+COMPLETED = "cannot be changed: the order is completed"
+LONGEST_CHANNEL = 255
+# Shorter than an id without its hyphens: an order answers to both.
+_NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
+
+
+async def assign(ctx: Context, order_id: UUID, values: Values, *, email: str | None) -> None:
+    """With another owner the lines are quoted as that customer pays them, and the checkout goes back to the address."""
+    _check(values)
+    try:
+        held = await hold(ctx, order_id)
+    except NotFound:
+        raise Invalid({name: [COMPLETED] for name in values}) from None
+    own = {name: values[name] for name in ("channel", "number") if name in values}
+    if own:
+        await writes.update_record(ctx.db, table, order_id, own)
+    if "user_id" in values and values["user_id"] != held.order.user_id:
+        await _give_to(ctx, held.order, values["user_id"], email)
+        await requote(ctx, await hold(ctx, order_id))
+    if values.keys() & set(ADDRESSES):
+        await _set_addresses(ctx, order_id, {name: values[name] for name in ADDRESSES if name in values})
+
+
+def _check(values: Values) -> None:
+    errors: dict[str, list[str]] = {}
+    channel = values.get("channel", "shop")
+    if not channel.strip() or len(channel) > LONGEST_CHANNEL or not is_line(channel):
+        errors["channel"] = [f"must be one line of at most {LONGEST_CHANNEL} characters"]
+    if not _NUMBER.fullmatch(values.get("number", "R1")):
+        errors["number"] = ["must be at most 31 letters, digits, hyphens and underscores"]
+    if errors:
+        raise Invalid(errors)
+
+
+async def _give_to(ctx: Context, order: Order, user_id: UUID | None, email: str | None) -> None:
+    """What the former owner chose to pay with is removed, and tokens that were given before open the order no more."""
+    user = await users.find_user(ctx.db, user_id) if user_id else None
+    if user_id and user is None:
+        raise Invalid({"user_id": ["is not a customer"]})
+    await remove_untried(ctx.db, order.id)
+    address = email or (user.email if user else order.email)
+    await carts.give_to_user(ctx.db, order.id, user_id, address, ends_tokens=True)
+
+
+async def _set_addresses(ctx: Context, order_id: UUID, ids: Mapping[str, UUID | None]) -> None:
+    checkout = await hold_checkout(ctx, order_id)
+    order = checkout.order
+    known = await users.find_addresses(ctx.db, [address_id for address_id in ids.values() if address_id])
+    errors = {}
+    for name, address_id in ids.items():
+        address = known.get(address_id) if address_id else None
+        is_own = address_id is None or address_id in {order.bill_address_id, order.ship_address_id}
+        # One that is in an address book is for its owner's orders alone.
+        if not is_own and (address is None or address.deleted_at or address.user_id not in {None, order.user_id}):
+            errors[name] = ["is not an address of this order's customer"]
+    if errors:
+        raise Invalid(errors)
+    await set_addresses(ctx, checkout, ids)

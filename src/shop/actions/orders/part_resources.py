@@ -1,0 +1,197 @@
+"""Resources that belong to an order: line items, shipments, payments, refunds."""
+
+from uuid import UUID
+
+from shop.actions.orders import line_items as order_lines
+from shop.actions.orders import removals as order_removals
+from shop.actions.orders import shipments as parcels
+from shop.actions.records import Noun
+from shop.models.cart.orders import CartLine, line_items
+from shop.models.checkout.payments import (
+    Payment,
+    PaymentAttempt,
+    PaymentSource,
+    Refund,
+    payment_attempts,
+    payment_sources,
+    payments,
+    refunds,
+)
+from shop.models.checkout.shipments import (
+    Shipment,
+    ShipmentItem,
+    ShippingRate,
+    shipment_items,
+    shipments,
+    shipping_rates,
+)
+from shop.queries.cart.order_columns import (
+    CAPTURED,
+    COST_PRICE,
+    IS_PENDING,
+    ITEM_COST,
+    SELECTED_RATE,
+    SHIP_ADDRESS,
+    SOURCE_CREDIT,
+    SOURCE_TYPE,
+    TRACKING_TEMPLATE,
+    UNIT_STATE,
+)
+from shop.queries.records import Records
+from shop.queries.setup.methods import currency_of
+from shop.rules.setup.shipping import tracking_address
+
+
+class OrdersLine(CartLine, frozen=True, kw_only=True):
+    """With what a piece costs the shop."""
+
+    cost_price: int | None
+
+
+class InventoryUnit(ShipmentItem, frozen=True, kw_only=True):
+    """With whether it was sent, and whether its order is still open."""
+
+    state: str
+    pending: bool
+
+
+class OrdersShipment(Shipment, frozen=True, kw_only=True):
+    """With what its order says of it, how it is sent, and what the pieces in it cost."""
+
+    currency: str
+    selected_shipping_rate_id: UUID | None
+    address_id: UUID | None
+    tracking_template: str | None
+    item_cost: int
+
+    @property
+    def discounted_cost(self) -> int:
+        return self.cost + self.promo_total
+
+    @property
+    def final_price(self) -> int:
+        return self.cost + self.adjustment_total
+
+    @property
+    def final_price_with_items(self) -> int:
+        return self.item_cost + self.final_price
+
+    @property
+    def tracking_url(self) -> str | None:
+        return tracking_address(self.tracking_template, self.tracking)
+
+
+class OrdersRate(ShippingRate, frozen=True, kw_only=True):
+    """With the currency of its order."""
+
+    currency: str
+
+
+class OrdersPayment(Payment, frozen=True, kw_only=True):
+    """With the currency of its order, and what it is made with."""
+
+    currency: str
+    source_type: str | None
+    store_credit_id: UUID | None
+
+
+class OrdersCapture(PaymentAttempt, frozen=True, kw_only=True):
+    """With the currency of its order."""
+
+    currency: str
+
+
+class OrdersRefund(Refund, frozen=True, kw_only=True):
+    """With the currency of its order."""
+
+    currency: str
+
+
+_SUMS = ("promo_total", "adjustment_total", "additional_tax_total", "included_tax_total", "pre_tax_amount")
+
+
+LINE_ITEM = Noun(
+    "line_item",
+    Records(
+        table=line_items,
+        row=OrdersLine,
+        extras={"currency": currency_of(line_items), "cost_price": COST_PRICE},
+        amounts=frozenset({"price", "compare_at_price", "cost_price", *_SUMS}),
+    ),
+    order_lines.create_line,
+    order_lines.update_line,
+    order_lines.delete_line,
+    order_lines.hold_order,
+)
+
+
+SHIPMENT = Noun(
+    "shipment",
+    Records(
+        table=shipments,
+        row=OrdersShipment,
+        extras={
+            "currency": currency_of(shipments),
+            "selected_shipping_rate_id": SELECTED_RATE,
+            "address_id": SHIP_ADDRESS,
+            "tracking_template": TRACKING_TEMPLATE,
+            "item_cost": ITEM_COST,
+        },
+        amounts=frozenset({"cost", *_SUMS}),
+    ),
+    parcels.create_shipment,
+    parcels.update_shipment,
+    order_removals.delete_shipment,
+    parcels.hold_order,
+)
+
+
+SHIPPING_RATE = Noun(
+    "shipping_rate",
+    Records(
+        table=shipping_rates,
+        row=OrdersRate,
+        extras={"currency": currency_of(shipping_rates)},
+        amounts=frozenset({"cost", "tax_amount"}),
+    ),
+)
+
+
+PAYMENT = Noun(
+    "payment",
+    Records(
+        table=payments,
+        row=OrdersPayment,
+        extras={"currency": currency_of(payments), "source_type": SOURCE_TYPE, "store_credit_id": SOURCE_CREDIT},
+        amounts=frozenset({"amount", "captured_amount", "refunded_amount"}),
+    ),
+    delete=order_removals.delete_payment,
+    hold=order_removals.hold_order_of_payment,
+)
+
+
+CREDIT_CARD = Noun("credit_card", Records(table=payment_sources, row=PaymentSource))
+
+
+CAPTURE_EVENT = Noun(
+    "capture_event",
+    Records(
+        table=payment_attempts,
+        row=OrdersCapture,
+        extras={"currency": currency_of(payment_attempts)},
+        amounts=frozenset({"amount"}),
+        shown=CAPTURED,
+    ),
+)
+
+
+INVENTORY_UNIT = Noun(
+    "inventory_unit",
+    Records(table=shipment_items, row=InventoryUnit, extras={"state": UNIT_STATE, "pending": IS_PENDING}),
+)
+
+
+REFUND = Noun(
+    "refund",
+    Records(table=refunds, row=OrdersRefund, extras={"currency": currency_of(refunds)}, amounts=frozenset({"amount"})),
+)

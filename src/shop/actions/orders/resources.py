@@ -1,0 +1,84 @@
+"""What is done with orders: shoppers look at what they bought, machines make, change and remove."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.cart.carts import new_cart
+from shop.actions.cart.order_state import Checkout, read_all
+from shop.actions.catalog.reservations import drop_cart
+from shop.actions.context import Context
+from shop.actions.orders.assignment import ASSIGNED, assign
+from shop.actions.orders.nested_attributes import NESTED, tell_parts
+from shop.base.email import read_email
+from shop.base.errors import Invalid, NotFound
+from shop.base.listing import Keyset, Page, Sort
+from shop.models.cart.orders import Order
+from shop.models.cart.orders import orders as table
+from shop.queries import writes
+from shop.queries.cart import orders
+
+SORTS = orders.SORTS
+NEWEST = Sort("completed_at", is_descending=True)
+
+
+class ListedOrders(msgspec.Struct, frozen=True):
+    """One page of a user's orders: how many there are in all, or where the next page begins."""
+
+    orders: list[Order]
+    total: int = 0
+    next_place: tuple[Any, UUID] | None = None
+
+
+async def list_completed(ctx: Context, page: Page | Keyset, sort: Sort) -> ListedOrders:
+    user = (await ctx.signed_in()).user
+    found = await orders.list_completed(ctx.db, user.id, page, sort)
+    if isinstance(page, Page):
+        return ListedOrders(found, await orders.count_completed(ctx.db, user.id))
+    shown, more = found[: page.size], found[page.size :]
+    return ListedOrders(shown, next_place=(getattr(shown[-1], sort.name), shown[-1].id) if more else None)
+
+
+async def get_completed(ctx: Context, number: str) -> Order:
+    order = await orders.find_completed(ctx.db, (await ctx.signed_in()).user.id, number)
+    if order is None:
+        raise NotFound()
+    return order
+
+
+async def list_parts(ctx: Context, found: Sequence[Order]) -> list[Checkout]:
+    """What each was made of."""
+    return await read_all(ctx, found)
+
+
+async def create_order(ctx: Context, values: Mapping[str, Any]) -> UUID:
+    """An open cart that is nobody's yet."""
+    currency = values.get("currency")
+    if currency is not None and currency not in ctx.shared.shop.currencies:
+        raise Invalid({"currency": [f"must be one of {', '.join(ctx.shared.shop.currencies)}"]})
+    order = await new_cart(ctx, currency, None)
+    rest = {name: value for name, value in values.items() if name != "currency"}
+    if rest:
+        await update_order(ctx, order.id, rest)
+    return order.id
+
+
+async def update_order(ctx: Context, order_id: UUID, values: Mapping[str, Any]) -> None:
+    if values.get("email") is not None and read_email(values["email"]) is None:
+        raise Invalid({"email": ["must be one e-mail address"]})
+    own = {name: value for name, value in values.items() if name not in {*NESTED, *ASSIGNED}}
+    assigned = {name: values[name] for name in ASSIGNED if name in values}
+    if own:
+        await writes.update_record(ctx.db, table, order_id, own)
+    if assigned:
+        await assign(ctx, order_id, assigned, email=values.get("email"))
+    if values.keys() & set(NESTED):
+        await tell_parts(ctx, order_id, values)
+
+
+async def delete_order(ctx: Context, order_id: UUID) -> None:
+    cart = await orders.lock_open_cart(ctx.db, order_id)
+    if cart is None or not await drop_cart(ctx, cart):
+        raise Invalid({"base": ["is completed and must stay"]})

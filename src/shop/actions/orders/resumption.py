@@ -1,0 +1,106 @@
+"""How a canceled order is resumed, and when it can be."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.audit import audit
+from shop.actions.cart.order_state import Checkout, change_order, is_credit, paid
+from shop.actions.catalog.reservations import take
+from shop.actions.checkout.promotion_usage import take_again
+from shop.actions.context import Context
+from shop.actions.orders.operations import illegal_transition, lock_checkout
+from shop.actions.payments.settlement import refigure
+from shop.base.errors import Invalid, PaymentInProgress
+from shop.base.ids import new_id, new_payment_number
+from shop.models.checkout.payments import Payment, payments
+from shop.models.checkout.shipments import shipments
+from shop.queries import writes
+from shop.queries.catalog import quotes, stock
+from shop.queries.catalog.prices import Pricing
+from shop.queries.payments import payments as queries
+from shop.rules.checkout.payments import missing_payment
+
+_NOT_CANCELED = "Only a canceled order can be resumed."
+_REFUNDED = "A refunded order cannot be resumed, because it cannot be paid again. Place a new order."
+_VOIDED = "Its payment was voided and cannot be collected again. Place a new order."
+
+
+class Resumption(msgspec.Struct, frozen=True):
+    """Whether an order can be resumed, and what must be promised again for it."""
+
+    refusal: str | None = None
+    missing: int = 0
+    method_id: UUID | None = None
+    """How the missing amount will be paid: by check or transfer, as before."""
+
+
+async def find_resumption(ctx: Context, checkout: Checkout) -> Resumption:
+    if checkout.order.canceled_at is None:
+        return Resumption(_NOT_CANCELED)
+    missing = missing_payment([paid(payment) for payment in checkout.payments], checkout.order.total)
+    if missing is None:
+        return Resumption(_REFUNDED)
+    if not missing:
+        return Resumption()
+    method_id = await _find_offline_method(ctx, checkout.payments)
+    return Resumption(None, missing, method_id) if method_id else Resumption(_VOIDED)
+
+
+async def _find_offline_method(ctx: Context, candidates: Sequence[Payment]) -> UUID | None:
+    """Of the voided payments the newest that its customer pays without a provider: only that can be asked for again."""
+    voided = [payment for payment in candidates if payment.state == "void" and not is_credit(payment)]
+    methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id for payment in voided])
+    for payment in reversed(voided):
+        provider = ctx.providers.get(methods[payment.payment_method_id].type)
+        if provider and not provider.needs_source:
+            return payment.payment_method_id
+    return None
+
+
+async def resume(ctx: Context, order_id: UUID) -> None:
+    """As if it had not been canceled, if its goods are in stock and it can still be paid."""
+    async with ctx.db.transaction():
+        checkout = await lock_checkout(ctx, order_id)
+        resumption = await find_resumption(ctx, checkout)
+        if resumption.refusal:
+            raise illegal_transition(resumption.refusal)
+        if any(attempt.outcome == "unknown" for attempt in await queries.list_attempts(ctx.db, order_id)):
+            raise PaymentInProgress()
+        await take_again(ctx, checkout.order)
+        await _take_stock(ctx, checkout)
+        if resumption.missing:
+            await _promise_payment(ctx, order_id, resumption)
+        order = await change_order(ctx, checkout.order, state="resumed", canceled_at=None)
+        for shipment in checkout.shipments:
+            await writes.update_record(ctx.db, shipments, shipment.id, {"state": "pending"})
+        await refigure(ctx, await lock_checkout(ctx, order.id))
+        await audit(ctx, "order_resume", "done", subject_id=order_id)
+
+
+async def _promise_payment(ctx: Context, order_id: UUID, resumption: Resumption) -> None:
+    fields = {
+        "order_id": order_id,
+        "payment_method_id": resumption.method_id,
+        "number": new_payment_number(),
+        "state": "pending",
+        "amount": resumption.missing,
+    }
+    await writes.insert_record(ctx.db, payments, new_id(), fields)
+
+
+async def _take_stock(ctx: Context, checkout: Checkout) -> None:
+    locations = {shipment.id: shipment.stock_location_id for shipment in checkout.shipments}
+    variants = await quotes.list_quotes(
+        ctx.db, Pricing(checkout.order.currency), {line.variant_id: line.quantity for line in checkout.lines}
+    )
+    quantities: dict[UUID, int] = {}
+    for item in checkout.items:
+        if variants[item.variant_id].is_tracked:
+            stock_item = await stock.find_item(ctx.db, item.variant_id, locations[item.shipment_id])
+            if stock_item is None:
+                raise Invalid({"base": ["Something of it is not kept there any more."]}, code="out_of_stock")
+            quantities[stock_item.id] = quantities.get(stock_item.id, 0) + item.quantity
+    await take(ctx, checkout.order, quantities, [quote.product_id for quote in variants.values()])
+    await stock.end_holds(ctx.db, checkout.order.id)

@@ -1,0 +1,107 @@
+"""The provider's part of completing an order: how many calls at once, and the work after one, which must not be lost.
+
+Load is shed before anything is charged. After a charge, work waits longer for a connection than requests do, is served
+before them, and is tried again while the database is away.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from uuid import UUID
+
+import structlog
+
+from shop.actions.context import Context
+from shop.actions.payments.saved_cards import keep_card
+from shop.actions.payments.settlement import PROVIDER_SECONDS, call_provider, find_outcome, settle
+from shop.base.errors import PaymentInProgress, Unavailable
+from shop.db.connections import URGENT_SECONDS
+from shop.db.pool import LIMIT_SECONDS
+from shop.gateways.payments import UNKNOWN, Call, Provider, Result
+from shop.models.cart.orders import Order
+
+CHARGES_PER_CONNECTION = 16
+"""So many calls a process has under way at a time: as many as it can record in time when all are answered at once."""
+AFTER_SECONDS = 10.0
+"""How long it is tried to record and show what came of a call."""
+PAUSE_SECONDS = 0.25
+FLIGHT_SECONDS = PROVIDER_SECONDS + 5
+"""After so long nobody waits for the answer of a call any more."""
+REPEAT_SECONDS = 300
+"""So long a call that never arrived may be repeated: well before the worker gives up on it."""
+_log = structlog.get_logger("shop.payments")
+
+
+@contextmanager
+def starting(ctx: Context) -> Iterator[None]:
+    """Holds a place for a charge while it is prepared. Raises Unavailable while this process has as many charges under
+    way as it can record; those that are prepared count, or a burst would pass all at once.
+    """
+    shared = ctx.shared
+    if len(shared.charging) + shared.charges_starting >= CHARGES_PER_CONNECTION * shared.settings.database_pool:
+        raise Unavailable()
+    shared.charges_starting += 1
+    try:
+        yield
+    finally:
+        shared.charges_starting -= 1
+
+
+@contextmanager
+def charging(ctx: Context, call: Call) -> Iterator[None]:
+    """Lets one request of this process at a time ask the provider about a call."""
+    if call.key in ctx.shared.charging:
+        raise PaymentInProgress()
+    ctx.shared.charging.add(call.key)
+    try:
+        yield
+    finally:
+        ctx.shared.charging.discard(call.key)
+
+
+async def ask_again(provider: Provider, call: Call, *, may_be_in_flight: bool, may_repeat: bool) -> Result:
+    """The outcome of a call that was made before. One that never arrived is made now, under the same key, so that it is
+    done once. While the first request may still be in flight, a refusal is not final, and nothing is repeated.
+    """
+    try:
+        # Both calls together have the time of one.
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            return await _ask_again(provider, call, may_be_in_flight=may_be_in_flight, may_repeat=may_repeat)
+    except TimeoutError:
+        return UNKNOWN
+
+
+async def _ask_again(provider: Provider, call: Call, *, may_be_in_flight: bool, may_repeat: bool) -> Result:
+    result = await find_outcome(provider, call)
+    if result is None or (may_be_in_flight and result.outcome == "declined"):
+        return UNKNOWN
+    if result == UNKNOWN and may_repeat:
+        return await call_provider(provider, call)
+    return result
+
+
+async def settle_charge(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result) -> Order:
+    """Records what came of a call; the request's own session then has the time that is left, to show it."""
+    end = monotonic() + AFTER_SECONDS
+    while True:
+        try:
+            order = await settle(_urgent(ctx, end), order_id, attempt_id, result)
+            break
+        except Unavailable:
+            if monotonic() + PAUSE_SECONDS >= end:
+                raise
+            await asyncio.sleep(PAUSE_SECONDS)
+    try:
+        await keep_card(_urgent(ctx, end), attempt_id, result)
+    except Unavailable:
+        _log.warning("a card was not saved: the database is not available", order=order.number)
+    ctx.db.seconds, ctx.db.patience = max(1.0, end - monotonic()), URGENT_SECONDS
+    return order
+
+
+def _urgent(ctx: Context, end: float) -> Context:
+    fresh = ctx.fresh()
+    fresh.db.is_bounded, fresh.db.patience = True, URGENT_SECONDS
+    fresh.db.seconds = min(LIMIT_SECONDS, end - monotonic())
+    return fresh

@@ -1,0 +1,310 @@
+"""What becomes of an order when a provider has answered; and of those to whom nobody has answered yet."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from shop.actions.audit import audit
+from shop.actions.cart.access import acts_for_owner
+from shop.actions.cart.order_state import Checkout, change_order, is_credit, read
+from shop.actions.catalog.reservations import give_back
+from shop.actions.checkout import store_credit
+from shop.actions.checkout.promotion_usage import give_back_uses
+from shop.actions.checkout.shipments import explained
+from shop.actions.context import Context, Shared
+from shop.actions.payments.saved_cards import keep_card
+from shop.base.actor import NOBODY, Actor
+from shop.base.email import read_email
+from shop.base.errors import NotFound, PaymentInProgress, ShopError
+from shop.base.ids import new_id
+from shop.gateways.payments import UNKNOWN, Act, Call, Provider, Result
+from shop.models.cart.orders import Order
+from shop.models.checkout.payments import Payment, PaymentAttempt
+from shop.queries import bulk
+from shop.queries.cart import orders
+from shop.queries.catalog import stock
+from shop.queries.checkout import adjustments
+from shop.queries.customers import users
+from shop.queries.operations import outbox
+from shop.queries.orders import totals as sales
+from shop.queries.payments import payments as queries
+from shop.queries.payments.payments import Change
+from shop.queries.setup import taxes
+from shop.rules.checkout.adjustments import adjustment_rows
+from shop.rules.checkout.payments import PAYMENT_MOVES, shipment_should_be, shipment_state
+
+PROVIDER_SECONDS = 10
+SETTLE_SECONDS = 60
+LOOK_AGAIN_SECONDS = 15
+"""A shopper may take minutes to confirm; a provider is not asked about it every second."""
+GIVE_UP_SECONDS = 600
+"""A provider that has not heard of an attempt for so long never will."""
+CONFIRMATION_TTL = 3 * 24 * 3600
+_log = structlog.get_logger("shop.payments")
+_FIRST = {"authorise", "purchase"}
+"""What an order is completed with."""
+
+
+async def call_provider(provider: Provider, call: Call) -> Result:
+    """An answer that does not come in time, or cannot be read, is `unknown`: whatever was done is found by its key."""
+    try:
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            return await provider.do(call)
+    except Exception as error:
+        _log.warning("a provider did not answer", act=call.act, order=call.order_number, reason=type(error).__name__)
+        return UNKNOWN
+
+
+async def settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result) -> Order:
+    """Says what came of an attempt, once: who says it again finds what was made of it."""
+    if ctx.db.is_in_transaction:
+        return await _settle(ctx, order_id, attempt_id, result)
+
+    async def work() -> Order:
+        async with ctx.db.transaction():
+            return await _settle(ctx, order_id, attempt_id, result)
+
+    return await ctx.db.retrying(work)
+
+
+async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result) -> Order:
+    order = await orders.lock_order(ctx.db, order_id)
+    attempt = await queries.find_attempt(ctx.db, attempt_id)
+    if order is None or attempt is None:
+        raise NotFound()
+    if ctx.actor == NOBODY:
+        # The provider's answer came by webhook or to the worker: the audit names who asked for the payment.
+        ctx.actor = Actor(attempt.actor_kind, attempt.actor_id)
+    if result.outcome == "unknown":
+        raise PaymentInProgress()
+    if not await queries.end_attempt(ctx.db, attempt_id, result.outcome, result.reference, result.message):
+        return order
+    payment = await queries.find_payment(ctx.db, attempt.payment_id)
+    if payment is None:
+        raise NotFound()
+    detail = {"payment": payment.number, "act": attempt.act, "amount": attempt.amount, "message": result.message}
+    await audit(ctx, "payment", result.outcome, subject_id=order.id, detail=detail)
+    if result.outcome == "declined":
+        return await _decline(ctx, order, payment, attempt)
+    change = _CHANGES[attempt.act](payment, attempt)
+    if not await queries.change_payment(
+        ctx.db, payment.id, msgspec.structs.replace(change, reference=result.reference)
+    ):
+        raise AssertionError("a payment with an open attempt can be changed by nobody else")
+    if attempt.act == "refund":
+        await queries.end_refund(ctx.db, str(attempt.id), "completed")
+    if is_credit(payment) and attempt.act in {"refund", "void"}:
+        await store_credit.restore(ctx, order, payment, attempt.amount)
+    if attempt.act == "undo":
+        return order
+    checkout = await read(ctx, order)
+    is_first = attempt.act in _FIRST and order.completed_at is None
+    return await (finish(ctx, checkout) if is_first else refigure(ctx, checkout))
+
+
+async def _decline(ctx: Context, order: Order, payment: Payment, attempt: PaymentAttempt) -> Order:
+    if attempt.act in _FIRST:
+        befores, state = PAYMENT_MOVES["declined"]
+        await queries.change_payment(ctx.db, payment.id, Change(befores, state))
+        # In the order in which everybody locks: promotions, credit, then products and what lies on the shelves.
+        await give_back_uses(ctx, order)
+        await store_credit.unspend(ctx, order)
+        await give_back(ctx, order)
+        return await change_order(ctx, order, state="payment")
+    if attempt.act == "refund":
+        await queries.end_refund(ctx.db, str(attempt.id), "failed")
+    if attempt.act == "undo":
+        _log.error("a payment that came too late could not be undone; give it back there", payment=payment.number)
+    return order
+
+
+def _captured(payment: Payment, attempt: PaymentAttempt) -> Change:
+    return Change(*PAYMENT_MOVES["captured"], captured=attempt.amount)
+
+
+def _refunded(payment: Payment, attempt: PaymentAttempt) -> Change:
+    return Change(frozenset({"completed"}), "completed", refunded=payment.refunded_amount + attempt.amount)
+
+
+_CHANGES: dict[str, Callable[[Payment, PaymentAttempt], Change]] = {
+    "authorise": lambda _payment, _attempt: Change(*PAYMENT_MOVES["authorised"]),
+    "purchase": _captured,
+    "capture": _captured,
+    "void": lambda payment, _attempt: Change(*PAYMENT_MOVES["voided"], refunded=payment.captured_amount),
+    "refund": _refunded,
+    "undo": lambda _payment, _attempt: Change(*PAYMENT_MOVES["undone"]),
+}
+
+
+async def refigure(ctx: Context, checkout: Checkout, *, but: UUID | None = None) -> Order:
+    """What a completed order says of its payments and shipments, after one of them changed. A shipment that somebody
+    has just put into its state stays in it.
+    """
+    order = checkout.order
+    balance = checkout.balance
+    backordered = {item.shipment_id for item in checkout.items if item.backordered}
+    states = {
+        shipment.id: shipment.state
+        if shipment.id == but
+        else shipment_should_be(
+            shipment.state,
+            order_state=order.state,
+            has_backordered=shipment.id in backordered,
+            is_paid=balance.is_paid,
+        )
+        for shipment in checkout.shipments
+    }
+    changed = [
+        {"id": each.id, "state": states[each.id]} for each in checkout.shipments if states[each.id] != each.state
+    ]
+    await bulk.update_rows(ctx.db, "shipments", changed)
+    return await change_order(
+        ctx,
+        order,
+        payment_total=balance.payment_total,
+        payment_state=balance.state,
+        shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered)),
+    )
+
+
+async def finish(ctx: Context, checkout: Checkout) -> Order:
+    """The order is complete: what it came to is frozen, what was held is sold, and its owner is told."""
+    checkout = await store_credit.take(ctx, checkout)
+    order = checkout.order
+    balance = checkout.balance
+    backordered = {item.shipment_id for item in checkout.items if item.backordered}
+    states = {
+        shipment.id: shipment_should_be(
+            shipment.state, order_state="complete", has_backordered=shipment.id in backordered, is_paid=balance.is_paid
+        )
+        for shipment in checkout.shipments
+    }
+    await bulk.update_rows(ctx.db, "shipments", [{"id": each, "state": state} for each, state in states.items()])
+    due = await taxes.list_rates(ctx.db, order.ship_address_id)
+    steps = explained(checkout, due).steps
+    completed = await orders.complete_order(
+        ctx.db,
+        order.id,
+        payment_total=balance.payment_total,
+        payment_state=balance.state,
+        shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered)),
+        explained={"steps": msgspec.to_builtins(steps)},
+    )
+    rows = [{"id": new_id(), **row} for row in adjustment_rows(order.id, steps)]
+    await bulk.insert_rows(ctx.db, "adjustments", rows)
+    if order.manual_total:
+        await _close_manual(ctx, order, steps)
+    await stock.end_holds(ctx.db, order.id)
+    await sales.note_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
+    if order.email and ctx.shared.settings.order_mail != "off":
+        await _queue_confirmation(ctx, order, order.email)
+    detail = {"number": order.number, "total": order.total, "currency": order.currency}
+    await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)
+    return completed
+
+
+async def _close_manual(ctx: Context, order: Order, steps: Sequence[Mapping[str, Any]]) -> None:
+    """Adjustments by hand count as far as the total allowed: the newest gives way first."""
+    beyond = sum(step["amount"] for step in steps if step["step"] == "manual") - order.manual_total
+    rows = []
+    for each in await adjustments.list_manual(ctx.db, order.id):
+        given_up = min(beyond, max(-each.amount, 0))
+        beyond -= given_up
+        rows.append({"id": each.id, "amount": each.amount + given_up, "state": "closed"})
+    await bulk.update_rows(ctx.db, "adjustments", rows)
+
+
+async def _queue_confirmation(ctx: Context, order: Order, email: str) -> None:
+    """Counted against the mail budget, unless an operator or an application completed the order, or its signed-in owner
+    did and the mail goes to their own verified address: anyone can type another's.
+    """
+    is_trusted = acts_for_owner(ctx, order) and (ctx.actor.kind != "user" or await _is_owners(ctx, order, email))
+    # A provider's notice and the worker complete orders too, and are nobody to count.
+    is_shopper = ctx.claim.cart_id is not None or ctx.claim.bearer is not None
+    mail: dict[str, Any] = {"kind": "order_confirmation", "recipient": email, "ref_id": order.id}
+    await outbox.insert_mail(
+        ctx.db,
+        id=new_id(),
+        ttl=CONFIRMATION_TTL,
+        awaits_budget=not is_trusted,
+        source=ctx.origin.source if is_shopper and not is_trusted else None,
+        **mail,
+    )
+
+
+async def _is_owners(ctx: Context, order: Order, email: str) -> bool:
+    owner = await users.find_user(ctx.db, order.user_id) if order.user_id else None
+    typed = read_email(email)
+    return owner is not None and owner.verified_at is not None and typed is not None and typed.key == owner.email_key
+
+
+async def settle_stuck(shared: Shared) -> int:
+    """Asks the providers what came of the calls that nobody has heard of for a minute."""
+    found = await queries.take_stuck(shared.database.session(), SETTLE_SECONDS, LOOK_AGAIN_SECONDS)
+    settled = 0
+    for attempt in found:
+        ctx = Context(shared)
+        payment = await queries.find_payment(ctx.db, attempt.payment_id)
+        result = await _came_of(ctx, payment, attempt) if payment else UNKNOWN
+        if result.outcome == "unknown":
+            continue
+        try:
+            await settle(Context(shared), attempt.order_id, attempt.id, result)
+            await keep_card(Context(shared), attempt.id, result)
+            settled += 1
+        except ShopError as reason:
+            # One that cannot be settled now must not stand in the way of the others.
+            _log.warning("a payment could not be settled", attempt=str(attempt.id), reason=reason.code)
+    return settled
+
+
+async def _came_of(ctx: Context, payment: Payment, attempt: PaymentAttempt) -> Result:
+    methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
+    provider = ctx.providers[methods[payment.payment_method_id].type]
+    order = await orders.find_order(ctx.db, attempt.order_id)
+    if order is None:
+        return UNKNOWN
+    call = call_of(order, payment, attempt)
+    result = await find_outcome(provider, call)
+    if result is None or result.outcome != "unknown":
+        return result or UNKNOWN
+    if attempt.act == "undo":
+        # Nobody waits for it, and it must not be left: somebody has paid for nothing.
+        return await call_provider(provider, call)
+    if not await queries.is_older(ctx.db, attempt.id, GIVE_UP_SECONDS):
+        if result.reference and attempt.reference is None:
+            # Whoever completes again can now be told what is still to be done.
+            await queries.note_reference(ctx.db, attempt.id, result.reference)
+        return UNKNOWN
+    return await _give_up(provider, call, result)
+
+
+async def _give_up(provider: Provider, call: Call, result: Result) -> Result:
+    if result.reference and call.act in {"authorise", "purchase"}:
+        # It is still open there, and the shopper could confirm it after its goods were given away.
+        closing = msgspec.structs.replace(call, act="void", reference=result.reference)
+        if (await call_provider(provider, closing)).outcome != "approved":
+            return UNKNOWN
+        return Result("declined", None, "It was not confirmed in time.")
+    return Result("declined", None, "The provider never heard of it.")
+
+
+def call_of(order: Order, payment: Payment, attempt: PaymentAttempt) -> Call:
+    """The call that an attempt was noted for, as far as it is needed to ask what came of it, or to undo."""
+    act = cast(Act, "void" if attempt.act == "undo" else attempt.act)
+    reference = attempt.reference or payment.response_code
+    return Call(attempt.id, act, attempt.amount, order.currency, order.number, reference=reference)
+
+
+async def find_outcome(provider: Provider, call: Call) -> Result | None:
+    """Of a call that was made before; none when the provider does not say."""
+    try:
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            return await provider.find(call)
+    except Exception as error:
+        _log.warning("a provider does not say what came of a call", reason=type(error).__name__)
+        return None

@@ -1,0 +1,144 @@
+"""The kinds of records of what is taken off and what is owed: promotions with their parts and codes, adjustments, store
+credit.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from shop.actions.catalog.products import check_currency, in_units
+from shop.actions.checkout import store_credit
+from shop.actions.context import Context
+from shop.actions.orders import manual_adjustments
+from shop.actions.orders import removals as order_removals
+from shop.actions.promotions import promotions as promotion_desk
+from shop.actions.records import Noun, plain
+from shop.base.errors import Invalid
+from shop.models.access.users import users
+from shop.models.cart.promotions import (
+    CouponBatch,
+    Promotion,
+    PromotionAction,
+    PromotionCategory,
+    PromotionRule,
+    coupon_batches,
+    promotion_actions,
+    promotion_categories,
+    promotion_rules,
+    promotions,
+)
+from shop.models.checkout.coupons import (
+    Adjustment,
+    CouponCode,
+    OrderPromotion,
+    adjustments,
+    coupon_codes,
+    order_promotions,
+)
+from shop.models.checkout.store_credit import (
+    StoreCredit,
+    StoreCreditCategory,
+    StoreCreditEvent,
+    StoreCreditType,
+    store_credit_categories,
+    store_credit_events,
+    store_credit_types,
+    store_credits,
+)
+from shop.queries import writes
+from shop.queries.cart.order_columns import AMOUNT_AUTHORIZED, CREATED_BY
+from shop.queries.records import Records
+from shop.queries.setup.methods import currency_of
+
+Values = Mapping[str, Any]
+
+
+class OrdersAdjustment(Adjustment, frozen=True, kw_only=True):
+    """With the currency of its order."""
+
+    currency: str
+
+
+class GrantedCredit(StoreCredit, frozen=True, kw_only=True):
+    """With what was taken of it for orders that are being paid, and the application that granted it."""
+
+    amount_authorized: int
+    created_by_id: UUID | None
+
+
+async def _grant(ctx: Context, values: Values) -> UUID:
+    check_currency(ctx, values["currency"])
+    if await writes.find_value(ctx.db, users, values["user_id"], "id") is None:
+        raise Invalid({"user_id": ["is not a customer"]})
+    amount = in_units(values, values["currency"], ["amount"])["amount"]
+    if not amount:
+        raise Invalid({"amount": ["must be more than nothing"]})
+    return await store_credit.grant(ctx, {**values, "amount": amount})
+
+
+_categories = Records(table=promotion_categories, row=PromotionCategory)
+PROMOTION_CATEGORY = Noun("promotion_category", _categories, **plain(_categories))
+PROMOTION = Noun(
+    "promotion",
+    Records(table=promotions, row=Promotion),
+    promotion_desk.create_promotion,
+    promotion_desk.update_promotion,
+    promotion_desk.delete_promotion,
+)
+_rules = Records(table=promotion_rules, row=PromotionRule)
+PROMOTION_RULE = Noun(
+    "promotion_rule",
+    _rules,
+    lambda ctx, values: promotion_desk.create_part(ctx, "condition", values),
+    lambda ctx, part_id, values: promotion_desk.update_part(ctx, "condition", part_id, values),
+    plain(_rules)["delete"],
+)
+_actions = Records(table=promotion_actions, row=PromotionAction)
+PROMOTION_ACTION = Noun(
+    "promotion_action",
+    _actions,
+    lambda ctx, values: promotion_desk.create_part(ctx, "benefit", values),
+    lambda ctx, part_id, values: promotion_desk.update_part(ctx, "benefit", part_id, values),
+    plain(_actions)["delete"],
+)
+COUPON_BATCH = Noun(
+    "coupon_batch",
+    Records(table=coupon_batches, row=CouponBatch),
+    promotion_desk.create_batch,
+    None,
+    promotion_desk.delete_batch,
+)
+COUPON_CODE = Noun("coupon_code", Records(table=coupon_codes, row=CouponCode))
+ORDER_PROMOTION = Noun("order_promotion", Records(table=order_promotions, row=OrderPromotion))
+ADJUSTMENT = Noun(
+    "adjustment",
+    Records(
+        table=adjustments,
+        row=OrdersAdjustment,
+        extras={"currency": currency_of(adjustments)},
+        amounts=frozenset({"amount"}),
+    ),
+    manual_adjustments.create_adjustment,
+    manual_adjustments.update_adjustment,
+    manual_adjustments.delete_adjustment,
+    manual_adjustments.hold_order,
+)
+_credit_categories = Records(table=store_credit_categories, row=StoreCreditCategory)
+STORE_CREDIT_CATEGORY = Noun("store_credit_category", _credit_categories, **plain(_credit_categories))
+_credit_types = Records(table=store_credit_types, row=StoreCreditType)
+STORE_CREDIT_TYPE = Noun("store_credit_type", _credit_types, **plain(_credit_types))
+_credits = Records(
+    table=store_credits,
+    row=GrantedCredit,
+    extras={"amount_authorized": AMOUNT_AUTHORIZED, "created_by_id": CREATED_BY},
+    amounts=frozenset({"amount", "amount_used"}),
+)
+STORE_CREDIT = Noun("store_credit", _credits, _grant, plain(_credits)["update"], order_removals.delete_store_credit)
+STORE_CREDIT_EVENT = Noun(
+    "store_credit_event",
+    Records(
+        table=store_credit_events,
+        row=StoreCreditEvent,
+        amounts=frozenset({"amount", "user_total_amount"}),
+    ),
+)

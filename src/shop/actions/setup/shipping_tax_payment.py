@@ -1,0 +1,198 @@
+"""How zones, taxes, ways to send and ways to pay are set up. Each runs inside its caller's transaction."""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from shop.actions.context import Context
+from shop.base.errors import Invalid, NotFound
+from shop.base.ids import new_id
+from shop.base.money import is_currency, minor_units
+from shop.gateways.providers import TYPES
+from shop.models.checkout.payments import STORE_CREDIT_METHOD, payment_methods
+from shop.models.checkout.shipments import (
+    CALCULATORS,
+    DISPLAYS,
+    shipping_method_amounts,
+    shipping_method_categories,
+    shipping_method_zones,
+    shipping_methods,
+)
+from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY, shipping_categories
+from shop.models.setup.zones import KINDS, tax_rates, zone_members, zones
+from shop.queries import bulk, writes
+from shop.queries.setup import methods
+from shop.rules.setup.shipping import is_tracking_url
+
+Values = Mapping[str, Any]
+MOST_STEPS = 50
+SECRETS = (b"sk_", b"rk_", b"whsec_")
+"""What the secret keys of providers begin with."""
+_NOT_READY = {
+    "stripe": "needs keys first: set SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET",
+    "test_card": "works only in a try-out: without an external database, SMTP server, public URL or proxy, on loopback",
+}
+
+
+def _check(values: Values, name: str, known: tuple[str, ...]) -> None:
+    if name in values and values[name] not in known:
+        raise Invalid({name: [f"must be one of {', '.join(known)}"]})
+
+
+async def create_zone(ctx: Context, values: Values) -> UUID:
+    zone_id = new_id()
+    await _write_zone(ctx, zone_id, values, is_new=True)
+    return zone_id
+
+
+async def update_zone(ctx: Context, zone_id: UUID, values: Values) -> None:
+    await _write_zone(ctx, zone_id, values, is_new=False)
+
+
+async def _write_zone(ctx: Context, zone_id: UUID, values: Values, *, is_new: bool) -> None:
+    """Its members are countries or states, as its kind says; those that are named are its members afterwards."""
+    _check(values, "kind", KINDS)
+    fields = {name: value for name, value in values.items() if name not in {"country_ids", "state_ids"}}
+    if fields.get("default_tax"):
+        await methods.unset_default_tax(ctx.db, zone_id)
+    if is_new:
+        await writes.insert_record(ctx.db, zones, zone_id, fields)
+    elif fields:
+        await writes.update_record(ctx.db, zones, zone_id, fields)
+    for name, column in (("country_ids", "country_id"), ("state_ids", "state_id")):
+        if name in values:
+            await writes.replace_links(ctx.db, zone_members, ("zone_id", zone_id), column, values[name])
+
+
+async def delete_zone(ctx: Context, zone_id: UUID) -> None:
+    if not await writes.delete_record(ctx.db, zones, zone_id):
+        raise NotFound()
+
+
+async def create_tax_rate(ctx: Context, values: Values) -> UUID:
+    _check_rate(values)
+    rate_id = new_id()
+    await writes.insert_record(ctx.db, tax_rates, rate_id, values)
+    return rate_id
+
+
+async def update_tax_rate(ctx: Context, rate_id: UUID, values: Values) -> None:
+    _check_rate(values)
+    await writes.update_record(ctx.db, tax_rates, rate_id, values)
+
+
+async def delete_tax_rate(ctx: Context, rate_id: UUID) -> None:
+    if not await writes.delete_record(ctx.db, tax_rates, rate_id):
+        raise NotFound()
+
+
+def _check_rate(values: Values) -> None:
+    amount = values.get("amount")
+    if amount is not None and not (0 <= amount < 10 and amount == round(amount, 5)):
+        raise Invalid({"amount": ["must be a share like 0.19, with at most five decimals"]})
+
+
+async def create_shipping_method(ctx: Context, values: Values) -> UUID:
+    method_id = new_id()
+    usual = {"shipping_category_ids": [DEFAULT_SHIPPING_CATEGORY]}
+    await _write_method(ctx, method_id, {**usual, **values}, is_new=True)
+    return method_id
+
+
+async def update_shipping_method(ctx: Context, method_id: UUID, values: Values) -> None:
+    await _write_method(ctx, method_id, values, is_new=False)
+
+
+async def _write_method(ctx: Context, method_id: UUID, values: Values, *, is_new: bool) -> None:
+    _check(values, "calculator", CALCULATORS)
+    _check(values, "display_on", DISPLAYS)
+    if values.get("tracking_url") is not None and not is_tracking_url(values["tracking_url"]):
+        raise Invalid({"tracking_url": ["must be an address that begins with https://"]})
+    amounts = _amounts(values["amounts"]) if "amounts" in values else None
+    linked = {"zone_ids", "shipping_category_ids", "amounts"}
+    fields = {name: value for name, value in values.items() if name not in linked}
+    if is_new:
+        await writes.insert_record(ctx.db, shipping_methods, method_id, fields)
+    elif fields:
+        await writes.update_record(ctx.db, shipping_methods, method_id, fields)
+    for name, table, column in (
+        ("zone_ids", shipping_method_zones, "zone_id"),
+        ("shipping_category_ids", shipping_method_categories, "shipping_category_id"),
+    ):
+        if name in values:
+            await writes.replace_links(ctx.db, table, ("shipping_method_id", method_id), column, values[name])
+    if amounts is not None:
+        await methods.remove_amounts(ctx.db, method_id)
+        rows = [{"id": new_id(), "shipping_method_id": method_id, **row} for row in amounts]
+        await bulk.insert_rows(ctx.db, shipping_method_amounts.name, rows)
+
+
+async def delete_shipping_method(ctx: Context, method_id: UUID) -> None:
+    """Hidden for good: what was sent by it stays so."""
+    await methods.hide(ctx.db, shipping_methods, method_id)
+
+
+def _amounts(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """`{"USD": "5.00"}`, or by weight `{"USD": {"0": "5.00", "2.5": "9.00"}}`: from that weight on."""
+    found = []
+    for currency, said in given.items():
+        if not is_currency(currency):
+            raise Invalid({"amounts": [f"{currency} is not a currency"]})
+        steps = said if isinstance(said, dict) else {"0": said}
+        if not 0 < len(steps) <= MOST_STEPS:
+            raise Invalid({"amounts": [f"{currency} must have from 1 to {MOST_STEPS} amounts"]})
+        for weight, amount in steps.items():
+            try:
+                heavy, minor = Decimal(str(weight)), minor_units(Decimal(str(amount)), currency)
+            except InvalidOperation:
+                raise Invalid({"amounts": [f"{currency} has something that is no number"]}) from None
+            except ValueError as error:
+                raise Invalid({"amounts": [f"{currency} {error}"]}) from None
+            if not heavy.is_finite() or heavy < 0:
+                raise Invalid({"amounts": [f"{currency} has a weight that is none"]})
+            found.append({"currency": currency, "from_weight": heavy, "amount": minor})
+    return found
+
+
+async def delete_shipping_category(ctx: Context, category_id: UUID) -> None:
+    """The usual one stays: a product of which nothing else was said is of it."""
+    if category_id == DEFAULT_SHIPPING_CATEGORY:
+        raise Invalid({"base": ["is the usual one and must stay"]})
+    if not await writes.delete_record(ctx.db, shipping_categories, category_id):
+        raise NotFound()
+
+
+async def create_payment_method(ctx: Context, values: Values) -> UUID:
+    _check(values, "type", TYPES)
+    _check(values, "display_on", DISPLAYS)
+    _check_preferences(values)
+    if not ctx.can_pay_with(values["type"]):
+        raise Invalid({"type": [_NOT_READY[values["type"]]]})
+    method_id = new_id()
+    await writes.insert_record(ctx.db, payment_methods, method_id, values)
+    return method_id
+
+
+async def update_payment_method(ctx: Context, method_id: UUID, values: Values) -> None:
+    _check(values, "display_on", DISPLAYS)
+    _check_preferences(values)
+    if method_id == STORE_CREDIT_METHOD and values.keys() & {"display_on", "active"}:
+        raise Invalid({"display_on": ["stays: credit is chosen by an address of its own"]})
+    await writes.update_record(ctx.db, payment_methods, method_id, values)
+
+
+def _check_preferences(values: Values) -> None:
+    """Everybody can read them."""
+    written = msgspec.json.encode(values.get("preferences"))
+    if any(b'"' + word in written for word in SECRETS):
+        raise Invalid({"preferences": ["are shown to everybody; put secret keys into the settings of the shop"]})
+
+
+async def delete_payment_method(ctx: Context, method_id: UUID) -> None:
+    """Hidden for good: what was paid by it stays so."""
+    if method_id == STORE_CREDIT_METHOD:
+        raise Invalid({"base": ["is how the shop pays back what it owes, and stays"]})
+    await methods.hide(ctx.db, payment_methods, method_id)

@@ -1,0 +1,46 @@
+"""An operator's own account: the password, and where they are signed in."""
+
+from shop.actions.access import operator_login, operators
+from shop.actions.context import Context
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.session import form
+from shop.base.errors import Invalid
+from shop.queries.access.operators import list_sessions
+from shop.rules.access.recovery_codes import CODES
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/account"
+_NOTICES = {
+    "password": "The password is changed, and every other session of yours is ended.",
+    "removed": "The authenticator is removed, and your other sessions are ended. The password alone lets you in now.",
+    "ended": "Every other session of yours is ended.",
+}
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    sessions = await list_sessions(ctx.db, visit.who.operator.id)
+    left = await operators.count_recovery_codes(ctx, visit.who.operator)
+    notice = notice_of(request, _NOTICES)
+    return page("account.html", visit, notice=notice, sessions=sessions, codes_left=left, codes=CODES)
+
+
+async def end_others(_request: Request, ctx: Context, visit: Visit) -> Reply:
+    await operator_login.end_other_sessions(ctx, visit.who)
+    return redirect(f"{HERE}?done=ended")
+
+
+async def show_password(_request: Request, _ctx: Context, visit: Visit) -> Reply:
+    return page("password.html", visit)
+
+
+async def change_password(request: Request, ctx: Context, visit: Visit) -> Reply:
+    fields = form(request)
+    password = fields.get("password", "")
+    try:
+        if password != fields.get("again"):
+            raise Invalid({"again": ["is not the same password"]})
+        await operators.change_password(ctx, visit.who, password)
+    except Invalid as wrong:
+        return page("password.html", visit, 422, errors=wrong.errors)
+    return redirect(f"{HERE}?done=password")

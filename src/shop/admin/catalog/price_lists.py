@@ -1,0 +1,186 @@
+"""Price lists: what some customers pay instead, when, and who they are."""
+
+from typing import Any
+
+from shop.actions import records
+from shop.actions.catalog.resources import PRICE_LIST, PRICE_LIST_USER
+from shop.actions.catalog_forms import price_lists
+from shop.actions.catalog_forms.price_lists import get_price_list
+from shop.actions.context import Context
+from shop.actions.customers import assignments
+from shop.admin.fields import Fields, id_of, moment_text
+from shop.admin.listing import text_param
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.base.errors import Invalid
+from shop.base.money import plain_decimal
+from shop.models.catalog.prices import PriceList
+from shop.queries.catalog_pages import price_lists as price_list_pages
+from shop.queries.catalog_pages.price_lists import CountedList
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/price-lists"
+LABELS = {
+    "name": "Name",
+    "currency": "Currency",
+    "priority": "Priority",
+    "percent_off": "Percentage off everything",
+    "starts_at": "Begins",
+    "ends_at": "Ends",
+    "active": "Active",
+    "emails": "E-mail addresses",
+}
+MOST_LISTS, MOST_USERS = 500, 100
+_TEXTS = ("name", "priority", "percent_off", "starts_at", "ends_at")
+_NOTICES = {
+    "made": "The price list is made. Put prices into it, and say whose it is.",
+    "saved": "Saved. It counts for every price that is asked for from now on.",
+    "assigned": "The customers have the list now.",
+    "unassigned": "The customer no longer has the list.",
+    "groups": "The groups are saved.",
+    "deleted": "The price list is deleted; its customers pay what the next list says, or what anybody pays.",
+}
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    lists = await price_list_pages.list_price_lists(ctx.db, most=MOST_LISTS)
+    return page("price_lists.html", visit, lists=lists, notice=notice_of(request, _NOTICES))
+
+
+async def new(_request: Request, _ctx: Context, visit: Visit) -> Reply:
+    return _new(visit, dict.fromkeys(_TEXTS, "") | {"priority": "0", "currency": visit.shop.currencies[0]})
+
+
+async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+    fields = Fields(request)
+    try:
+        values = {**_read(fields, None), "currency": fields.choice("currency", dict.fromkeys(visit.shop.currencies))}
+        fields.check()
+        list_id = await records.create(ctx, PRICE_LIST, values)
+    except Invalid as wrong:
+        return _new(visit, _typed(fields), 422, wrong.errors)
+    return redirect(f"{HERE}/{list_id}?done=made")
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    found = await get_price_list(ctx, id_of(request, "list_id"))
+    return _one(visit, found, _texts(found), notice=notice_of(request, _NOTICES))
+
+
+async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+    found, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
+    try:
+        values = {**_read(fields, found), "active": fields.flag("active")}
+        fields.check()
+        await records.update(ctx, PRICE_LIST, found.id, values)
+    except Invalid as wrong:
+        return _one(visit, found, _typed(fields), 422, errors=wrong.errors)
+    return redirect(f"{HERE}/{found.id}?done=saved")
+
+
+async def show_delete(request: Request, ctx: Context, visit: Visit) -> Reply:
+    found = await get_price_list(ctx, id_of(request, "list_id"))
+    return page(
+        "sure.html",
+        visit,
+        question=f"Delete {found.name}?",
+        sentence=f"Prices that go with it: {found.entry_count}. To set it aside for a while, switch it off instead.",
+        action=f"{HERE}/{found.id}/delete",
+        button="Delete it",
+        back=f"{HERE}/{found.id}",
+        back_name=found.name,
+    )
+
+
+async def delete(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    await records.delete(ctx, PRICE_LIST, id_of(request, "list_id"))
+    return redirect(f"{HERE}?done=deleted")
+
+
+async def show_customers(request: Request, ctx: Context, visit: Visit) -> Reply:
+    found = await get_price_list(ctx, id_of(request, "list_id"))
+    return await _customers(request, ctx, visit, found, notice=notice_of(request, _NOTICES))
+
+
+async def assign(request: Request, ctx: Context, visit: Visit) -> Reply:
+    found, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
+    text = fields.typed.get("emails", "")
+    try:
+        await assignments.assign(ctx, PRICE_LIST_USER, ("price_list_id", found.id), text)
+    except Invalid as wrong:
+        return await _customers(request, ctx, visit, found, 422, errors=wrong.errors, emails=text)
+    return redirect(f"{HERE}/{found.id}/customers?done=assigned")
+
+
+async def unassign(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    list_id = id_of(request, "list_id")
+    await assignments.unassign(ctx, PRICE_LIST_USER, ("price_list_id", list_id), id_of(request, "link_id"))
+    return redirect(f"{HERE}/{list_id}/customers?done=unassigned")
+
+
+async def change_groups(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    found, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
+    await price_lists.set_groups(ctx, found.id, fields.ids("group_ids"))
+    return redirect(f"{HERE}/{found.id}/customers?done=groups")
+
+
+def _read(fields: Fields, present: PriceList | None) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "name": fields.line("name", most=100, required=True),
+        "priority": fields.whole("priority") or 0,
+        "percent_off": fields.number("percent_off"),
+        "starts_at": fields.moment("starts_at"),
+        "ends_at": fields.moment("ends_at"),
+    }
+    for name in ("starts_at", "ends_at"):
+        before = present and getattr(present, name)
+        # The form shows minutes; a moment that nobody touched keeps its seconds.
+        if before and moment_text(before) == fields.typed.get(name):
+            values[name] = before
+    if values["starts_at"] and values["ends_at"] and values["ends_at"] <= values["starts_at"]:
+        fields.refuse("ends_at", "must be later than it begins")
+    return values
+
+
+def _texts(found: PriceList) -> dict[str, Any]:
+    percent = "" if found.percent_off is None else plain_decimal(found.percent_off).removesuffix(".0")
+    moments = {"starts_at": moment_text(found.starts_at), "ends_at": moment_text(found.ends_at)}
+    return {
+        "name": found.name,
+        "priority": str(found.priority),
+        "percent_off": percent,
+        "active": found.active,
+        **moments,
+    }
+
+
+def _typed(fields: Fields) -> dict[str, Any]:
+    texts = {name: fields.typed.get(name, "") for name in (*_TEXTS, "currency")}
+    return {**texts, "active": fields.flag("active")}
+
+
+def _new(visit: Visit, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
+    currencies = {code: code for code in visit.shop.currencies}
+    more = {"currencies": currencies, "labels": LABELS, "errors": errors or {}}
+    return page("price_list_new.html", visit, status, values=values, **more)
+
+
+def _one(visit: Visit, found: CountedList, values: dict[str, Any], status: int = 200, **more: Any) -> Reply:
+    return page("price_list.html", visit, status, **more, found=found, values=values, labels=LABELS)
+
+
+async def _customers(
+    request: Request, ctx: Context, visit: Visit, found: CountedList, status: int = 200, **more: Any
+) -> Reply:
+    search = text_param(request, "q")
+    return page(
+        "price_list_customers.html",
+        visit,
+        status,
+        **{"emails": "", **more},
+        found=found,
+        q=search,
+        users=await price_list_pages.list_assigned_users(ctx.db, found.id, search, most=MOST_USERS),
+        groups=await price_list_pages.list_groups_for(ctx.db, found.id),
+        labels=LABELS,
+    )

@@ -1,0 +1,98 @@
+"""A product's pictures: added, described, ordered, removed."""
+
+from typing import Any
+
+from shop.actions import records
+from shop.actions.catalog import images as media
+from shop.actions.catalog.resources import IMAGE
+from shop.actions.catalog_forms import images
+from shop.actions.catalog_forms.images import get_image
+from shop.actions.catalog_forms.products import get_product
+from shop.actions.context import Context
+from shop.admin.fields import Fields, id_of
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.base.errors import Invalid
+from shop.models.catalog.products import Product
+from shop.queries.catalog import images as media_queries
+from shop.queries.catalog_pages import products as product_pages
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+_NOTICES = {
+    "added": "The pictures are added.",
+    "saved": "The picture is saved.",
+    "moved": "The picture is moved.",
+    "removed": "The picture is removed.",
+}
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    product = await get_product(ctx, id_of(request, "product_id"))
+    return await _images(ctx, visit, product, notice=notice_of(request, _NOTICES))
+
+
+async def add(request: Request, ctx: Context, visit: Visit) -> Reply:
+    product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
+    alt = fields.line("new_alt")
+    files = [data for data in request.files("files") if data]
+    if not files:
+        fields.refuse("files", "must be chosen")
+    if not fields.errors:
+        wrong = await images.add_images(ctx, product.id, files, alt=alt or None)
+        if wrong:
+            fields.errors["files"] = wrong
+    if fields.errors:
+        return await _images(ctx, visit, product, 422, errors=fields.errors, new_alt=fields.typed.get("new_alt", ""))
+    return redirect(f"{_here(product)}?done=added")
+
+
+async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+    product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
+    image = await get_image(ctx, product.id, id_of(request, "image_id"))
+    try:
+        values = {"alt": fields.line("alt") or None, "variant_id": fields.id("variant_id")}
+        fields.check()
+        await records.update(ctx, IMAGE, image.id, values)
+    except Invalid as wrong:
+        errors = {f"{name}-{image.id}": said for name, said in wrong.errors.items()}
+        typed = {image.id: fields.typed.get("alt", "")}
+        return await _images(ctx, visit, product, 422, errors=errors, typed=typed)
+    return redirect(f"{_here(product)}?done=saved#image-{image.id}")
+
+
+async def up(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    return await _shift(request, ctx, -1)
+
+
+async def down(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    return await _shift(request, ctx, 1)
+
+
+async def remove(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    product = await get_product(ctx, id_of(request, "product_id"))
+    image = await get_image(ctx, product.id, id_of(request, "image_id"))
+    await media.remove_image(ctx, image.id)
+    return redirect(f"{_here(product)}?done=removed")
+
+
+async def _shift(request: Request, ctx: Context, steps: int) -> Reply:
+    product, image_id = await get_product(ctx, id_of(request, "product_id")), id_of(request, "image_id")
+    await images.shift(ctx, product.id, image_id, steps)
+    return redirect(f"{_here(product)}?done=moved#image-{image_id}")
+
+
+def _here(product: Product) -> str:
+    return f"/admin/products/{product.id}/images"
+
+
+async def _images(ctx: Context, visit: Visit, product: Product, status: int = 200, **more: Any) -> Reply:
+    variants = await product_pages.list_variants(ctx.db, product.id)
+    return page(
+        "product_images.html",
+        visit,
+        status,
+        **{"new_alt": "", "typed": {}, **more},
+        product=product,
+        images=await media_queries.list_images(ctx.db, product.id),
+        variants={str(found.id): "All variants" if found.is_master else found.label for found in variants},
+    )

@@ -1,0 +1,68 @@
+"""Where a product stands, and which properties it has."""
+
+from typing import Any
+
+from shop.actions.catalog_forms import products
+from shop.actions.catalog_forms.products import get_product
+from shop.actions.context import Context
+from shop.admin.fields import Fields, id_of
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.base.errors import Invalid
+from shop.base.ids import as_uuid
+from shop.base.texts import is_line
+from shop.models.catalog.products import Product
+from shop.queries.catalog_pages import products as product_pages
+from shop.queries.catalog_pages import taxons as taxon_pages
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+_NOTICES = {"taxons": "The taxons are saved.", "properties": "The properties are saved."}
+LONGEST_VALUE = 250
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    product = await get_product(ctx, id_of(request, "product_id"))
+    return await _places(ctx, visit, product, notice=notice_of(request, _NOTICES))
+
+
+async def change_taxons(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
+    known = {taxon.id for taxon in await taxon_pages.list_taxons(ctx.db)}
+    wanted = [taxon_id for taxon_id in fields.ids("taxon_ids") if taxon_id in known]
+    await products.set_taxons(ctx, product.id, wanted)
+    return redirect(f"/admin/products/{product.id}/places?done=taxons")
+
+
+async def change_properties(request: Request, ctx: Context, visit: Visit) -> Reply:
+    product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
+    texts = {name: text.strip() for name, text in fields.group("value").items() if isinstance(text, str)}
+    try:
+        for name, text in texts.items():
+            if len(text) > LONGEST_VALUE or not is_line(text):
+                fields.refuse(f"value-{name}", f"must be one line of at most {LONGEST_VALUE} characters")
+        name, value = fields.line("new_name", most=60), fields.line("new_value", most=LONGEST_VALUE)
+        if bool(name) != bool(value):
+            fields.refuse("new_value" if name else "new_name", "must be given too")
+        fields.check()
+        values = {key: text for name_, text in texts.items() if (key := as_uuid(name_))}
+        await products.save_properties(ctx, product.id, values, new=(name, value) if name else None)
+    except Invalid as wrong:
+        typed = {**fields.typed, "value": texts}
+        return await _places(ctx, visit, product, 422, errors=wrong.errors, typed=typed)
+    return redirect(f"/admin/products/{product.id}/places?done=properties")
+
+
+async def _places(ctx: Context, visit: Visit, product: Product, status: int = 200, **more: Any) -> Reply:
+    taxons = await taxon_pages.list_taxons(ctx.db)
+    taxonomies = await taxon_pages.list_taxonomies(ctx.db)
+    return page(
+        "product_places.html",
+        visit,
+        status,
+        **{"typed": {"value": {}}, **more},
+        product=product,
+        trees=[(tree, [taxon for taxon in taxons if taxon.taxonomy_id == tree.id]) for tree in taxonomies],
+        ticked=set(await taxon_pages.list_taxon_ids_of(ctx.db, product.id)),
+        properties=await product_pages.list_product_properties(ctx.db, product.id),
+        known=await product_pages.list_properties(ctx.db),
+    )

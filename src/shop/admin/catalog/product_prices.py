@@ -1,0 +1,98 @@
+"""A product's prices: one table of variants and currencies, saved together."""
+
+from typing import Any
+
+from shop.actions.catalog_forms import products
+from shop.actions.catalog_forms.products import Cell, get_product, prices_seen
+from shop.actions.context import Context
+from shop.admin.fields import Fields, id_of
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.base.errors import Conflict
+from shop.models.catalog.prices import Price
+from shop.models.catalog.products import Product
+from shop.queries.catalog_pages import products as product_pages
+from shop.queries.catalog_pages.products import DeskVariant
+from shop.rules.form_values import amount_text, read_amount
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+_NOTICES = {"saved": "The prices are saved.", "same": "No price was changed."}
+_KINDS = ("price", "compare")
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    product = await get_product(ctx, id_of(request, "product_id"))
+    return await _table(ctx, visit, product, notice=notice_of(request, _NOTICES))
+
+
+async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+    product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
+    sold, _ = await _sold(ctx, product)
+    cells = [_cell(fields, variant, code) for variant in sold for code in visit.shop.currencies]
+    typed = {kind: fields.group(kind) for kind in _KINDS}
+    seen = fields.typed.get("seen", "")
+    if fields.errors:
+        return await _table(ctx, visit, product, 422, typed=typed, errors=fields.errors, seen=seen)
+    try:
+        count = await products.save_prices(ctx, product.id, cells, seen=seen)
+    except Conflict as meanwhile:
+        return await _table(ctx, visit, product, 409, typed=typed, conflict=meanwhile.sentence)
+    return redirect(f"/admin/products/{product.id}/prices?done={'saved' if count else 'same'}")
+
+
+async def _sold(ctx: Context, product: Product) -> tuple[list[DeskVariant], list[Price]]:
+    """What can be bought: the master only where there are no others; and all prices of the product."""
+    variants = await product_pages.list_variants(ctx.db, product.id)
+    others = [variant for variant in variants if not variant.is_master]
+    return others or variants, await product_pages.list_prices(ctx.db, [variant.id for variant in variants])
+
+
+def _cell(fields: Fields, variant: DeskVariant, currency: str) -> Cell:
+    amounts: dict[str, Any] = {}
+    for kind in _KINDS:
+        texts = fields.group(kind).get(str(variant.id), {})
+        text = texts.get(currency, "") if isinstance(texts, dict) else ""
+        amounts[kind] = None
+        if isinstance(text, str) and text.strip():
+            try:
+                amounts[kind] = read_amount(text.strip(), currency)
+            except ValueError as error:
+                fields.refuse(f"{kind}-{variant.id}-{currency}", str(error))
+    if amounts["price"] is None and amounts["compare"] is not None:
+        fields.refuse(f"price-{variant.id}-{currency}", "must be given with what it cost before")
+    return Cell(variant.id, currency, amounts["price"], amounts["compare"])
+
+
+async def _table(ctx: Context, visit: Visit, product: Product, status: int = 200, **more: Any) -> Reply:
+    sold, prices = await _sold(ctx, product)
+    present = {(price.variant_id, price.currency): price for price in prices}
+    typed = more.pop("typed", None)
+
+    def kept(kind: str, variant: DeskVariant, currency: str) -> str:
+        price = present.get((variant.id, currency))
+        if price is None:
+            return ""
+        return amount_text(price.amount if kind == "price" else price.compare_at_amount, currency)
+
+    def text(kind: str, variant: DeskVariant, currency: str) -> str:
+        if typed is None:
+            return kept(kind, variant, currency)
+        group = typed[kind].get(str(variant.id), {})
+        return str(group.get(currency, "")) if isinstance(group, dict) else ""
+
+    cells = [(kind, variant, code) for variant in sold for code in visit.shop.currencies for kind in _KINDS]
+    theirs = {
+        f"{variant.label}, {code}{' before' if kind == 'compare' else ''}": kept(kind, variant, code)
+        for kind, variant, code in cells
+        if kept(kind, variant, code) != text(kind, variant, code)
+    }
+    return page(
+        "product_prices.html",
+        visit,
+        status,
+        **{"conflict": None, "seen": prices_seen(prices), **more},
+        product=product,
+        variants=sold,
+        theirs=theirs,
+        text=text,
+    )

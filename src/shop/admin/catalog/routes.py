@@ -1,0 +1,115 @@
+"""The dashboard's table of the catalogue: products, taxons, stock, price lists, customer groups."""
+
+from shop.admin.catalog import (
+    price_list_entries,
+    price_lists,
+    price_preview,
+    product_images,
+    product_placements,
+    product_prices,
+    product_variants,
+    products,
+    stock,
+    stock_locations,
+    taxon_images,
+    taxons,
+)
+from shop.admin.customers import groups as customer_groups
+from shop.admin.route_builder import Rows
+from shop.web.endpoint import Route
+
+_PRODUCT = "/admin/products/{product_id}"
+_VARIANT = _PRODUCT + "/variants/{variant_id}"
+# A table of a hundred variants in ten currencies, two fields a cell.
+_IMAGE = _PRODUCT + "/images/{image_id}"
+_TAXON = "/admin/taxons/{taxon_id}"
+_ITEM = "/admin/stock/{item_id}"
+_LOCATION = "/admin/stock/locations/{location_id}"
+_LIST = "/admin/price-lists/{list_id}"
+_GROUP = "/admin/customer-groups/{group_id}"
+_LARGE, _MANY = 512 * 1024, 2500
+
+
+def catalogue_routes(rows: Rows) -> tuple[Route, ...]:
+    page, act = rows.page, rows.act
+    return (
+        page("/admin/products", products.listing, "Products"),
+        page("/admin/products/new", products.new, "New product"),
+        act("/admin/products/new", products.create, "Make a product"),
+        page(_PRODUCT, products.show, "One product"),
+        act(_PRODUCT, products.change, "Change a product"),
+        act(f"{_PRODUCT}/archive", products.archive, "Archive a product"),
+        page(f"{_PRODUCT}/delete", products.show_delete, "Delete a product?"),
+        act(f"{_PRODUCT}/delete", products.delete, "Delete a product"),
+        page(f"{_PRODUCT}/variants", product_variants.show, "A product's options and variants"),
+        act(f"{_PRODUCT}/options", product_variants.change_options, "Change a product's options"),
+        act(f"{_PRODUCT}/variants", product_variants.add, "Add a variant"),
+        act(f"{_PRODUCT}/variants/generate", product_variants.generate, "Make all combinations", most_params=1000),
+        page(_VARIANT, product_variants.show_one, "One variant"),
+        act(_VARIANT, product_variants.change_one, "Change a variant"),
+        page(f"{_VARIANT}/remove", product_variants.show_remove, "Remove a variant?"),
+        act(f"{_VARIANT}/remove", product_variants.remove, "Remove a variant"),
+        page(f"{_PRODUCT}/prices", product_prices.show, "A product's prices"),
+        act(
+            f"{_PRODUCT}/prices",
+            product_prices.change,
+            "Change a product's prices",
+            body_limit=_LARGE,
+            most_params=_MANY,
+        ),
+        page(f"{_PRODUCT}/images", product_images.show, "A product's pictures"),
+        rows.upload(f"{_PRODUCT}/images", product_images.add, "Add pictures"),
+        act(_IMAGE, product_images.change, "Change what is said of a picture"),
+        act(f"{_IMAGE}/up", product_images.up, "Move a picture up"),
+        act(f"{_IMAGE}/down", product_images.down, "Move a picture down"),
+        act(f"{_IMAGE}/remove", product_images.remove, "Remove a picture"),
+        page(f"{_PRODUCT}/places", product_placements.show, "A product's taxons and properties"),
+        act(f"{_PRODUCT}/taxons", product_placements.change_taxons, "Change a product's taxons", most_params=1000),
+        act(f"{_PRODUCT}/properties", product_placements.change_properties, "Change a product's properties"),
+        page("/admin/taxons", taxons.show, "Taxons"),
+        act("/admin/taxons", taxons.create_tree, "Make a tree of taxons"),
+        act("/admin/taxons/add", taxons.add, "Add a taxon"),
+        page(_TAXON, taxons.show_one, "One taxon"),
+        act(_TAXON, taxons.change_one, "Change a taxon"),
+        act(f"{_TAXON}/up", taxons.up, "Move a taxon up"),
+        act(f"{_TAXON}/down", taxons.down, "Move a taxon down"),
+        rows.upload(f"{_TAXON}/image", taxon_images.upload, "Upload the image of a taxon"),
+        act(f"{_TAXON}/image/alt", taxon_images.change, "Describe the image of a taxon"),
+        act(f"{_TAXON}/image/remove", taxon_images.remove, "Remove the image of a taxon"),
+        page(f"{_TAXON}/remove", taxons.show_remove, "Remove a taxon?"),
+        act(f"{_TAXON}/remove", taxons.remove, "Remove a taxon"),
+        page("/admin/stock", stock.listing, "Stock"),
+        page("/admin/stock/new", stock.new, "New stock movement"),
+        act("/admin/stock/new", stock.create, "Record a stock movement"),
+        page("/admin/stock/locations", stock_locations.listing, "Stock locations"),
+        act("/admin/stock/locations", stock_locations.create, "Make a stock location"),
+        page(_LOCATION, stock_locations.show, "One stock location"),
+        act(_LOCATION, stock_locations.change, "Change a stock location"),
+        page(_ITEM, stock.show, "One stock item with its ledger"),
+        act(_ITEM, stock.move, "Record a movement of a stock item"),
+        act(f"{_ITEM}/backorder", stock.change, "Let a stock item be sold beyond what is there, or not"),
+        page("/admin/price-lists", price_lists.listing, "Price lists"),
+        page("/admin/price-lists/preview", price_preview.show, "Preview as customer"),
+        page("/admin/price-lists/new", price_lists.new, "New price list"),
+        act("/admin/price-lists/new", price_lists.create, "Make a price list"),
+        page(_LIST, price_lists.show, "One price list"),
+        act(_LIST, price_lists.change, "Change a price list"),
+        page(f"{_LIST}/delete", price_lists.show_delete, "Delete a price list?"),
+        act(f"{_LIST}/delete", price_lists.delete, "Delete a price list"),
+        page(f"{_LIST}/entries", price_list_entries.show, "The prices of a list"),
+        act(f"{_LIST}/entries", price_list_entries.change, "Change the prices of a list"),
+        act(f"{_LIST}/entries/add", price_list_entries.add, "Add a price to a list"),
+        act(f"{_LIST}/entries/paste", price_list_entries.paste, "Paste prices into a list", body_limit=_LARGE),
+        page(f"{_LIST}/customers", price_lists.show_customers, "The customers of a price list"),
+        act(f"{_LIST}/customers", price_lists.assign, "Give a price list to customers", body_limit=_LARGE),
+        act(f"{_LIST}/customers/{{link_id}}/remove", price_lists.unassign, "Take a price list from a customer"),
+        act(f"{_LIST}/groups", price_lists.change_groups, "Change the groups of a price list", most_params=1000),
+        page("/admin/customer-groups", customer_groups.listing, "Customer groups"),
+        act("/admin/customer-groups", customer_groups.create, "Make a customer group"),
+        page(_GROUP, customer_groups.show, "One customer group"),
+        act(_GROUP, customer_groups.change, "Change a customer group"),
+        act(f"{_GROUP}/members", customer_groups.add_members, "Put customers into a group", body_limit=_LARGE),
+        act(f"{_GROUP}/members/{{link_id}}/remove", customer_groups.remove_member, "Take a customer out of a group"),
+        page(f"{_GROUP}/delete", customer_groups.show_delete, "Delete a customer group?"),
+        act(f"{_GROUP}/delete", customer_groups.delete, "Delete a customer group"),
+    )

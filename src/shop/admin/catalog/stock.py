@@ -1,0 +1,165 @@
+"""Stock: what lies where, what moved and who moved it."""
+
+from typing import Any
+from uuid import UUID
+
+from shop.actions import records
+from shop.actions.catalog.resources import STOCK_ITEM
+from shop.actions.catalog_forms import stock
+from shop.actions.catalog_forms.stock import Movement
+from shop.actions.context import Context
+from shop.admin.fields import Fields, id_of
+from shop.admin.listing import SIZE, page_of, read_spot, text_param
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.base.errors import Invalid, NotFound
+from shop.base.ids import as_uuid
+from shop.queries.catalog import skus
+from shop.queries.catalog_pages import stock as stock_pages
+from shop.queries.catalog_pages.stock import NamedItem, StockFilter
+from shop.rules.catalog.stock import MOVEMENTS
+from shop.rules.form_values import prefix_query
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/stock"
+LEVELS = {"": "Any count", "low": f"Low: {stock_pages.LOW} or fewer", "out": "Sold out"}
+LABELS = {
+    "sku": "SKU",
+    "location": "Location",
+    "stock_location_id": "Location",
+    "reason": "What happened",
+    "quantity": "How many",
+    "note": "Note",
+    "backorderable": "Selling beyond what is there",
+}
+_NOTICES = {"moved": "The movement is recorded.", "saved": "Saved."}
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    params = {name: text_param(request, name) for name in ("q", "location", "level")}
+    wanted = StockFilter(
+        query=prefix_query(params["q"]) if params["q"] else None,
+        location_id=as_uuid(params["location"]),
+        level=params["level"] if params["level"] in LEVELS and params["level"] else None,
+    )
+    spot = read_spot(request)
+    rows = await stock_pages.list_items(ctx.db, wanted, spot, most=SIZE + 1)
+    shown, pages = page_of(request, rows, spot, by="count_on_hand", params=params, sides=("back", "next"))
+    return page(
+        "stock.html",
+        visit,
+        items=shown,
+        pages=pages,
+        params=params,
+        levels=LEVELS,
+        low=stock_pages.LOW,
+        locations={"": "Any location", **await _locations(ctx)},
+        is_filtered=any(params.values()),
+    )
+
+
+async def new(request: Request, ctx: Context, visit: Visit) -> Reply:
+    values = {"location": text_param(request, "location_id"), "reason": "received"}
+    return await _new(ctx, visit, as_uuid(text_param(request, "variant_id")), values)
+
+
+async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+    fields = Fields(request)
+    variant_id = fields.id("variant_id")
+    try:
+        if variant_id is None:
+            sku = fields.line("sku", most=100, required=True)
+            variant_id = (await skus.find_variants(ctx.db, [sku])).get(sku)
+            if sku and variant_id is None:
+                fields.refuse("sku", "is no variant's")
+        location_id = fields.id("location")
+        if location_id is None:
+            fields.refuse("location", "must be chosen")
+        wanted = _movement(fields)
+        fields.check()
+        if variant_id is None or location_id is None or wanted is None:
+            raise NotFound()
+        item_id = await stock.record_at(ctx, variant_id, location_id, wanted)
+    except Invalid as wrong:
+        return await _new(ctx, visit, fields.id("variant_id"), fields.typed, 422, wrong.errors)
+    return redirect(f"{HERE}/{item_id}?done=moved")
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    return await _item(request, ctx, visit, await _get(request, ctx), notice=notice_of(request, _NOTICES))
+
+
+async def move(request: Request, ctx: Context, visit: Visit) -> Reply:
+    item, fields = await _get(request, ctx), Fields(request)
+    try:
+        wanted = _movement(fields)
+        fields.check()
+        if wanted is None:
+            raise NotFound()
+        await stock.record(ctx, item.id, wanted)
+    except Invalid as wrong:
+        return await _item(request, ctx, visit, item, 422, errors=wrong.errors, typed=fields.typed)
+    return redirect(f"{HERE}/{item.id}?done=moved")
+
+
+async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+    item, fields = await _get(request, ctx), Fields(request)
+    try:
+        await records.update(ctx, STOCK_ITEM, item.id, {"backorderable": fields.flag("backorderable")})
+    except Invalid as wrong:
+        return await _item(request, ctx, visit, item, 422, errors=wrong.errors)
+    return redirect(f"{HERE}/{item.id}?done=saved")
+
+
+def _movement(fields: Fields) -> Movement | None:
+    quantity = fields.whole("quantity", least=0, required=True)
+    reason, note = fields.choice("reason", MOVEMENTS), fields.line("note") or None
+    return None if quantity is None else Movement(reason, quantity, note)
+
+
+async def _locations(ctx: Context) -> dict[str, str]:
+    return {
+        str(found.id): found.name if found.active else f"{found.name} (closed)"
+        for found in await stock_pages.list_locations(ctx.db)
+    }
+
+
+async def _new(
+    ctx: Context, visit: Visit, variant_id: UUID | None, values: dict[str, str], status: int = 200, errors: Any = None
+) -> Reply:
+    variant = await skus.find_named(ctx.db, variant_id) if variant_id else None
+    return page(
+        "stock_new.html",
+        visit,
+        status,
+        variant=variant,
+        values=values,
+        movements=MOVEMENTS,
+        locations=await _locations(ctx),
+        labels=LABELS,
+        errors=errors or {},
+    )
+
+
+async def _item(request: Request, ctx: Context, visit: Visit, item: NamedItem, status: int = 200, **more: Any) -> Reply:
+    before = as_uuid(text_param(request, "before")) if request.scope["method"] == "GET" else None
+    lines = await stock_pages.list_ledger(ctx.db, item, before, most=SIZE + 1)
+    return page(
+        "stock_item.html",
+        visit,
+        status,
+        **{"typed": {"reason": "received"}, **more},
+        item=item,
+        lines=lines[:SIZE],
+        older=f"{HERE}/{item.id}?before={lines[SIZE - 1].id}" if len(lines) > SIZE else None,
+        newest=f"{HERE}/{item.id}" if before else None,
+        movements=MOVEMENTS,
+        labels=LABELS,
+    )
+
+
+async def _get(request: Request, ctx: Context) -> NamedItem:
+    found = await stock_pages.find_item(ctx.db, id_of(request, "item_id"))
+    if found is None:
+        raise NotFound()
+    return found

@@ -1,0 +1,180 @@
+"""Taxons: the trees that products stand in."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shop.actions import records
+from shop.actions.catalog.resources import TAXON, TAXONOMY
+from shop.actions.catalog.taxons import LAST
+from shop.actions.catalog_forms import taxons as taxon_desk
+from shop.actions.catalog_forms.taxons import get_taxon
+from shop.actions.context import Context
+from shop.admin.fields import Fields, id_of
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.base.errors import Invalid
+from shop.models.catalog.taxons import Taxon
+from shop.queries.catalog.images import find_taxon_image
+from shop.queries.catalog_pages import taxons as taxon_pages
+from shop.rules.catalog.taxons import is_within
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/taxons"
+LABELS = {
+    "name": "Name",
+    "slug": "Slug",
+    "description": "Description",
+    "parent_id": "Stands under",
+    "tree_name": "Name of the tree",
+    "taxon_name": "Name of the taxon",
+    "files": "Image",
+    "alt": "What the image shows",
+    "new_alt": "What the new image shows",
+}
+_NOTICES = {
+    "tree": "The tree is made. Put taxons into it next.",
+    "added": "The taxon is added.",
+    "moved": "The taxon is moved.",
+    "saved": "Saved.",
+    "removed": "Removed. The products that stood there are still in the shop.",
+    "image-saved": "The image is saved.",
+    "image-removed": "The image is removed.",
+}
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    return await _trees(ctx, visit, notice=notice_of(request, _NOTICES))
+
+
+async def create_tree(request: Request, ctx: Context, visit: Visit) -> Reply:
+    fields = Fields(request)
+    try:
+        name = fields.line("tree_name", most=100, required=True)
+        fields.check()
+        await records.create(ctx, TAXONOMY, {"name": name})
+    except Invalid as wrong:
+        return await _trees(ctx, visit, 422, errors=_said_of(wrong, "tree_name"), typed=fields.typed)
+    return redirect(f"{HERE}?done=tree")
+
+
+async def add(request: Request, ctx: Context, visit: Visit) -> Reply:
+    fields = Fields(request)
+    try:
+        wanted = fields.id("parent_id")
+        parent = await get_taxon(ctx, wanted) if wanted else None
+        name = fields.line("taxon_name", most=100, required=True)
+        if parent is None:
+            fields.refuse("taxon_name", "needs a tree to stand in")
+        fields.check()
+        await records.create(ctx, TAXON, {"name": name, "parent_id": parent and parent.id})
+    except Invalid as wrong:
+        return await _trees(ctx, visit, 422, errors=_said_of(wrong, "taxon_name"), typed=fields.typed)
+    return redirect(f"{HERE}?done=added")
+
+
+async def show_one(request: Request, ctx: Context, visit: Visit) -> Reply:
+    taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
+    return await taxon_page(ctx, visit, taxon, notice=notice_of(request, _NOTICES))
+
+
+async def change_one(request: Request, ctx: Context, visit: Visit) -> Reply:
+    taxon, fields = await get_taxon(ctx, id_of(request, "taxon_id")), Fields(request)
+    try:
+        values: dict[str, Any] = {"name": fields.line("name", most=100, required=True)}
+        if taxon.parent_id is None:
+            fields.check()
+            await records.update(ctx, TAXONOMY, taxon.taxonomy_id, values)
+            return redirect(f"{HERE}?done=saved")
+        values["slug"] = fields.line("slug", most=100) or taxon.slug
+        values["description"] = fields.prose("description") or None
+        values["parent_id"] = fields.id("parent_id") or taxon.parent_id
+        if values["parent_id"] != taxon.parent_id:
+            # Last among those it comes to.
+            values["position"] = LAST
+        fields.check()
+        await records.update(ctx, TAXON, taxon.id, values)
+    except Invalid as wrong:
+        typed = {name: fields.typed.get(name, "") for name in ("name", "slug", "description", "parent_id")}
+        return await taxon_page(ctx, visit, taxon, typed, status=422, errors=wrong.errors)
+    return redirect(f"{HERE}?done=saved")
+
+
+async def up(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    return await _shift(request, ctx, -1)
+
+
+async def down(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    return await _shift(request, ctx, 1)
+
+
+async def show_remove(request: Request, ctx: Context, visit: Visit) -> Reply:
+    taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
+    below = (taxon.rgt - taxon.lft) // 2
+    others = f" With it goes what stands below: {below} taxon{'' if below == 1 else 's'}." if below else ""
+    return page(
+        "sure.html",
+        visit,
+        question=f"Remove {taxon.name}?",
+        sentence=f"Products lose this place and stay in the shop.{others}",
+        action=f"{HERE}/{taxon.id}/remove",
+        button="Remove it",
+        back=f"{HERE}/{taxon.id}",
+        back_name=taxon.name,
+    )
+
+
+async def remove(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
+    if taxon.parent_id is None:
+        await records.delete(ctx, TAXONOMY, taxon.taxonomy_id)
+    else:
+        await records.delete(ctx, TAXON, taxon.id)
+    return redirect(f"{HERE}?done=removed")
+
+
+async def _shift(request: Request, ctx: Context, steps: int) -> Reply:
+    taxon_id = id_of(request, "taxon_id")
+    await taxon_desk.shift(ctx, taxon_id, steps)
+    return redirect(f"{HERE}?done=moved#taxon-{taxon_id}")
+
+
+def _said_of(wrong: Invalid, name: str) -> dict[str, Any]:
+    """The form has one field: whatever is wrong is said of it."""
+    return {name: [sentence for sentences in wrong.errors.values() for sentence in sentences]}
+
+
+async def _trees(ctx: Context, visit: Visit, status: int = 200, **more: Any) -> Reply:
+    taxons = await taxon_pages.list_taxons(ctx.db)
+    trees = [
+        (tree, [taxon for taxon in taxons if taxon.taxonomy_id == tree.id])
+        for tree in await taxon_pages.list_taxonomies(ctx.db)
+    ]
+    return page("taxons.html", visit, status, **{"typed": {}, **more}, trees=trees, indented=_indented, labels=LABELS)
+
+
+async def taxon_page(
+    ctx: Context, visit: Visit, taxon: Taxon, typed: Mapping[str, str] | None = None, *, status: int = 200, **more: Any
+) -> Reply:
+    """The page of one taxon; `typed` replaces stored values in its forms."""
+    image = await find_taxon_image(ctx.db, taxon.id)
+    values = {"name": taxon.name, "slug": taxon.slug, "description": taxon.description or ""}
+    values |= {"parent_id": str(taxon.parent_id or ""), "alt": (image and image.alt) or "", "new_alt": ""}
+    tree = [other for other in await taxon_pages.list_taxons(ctx.db) if other.taxonomy_id == taxon.taxonomy_id]
+    by_id = {other.id: other for other in tree}
+    parents = [other for other in tree if not is_within(by_id, other.id, taxon.id)]
+    return page(
+        "taxon.html",
+        visit,
+        status,
+        **{"errors": {}, **more},
+        taxon=taxon,
+        image=image,
+        values={**values, **(typed or {})},
+        parents=_indented(parents),
+        labels=LABELS,
+    )
+
+
+def _indented(taxons: Sequence[Taxon]) -> dict[str, str]:
+    """As the choices of a list, which cannot be drawn as a tree."""
+    return {str(taxon.id): "\u2003" * taxon.depth + taxon.name for taxon in taxons}

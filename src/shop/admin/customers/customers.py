@@ -1,0 +1,94 @@
+"""Customers: find them, look at one, end their sessions, shut them out."""
+
+from uuid import UUID
+
+from shop.actions.context import Context
+from shop.actions.customers import sessions as verbs
+from shop.admin.listing import SIZE, page_of, read_place, text_param, timeline
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.base.errors import NotFound
+from shop.base.ids import as_uuid
+from shop.models.access.users import AccountUser
+from shop.queries import dashboard
+from shop.queries.access import sessions as access
+from shop.queries.catalog_pages import price_preview
+from shop.queries.checkout import store_credit_pages as credit_pages
+from shop.queries.customers import customers, users
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/customers"
+MOST_ORDERS, MOST_EVENTS, MOST_LINES = 20, 50, 5
+_NOTICES = {
+    "ended": "The session is ended; its tokens are worth nothing from now on.",
+    "all": "All sessions are ended; the customer must sign in again everywhere.",
+    "disabled": "The customer is shut out: every session is ended, and no code is sent.",
+    "enabled": "The customer may sign in again.",
+}
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    params, place = {"q": text_param(request, "q")}, read_place(request)
+    rows = await customers.list_customers(ctx.db, params["q"], place, most=SIZE + 1)
+    shown, pages = page_of(request, rows, place, by="created_at", params=params)
+    return page("customers.html", visit, customers=shown, pages=pages, params=params)
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    customer = await get_customer(request, ctx)
+    events = await dashboard.list_events(ctx.db, customer.id, most=MOST_EVENTS)
+    return page(
+        "customer.html",
+        visit,
+        customer=customer,
+        addresses=await users.list_addresses(ctx.db, customer.id),
+        orders=await dashboard.list_users_orders(ctx.db, customer.id, most=MOST_ORDERS),
+        groups=await price_preview.list_groups_of(ctx.db, customer.id),
+        lists=await price_preview.list_customers_lists(ctx.db, customer.id),
+        balances=await credit_pages.list_balances(ctx.db, customer.id),
+        credit_lines=await credit_pages.list_ledger(ctx.db, customer.id, most=MOST_LINES),
+        sessions=await access.list_sessions(ctx.db, customer.id),
+        events=timeline(events, {"asked_for_an_account": customer.created_at}),
+        notice=notice_of(request, _NOTICES),
+    )
+
+
+async def end_session(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    session_id = as_uuid(request.path_params["session_id"])
+    if session_id is None:
+        raise NotFound()
+    await verbs.end_session(ctx, _id(request), session_id)
+    return _back(request, "ended")
+
+
+async def end_all(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    await verbs.end_all_sessions(ctx, (await get_customer(request, ctx)).id)
+    return _back(request, "all")
+
+
+async def disable(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    await verbs.disable_customer(ctx, (await get_customer(request, ctx)).id)
+    return _back(request, "disabled")
+
+
+async def enable(request: Request, ctx: Context, _visit: Visit) -> Reply:
+    await verbs.enable_customer(ctx, (await get_customer(request, ctx)).id)
+    return _back(request, "enabled")
+
+
+async def get_customer(request: Request, ctx: Context) -> AccountUser:
+    found = await users.find_user(ctx.db, _id(request))
+    if found is None:
+        raise NotFound()
+    return found
+
+
+def _id(request: Request) -> UUID:
+    found = as_uuid(request.path_params["user_id"])
+    if found is None:
+        raise NotFound()
+    return found
+
+
+def _back(request: Request, done: str) -> Reply:
+    return redirect(f"{HERE}/{_id(request)}?done={done}")

@@ -1,0 +1,113 @@
+"""Store credit of a customer: the ledger, what is granted, and what is withdrawn."""
+
+from decimal import Decimal
+from typing import Any
+
+from shop.actions import records
+from shop.actions.checkout import workflow
+from shop.actions.context import Context
+from shop.actions.promotions.resources import STORE_CREDIT
+from shop.admin.customers.customers import HERE, get_customer
+from shop.admin.fields import Fields, id_of
+from shop.admin.listing import SIZE, text_param
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.base.errors import Invalid, NotFound
+from shop.base.ids import as_uuid
+from shop.models.access.users import AccountUser
+from shop.models.checkout.store_credit import StoreCredit
+from shop.queries.checkout import store_credit_pages as credit_pages
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+LONGEST_REASON = 255
+LABELS = {"amount": "Amount", "currency": "Currency", "memo": "Reason", "reason": "Reason", "base": "The grant"}
+_NOTICES = {
+    "granted": "The credit is granted; the customer can pay with it from now on.",
+    "withdrawn": "What was left of it is withdrawn.",
+}
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    customer, before = await get_customer(request, ctx), as_uuid(text_param(request, "before"))
+    lines = await credit_pages.list_ledger(ctx.db, customer.id, before, most=SIZE + 1)
+    here = _here(customer)
+    return page(
+        "store_credit.html",
+        visit,
+        customer=customer,
+        here=here,
+        balances=await credit_pages.list_balances(ctx.db, customer.id),
+        grants=await credit_pages.list_grants(ctx.db, customer.id),
+        lines=lines[:SIZE],
+        older=f"{here}?before={lines[SIZE - 1].id}" if len(lines) > SIZE else None,
+        newest=here if before else None,
+        notice=notice_of(request, _NOTICES),
+    )
+
+
+async def new(request: Request, ctx: Context, visit: Visit) -> Reply:
+    return _grant_page(visit, await get_customer(request, ctx), {"amount": "", "currency": "", "memo": ""})
+
+
+async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+    customer, fields = await get_customer(request, ctx), Fields(request)
+    try:
+        currency = fields.choice("currency", dict.fromkeys(visit.shop.currencies))
+        amount = None if fields.errors else fields.amount("amount", currency, required=True)
+        memo = fields.line("memo", most=LONGEST_REASON, required=True)
+        fields.check()
+        given = {"amount": amount or Decimal(0), "currency": currency, "memo": memo}
+        await records.create(ctx, STORE_CREDIT, {"user_id": customer.id, **given})
+    except Invalid as wrong:
+        typed = {name: fields.typed.get(name, "") for name in ("amount", "currency", "memo")}
+        return _grant_page(visit, customer, typed, 422, wrong.errors)
+    return redirect(f"{_here(customer)}?done=granted")
+
+
+async def show_withdraw(request: Request, ctx: Context, visit: Visit) -> Reply:
+    return _withdraw_page(visit, *await _grant(request, ctx))
+
+
+async def withdraw(request: Request, ctx: Context, visit: Visit) -> Reply:
+    (customer, credit), fields = await _grant(request, ctx), Fields(request)
+    try:
+        reason = fields.line("reason", most=LONGEST_REASON, required=True)
+        fields.check()
+        await workflow.withdraw_store_credit(ctx, credit.id, reason)
+    except Invalid as wrong:
+        told = {"base": ["Nothing of it is left."]} if "base" in wrong.errors else wrong.errors
+        return _withdraw_page(visit, customer, credit, fields.typed.get("reason", ""), 422, told)
+    return redirect(f"{_here(customer)}?done=withdrawn")
+
+
+def _here(customer: AccountUser) -> str:
+    return f"{HERE}/{customer.id}/credit"
+
+
+async def _grant(request: Request, ctx: Context) -> tuple[AccountUser, StoreCredit]:
+    """One of this customer; another's is not there."""
+    customer = await get_customer(request, ctx)
+    credit: StoreCredit = (await records.get(ctx, STORE_CREDIT, "id", id_of(request, "credit_id"), {})).row
+    if credit.user_id != customer.id:
+        raise NotFound()
+    return customer, credit
+
+
+def _grant_page(
+    visit: Visit, customer: AccountUser, values: dict[str, str], status: int = 200, errors: Any = None
+) -> Reply:
+    currencies = {code: code for code in visit.shop.currencies}
+    shown = {"customer": customer, "here": _here(customer), "currencies": currencies, "labels": LABELS}
+    return page("store_credit_grant.html", visit, status, **shown, values=values, errors=errors or {})
+
+
+def _withdraw_page(
+    visit: Visit,
+    customer: AccountUser,
+    credit: StoreCredit,
+    reason: str = "",
+    status: int = 200,
+    errors: Any = None,
+) -> Reply:
+    shown = {"customer": customer, "here": _here(customer), "credit": credit, "labels": LABELS}
+    return page("store_credit_withdraw.html", visit, status, **shown, reason=reason, errors=errors or {})

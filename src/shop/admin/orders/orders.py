@@ -1,0 +1,84 @@
+"""Orders: find them, look at one, and see what happened to it."""
+
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+from shop.actions.context import Context
+from shop.actions.orders import pages as order_pages
+from shop.admin.listing import SIZE, day_param, page_of, read_place, text_param, timeline
+from shop.admin.pages import Visit, notice_of, page
+from shop.models.cart.orders import Order
+from shop.queries import dashboard
+from shop.queries.dashboard import OrderFilter, sorted_by
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+STATES = {
+    "": "All",
+    "open": "Open carts",
+    "completed": "Completed",
+    "cart": "In the cart",
+    "address": "At the address",
+    "delivery": "At the delivery",
+    "payment": "At the payment",
+    "confirm": "At the confirmation",
+    "complete": "Complete",
+    "canceled": "Canceled",
+}
+HERE = "/admin/orders"
+LABELS = {"base": "The order", "tracking": "Tracking number", "line_items": "Stock"}
+NOTICES = {
+    "approved": "The order is approved.",
+    "canceled": "The order is canceled: its goods are back in stock, and what was paid is given back.",
+    "resumed": "The order is resumed.",
+    "ready": "The shipment can be sent.",
+    "shipped": "The shipment is on its way.",
+    "captured": "The money is taken.",
+    "voided": "The payment is undone.",
+    "refunded": "The money is given back.",
+}
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    params = {name: text_param(request, name) for name in ("q", "state", "since", "until")}
+    wanted = _filter(request, params)
+    place = read_place(request)
+    rows = await dashboard.list_orders(ctx.db, wanted, place, most=SIZE + 1)
+    shown, pages = page_of(request, rows, place, by=sorted_by(wanted), params=params)
+    is_filtered = any(params.values())
+    return page("orders.html", visit, orders=shown, pages=pages, params=params, states=STATES, is_filtered=is_filtered)
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    order = await order_pages.get_order(ctx, request.path_params["number"])
+    return await order_page(ctx, visit, order, notice=notice_of(request, NOTICES))
+
+
+async def order_page(ctx: Context, visit: Visit, order: Order, status: int = 200, **more: Any) -> Reply:
+    found = await order_pages.get_page(ctx, order)
+    facts = {
+        "canceled": order.canceled_at,
+        "approved": order.approved_at,
+        "completed": order.completed_at,
+        "cart_opened": order.created_at,
+    }
+    shown = {"found": found, "order": order, "events": timeline(found.events, facts), "here": address_of(order)}
+    return page("order.html", visit, status, **{"tracking": {}, **more}, **shown, labels=LABELS)
+
+
+def address_of(order: Order) -> str:
+    return f"{HERE}/{quote(order.number, safe='')}"
+
+
+def _filter(request: Request, params: dict[str, str]) -> OrderFilter:
+    """An e-mail address has its sign; anything else is a number, or how one begins."""
+    text, until = params["q"], day_param(request, "until")
+    is_email = "@" in text
+    return OrderFilter(
+        number=text if text and not is_email else None,
+        email=text if is_email else None,
+        state=params["state"] if params["state"] in STATES else None,
+        since=day_param(request, "since"),
+        until=until + timedelta(days=1) if until and until.year < 9999 else None,
+    )

@@ -1,0 +1,28 @@
+"""The dashboard's table of orders and of what is done with them."""
+
+from shop.admin.orders import actions, orders
+from shop.admin.route_builder import Rows
+from shop.web.endpoint import Route
+
+_ORDER = "/admin/orders/{number}"
+_SHIPMENT = _ORDER + "/shipments/{shipment_id}"
+_PAYMENT = _ORDER + "/payments/{payment_id}"
+
+
+def order_routes(rows: Rows) -> tuple[Route, ...]:
+    page, act = rows.page, rows.act
+    return (
+        page("/admin/orders", orders.listing, "Orders"),
+        page(_ORDER, orders.show, "One order"),
+        act(f"{_ORDER}/approve", actions.approve, "Approve an order"),
+        page(f"{_ORDER}/cancel", actions.show_cancel, "Cancel an order?", fresh=True),
+        act(f"{_ORDER}/cancel", actions.cancel, "Cancel an order", back=f"{_ORDER}/cancel"),
+        act(f"{_ORDER}/resume", actions.resume, "Resume a canceled order"),
+        act(f"{_SHIPMENT}/ready", actions.ready, "Say that a shipment can be sent"),
+        act(f"{_SHIPMENT}/ship", actions.ship, "Say that a shipment was sent"),
+        act(f"{_PAYMENT}/capture", actions.capture, "Take what was authorised"),
+        page(f"{_PAYMENT}/void", actions.show_void, "Void a payment?", fresh=True),
+        act(f"{_PAYMENT}/void", actions.void, "Void a payment", back=f"{_PAYMENT}/void"),
+        page(f"{_PAYMENT}/refund", actions.show_refund, "Give money back?", fresh=True),
+        act(f"{_PAYMENT}/refund", actions.refund, "Give money back", back=f"{_PAYMENT}/refund"),
+    )

@@ -1,0 +1,40 @@
+"""Try it: what a promotion would do to a cart, and why not."""
+
+from shop.actions.context import Context
+from shop.actions.orders.pages import get_order
+from shop.actions.promotions.pages import get_parts, get_promotion
+from shop.actions.promotions.preview import try_on
+from shop.admin.fields import id_of
+from shop.admin.listing import text_param
+from shop.admin.pages import Visit, page
+from shop.admin.promotions.promotions import POLICIES
+from shop.admin.promotions.summary import said_all
+from shop.base.errors import NotFound
+from shop.queries.promotions import pages as promotion_pages
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+MOST_CARTS = 10
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    found = await get_promotion(ctx, id_of(request, "promotion_id"))
+    number = text_param(request, "order").upper()
+    tried, errors = None, {}
+    if number:
+        try:
+            tried = await try_on(ctx, found.id, await get_order(ctx, number))
+        except NotFound:
+            errors = {"order": ["No cart and no order has this number."]}
+    return page(
+        "promotion_try.html",
+        visit,
+        422 if errors else 200,
+        found=found,
+        number=number,
+        tried=tried,
+        errors=errors,
+        parts_said=said_all(await get_parts(ctx, found.id), visit.shop.default_locale),
+        policies=POLICIES,
+        carts=await promotion_pages.list_open_carts(ctx.db, most=MOST_CARTS),
+    )

@@ -1,0 +1,155 @@
+"""Promotions: find them, make one, change what it is called, when it runs and for how many; delete it."""
+
+from typing import Any
+
+from shop.actions import records
+from shop.actions.context import Context
+from shop.actions.promotions.pages import get_promotion
+from shop.actions.promotions.resources import PROMOTION
+from shop.admin.fields import Fields, id_of, moment_text
+from shop.admin.listing import SIZE, page_of, read_place, text_param
+from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.base.errors import Invalid
+from shop.models.cart.promotions import Promotion
+from shop.queries.promotions import pages as promotion_pages
+from shop.queries.promotions.pages import CountedPromotion
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/promotions"
+WAYS = {
+    "automatic": ("By itself", "Every cart for which its conditions hold has it."),
+    "code": ("By one code", "Whoever types it in has it, as often as the limits below allow."),
+    "batches": ("By codes of batches", "Codes that are made by the hundred, each good for one order."),
+}
+POLICIES = {"all": "All of its conditions must hold", "any": "One of its conditions is enough"}
+LABELS = {
+    "base": "The promotion",
+    "name": "Name",
+    "description": "Description",
+    "way": "How it is had",
+    "code": "Code",
+    "match_policy": "Conditions",
+    "usage_limit": "Uses in all",
+    "customer_limit": "Uses of each customer",
+    "starts_at": "Begins",
+    "expires_at": "Ends",
+}
+_TEXTS = tuple(name for name in LABELS if name != "base")
+_NEW = dict.fromkeys(_TEXTS, "") | {"way": "automatic", "match_policy": "all"}
+NOTICES = {
+    "made": "The promotion is made. Say what it gives, and for what.",
+    "saved": "Saved. It counts for every cart that is looked at from now on.",
+    "deleted": "The promotion is deleted.",
+}
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    params, place = {"q": text_param(request, "q")}, read_place(request)
+    rows = await promotion_pages.list_promotions(ctx.db, params["q"], place, most=SIZE + 1)
+    shown, pages = page_of(request, rows, place, by="created_at", params=params)
+    notice = notice_of(request, NOTICES)
+    return page("promotions.html", visit, promotions=shown, pages=pages, params=params, notice=notice)
+
+
+async def new(_request: Request, _ctx: Context, visit: Visit) -> Reply:
+    return _new(visit, _NEW)
+
+
+async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+    fields = Fields(request)
+    try:
+        values = _read(fields, None)
+        fields.check()
+        promotion_id = await records.create(ctx, PROMOTION, values)
+    except Invalid as wrong:
+        return _new(visit, _typed(fields), 422, wrong.errors)
+    return redirect(f"{HERE}/{promotion_id}/parts?done=made")
+
+
+async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+    found = await get_promotion(ctx, id_of(request, "promotion_id"))
+    return _one(visit, found, _texts(found), notice=notice_of(request, NOTICES))
+
+
+async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+    found, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
+    try:
+        values = _read(fields, found)
+        fields.check()
+        await records.update(ctx, PROMOTION, found.id, values)
+    except Invalid as wrong:
+        return _one(visit, found, _typed(fields), 422, errors=wrong.errors)
+    return redirect(f"{HERE}/{found.id}?done=saved")
+
+
+async def show_delete(request: Request, ctx: Context, visit: Visit) -> Reply:
+    return _sure(visit, await get_promotion(ctx, id_of(request, "promotion_id")))
+
+
+async def delete(request: Request, ctx: Context, visit: Visit) -> Reply:
+    found = await get_promotion(ctx, id_of(request, "promotion_id"))
+    try:
+        await records.delete(ctx, PROMOTION, found.id)
+    except Invalid as wrong:
+        return _sure(visit, found, 422, errors=wrong.errors)
+    return redirect(f"{HERE}?done=deleted")
+
+
+def _read(fields: Fields, present: Promotion | None) -> dict[str, Any]:
+    way = fields.choice("way", WAYS)
+    code = fields.line("code", most=100, required=way == "code").lower()
+    values: dict[str, Any] = {
+        "name": fields.line("name", required=True),
+        "description": fields.line("description") or None,
+        "is_automatic": way == "automatic",
+        # A code that was left standing beside another choice is not one.
+        "code": code if way == "code" else None,
+        "match_policy": fields.choice("match_policy", POLICIES),
+        "usage_limit": fields.whole("usage_limit", least=1),
+        "customer_limit": fields.whole("customer_limit", least=1),
+        "starts_at": fields.moment("starts_at"),
+        "expires_at": fields.moment("expires_at"),
+    }
+    for name in ("starts_at", "expires_at"):
+        before = present and getattr(present, name)
+        # The form shows minutes; a moment that nobody touched keeps its seconds.
+        if before and moment_text(before) == fields.typed.get(name):
+            values[name] = before
+    if values["starts_at"] and values["expires_at"] and values["expires_at"] <= values["starts_at"]:
+        fields.refuse("expires_at", "must be later than it begins")
+    return values
+
+
+def _texts(found: Promotion) -> dict[str, Any]:
+    own = {name: "" if getattr(found, name) is None else str(getattr(found, name)) for name in _TEXTS if name != "way"}
+    moments = {name: moment_text(getattr(found, name)) for name in ("starts_at", "expires_at")}
+    return {**own, **moments, "way": "automatic" if found.is_automatic else "code" if found.code else "batches"}
+
+
+def _typed(fields: Fields) -> dict[str, Any]:
+    return {name: fields.typed.get(name, "") for name in _TEXTS}
+
+
+def _new(visit: Visit, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
+    return page("promotion_new.html", visit, status, **_choices(values), errors=errors or {})
+
+
+def _one(visit: Visit, found: CountedPromotion, values: dict[str, Any], status: int = 200, **more: Any) -> Reply:
+    return page("promotion.html", visit, status, **more, **_choices(values), found=found)
+
+
+def _choices(values: dict[str, Any]) -> dict[str, Any]:
+    return {"values": values, "labels": LABELS, "ways": WAYS, "policies": POLICIES}
+
+
+def _sure(visit: Visit, found: Promotion, status: int = 200, **more: Any) -> Reply:
+    here = f"{HERE}/{found.id}"
+    question = {
+        "question": f"Delete {found.name}?",
+        "sentence": "Its conditions, benefits and codes go with it, and carts lose what it takes off.",
+        "button": "Delete it",
+    }
+    return page(
+        "sure.html", visit, status, **question, action=f"{here}/delete", back=here, back_name=found.name, **more
+    )

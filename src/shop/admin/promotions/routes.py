@@ -1,0 +1,58 @@
+"""The dashboard's table of what is taken off and what is owed: promotions, their codes, store credit."""
+
+from shop.admin.customers import store_credit
+from shop.admin.customers.customers import HERE as CUSTOMERS
+from shop.admin.promotions import coupon_batches, preview, promotions
+from shop.admin.promotions import parts as promotion_parts
+from shop.admin.promotions.parts import PartForm
+from shop.admin.route_builder import Rows
+from shop.web.endpoint import Route
+
+_PROMOTION = "/admin/promotions/{promotion_id}"
+_BATCH = _PROMOTION + "/batches/{batch_id}"
+_CREDIT = CUSTOMERS + "/{user_id}/credit"
+# As many ids as a condition may name, and the rest of the form.
+_MANY = 600
+
+
+def promotion_routes(rows: Rows) -> tuple[Route, ...]:
+    page, act = rows.page, rows.act
+    return (
+        page("/admin/promotions", promotions.listing, "Promotions"),
+        page("/admin/promotions/new", promotions.new, "New promotion"),
+        act("/admin/promotions/new", promotions.create, "Make a promotion"),
+        page(_PROMOTION, promotions.show, "One promotion"),
+        act(_PROMOTION, promotions.change, "Change a promotion"),
+        page(f"{_PROMOTION}/delete", promotions.show_delete, "Delete a promotion?"),
+        act(f"{_PROMOTION}/delete", promotions.delete, "Delete a promotion"),
+        page(f"{_PROMOTION}/parts", promotion_parts.show, "A promotion's conditions and benefits"),
+        *_parts(rows, promotion_parts.CONDITION_FORM),
+        *_parts(rows, promotion_parts.BENEFIT_FORM),
+        page(f"{_PROMOTION}/try", preview.show, "Try a promotion on a cart"),
+        page(f"{_PROMOTION}/batches", coupon_batches.show, "A promotion's batches of codes"),
+        act(f"{_PROMOTION}/batches", coupon_batches.create, "Make a batch of codes"),
+        page(f"{_BATCH}/codes", coupon_batches.download, "Download the codes of a batch"),
+        page(f"{_BATCH}/delete", coupon_batches.show_delete, "Delete a batch of codes?"),
+        act(f"{_BATCH}/delete", coupon_batches.delete, "Delete a batch of codes"),
+        page(_CREDIT, store_credit.show, "A customer's store credit"),
+        page(f"{_CREDIT}/grant", store_credit.new, "Grant store credit", fresh=True),
+        act(f"{_CREDIT}/grant", store_credit.create, "Grant store credit", back=f"{_CREDIT}/grant"),
+        page(f"{_CREDIT}/{{credit_id}}/withdraw", store_credit.show_withdraw, "Withdraw store credit?", fresh=True),
+        act(
+            f"{_CREDIT}/{{credit_id}}/withdraw",
+            store_credit.withdraw,
+            "Withdraw store credit",
+            back=f"{_CREDIT}/{{credit_id}}/withdraw",
+        ),
+    )
+
+
+def _parts(rows: Rows, form: PartForm) -> tuple[Route, ...]:
+    one = f"{_PROMOTION}/{form.path}/{{part_id}}"
+    return (
+        rows.page(f"{_PROMOTION}/{form.path}/new", form.new, f"New {form.what} of a promotion"),
+        rows.act(f"{_PROMOTION}/{form.path}/new", form.create, f"Add a {form.what}", most_params=_MANY),
+        rows.page(one, form.show, f"One {form.what} of a promotion"),
+        rows.act(one, form.change, f"Change a {form.what}", most_params=_MANY),
+        rows.act(f"{one}/remove", form.remove, f"Remove a {form.what}"),
+    )

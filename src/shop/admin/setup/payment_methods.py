@@ -1,0 +1,79 @@
+"""Payments: the ways to pay."""
+
+from typing import Any
+from uuid import UUID
+
+from shop.actions.context import Context
+from shop.actions.setup.resources import PAYMENT_METHOD
+from shop.admin.fields import Fields
+from shop.admin.pages import Visit, notice_of, page
+from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, list_all
+from shop.base.loaded import Loaded
+from shop.models.checkout.payments import STORE_CREDIT_METHOD
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/settings/payments"
+TYPES = {"check": "Check or transfer", "test_card": "Test card: takes no money", "stripe": "Cards through Stripe"}
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    found = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
+    # What the shop owes its customers is no way to pay that anybody sets up.
+    methods = [method for method in found if method.id != STORE_CREDIT_METHOD]
+    shown: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
+    closed = {method.type for method in methods if not ctx.can_pay_with(method.type)}
+    return page("payment_methods.html", visit, methods=methods, closed=closed, **shown)
+
+
+def _types(ctx: Context) -> dict[str, str]:
+    """The types that a new method can have; the test card's only in a try-out."""
+    return {name: label for name, label in TYPES.items() if name != "test_card" or ctx.can_pay_with(name)}
+
+
+async def _read(fields: Fields, ctx: Context, method_id: UUID | None) -> Values:
+    # What was paid by one provider cannot be given back by another: the type is said once.
+    once = {} if method_id else {"type": fields.choice("type", _types(ctx))}
+    return {
+        **once,
+        "name": fields.line("name", most=100, required=True),
+        "description": fields.prose("description", most=1000) or None,
+        "active": fields.flag("active"),
+        "display_on": fields.choice("display_on", DISPLAYS),
+        "auto_capture": fields.flag("auto_capture"),
+        "position": fields.whole("position", least=0) or 0,
+    }
+
+
+async def _choices(ctx: Context, _visit: Visit, method: Loaded | None) -> Values:
+    return {"types": TYPES if method else _types(ctx), "displays": DISPLAYS}
+
+
+_USUAL: dict[str, Any] = {
+    "name": "",
+    "type": "check",
+    "description": "",
+    "active": True,
+    "display_on": "both",
+    "auto_capture": False,
+    "position": "0",
+}
+FORM = SetupForm(
+    noun=PAYMENT_METHOD,
+    word="payment method",
+    base=HERE,
+    home=(HERE, "Payments"),
+    template="payment_method.html",
+    labels={
+        "name": "Name",
+        "type": "Type",
+        "description": "Description",
+        "display_on": "Offered in",
+        "position": "Position",
+    },
+    usual=_USUAL,
+    read=_read,
+    choices=_choices,
+    farewell="It is offered no more. What was paid by it stays so, and can still be given back.",
+    kept=frozenset({STORE_CREDIT_METHOD}),
+)

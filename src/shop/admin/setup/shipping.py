@@ -1,0 +1,140 @@
+"""Shipping: the kinds of goods that are sent alike, and the ways to send them."""
+
+from typing import Any
+from uuid import UUID
+
+from shop.actions.context import Context
+from shop.actions.setup.resources import SHIPPING_CATEGORY, SHIPPING_METHOD, TAX_CATEGORY, ZONE
+from shop.admin.fields import Fields
+from shop.admin.pages import Visit, notice_of, page
+from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, linked_ids, linked_rows, list_all, names_of
+from shop.admin.setup.shipping_amounts import amounts_texts, present_amounts, read_amounts
+from shop.base.loaded import Loaded
+from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY
+from shop.rules.setup.shipping import is_tracking_url
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/settings/shipping"
+HOME = (HERE, "Shipping")
+CALCULATORS = {"flat": "The same for each shipment", "per_item": "For each piece", "by_weight": "By weight"}
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    methods = await list_all(ctx, SHIPPING_METHOD, {"zones": {}})
+    return page(
+        "shipping.html",
+        visit,
+        methods=[(each.row, [zone.name for zone in linked_rows(each, "zones")]) for each in methods],
+        categories=[each.row for each in await list_all(ctx, SHIPPING_CATEGORY)],
+        calculators=CALCULATORS,
+        displays=DISPLAYS,
+        notice=notice_of(request, NOTICES),
+    )
+
+
+async def _read_category(fields: Fields, _ctx: Context, _category_id: UUID | None) -> Values:
+    return {"name": fields.line("name", most=100, required=True)}
+
+
+async def _read_method(fields: Fields, _ctx: Context, _method_id: UUID | None) -> Values:
+    calculator = fields.choice("calculator", CALCULATORS)
+    url = fields.line("tracking_url")
+    if url and not is_tracking_url(url):
+        fields.refuse("tracking_url", "must be an address that begins with https://")
+    return {
+        "name": fields.line("name", most=100, required=True),
+        "admin_name": fields.line("admin_name", most=100) or None,
+        "code": fields.line("code", most=100) or None,
+        "tracking_url": url or None,
+        "display_on": fields.choice("display_on", DISPLAYS),
+        "calculator": calculator,
+        "tax_category_id": fields.id("tax_category_id"),
+        "zone_ids": sorted(fields.ids("zone_ids")),
+        "shipping_category_ids": sorted(fields.ids("shipping_category_ids")),
+        "amounts": read_amounts(fields, is_by_weight=calculator == "by_weight"),
+    }
+
+
+def _shown(method: Loaded) -> Values:
+    return {
+        "zone_ids": {str(each) for each in linked_ids(method, "zones")},
+        "shipping_category_ids": {str(each) for each in linked_ids(method, "shipping_categories")},
+        "amounts": amounts_texts(method.row.amounts),
+    }
+
+
+def _linked(method: Loaded) -> Values:
+    return {
+        "zone_ids": linked_ids(method, "zones"),
+        "shipping_category_ids": linked_ids(method, "shipping_categories"),
+        "amounts": present_amounts(method.row.amounts),
+    }
+
+
+async def _choices(ctx: Context, visit: Visit, method: Loaded | None) -> Values:
+    # A currency that the shop takes no more stays until its amount is taken away.
+    kept = present_amounts(method.row.amounts) if method else {}
+    currencies = list(dict.fromkeys([*visit.shop.currencies, *kept]))
+    return {
+        "labels": {**_LABELS, **{f"amounts-{currency}": f"Amount in {currency}" for currency in currencies}},
+        "zones": await names_of(ctx, ZONE),
+        "categories": await names_of(ctx, SHIPPING_CATEGORY),
+        "tax_categories": {"": "None: not taxed", **await names_of(ctx, TAX_CATEGORY)},
+        "calculators": CALCULATORS,
+        "displays": DISPLAYS,
+        "currencies": currencies,
+    }
+
+
+_LABELS = {
+    "name": "Name",
+    "admin_name": "Name for operators",
+    "code": "Code",
+    "tracking_url": "Tracking address",
+    "display_on": "Offered in",
+    "calculator": "Charged",
+    "tax_category_id": "Tax category",
+    "zone_ids": "Zones",
+    "shipping_category_ids": "Shipping categories",
+    "amounts": "Amounts",
+}
+_METHOD: dict[str, Any] = {
+    "name": "",
+    "admin_name": "",
+    "code": "",
+    "tracking_url": "",
+    "display_on": "both",
+    "calculator": "flat",
+    "tax_category_id": "",
+    "zone_ids": frozenset(),
+    "shipping_category_ids": frozenset({str(DEFAULT_SHIPPING_CATEGORY)}),
+    "amounts": {},
+}
+CATEGORY_FORM = SetupForm(
+    noun=SHIPPING_CATEGORY,
+    word="shipping category",
+    base=f"{HERE}/categories",
+    home=HOME,
+    template="shipping_category.html",
+    labels={"name": "Name"},
+    usual={"name": ""},
+    read=_read_category,
+    farewell="It can be deleted once no product and no shipping method names it.",
+    kept=frozenset({DEFAULT_SHIPPING_CATEGORY}),
+)
+METHOD_FORM = SetupForm(
+    noun=SHIPPING_METHOD,
+    word="shipping method",
+    base=f"{HERE}/methods",
+    home=HOME,
+    template="shipping_method.html",
+    labels=_LABELS,
+    usual=_METHOD,
+    read=_read_method,
+    shown=_shown,
+    linked=_linked,
+    choices=_choices,
+    include={"zones": {}, "shipping_categories": {}},
+    farewell="It is offered no more. What was sent by it stays so.",
+)

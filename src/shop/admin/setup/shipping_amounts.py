@@ -1,0 +1,59 @@
+"""What a way to send costs, as operators type it: one amount a currency, or lines of `from weight: amount`."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+from shop.admin.fields import Fields
+from shop.base.money import minor_units
+from shop.rules.form_values import amount_text, read_amount, read_number
+
+Steps = dict[str, str]
+"""Amounts by the weight from which on they count."""
+
+
+def read_amounts(fields: Fields, *, is_by_weight: bool) -> dict[str, Steps]:
+    found: dict[str, Steps] = {}
+    for currency, said in fields.group("amounts").items():
+        if isinstance(said, str) and said.strip():
+            try:
+                found[currency] = _steps(said, currency, is_by_weight=is_by_weight)
+            except ValueError as error:
+                fields.refuse(f"amounts-{currency}", str(error))
+    if not found and not any(name.startswith("amounts-") for name in fields.errors):
+        fields.refuse("amounts", "must be given in one currency at least")
+    return found
+
+
+def _steps(text: str, currency: str, *, is_by_weight: bool) -> Steps:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not is_by_weight and (len(lines) > 1 or ":" in text):
+        raise ValueError("must be one amount; lines of weights are for what is charged by weight")
+    found: Steps = {}
+    for line in lines:
+        weight, colon, amount = line.rpartition(":")
+        key = _weight(read_number(weight.strip())) if colon else "0"
+        if key in found:
+            raise ValueError(f"says twice what is due from {key} on")
+        found[key] = amount_text(minor_units(read_amount(amount.strip(), currency), currency), currency)
+    return found
+
+
+def present_amounts(rows: Iterable[Any]) -> dict[str, Steps]:
+    """The same of what is kept: rows of currency, weight and minor units."""
+    found: dict[str, Steps] = {}
+    for currency, weight, minor in rows:
+        found.setdefault(currency, {})[_weight(Decimal(str(weight)))] = amount_text(minor, currency)
+    return found
+
+
+def amounts_texts(rows: Iterable[Any]) -> dict[str, str]:
+    """As they are typed."""
+    return {
+        currency: steps["0"] if list(steps) == ["0"] else "\n".join(f"{key}: {amount}" for key, amount in steps.items())
+        for currency, steps in present_amounts(rows).items()
+    }
+
+
+def _weight(value: Decimal) -> str:
+    return f"{value.normalize():f}"

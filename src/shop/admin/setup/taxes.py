@@ -1,0 +1,105 @@
+"""Taxes: the kinds of goods that are taxed alike, and what is due on them where."""
+
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from shop.actions.context import Context
+from shop.actions.setup.resources import TAX_CATEGORY, TAX_RATE, ZONE
+from shop.admin.fields import Fields
+from shop.admin.pages import Visit, notice_of, page
+from shop.admin.setup.form import NOTICES, SetupForm, Values, list_all, names_of
+from shop.base.loaded import Loaded
+from shop.base.money import plain_decimal
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/settings/taxes"
+HOME = (HERE, "Taxes")
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    return page(
+        "taxes.html",
+        visit,
+        categories=[each.row for each in await list_all(ctx, TAX_CATEGORY)],
+        rates=[(each.row, _percent(each)) for each in await list_all(ctx, TAX_RATE)],
+        zones=await names_of(ctx, ZONE),
+        notice=notice_of(request, NOTICES),
+    )
+
+
+async def _read_category(fields: Fields, ctx: Context, category_id: UUID | None) -> Values:
+    values = {
+        "name": fields.line("name", most=100, required=True),
+        "description": fields.line("description", most=500) or None,
+        "tax_code": fields.line("tax_code", most=100) or None,
+        "is_default": fields.flag("is_default"),
+    }
+    if values["is_default"]:
+        for other in await list_all(ctx, TAX_CATEGORY):
+            if other.row.is_default and other.row.id != category_id:
+                fields.refuse("is_default", f"is {other.row.name} already; take it from there first")
+    return values
+
+
+async def _read_rate(fields: Fields, _ctx: Context, _rate_id: UUID | None) -> Values:
+    percent = fields.number("percent")
+    if percent is None and not fields.errors.get("percent"):
+        fields.refuse("percent", "must be given")
+    if percent is not None and not (percent < 1000 and percent == round(percent, 3)):
+        fields.refuse("percent", "must be less than 1000, with at most three decimals")
+    zone_id, category_id = fields.id("zone_id"), fields.id("tax_category_id")
+    for name, found in (("zone_id", zone_id), ("tax_category_id", category_id)):
+        if found is None:
+            fields.refuse(name, "must be chosen")
+    return {
+        "name": fields.line("name", most=100, required=True),
+        "amount": (percent or Decimal(0)) / 100,
+        "included_in_price": fields.flag("included_in_price"),
+        "show_rate_in_label": fields.flag("show_rate_in_label"),
+        "zone_id": zone_id,
+        "tax_category_id": category_id,
+    }
+
+
+def _percent(rate: Loaded) -> str:
+    return plain_decimal(rate.row.amount * 100).removesuffix(".0")
+
+
+async def _rate_choices(ctx: Context, _visit: Visit, _rate: Loaded | None) -> Values:
+    return {"zones": await names_of(ctx, ZONE), "categories": await names_of(ctx, TAX_CATEGORY)}
+
+
+_RATE: dict[str, Any] = {
+    "name": "",
+    "percent": "",
+    "included_in_price": False,
+    "show_rate_in_label": True,
+    "zone_id": "",
+    "tax_category_id": "",
+}
+CATEGORY_FORM = SetupForm(
+    noun=TAX_CATEGORY,
+    word="tax category",
+    base=f"{HERE}/categories",
+    home=HOME,
+    template="tax_category.html",
+    labels={"name": "Name", "description": "Description", "tax_code": "Tax code", "is_default": "Default"},
+    usual={"name": "", "description": "", "tax_code": "", "is_default": False},
+    read=_read_category,
+    farewell="It can be deleted once no product, rate or shipping method names it.",
+)
+RATE_FORM = SetupForm(
+    noun=TAX_RATE,
+    word="tax rate",
+    base=f"{HERE}/rates",
+    home=HOME,
+    template="tax_rate.html",
+    labels={"name": "Name", "percent": "Percent", "zone_id": "Zone", "tax_category_id": "Tax category"},
+    usual=_RATE,
+    read=_read_rate,
+    shown=lambda rate: {"percent": _percent(rate)},
+    choices=_rate_choices,
+    farewell="It is due on no new order. Orders that were completed keep their taxes.",
+)

@@ -1,0 +1,124 @@
+"""Zones: countries or states that are taxed or sent to alike."""
+
+from typing import Any
+from uuid import UUID
+
+from shop.actions import records
+from shop.actions.context import Context
+from shop.actions.setup import shop as setup
+from shop.actions.setup.resources import ZONE
+from shop.admin.fields import Fields
+from shop.admin.pages import Visit, notice_of, page
+from shop.admin.setup.form import NOTICES, SetupForm, Values, linked_ids, linked_rows, list_all
+from shop.base.errors import NotFound
+from shop.base.loaded import Loaded
+from shop.rules.form_values import between_commas
+from shop.web.reply import Reply
+from shop.web.request import Request
+
+HERE = "/admin/settings/zones"
+KINDS = {"country": "Of countries", "state": "Of states"}
+MOST_STATES = 150
+
+
+async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+    zones = await list_all(ctx, ZONE, {"countries": {}, "states": {}})
+    shown = [(zone.row, sorted(_names(zone))) for zone in zones]
+    return page("zones.html", visit, zones=shown, notice=notice_of(request, NOTICES))
+
+
+def _names(zone: Loaded) -> list[str]:
+    return [row.name for row in (*linked_rows(zone, "countries"), *linked_rows(zone, "states"))]
+
+
+async def _read(fields: Fields, ctx: Context, zone_id: UUID | None) -> Values:
+    values: Values = {
+        "name": fields.line("name", most=100, required=True),
+        "description": fields.line("description", most=500) or None,
+        "default_tax": fields.flag("default_tax"),
+    }
+    if zone_id:
+        # Said once: a zone that was used for countries is not to become one of states behind its rates and methods.
+        kind = (await records.get(ctx, ZONE, "id", zone_id, {})).row.kind
+    else:
+        kind = values["kind"] = fields.choice("kind", KINDS)
+    if kind == "state":
+        return values | {"state_ids": sorted(await _states(fields, ctx))}
+    return values | {"country_ids": sorted(fields.ids("country_ids"))}
+
+
+async def _states(fields: Fields, ctx: Context) -> set[UUID]:
+    """`US-IL, US-CA` as the ids of these states."""
+    codes = between_commas(fields.prose("states"))
+    if len(codes) > MOST_STATES:
+        fields.refuse("states", f"must be at most {MOST_STATES}")
+        return set()
+    known: dict[str, dict[str, UUID]] = {}
+    found = set()
+    for code in codes:
+        iso, _, abbr = code.upper().partition("-")
+        if iso not in known:
+            known[iso] = await _states_of(ctx, iso)
+        if abbr in known[iso]:
+            found.add(known[iso][abbr])
+        else:
+            fields.refuse("states", f"names {code[:20]}, which is no state's code like US-IL")
+    return found
+
+
+async def _states_of(ctx: Context, iso: str) -> dict[str, UUID]:
+    try:
+        _, states = await setup.get_country(ctx, iso)
+    except NotFound:
+        return {}
+    return {state.abbr.upper(): state.id for state in states}
+
+
+def _shown(zone: Loaded) -> Values:
+    states = zone.links["states"]
+    codes = [_code(state) for state in states] if isinstance(states, list) else []
+    return {
+        "country_ids": {str(each) for each in linked_ids(zone, "countries")},
+        "states": ", ".join(sorted(codes)),
+    }
+
+
+def _code(state: Loaded) -> str:
+    country = state.links["country"]
+    return f"{country.row.iso}-{state.row.abbr}" if isinstance(country, Loaded) else state.row.abbr
+
+
+async def _choices(ctx: Context, _visit: Visit, _zone: Loaded | None) -> Values:
+    return {"countries": await setup.list_countries(ctx), "kinds": KINDS}
+
+
+_USUAL: dict[str, Any] = {
+    "name": "",
+    "description": "",
+    "kind": "country",
+    "default_tax": False,
+    "country_ids": frozenset(),
+    "states": "",
+}
+FORM = SetupForm(
+    noun=ZONE,
+    word="zone",
+    base=HERE,
+    home=(HERE, "Zones"),
+    template="zone.html",
+    labels={
+        "name": "Name",
+        "description": "Description",
+        "kind": "Kind",
+        "country_ids": "Countries",
+        "states": "States",
+        "default_tax": "Default tax zone",
+    },
+    usual=_USUAL,
+    read=_read,
+    shown=_shown,
+    linked=lambda zone: {"country_ids": linked_ids(zone, "countries"), "state_ids": linked_ids(zone, "states")},
+    choices=_choices,
+    include={"countries": {}, "states": {"country": {}}},
+    farewell="Nothing is taxed or sent by it any more.",
+)

@@ -1,0 +1,88 @@
+"""Users of the storefront and the groups they belong to."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from shop.db.rows import Row, index, key, refers, table, unique
+
+
+class User(Row, frozen=True, kw_only=True):
+    """A shopper. `email` is where mail goes, `email_key` who it is; unverified until the first sign-in."""
+
+    id: UUID
+    email: str
+    email_key: str
+    first_name: str | None = None
+    last_name: str | None = None
+    selected_locale: str | None = None
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
+    bill_address_id: UUID | None = None
+    ship_address_id: UUID | None = None
+    verified_at: datetime | None = None
+    disabled_at: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class AccountUser(User, frozen=True, kw_only=True):
+    """A user with what an account shows of them."""
+
+    completed_orders: int
+    credits: list[dict[str, Any]]
+    """What the shop owes them, by currency, in minor units."""
+
+
+class Customer(User, frozen=True, kw_only=True):
+    """A user with what they have spent: by currency the sum and the average of completed orders, in minor units."""
+
+    spending: list[dict[str, Any]]
+    credits: list[dict[str, Any]]
+    """What the shop owes them, by currency, in minor units."""
+
+
+class CustomerGroup(Row, frozen=True, kw_only=True):
+    """Customers who are treated alike: wholesale, staff."""
+
+    id: UUID
+    name: str
+    description: str | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class CustomerGroupMember(Row, frozen=True, kw_only=True):
+    """A customer in a group."""
+
+    id: UUID
+    customer_group_id: UUID
+    user_id: UUID
+    created_at: datetime
+    updated_at: datetime
+
+
+users = table(
+    "users",
+    User,
+    key("id"),
+    unique("email_key"),
+    index("ix_users_created_at", "created_at", "id"),
+    index("ix_users_updated_at", "updated_at", "id"),
+    index("ix_users_email", "email"),
+    index("ix_users_unverified", "created_at", where="verified_at is null"),
+)
+
+
+customer_groups = table("customer_groups", CustomerGroup, key("id"), unique("name"))
+
+
+customer_group_members = table(
+    "customer_group_members",
+    CustomerGroupMember,
+    key("id"),
+    refers("customer_group_id", customer_groups, on_delete="cascade"),
+    refers("user_id", users, on_delete="cascade"),
+    unique("user_id", "customer_group_id"),
+    index("ix_customer_group_members_customer_group_id", "customer_group_id"),
+)

@@ -1,0 +1,240 @@
+"""What an order is; a cart is an order that nobody has completed."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from shop.db.rows import Row, check, index, key, made_index, refers, table, unique
+from shop.models.access.users import users
+from shop.models.cart.promotions import promotions
+from shop.models.catalog.products import variants
+from shop.models.catalog.stock import stock_items
+from shop.models.customers.addresses import addresses
+from shop.models.setup.taxes import tax_categories
+
+
+class Order(Row, frozen=True, kw_only=True):
+    """Amounts are minor units of `currency`."""
+
+    id: UUID
+    number: str
+    state: str = "cart"
+    user_id: UUID | None = None
+    bill_address_id: UUID | None = None
+    ship_address_id: UUID | None = None
+    currency: str
+    email: str | None = None
+    special_instructions: str | None = None
+    item_count: int = 0
+    item_total: int = 0
+    ship_total: int = 0
+    adjustment_total: int = 0
+    total: int = 0
+    promo_total: int = 0
+    order_promo_total: int = 0
+    """Of it, what was taken off the whole and not off a line or a shipment."""
+    manual_total: int = 0
+    """What was added or taken off by hand, over all adjustments; it counts as far as the total does not fall below
+    zero.
+    """
+    included_tax_total: int = 0
+    additional_tax_total: int = 0
+    pre_tax_item_amount: int = 0
+    pre_tax_total: int = 0
+    payment_total: int = 0
+    store_credit_total: int = 0
+    """What is to be paid, or was, with what the shop owes the customer."""
+    shipment_state: str | None = None
+    payment_state: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None = None
+    approved_at: datetime | None = None
+    canceled_at: datetime | None = None
+    considered_risky: bool = False
+    approver_id: UUID | None = None
+    canceler_id: UUID | None = None
+    confirmation_delivered: bool = False
+    channel: str = "shop"
+    token_version: int = 0
+    """Inside the order's token; raised to end the tokens that were given before."""
+    internal_note: str | None = None
+    explained: dict[str, Any] | None = None
+    """The steps that made the total, frozen at completion."""
+    promoted: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    """The promotions that took something off, by their ids: name, description, code, amount in all."""
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
+    updated_hour: int = 0
+    """The hour of `updated_at`, counted from 1970: what lists by time of update are found by. Kept by a trigger."""
+
+    @property
+    def total_minus_store_credits(self) -> int:
+        return self.total - min(self.total, self.store_credit_total)
+
+    @property
+    def tax_total(self) -> int:
+        return self.included_tax_total + self.additional_tax_total
+
+
+class OrderLookup(Row, frozen=True, kw_only=True):
+    """The columns of an order that change while it is bought and that it is found by, copied by a trigger. An order
+    that has none of them yet has no row.
+    """
+
+    order_id: UUID
+    email: str | None = None
+    payment_state: str | None = None
+    shipment_state: str | None = None
+    bill_address_id: UUID | None = None
+    ship_address_id: UUID | None = None
+    is_completed: bool = False
+
+
+class LooseAddress(Row, frozen=True, kw_only=True):
+    """An address that an order has no more; housekeeping deletes it if nobody else has it."""
+
+    address_id: UUID
+
+
+class OwnedOrder(Order, frozen=True, kw_only=True):
+    """With its customer's store credit in its currency, and what was refunded of it."""
+
+    credit_left: int
+    refunded: int
+
+
+class LineItem(Row, frozen=True, kw_only=True):
+    """What is in a cart. Amounts are minor units of the order's currency; name and options are as they were quoted."""
+
+    id: UUID
+    order_id: UUID
+    variant_id: UUID
+    quantity: int
+    price: int | None = None
+    """As quoted to the shopper; none where the variant has no price in the cart's currency."""
+    quoted_at: datetime
+    price_list_id: UUID | None = None
+    compare_at_price: int | None = None
+    name: str
+    sku: str = ""
+    slug: str
+    options_text: str = ""
+    tax_category_id: UUID | None = None
+    promotion_id: UUID | None = None
+    """The best of those that took something off it."""
+    promo_total: int = 0
+    adjustment_total: int = 0
+    additional_tax_total: int = 0
+    included_tax_total: int = 0
+    pre_tax_amount: int = 0
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def amount(self) -> int:
+        return (self.price or 0) * self.quantity
+
+    @property
+    def compare_at_amount(self) -> int:
+        return (self.compare_at_price or 0) * self.quantity
+
+    @property
+    def discounted_amount(self) -> int:
+        return self.amount + self.promo_total
+
+    @property
+    def total(self) -> int:
+        return self.amount + self.adjustment_total
+
+
+class CartLine(LineItem, frozen=True, kw_only=True):
+    """With what its order says for all. Read with a cart, its metadata is JSON text (`msgspec.Raw`) to be passed on."""
+
+    currency: str
+
+
+class StockHold(Row, frozen=True, kw_only=True):
+    """Pieces that were taken from a shelf for an order that is being paid; given back when its time is up."""
+
+    id: UUID
+    order_id: UUID
+    stock_item_id: UUID
+    quantity: int
+    expires_at: datetime
+
+
+def customer_of(email: str) -> str:
+    """The same for every way to write one address, in SQL: what `Email.budget_key` is."""
+    return f"lower(regexp_replace({email}, '[.](?=.*@)|[+].*(?=@)'::text, ''::text, 'g'::text))"
+
+
+HOUR = "(floor((date_part('epoch'::text, {0}) / (3600)::double precision)))::bigint"
+
+# Indexed is only what changes once or never while an order is bought. An update that changes an indexed column writes
+# into every index; the other columns that orders are found by are in `order_lookups`.
+orders = table(
+    "orders",
+    Order,
+    key("id"),
+    unique("number"),
+    refers("user_id", users),
+    # What lists are sorted and filtered by; the id makes each place in them one of its own.
+    index("ix_orders_created_at", "created_at", "id"),
+    index("ix_orders_updated_hour", "updated_hour", "id"),
+    index("ix_orders_completed_at", "completed_at", "id"),
+    # A user's newest open cart, and their completed orders.
+    index("ix_orders_user_id", "user_id", "created_at", where="user_id is not null"),
+    # Guests' carts, the longest idle first, for housekeeping.
+    index("ix_orders_guest_carts", "updated_hour", where="completed_at is null and user_id is null"),
+    check("total_is_the_sum", "item_total + ship_total + adjustment_total = total"),
+    check("nothing_below_zero", "total >= 0 and order_promo_total <= 0"),
+    check("item_count_not_negative", "item_count >= 0"),
+    check("currency_is_a_code", "currency ~ '^[A-Z]{3}$'"),
+    fill_factor=70,
+    defaults={"updated_hour": HOUR.format("now()")},
+)
+order_lookups = table(
+    "order_lookups",
+    OrderLookup,
+    key("order_id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("bill_address_id", addresses),
+    refers("ship_address_id", addresses),
+    index("ix_order_lookups_email", "email", where="email is not null"),
+    # Whether somebody has ordered before.
+    made_index("ix_order_lookups_customer", customer_of("email"), where="is_completed"),
+    index("ix_order_lookups_payment_state", "payment_state", "order_id", where="payment_state is not null"),
+    index("ix_order_lookups_shipment_state", "shipment_state", "order_id", where="shipment_state is not null"),
+    index("ix_order_lookups_bill_address_id", "bill_address_id", where="bill_address_id is not null"),
+    index("ix_order_lookups_ship_address_id", "ship_address_id", where="ship_address_id is not null"),
+)
+loose_addresses = table("loose_addresses", LooseAddress, key("address_id"))
+line_items = table(
+    "line_items",
+    LineItem,
+    key("id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("variant_id", variants),
+    refers("tax_category_id", tax_categories),
+    refers("promotion_id", promotions, on_delete="set null"),
+    unique("order_id", "variant_id"),
+    index("ix_line_items_variant_id", "variant_id"),
+    index("ix_line_items_created_at", "created_at", "id"),
+    index("ix_line_items_promotion_id", "promotion_id", where="promotion_id is not null"),
+    check("quantity_is_positive", "quantity > 0"),
+    check("price_not_negative", "price >= 0"),
+)
+stock_holds = table(
+    "stock_holds",
+    StockHold,
+    key("id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("stock_item_id", stock_items),
+    index("ix_stock_holds_order_id", "order_id"),
+    index("ix_stock_holds_stock_item_id", "stock_item_id"),
+    index("ix_stock_holds_expires_at", "expires_at"),
+    check("quantity_is_positive", "quantity > 0"),
+)

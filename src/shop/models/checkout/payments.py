@@ -1,0 +1,214 @@
+"""How orders are paid: methods, what people pay with, payments with every attempt at them, and what was given back."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from shop.db.rows import Row, check, index, key, refers, table, unique
+from shop.models.access.users import users
+from shop.models.cart.orders import orders
+
+STORE_CREDIT_METHOD = UUID("5c000000-0000-7000-8000-000000000001")
+"""The way to pay with what the shop owes the customer; it comes with the tables and is chosen by its own address."""
+
+
+class PaymentMethod(Row, frozen=True, kw_only=True):
+    """A way to pay, by a provider of `gateways/payments.py`."""
+
+    id: UUID
+    name: str
+    type: str
+    description: str | None = None
+    active: bool = True
+    display_on: str = "both"
+    auto_capture: bool = True
+    """Taken at once; otherwise authorised, and captured later."""
+    position: int = 0
+    preferences: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    """What the provider is told; nothing secret stands here."""
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None = None
+
+
+class PaymentSource(Row, frozen=True, kw_only=True):
+    """A card as far as the shop knows it: never its number."""
+
+    id: UUID
+    user_id: UUID | None = None
+    order_id: UUID | None = None
+    """The order it was typed into; if that is deleted as a cart, so is the source."""
+    payment_method_id: UUID
+    reference: str | None = None
+    """The provider's name for it."""
+    customer_reference: str | None = None
+    """The provider's name for its owner."""
+    cc_type: str | None = None
+    last_digits: str | None = None
+    month: int | None = None
+    year: int | None = None
+    name: str | None = None
+    used_at: datetime | None = None
+    """When its owner last paid with it; none of one that cannot be used again."""
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None = None
+
+
+class CreditCard(PaymentSource, frozen=True, kw_only=True):
+    """With whether it is the one that its owner paid with last, of all they can pay with."""
+
+    is_default: bool
+
+
+class Payment(Row, frozen=True, kw_only=True):
+    """Amounts are minor units of the order's currency."""
+
+    id: UUID
+    order_id: UUID
+    payment_method_id: UUID
+    source_id: UUID | None = None
+    number: str
+    state: str = "checkout"
+    amount: int
+    captured_amount: int = 0
+    refunded_amount: int = 0
+    response_code: str | None = None
+    """The provider's name for the payment."""
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
+    created_at: datetime
+    updated_at: datetime
+
+
+class PaymentAttempt(Row, frozen=True, kw_only=True):
+    """One call to a provider, noted before it is made: its id is the key under which the provider does it once."""
+
+    id: UUID
+    order_id: UUID
+    payment_id: UUID
+    act: str
+    amount: int
+    outcome: str = "unknown"
+    reference: str | None = None
+    message: str | None = None
+    created_at: datetime
+    looked_at: datetime | None = None
+    """When the provider was last asked what came of it."""
+    ended_at: datetime | None = None
+    actor_kind: str = "guest"
+    """Who asked for it, for the audit: the answer may come when the caller is gone."""
+    actor_id: UUID | None = None
+
+
+class UnsettledAttempt(Row, frozen=True, kw_only=True):
+    """An attempt whose outcome is unknown, copied by a trigger and removed with its outcome."""
+
+    attempt_id: UUID
+    payment_id: UUID
+
+
+class PaymentNotice(Row, frozen=True, kw_only=True):
+    """What a provider told us by itself; told again, it changes nothing."""
+
+    id: UUID
+    payment_method_id: UUID
+    reference: str
+    payment_id: UUID | None = None
+    created_at: datetime
+
+
+class Refund(Row, frozen=True, kw_only=True):
+    """Money given back of a payment."""
+
+    id: UUID
+    order_id: UUID
+    payment_id: UUID
+    amount: int
+    reason: str
+    state: str = "pending"
+    reference: str | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+payment_methods = table(
+    "payment_methods",
+    PaymentMethod,
+    key("id"),
+    check("display_is_known", "display_on in ('both', 'front_end', 'back_end')"),
+)
+payment_sources = table(
+    "payment_sources",
+    PaymentSource,
+    key("id"),
+    refers("user_id", users, on_delete="cascade"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("payment_method_id", payment_methods),
+    index("ix_payment_sources_order_id", "order_id", where="order_id is not null"),
+    index("ix_payment_sources_user_id", "user_id", where="user_id is not null"),
+    index("ix_payment_sources_payment_method_id", "payment_method_id"),
+    index("ix_payment_sources_loose", "created_at", where="used_at is null and order_id is null"),
+)
+payments = table(
+    "payments",
+    Payment,
+    key("id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("payment_method_id", payment_methods),
+    refers("source_id", payment_sources),
+    unique("number"),
+    index("ix_payments_order_id", "order_id", "id"),
+    index("ix_payments_created_at", "created_at", "id"),
+    index("ix_payments_payment_method_id", "payment_method_id"),
+    index("ix_payments_source_id", "source_id", where="source_id is not null"),
+    check(
+        "state_is_known",
+        "state in ('checkout', 'processing', 'pending', 'completed', 'failed', 'void', 'invalid')",
+    ),
+    check(
+        "amounts_fit",
+        "amount >= 0 and captured_amount between 0 and amount and refunded_amount between 0 and captured_amount",
+    ),
+)
+payment_attempts = table(
+    "payment_attempts",
+    PaymentAttempt,
+    key("id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("payment_id", payments, on_delete="cascade"),
+    index("ix_payment_attempts_payment_id", "payment_id", "id"),
+    index("ix_payment_attempts_order_id", "order_id"),
+    check("outcome_is_known", "outcome in ('unknown', 'approved', 'declined')"),
+    fill_factor=80,
+)
+unsettled_attempts = table(
+    "unsettled_attempts",
+    UnsettledAttempt,
+    key("attempt_id"),
+    refers("attempt_id", payment_attempts, on_delete="cascade"),
+    # One at a time: two calls for one payment could each do what the other undoes.
+    unique("payment_id"),
+)
+payment_notices = table(
+    "payment_notices",
+    PaymentNotice,
+    key("id"),
+    refers("payment_method_id", payment_methods),
+    refers("payment_id", payments, on_delete="cascade"),
+    unique("payment_method_id", "reference"),
+    index("ix_payment_notices_payment_id", "payment_id", where="payment_id is not null"),
+)
+refunds = table(
+    "refunds",
+    Refund,
+    key("id"),
+    refers("order_id", orders, on_delete="cascade"),
+    refers("payment_id", payments, on_delete="cascade"),
+    index("ix_refunds_order_id", "order_id"),
+    index("ix_refunds_payment_id", "payment_id", "id"),
+    check("amount_is_something", "amount > 0"),
+    check("state_is_known", "state in ('pending', 'completed', 'failed')"),
+)

@@ -1,0 +1,106 @@
+"""Money that the shop owes its customers: what was granted, and the ledger of what became of it."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from shop.db.rows import Row, check, index, key, refers, table
+from shop.models.access.users import users
+from shop.models.cart.orders import orders
+from shop.models.checkout.payments import payments
+
+
+class StoreCreditCategory(Row, frozen=True, kw_only=True):
+    """A drawer for grants: goodwill, returns, gifts; it decides nothing."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class StoreCreditType(Row, frozen=True, kw_only=True):
+    """Another one, as the family has it: whether a grant ever ends, say."""
+
+    id: UUID
+    name: str
+    priority: int = 0
+    created_at: datetime
+    updated_at: datetime
+
+
+class StoreCredit(Row, frozen=True, kw_only=True):
+    """A grant, in minor units of its currency; the oldest is used first."""
+
+    id: UUID
+    user_id: UUID
+    currency: str
+    amount: int
+    amount_used: int = 0
+    memo: str
+    """Why it was granted."""
+    store_credit_category_id: UUID | None = None
+    store_credit_type_id: UUID | None = None
+    actor_kind: str
+    actor_id: UUID | None = None
+    public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
+    private_metadata: dict[str, Any] = {}  # noqa: RUF012
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def amount_left(self) -> int:
+        return self.amount - self.amount_used
+
+
+class StoreCreditEvent(Row, frozen=True, kw_only=True):
+    """A line of the ledger: positive what the customer gained, negative what was spent or taken back."""
+
+    id: UUID
+    store_credit_id: UUID
+    user_id: UUID
+    currency: str
+    action: str
+    amount: int
+    user_total_amount: int
+    """What the customer had in this currency after it."""
+    order_id: UUID | None = None
+    payment_id: UUID | None = None
+    reason: str | None = None
+    actor_kind: str
+    actor_id: UUID | None = None
+    created_at: datetime
+
+
+store_credit_categories = table("store_credit_categories", StoreCreditCategory, key("id"))
+store_credit_types = table("store_credit_types", StoreCreditType, key("id"))
+store_credits = table(
+    "store_credits",
+    StoreCredit,
+    key("id"),
+    refers("user_id", users, on_delete="cascade"),
+    refers("store_credit_category_id", store_credit_categories),
+    refers("store_credit_type_id", store_credit_types),
+    index("ix_store_credits_category_id", "store_credit_category_id", where="store_credit_category_id is not null"),
+    index("ix_store_credits_type_id", "store_credit_type_id", where="store_credit_type_id is not null"),
+    index("ix_store_credits_user_id", "user_id", "currency", "id"),
+    index("ix_store_credits_created_at", "created_at", "id"),
+    check("amount_is_something", "amount > 0"),
+    check("never_more_than_granted", "amount_used between 0 and amount"),
+    check("currency_is_a_code", "currency ~ '^[A-Z]{3}$'"),
+)
+store_credit_events = table(
+    "store_credit_events",
+    StoreCreditEvent,
+    key("id"),
+    refers("store_credit_id", store_credits, on_delete="cascade"),
+    refers("user_id", users, on_delete="cascade"),
+    refers("order_id", orders, on_delete="set null"),
+    refers("payment_id", payments, on_delete="set null"),
+    index("ix_store_credit_events_store_credit_id", "store_credit_id", "id"),
+    index("ix_store_credit_events_user_id", "user_id", "currency", "id"),
+    index("ix_store_credit_events_order_id", "order_id", where="order_id is not null"),
+    index("ix_store_credit_events_payment_id", "payment_id", where="payment_id is not null"),
+    check("action_is_known", "action in ('granted', 'spent', 'restored', 'withdrawn')"),
+    check("amount_is_something", "amount <> 0"),
+)

@@ -1,0 +1,94 @@
+"""Which statements keep the links with which operators choose a password, once."""
+
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import and_, bindparam, exists, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from shop.db.pool import Session
+from shop.db.statements import into, seconds, statement
+from shop.models.access.operators import operator_links, operators
+from shop.queries.access.not_before import is_not_void
+
+_now = func.now()
+_FIRST = 7_426_733
+_anyone = operators.alias("anyone")
+
+_INSERT_LINK = statement(
+    insert(operator_links)
+    .values(
+        hash=bindparam("hash"),
+        operator_id=bindparam("operator_id"),
+        created_at=_now,
+        expires_at=_now + seconds("ttl"),
+    )
+    .returning(operator_links.c.hash),
+    lambda record: cast(bytes, record[0]),
+)
+_END_LINKS = statement(
+    update(operator_links)
+    .where(
+        operator_links.c.operator_id.is_not_distinct_from(bindparam("owner_id", type_=operators.c.id.type)),
+        operator_links.c.used_at.is_(None),
+    )
+    .values(used_at=_now)
+    .returning(operator_links.c.hash),
+    lambda record: cast(bytes, record[0]),
+)
+# The link of nobody is for a shop that has nobody; any other is for an operator who is not shut out.
+_IS_USABLE = and_(
+    operator_links.c.used_at.is_(None),
+    operator_links.c.expires_at > _now,
+    is_not_void(operator_links.c.created_at),
+    or_(
+        and_(operator_links.c.operator_id.is_(None), ~exists(select(_anyone.c.id))),
+        exists().where(_anyone.c.id == operator_links.c.operator_id, _anyone.c.disabled_at.is_(None)),
+    ),
+)
+
+
+class UsableLink(msgspec.Struct, frozen=True):
+    """A link that may still be used, and for whom; for nobody yet when it is the first operator's."""
+
+    operator_id: UUID | None
+    email: str | None
+
+
+_FIND_LINK = statement(
+    select(operator_links.c.operator_id, operators.c.email)
+    .select_from(operator_links.outerjoin(operators))
+    .where(operator_links.c.hash == bindparam("hash"), _IS_USABLE),
+    into(UsableLink),
+)
+_USE_LINK = statement(
+    update(operator_links)
+    .where(operator_links.c.hash == bindparam("link_hash"), _IS_USABLE)
+    .values(used_at=_now)
+    .returning(operator_links.c.hash),
+    lambda record: cast(bytes, record[0]),
+)
+_LOCK_FIRST = statement(select(func.pg_advisory_xact_lock(_FIRST)), lambda record: True)
+
+
+async def insert_link(db: Session, **values: Any) -> None:
+    await db.one(_INSERT_LINK, **values)
+
+
+async def end_links(db: Session, operator_id: UUID | None) -> None:
+    """Those of an operator, or with none those of nobody, that were not used."""
+    await db.one(_END_LINKS, owner_id=operator_id)
+
+
+async def find_link(db: Session, link_hash: bytes) -> UsableLink | None:
+    return await db.one(_FIND_LINK, hash=link_hash)
+
+
+async def use_link(db: Session, link_hash: bytes) -> bool:
+    return await db.one(_USE_LINK, link_hash=link_hash) is not None
+
+
+async def lock_first(db: Session) -> None:
+    """Two links of nobody, used at once, make one operator and not two."""
+    await db.one(_LOCK_FIRST)

@@ -1,0 +1,278 @@
+"""Which statements let operators in and out: who they are, and where they are signed in."""
+
+from datetime import datetime, timedelta
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import BigInteger, and_, bindparam, func, literal_column, select, update
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import insert
+
+from shop.db.pool import Session
+from shop.db.statements import into, statement
+from shop.models.access.operators import (
+    Operator,
+    OperatorSession,
+    operator_recovery_codes,
+    operator_sessions,
+    operators,
+)
+from shop.queries.access.not_before import is_not_void
+
+_now = func.now()
+IDLE = timedelta(minutes=30)
+ABSOLUTE = timedelta(hours=12)
+FRESH = timedelta(minutes=10)
+"""How old a password may be for a dangerous act."""
+_SEEN = timedelta(minutes=1)
+
+_IS_LIVE = and_(
+    operator_sessions.c.revoked_at.is_(None),
+    operator_sessions.c.seen_at > _now - IDLE,
+    operator_sessions.c.created_at > _now - ABSOLUTE,
+    is_not_void(operator_sessions.c.created_at),
+)
+
+
+class SignedIn(msgspec.Struct, frozen=True):
+    """An operator with the session they are in."""
+
+    operator: Operator
+    session_id: UUID
+    is_fresh: bool
+    """Whether the password was given only just now."""
+    is_seen: bool
+    """Whether this minute was noted already."""
+
+
+class ListedOperator(Operator, frozen=True, kw_only=True):
+    """An operator with when they were last here, and how many recovery codes are left."""
+
+    last_seen_at: datetime | None
+    recovery_codes_left: int
+
+
+def _signed_in(record: Any) -> SignedIn:
+    fields = dict(record)
+    facts = {name: fields.pop(name) for name in ("session_id", "is_fresh", "is_seen")}
+    return SignedIn(operator=Operator(**fields), **facts)
+
+
+def _one(record: Any) -> UUID:
+    return cast(UUID, record[0])
+
+
+_FIND_SESSION = statement(
+    select(
+        operators,
+        operator_sessions.c.id.label("session_id"),
+        (operator_sessions.c.authenticated_at > _now - FRESH).label("is_fresh"),
+        (operator_sessions.c.seen_at > _now - _SEEN).label("is_seen"),
+    )
+    .select_from(operator_sessions.join(operators))
+    .where(operator_sessions.c.hash == bindparam("hash"), _IS_LIVE, operators.c.disabled_at.is_(None)),
+    _signed_in,
+)
+_SEE_SESSION = statement(
+    update(operator_sessions)
+    .where(operator_sessions.c.id == bindparam("session_id"), operator_sessions.c.seen_at < _now - _SEEN)
+    .values(seen_at=_now)
+    .returning(operator_sessions.c.id),
+    _one,
+)
+_INSERT_SESSION = statement(
+    insert(operator_sessions)
+    .values(
+        id=bindparam("id"),
+        hash=bindparam("hash"),
+        operator_id=bindparam("operator_id"),
+        source=bindparam("source"),
+        user_agent=bindparam("user_agent"),
+        created_at=_now,
+        seen_at=_now,
+        authenticated_at=_now,
+    )
+    .returning(operator_sessions.c.id),
+    _one,
+)
+# A new secret with each proof of who it is: one that was taken before is worth nothing after.
+_CONFIRM_SESSION = statement(
+    update(operator_sessions)
+    .where(operator_sessions.c.id == bindparam("session_id"), operator_sessions.c.revoked_at.is_(None))
+    .values(hash=bindparam("new_hash"), authenticated_at=_now, seen_at=_now)
+    .returning(operator_sessions.c.id),
+    _one,
+)
+_END_SESSION = statement(
+    update(operator_sessions)
+    .where(operator_sessions.c.id == bindparam("session_id"), operator_sessions.c.revoked_at.is_(None))
+    .values(revoked_at=_now)
+    .returning(operator_sessions.c.id),
+    _one,
+)
+_END_OTHERS = statement(
+    update(operator_sessions)
+    .where(
+        operator_sessions.c.operator_id == bindparam("owner_id"),
+        operator_sessions.c.revoked_at.is_(None),
+        operator_sessions.c.id.is_distinct_from(bindparam("kept_id", type_=operator_sessions.c.id.type)),
+    )
+    .values(revoked_at=_now)
+    .returning(operator_sessions.c.id),
+    _one,
+)
+_LIST_SESSIONS = statement(
+    select(operator_sessions)
+    .where(operator_sessions.c.operator_id == bindparam("operator_id"), _IS_LIVE)
+    .order_by(operator_sessions.c.created_at.desc()),
+    into(OperatorSession),
+)
+
+_FIND_BY_KEY = statement(select(operators).where(operators.c.email_key == bindparam("key")), into(Operator))
+_FIND_BY_ID = statement(select(operators).where(operators.c.id == bindparam("id")), into(Operator))
+_LOCK = statement(select(operators).where(operators.c.id == bindparam("id")).with_for_update(), into(Operator))
+_LOCK_ENABLED = statement(
+    select(operators.c.id)
+    .where(operators.c.disabled_at.is_(None), operators.c.password_hash.is_not(None))
+    .order_by(operators.c.id)
+    .with_for_update(),
+    _one,
+)
+_ANY = statement(select(operators.c.id).limit(1), _one)
+_EPOCH = statement(
+    select(sql_cast(func.floor(func.extract("epoch", _now)), BigInteger)), lambda record: cast(int, record[0])
+)
+_last_seen = (
+    select(func.max(operator_sessions.c.seen_at))
+    .where(operator_sessions.c.operator_id == operators.c.id)
+    .scalar_subquery()
+)
+_codes_left = (
+    select(func.count(literal_column("1")))
+    .where(operator_recovery_codes.c.operator_id == operators.c.id, operator_recovery_codes.c.used_at.is_(None))
+    .scalar_subquery()
+)
+_LIST = statement(
+    select(operators, _last_seen.label("last_seen_at"), _codes_left.label("recovery_codes_left")).order_by(
+        operators.c.created_at, operators.c.id
+    ),
+    into(ListedOperator),
+)
+_INSERT = statement(
+    insert(operators)
+    .values(
+        id=bindparam("id"),
+        email=bindparam("email"),
+        email_key=bindparam("email_key"),
+        created_at=_now,
+        updated_at=_now,
+    )
+    .on_conflict_do_nothing(index_elements=["email_key"])
+    .returning(operators.c.id),
+    _one,
+)
+
+
+def _change(**values: Any) -> Any:
+    changed = update(operators).where(operators.c.id == bindparam("operator_id"))
+    return statement(changed.values(updated_at=_now, **values).returning(operators.c.id), _one)
+
+
+_SET_PASSWORD = _change(password_hash=bindparam("new_hash"))
+_SET_TOTP = _change(totp_sealed=bindparam("new_sealed"), totp_step=bindparam("new_step"))
+_DISABLE = _change(disabled_at=_now)
+_ENABLE = _change(disabled_at=None)
+# Each code counts once, whoever is faster, and only of the authenticator that is still theirs; the seal is renewed with
+# it, so that an old key can be retired.
+_TAKE_STEP = statement(
+    update(operators)
+    .where(
+        operators.c.id == bindparam("operator_id"),
+        operators.c.totp_step < bindparam("step"),
+        operators.c.totp_sealed == bindparam("old_sealed"),
+    )
+    .values(totp_step=bindparam("step"), totp_sealed=bindparam("new_sealed"))
+    .returning(operators.c.id),
+    _one,
+)
+
+
+async def find_session(db: Session, session_hash: bytes) -> SignedIn | None:
+    return await db.one(_FIND_SESSION, hash=session_hash)
+
+
+async def see_session(db: Session, session_id: UUID) -> None:
+    await db.one(_SEE_SESSION, session_id=session_id)
+
+
+async def insert_session(db: Session, **values: Any) -> None:
+    await db.one(_INSERT_SESSION, **values)
+
+
+async def confirm_session(db: Session, session_id: UUID, new_hash: bytes) -> bool:
+    return await db.one(_CONFIRM_SESSION, session_id=session_id, new_hash=new_hash) is not None
+
+
+async def end_session(db: Session, session_id: UUID) -> bool:
+    return await db.one(_END_SESSION, session_id=session_id) is not None
+
+
+async def end_other_sessions(db: Session, operator_id: UUID, *, kept_id: UUID | None) -> int:
+    return len(await db.all(_END_OTHERS, owner_id=operator_id, kept_id=kept_id))
+
+
+async def list_sessions(db: Session, operator_id: UUID) -> list[OperatorSession]:
+    return await db.all(_LIST_SESSIONS, operator_id=operator_id)
+
+
+async def find_by_key(db: Session, email_key: str) -> Operator | None:
+    return await db.one(_FIND_BY_KEY, key=email_key)
+
+
+async def find_operator(db: Session, operator_id: UUID) -> Operator | None:
+    return await db.one(_FIND_BY_ID, id=operator_id)
+
+
+async def lock_operator(db: Session, operator_id: UUID) -> Operator | None:
+    return await db.one(_LOCK, id=operator_id)
+
+
+async def lock_enabled(db: Session) -> list[UUID]:
+    """All who can sign in, held: two who shut each other out come one after the other."""
+    return await db.all(_LOCK_ENABLED)
+
+
+async def is_any(db: Session) -> bool:
+    return await db.one(_ANY) is not None
+
+
+async def read_clock(db: Session) -> int:
+    """The database's time, in seconds."""
+    return cast(int, await db.one(_EPOCH))
+
+
+async def list_operators(db: Session) -> list[ListedOperator]:
+    return await db.all(_LIST)
+
+
+async def insert_operator(db: Session, **values: Any) -> bool:
+    """False when the address is an operator's already."""
+    return await db.one(_INSERT, **values) is not None
+
+
+async def set_password(db: Session, operator_id: UUID, password_hash: str) -> None:
+    await db.one(_SET_PASSWORD, operator_id=operator_id, new_hash=password_hash)
+
+
+async def set_totp(db: Session, operator_id: UUID, sealed: bytes | None, step: int) -> None:
+    await db.one(_SET_TOTP, operator_id=operator_id, new_sealed=sealed, new_step=step)
+
+
+async def take_totp_step(db: Session, operator: Operator, step: int, sealed: bytes) -> bool:
+    values = {"operator_id": operator.id, "old_sealed": operator.totp_sealed, "new_sealed": sealed}
+    return await db.one(_TAKE_STEP, step=step, **values) is not None
+
+
+async def set_disabled(db: Session, operator_id: UUID, *, is_disabled: bool) -> bool:
+    return await db.one(_DISABLE if is_disabled else _ENABLE, operator_id=operator_id) is not None

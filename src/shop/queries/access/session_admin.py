@@ -1,0 +1,64 @@
+"""Statements that end many sessions."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import cast
+from uuid import UUID
+
+from sqlalchemy import ARRAY, BigInteger, DateTime, any_, bindparam, func, select, update
+from sqlalchemy import UUID as SQL_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import statement
+from shop.models.access.operators import operator_sessions
+from shop.models.access.sessions import sessions
+
+_now = func.now()
+_before = bindparam("before", type_=DateTime(timezone=True))
+
+_LIST_LIVE = statement(
+    select(sessions.c.id)
+    .where(
+        sessions.c.id > bindparam("after", type_=sessions.c.id.type),
+        sessions.c.revoked_at.is_(None),
+        sessions.c.absolute_expires_at > _now,
+        sessions.c.created_at <= _before,
+    )
+    .order_by(sessions.c.id)
+    .limit(bindparam("most", type_=BigInteger)),
+    lambda record: cast(UUID, record[0]),
+)
+_END = statement(
+    update(sessions)
+    .where(sessions.c.id == any_(bindparam("ids", type_=ARRAY(SQL_UUID))), sessions.c.revoked_at.is_(None))
+    .values(revoked_at=_now, revoke_reason=bindparam("reason"))
+    .returning(sessions.c.user_id.is_not(None)),
+    lambda record: cast(bool, record[0]),
+)
+_END_OPERATORS = statement(
+    update(operator_sessions)
+    .where(operator_sessions.c.revoked_at.is_(None), operator_sessions.c.created_at <= _before)
+    .values(revoked_at=_now)
+    .returning(operator_sessions.c.created_at > _now - func.make_interval(0, 0, 0, 0, 12)),
+    lambda record: cast(bool, record[0]),
+)
+_CLOCK = statement(select(_now), lambda record: cast(datetime, record[0]))
+
+
+async def read_clock(db: Session) -> datetime:
+    return cast(datetime, await db.one(_CLOCK))
+
+
+async def list_live_sessions(db: Session, *, after: UUID, before: datetime, most: int) -> list[UUID]:
+    """Ids of sessions that began before a moment and have not ended, in their order."""
+    return await db.all(_LIST_LIVE, after=after, before=before, most=most)
+
+
+async def end_sessions(db: Session, ids: Sequence[UUID], reason: str) -> list[bool]:
+    """For each that was ended, whether it was a customer's; the others were applications'."""
+    return await db.all(_END, ids=list(ids), reason=reason)
+
+
+async def end_operator_sessions(db: Session, *, before: datetime) -> int:
+    """How many were ended; those whose 12 hours were over are not counted."""
+    return sum(await db.all(_END_OPERATORS, before=before))

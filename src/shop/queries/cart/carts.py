@@ -1,0 +1,212 @@
+"""Statements that find carts and orders by the caller's credentials, and give a cart to a user."""
+
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import BigInteger, and_, bindparam, func, literal_column, or_, select, true, update
+from sqlalchemy.dialects.postgresql import insert
+
+from shop.base.actor import Claim
+from shop.db.pool import Session
+from shop.db.statements import into, seconds, statement
+from shop.models.access.sessions import access_tokens, sessions
+from shop.models.access.users import users
+from shop.models.cart.orders import Order, orders
+from shop.models.journal import idempotency_keys as keys
+from shop.queries.access.sessions import IS_OPEN_SESSION
+
+_ID = orders.c.id.type
+_IS_OPEN = orders.c.completed_at.is_(None)
+_this = orders.c.id == bindparam("cart_id", type_=_ID)
+# A token that was replaced opens nothing: its version is compared where the cart is looked for.
+_is_opened_by_token = and_(_this, orders.c.token_version == bindparam("version", type_=BigInteger()))
+
+_FIND_OPEN = statement(select(orders).where(_is_opened_by_token, _IS_OPEN), into(Order))
+_LOCK_OPEN = statement(select(orders).where(_is_opened_by_token, _IS_OPEN).with_for_update(), into(Order))
+
+# A user's own cart is named by any of its tokens, since the bearer alone opens it.
+_bearers = (
+    select(orders)
+    .where(_IS_OPEN, or_(_is_opened_by_token, orders.c.user_id == users.c.id))
+    .order_by(_this.desc().nulls_last(), orders.c.created_at.desc())
+    .limit(1)
+    .lateral("bearers")
+)
+
+
+class BearersCart(msgspec.Struct, frozen=True):
+    """A bearer's user, and the cart that the order token opens or else the user's newest one."""
+
+    user_id: UUID
+    cart: Order | None
+
+
+def _read_bearers_cart(record: Any) -> BearersCart:
+    fields = dict(record)
+    user_id = fields.pop("bearer_id")
+    return BearersCart(user_id, Order(**fields) if fields["id"] else None)
+
+
+# The bearer is checked in the same statement: no row is no session, a row without an order is no cart.
+_FIND_BEARERS = statement(
+    select(users.c.id.label("bearer_id"), *_bearers.c)
+    .select_from(
+        access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id)
+        .join(users, users.c.id == sessions.c.user_id)
+        .outerjoin(_bearers, true())
+    )
+    .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > func.now(), IS_OPEN_SESSION),
+    _read_bearers_cart,
+)
+
+
+class CompletedOrder(msgspec.Struct, frozen=True):
+    """A completed order, and whether its token still opens it."""
+
+    order: Order
+    is_shown: bool
+
+
+def _read_completed(record: Any) -> CompletedOrder:
+    fields = dict(record)
+    is_shown = fields.pop("is_shown")
+    return CompletedOrder(Order(**fields), is_shown)
+
+
+_FIND_COMPLETED = statement(
+    select(orders, (orders.c.completed_at > func.now() - seconds("age")).label("is_shown")).where(
+        or_(_is_opened_by_token, and_(_this, orders.c.user_id == bindparam("user_id", type_=_ID))),
+        orders.c.completed_at.is_not(None),
+    ),
+    _read_completed,
+)
+_FIND_STATUS = statement(
+    select(orders).where(
+        _is_opened_by_token,
+        orders.c.number == bindparam("number"),
+        orders.c.completed_at > func.now() - seconds("age"),
+    ),
+    into(Order),
+)
+JUST = 600
+"""Seconds in which a bearer alone is told of the order that was just completed."""
+_FIND_JUST_COMPLETED = statement(
+    select(orders)
+    .where(
+        orders.c.user_id == bindparam("user_id", type_=_ID),
+        orders.c.completed_at > func.now() - seconds("age"),
+    )
+    .order_by(orders.c.completed_at.desc())
+    .limit(1),
+    into(Order),
+)
+_GIVE_TO = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("cart_id", type_=_ID))
+    .values(
+        user_id=bindparam("new_user_id", type_=_ID),
+        email=bindparam("new_email"),
+        token_version=orders.c.token_version + bindparam("raise_by", type_=BigInteger()),
+        updated_at=func.now(),
+    )
+    .returning(orders),
+    into(Order),
+)
+_END_TOKENS = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("cart_id", type_=_ID), _IS_OPEN)
+    .values(token_version=orders.c.token_version + 1)
+    .returning(orders.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+
+REPEATABLE = timedelta(minutes=10)
+"""For so long the token that was replaced shows its user the cart again, for a client that missed the answer."""
+_this_key = (keys.c.scope == bindparam("scope_"), keys.c.key == bindparam("key_"))
+_NOTE_ASSOCIATED = statement(
+    insert(keys)
+    .values(
+        scope=bindparam("scope_"),
+        key=bindparam("key_"),
+        fingerprint=literal_column("''::bytea"),
+        record_id=bindparam("record_id", type_=_ID),
+        created_at=func.now(),
+        expires_at=func.now() + REPEATABLE,
+    )
+    .on_conflict_do_nothing()
+    .returning(keys.c.key),
+    lambda record: cast(bytes, record[0]),
+)
+_FIND_ASSOCIATED = statement(
+    select(orders)
+    .join(keys, keys.c.record_id == orders.c.id)
+    .where(*_this_key, keys.c.expires_at > func.now(), orders.c.user_id == bindparam("user_id", type_=_ID), _IS_OPEN),
+    into(Order),
+)
+
+
+async def find_by_token(db: Session, claim: Claim) -> Order | None:
+    """The open cart that the order token opens."""
+    return await db.one(_FIND_OPEN, cart_id=claim.cart_id, version=claim.token_version)
+
+
+async def lock_by_token(db: Session, claim: Claim) -> Order | None:
+    return await db.one(_LOCK_OPEN, cart_id=claim.cart_id, version=claim.token_version)
+
+
+async def lock_guests_cart(db: Session, cart_id: UUID, version: int) -> Order | None:
+    return await db.one(_LOCK_OPEN, cart_id=cart_id, version=version)
+
+
+async def find_bearers_cart(db: Session, claim: Claim) -> BearersCart | None:
+    """The cart of the order token, else the bearer's newest open one; none at all when the bearer is not valid."""
+    return await db.one(_FIND_BEARERS, hash=claim.bearer, cart_id=claim.cart_id, version=claim.token_version)
+
+
+async def find_completed(db: Session, claim: Claim, user_id: UUID | None, age: int) -> CompletedOrder | None:
+    """The completed order that the order token, or any older token of the bearer's own order, names."""
+    return await db.one(_FIND_COMPLETED, cart_id=claim.cart_id, version=claim.token_version, user_id=user_id, age=age)
+
+
+async def find_status(db: Session, claim: Claim, number: str, age: int) -> Order | None:
+    return await db.one(_FIND_STATUS, cart_id=claim.cart_id, version=claim.token_version, number=number, age=age)
+
+
+async def find_just_completed(db: Session, user_id: UUID) -> Order | None:
+    """The user's last order, if it was completed in the last ten minutes."""
+    return await db.one(_FIND_JUST_COMPLETED, user_id=user_id, age=JUST)
+
+
+async def give_to_user(
+    db: Session, cart_id: UUID, user_id: UUID | None, email: str | None, *, ends_tokens: bool
+) -> Order | None:
+    """The cart as its new owner has it, or nobody; where `ends_tokens`, the tokens that were given before open it no
+    more.
+    """
+    return await db.one(
+        _GIVE_TO, cart_id=cart_id, new_user_id=user_id, new_email=email, raise_by=1 if ends_tokens else 0
+    )
+
+
+async def note_associated(db: Session, user_id: UUID, replaced: tuple[UUID, int], cart_id: UUID) -> None:
+    """Notes which cart a user was given for a token that is now replaced, as under an Idempotency-Key."""
+    await db.one(_NOTE_ASSOCIATED, **_associate_key(user_id, replaced), record_id=cart_id)
+
+
+async def find_associated(db: Session, user_id: UUID, replaced: tuple[UUID, int]) -> Order | None:
+    """The open cart that the same user was given for this token in the last ten minutes."""
+    return await db.one(_FIND_ASSOCIATED, **_associate_key(user_id, replaced), user_id=user_id)
+
+
+def _associate_key(user_id: UUID, replaced: tuple[UUID, int]) -> dict[str, bytes]:
+    cart_id, version = replaced
+    scope, key = b"associate\0" + user_id.bytes, cart_id.bytes + version.to_bytes(8)
+    return {"scope_": sha256(scope).digest(), "key_": sha256(key).digest()}
+
+
+async def end_tokens(db: Session, cart_id: UUID) -> None:
+    """The tokens of an open cart that were given before open it no more."""
+    await db.one(_END_TOKENS, cart_id=cart_id)

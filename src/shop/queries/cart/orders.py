@@ -1,0 +1,279 @@
+"""Which statements read and change orders."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import BigInteger, and_, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from shop.base.listing import Keyset, Page, Sort
+from shop.db.pool import Refused, Session
+from shop.db.statements import Statement, into, statement
+from shop.models.cart.orders import Order, orders, stock_holds
+from shop.models.checkout.payments import payments
+from shop.models.checkout.shipments import shipments
+from shop.queries.journal import COUNTED, IS_WITHIN_LIMITS, read_count
+from shop.rules.limits import Count, Limit
+
+_IS_OPEN = orders.c.completed_at.is_(None)
+
+_insert = insert(orders).values(
+    id=bindparam("id"),
+    number=bindparam("number"),
+    user_id=bindparam("user_id"),
+    currency=bindparam("currency"),
+    created_at=func.now(),
+    updated_at=func.now(),
+)
+
+
+def _made_at(record: Any) -> datetime:
+    return cast(datetime, record[0])
+
+
+_INSERT = statement(_insert.returning(orders.c.created_at), _made_at)
+_INSERT_UNLESS_TAKEN = statement(
+    _insert.on_conflict_do_nothing(index_elements=["number"]).returning(orders.c.created_at), _made_at
+)
+_given = {
+    "id": bindparam("id", type_=orders.c.id.type),
+    "number": bindparam("number", type_=orders.c.number.type),
+    "currency": bindparam("currency", type_=orders.c.currency.type),
+    "created_at": func.now(),
+    "updated_at": func.now(),
+}
+_made = (
+    insert(orders)
+    .from_select(list(_given), select(*_given.values()).where(IS_WITHIN_LIMITS))
+    .returning(orders.c.created_at)
+    .cte("made")
+)
+_INSERT_COUNTED = statement(
+    select(COUNTED, select(_made.c.created_at).scalar_subquery().label("made_at")),
+    lambda record: (read_count(record), cast(datetime | None, record["made_at"])),
+)
+_FIND_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN), into(Order))
+_LOCK_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN).with_for_update(), into(Order))
+_LOCK_OTHER = statement(
+    select(orders)
+    .where(orders.c.user_id == bindparam("user_id"), orders.c.id != bindparam("id"), _IS_OPEN)
+    .order_by(orders.c.created_at.desc())
+    .limit(1)
+    .with_for_update(),
+    into(Order),
+)
+# One for which money is on its way, or has come, is nobody's to throw away; nor, as it is, one that goods are held for.
+_is_free = (
+    ~exists()
+    .where(
+        payments.c.order_id == orders.c.id,
+        or_(payments.c.state == "processing", payments.c.state == "pending", payments.c.state == "completed"),
+    )
+    .correlate(orders),
+    ~exists().where(stock_holds.c.order_id == orders.c.id).correlate(orders),
+)
+_DELETE_OPEN = statement(
+    delete(orders).where(orders.c.id == bindparam("id"), _IS_OPEN, *_is_free).returning(orders.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+
+_LOCK_OPEN_OF = statement(
+    select(orders).where(orders.c.user_id == bindparam("user_id"), _IS_OPEN).order_by(orders.c.id).with_for_update(),
+    into(Order),
+)
+
+
+_theirs_completed = (orders.c.user_id == bindparam("user_id"), orders.c.completed_at.is_not(None))
+_COUNT_COMPLETED = statement(
+    select(func.count()).select_from(orders).where(*_theirs_completed), lambda record: cast(int, record[0])
+)
+SORTS = ("completed_at", "created_at", "updated_at", "number", "total", "item_total", "item_count", "id")
+
+
+def _listed(sort: Sort, *, is_after: bool = False) -> Statement[Order]:
+    column = orders.c[sort.name]
+    place, last_id = bindparam("after", type_=column.type), bindparam("after_id", type_=orders.c.id.type)
+    later = column < place if sort.is_descending else column > place
+    after = [or_(later, and_(column == place, orders.c.id > last_id))] if is_after else []
+    return statement(
+        select(orders)
+        .where(*_theirs_completed, *after)
+        .order_by(column.desc() if sort.is_descending else column, orders.c.id)
+        .offset(bindparam("skip", type_=BigInteger))
+        .limit(bindparam("most", type_=BigInteger)),
+        into(Order),
+    )
+
+
+_LIST_COMPLETED = {Sort(name, down): _listed(Sort(name, down)) for name in SORTS for down in (False, True)}
+_LIST_AFTER = {sort: _listed(sort, is_after=True) for sort in _LIST_COMPLETED}
+_FIND_COMPLETED = statement(
+    select(orders).where(*_theirs_completed, orders.c.number == bindparam("number")), into(Order)
+)
+
+
+_FIND_COMPLETED_ORDER = statement(
+    select(orders).where(orders.c.id == bindparam("id"), orders.c.completed_at.is_not(None)), into(Order)
+)
+_FIND = statement(select(orders).where(orders.c.id == bindparam("id")), into(Order))
+_FIND_BY_NUMBER = statement(select(orders).where(orders.c.number == bindparam("number")), into(Order))
+_LOCK = statement(select(orders).where(orders.c.id == bindparam("id")).with_for_update(), into(Order))
+_who = bindparam("who", type_=orders.c.approver_id.type)
+_APPROVE = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("order_id"))
+    .values(approved_at=func.now(), approver_id=_who, considered_risky=False, updated_at=func.now())
+    .returning(orders.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_CANCEL = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("order_id"))
+    .values(canceled_at=func.now(), canceler_id=_who, state="canceled", updated_at=func.now())
+    .returning(orders.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_SHIPPED = statement(
+    update(shipments)
+    .where(shipments.c.id == bindparam("shipment_id"))
+    .values(shipped_at=func.now(), updated_at=func.now())
+    .returning(shipments.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_COMPLETE = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("order_id"), _IS_OPEN)
+    .values(
+        state="complete",
+        completed_at=func.now(),
+        updated_at=func.now(),
+        **{
+            name: bindparam(f"new_{name}", type_=orders.c[name].type)
+            for name in ("payment_total", "payment_state", "shipment_state", "explained")
+        },
+    )
+    .returning(orders),
+    into(Order),
+)
+
+
+async def find_completed_order(db: Session, order_id: UUID | None) -> Order | None:
+    return await db.one(_FIND_COMPLETED_ORDER, id=order_id)
+
+
+async def approve_order(db: Session, order_id: UUID, approver_id: UUID | None) -> None:
+    await db.one(_APPROVE, order_id=order_id, who=approver_id)
+
+
+async def cancel_order(db: Session, order_id: UUID, canceler_id: UUID | None) -> None:
+    await db.one(_CANCEL, order_id=order_id, who=canceler_id)
+
+
+async def note_shipped(db: Session, shipment_id: UUID) -> None:
+    await db.one(_SHIPPED, shipment_id=shipment_id)
+
+
+async def find_order(db: Session, order_id: UUID) -> Order | None:
+    return await db.one(_FIND, id=order_id)
+
+
+async def find_by_number(db: Session, number: str) -> Order | None:
+    return await db.one(_FIND_BY_NUMBER, number=number)
+
+
+async def lock_order(db: Session, order_id: UUID) -> Order | None:
+    return await db.one(_LOCK, id=order_id)
+
+
+async def complete_order(db: Session, order_id: UUID, **values: Any) -> Order:
+    found = await db.one(_COMPLETE, order_id=order_id, **{f"new_{name}": value for name, value in values.items()})
+    if found is None:
+        raise AssertionError("an order that is held and open can be completed")
+    return found
+
+
+async def insert_cart(
+    db: Session, *, cart_id: UUID, number: str, currency: str, user_id: UUID | None = None
+) -> Order | None:
+    """None when the number is taken. The row is built as declared: its defaults here are the table's defaults."""
+    values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency, "user_id": user_id}
+    try:
+        # Asking whether a number is taken costs every insert; a failed one would end a transaction, and is rare.
+        created_at = await db.one(_INSERT_UNLESS_TAKEN if db.is_in_transaction else _INSERT, **values)
+    except Refused as refused:
+        _check_is_taken(refused)
+        return None
+    if created_at is None:
+        return None
+    return Order(created_at=created_at, updated_at=created_at, **values)
+
+
+async def insert_counted_cart(
+    db: Session, limits: Sequence[Limit], *, cart_id: UUID, number: str, currency: str
+) -> tuple[Order | None, Sequence[Count]]:
+    """A guest's cart, counted in the same statement, with the counts; none when they passed a limit, and none without
+    counts when the number is taken.
+    """
+    values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency}
+    # Sorted, so that two callers of one network never wait for each other.
+    ordered = sorted(limits, key=lambda limit: (limit.key, limit.seconds))
+    windows = {
+        "keys": [limit.key for limit in ordered],
+        "windows": [limit.seconds for limit in ordered],
+        "allowed": [limit.count for limit in ordered],
+    }
+    try:
+        found = await db.all(_INSERT_COUNTED, **values, **windows)
+    except Refused as refused:
+        _check_is_taken(refused)
+        return None, ()
+    counts, made_at = [count for count, _ in found], found[0][1]
+    return Order(created_at=made_at, updated_at=made_at, **values) if made_at else None, counts
+
+
+def _check_is_taken(refused: Refused) -> None:
+    """Another number is tried then; anything else is a defect."""
+    if refused.constraint != "uq_orders_number":
+        raise refused
+
+
+async def lock_open_cart(db: Session, cart_id: UUID) -> Order | None:
+    return await db.one(_LOCK_OPEN, id=cart_id)
+
+
+async def lock_other_cart(db: Session, user_id: UUID, cart_id: UUID) -> Order | None:
+    """The user's newest open cart but this one."""
+    return await db.one(_LOCK_OTHER, user_id=user_id, id=cart_id)
+
+
+async def find_open_cart(db: Session, cart_id: UUID) -> Order | None:
+    return await db.one(_FIND_OPEN, id=cart_id)
+
+
+async def delete_open_cart(db: Session, cart_id: UUID) -> bool:
+    return await db.one(_DELETE_OPEN, id=cart_id) is not None
+
+
+async def lock_open_carts(db: Session, user_id: UUID) -> list[Order]:
+    return await db.all(_LOCK_OPEN_OF, user_id=user_id)
+
+
+async def count_completed(db: Session, user_id: UUID) -> int:
+    return await db.one(_COUNT_COMPLETED, user_id=user_id) or 0
+
+
+async def list_completed(db: Session, user_id: UUID, page: Page | Keyset, sort: Sort) -> list[Order]:
+    """By place one more than a page has, which tells whether there is a next."""
+    if isinstance(page, Keyset) and page.after:
+        after, after_id = page.after
+        place = {"after": after, "after_id": after_id, "most": page.size + 1, "skip": 0}
+        return await db.all(_LIST_AFTER[sort], user_id=user_id, **place)
+    if isinstance(page, Keyset):
+        return await db.all(_LIST_COMPLETED[sort], user_id=user_id, skip=0, most=page.size + 1)
+    return await db.all(_LIST_COMPLETED[sort], user_id=user_id, skip=page.offset, most=page.size)
+
+
+async def find_completed(db: Session, user_id: UUID, number: str) -> Order | None:
+    return await db.one(_FIND_COMPLETED, user_id=user_id, number=number)

@@ -1,0 +1,266 @@
+"""Which statements read promotions for a cart: who looks, what is running, what is promoted of what."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+    true,
+)
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import Statement, among, into, statement, unseen
+from shop.models.access.users import customer_group_members, users
+from shop.models.cart.orders import customer_of, order_lookups, orders
+from shop.models.cart.promotions import Promotion, promotion_actions, promotion_rules, promotion_versions, promotions
+from shop.models.catalog.products import products, variants
+from shop.models.catalog.taxons import classifications, taxons
+from shop.models.checkout.coupons import CouponCode, coupon_codes, order_promotions, promotion_uses
+
+_ID = PG_UUID(as_uuid=True)
+
+
+class Code(msgspec.Struct, frozen=True):
+    """A code on a cart."""
+
+    promotion_id: UUID
+    code: str
+    coupon_code_id: UUID | None
+    is_used: bool
+    """It is of a batch, and another order used it up."""
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What promotions must know of a cart and its owner beside what is in it."""
+
+    now: datetime
+    version: int
+    group_ids: list[UUID]
+    has_ordered: bool
+    """Whether the cart's owner has; of a guest it is not known."""
+    uses: dict[UUID, int]
+    """Of each promotion that other orders of the cart's owner used, how many did."""
+    codes: list[Code]
+
+
+class Offered(Promotion, frozen=True, kw_only=True):
+    """A promotion with its conditions and benefits, each as its kind and what is settled for it."""
+
+    rules: list[tuple[str, dict[str, Any]]]
+    actions: list[tuple[str, dict[str, Any]]]
+
+
+class Sold(msgspec.Struct, frozen=True):
+    """What promotions must know of a variant."""
+
+    variant_id: UUID
+    product_id: UUID
+    is_promotionable: bool
+    taxon_ids: Sequence[UUID] = ()
+
+
+_order_id = unseen("order_id", _ID)
+_user_id = unseen("user_id", _ID)
+# The account's own address: what is typed into a cart may be anybody's.
+_key = select(literal_column(customer_of("users.email"), Text())).where(users.c.id == _user_id).scalar_subquery()
+
+
+def _together(rows: FromClause, aggregated: Any, nothing: str) -> ColumnElement[Any]:
+    found = func.coalesce(aggregated, text(nothing))
+    return select(found).select_from(rows).scalar_subquery()
+
+
+_uses = (
+    select(promotion_uses.c.promotion_id, func.count().label("count"))
+    .where(
+        or_(promotion_uses.c.user_id == _user_id, promotion_uses.c.email == _key),
+        promotion_uses.c.order_id != _order_id,
+    )
+    .group_by(promotion_uses.c.promotion_id)
+    .subquery()
+)
+_codes = (
+    select(
+        order_promotions.c.promotion_id,
+        order_promotions.c.code,
+        order_promotions.c.coupon_code_id,
+        func.coalesce(coupon_codes.c.order_id != _order_id, text("false")).label("is_used"),
+    )
+    .select_from(order_promotions.outerjoin(coupon_codes, coupon_codes.c.id == order_promotions.c.coupon_code_id))
+    .where(order_promotions.c.order_id == _order_id)
+    .subquery("codes")
+)
+
+
+def _has_ordered(whose: ColumnElement[bool]) -> ColumnElement[bool]:
+    is_bought = orders.c.completed_at.is_not(None) & orders.c.canceled_at.is_(None)
+    return exists().where(is_bought, orders.c.id != _order_id, whose)
+
+
+_orders_of_customer = select(order_lookups.c.order_id).where(
+    order_lookups.c.is_completed, literal_column(customer_of("order_lookups.email"), Text()) == _key
+)
+_groups = select(customer_group_members.c.customer_group_id).where(customer_group_members.c.user_id == _user_id)
+_FACTS = statement(
+    select(
+        func.now().label("now"),
+        select(promotion_versions.c.version).scalar_subquery().label("version"),
+        func.array(_groups.scalar_subquery()).label("group_ids"),
+        # A guest is not looked for. Each by its index: for both in one, all orders would be looked through.
+        and_(
+            _user_id.is_not(None),
+            or_(
+                _has_ordered(orders.c.user_id == _user_id),
+                _has_ordered(orders.c.id.in_(_orders_of_customer)),
+            ),
+        ).label("has_ordered"),
+        _together(_uses, func.jsonb_object_agg(_uses.c.promotion_id, _uses.c.count), "'{}'::jsonb").label("uses"),
+        _together(_codes, func.jsonb_agg(func.to_jsonb(_codes.table_valued())), "'[]'::jsonb").label("codes"),
+    ),
+    lambda record: msgspec.convert(dict(record), Facts, strict=False),
+)
+
+
+def _parts(table: Table) -> ColumnElement[Any]:
+    of_kind = func.jsonb_agg(func.jsonb_build_array(table.c.type, table.c.preferences))
+    return (
+        select(func.coalesce(of_kind, text("'[]'::jsonb")))
+        .where(table.c.promotion_id == promotions.c.id)
+        .correlate(promotions)
+        .scalar_subquery()
+    )
+
+
+def _read_offered(record: Any) -> Offered:
+    fields = dict(record)
+    rules, actions = ([(kind, given) for kind, given in fields.pop(name)] for name in ("rules", "actions"))
+    return Offered(**fields, rules=rules, actions=actions)
+
+
+_offered = select(promotions, _parts(promotion_rules).label("rules"), _parts(promotion_actions).label("actions"))
+_AUTOMATIC = statement(
+    _offered.where(promotions.c.is_automatic, func.coalesce(promotions.c.expires_at > func.now(), true())),
+    _read_offered,
+)
+_OFFERED = statement(_offered.where(promotions.c.id == among("ids", _ID)), _read_offered)
+_OF_CODE = statement(
+    select(promotions.c.id.label("promotion_id"), bindparam("none", None, type_=_ID).label("coupon_code_id"))
+    .where(promotions.c.code == bindparam("code"))
+    .union_all(select(coupon_codes.c.promotion_id, coupon_codes.c.id).where(coupon_codes.c.code == bindparam("code"))),
+    lambda record: cast(tuple[UUID, UUID | None], (record["promotion_id"], record["coupon_code_id"])),
+)
+_above = taxons.alias("above")
+_standing = (
+    select(_above.c.id)
+    .select_from(
+        classifications.join(taxons, taxons.c.id == classifications.c.taxon_id).join(
+            _above,
+            (_above.c.taxonomy_id == taxons.c.taxonomy_id)
+            & (_above.c.lft <= taxons.c.lft)
+            & (_above.c.rgt >= taxons.c.rgt),
+        )
+    )
+    .where(classifications.c.product_id == products.c.id)
+    .correlate(products)
+)
+
+
+def _sold(taxon_ids: Any) -> Statement[Sold]:
+    return statement(
+        select(
+            variants.c.id.label("variant_id"),
+            products.c.id.label("product_id"),
+            products.c.promotionable.label("is_promotionable"),
+            taxon_ids.label("taxon_ids"),
+        )
+        .select_from(variants.join(products, products.c.id == variants.c.product_id))
+        .where(variants.c.id == among("ids", _ID)),
+        lambda record: Sold(*record),
+    )
+
+
+_SOLD, _SOLD_IN_TAXONS = _sold(literal_column("'{}'::uuid[]")), _sold(func.array(_standing.scalar_subquery()))
+_CODES = statement(select(_codes), lambda record: Code(*record))
+_DROP_PARTS = {
+    table.name: statement(
+        delete(table).where(table.c.promotion_id == bindparam("promotion_id", type_=_ID)).returning(table.c.id),
+        lambda record: cast(UUID, record[0]),
+    )
+    for table in (promotion_rules, promotion_actions)
+}
+_BATCH = statement(
+    select(coupon_codes)
+    .where(coupon_codes.c.batch_id == bindparam("batch_id", type_=_ID))
+    .order_by(coupon_codes.c.code),
+    into(CouponCode),
+)
+_TAKE_OFF = statement(
+    delete(order_promotions)
+    .where(
+        order_promotions.c.order_id == _order_id,
+        func.coalesce(order_promotions.c.code == bindparam("code", type_=Text()), true()),
+    )
+    .returning(order_promotions.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+async def find_facts(db: Session, order_id: UUID, user_id: UUID | None) -> Facts:
+    found = await db.one(_FACTS, order_id=order_id, user_id=user_id)
+    if found is None:
+        raise AssertionError("a select without a table has one row")
+    return found
+
+
+async def list_automatic(db: Session) -> list[Offered]:
+    return await db.all(_AUTOMATIC)
+
+
+async def list_offered(db: Session, ids: Sequence[UUID]) -> list[Offered]:
+    return await db.all(_OFFERED, ids=list(ids))
+
+
+async def find_of_code(db: Session, code: str) -> tuple[UUID, UUID | None] | None:
+    """The promotion that a code is for, and the code itself where it is one of a batch."""
+    return await db.one(_OF_CODE, code=code)
+
+
+async def list_sold(db: Session, variant_ids: Sequence[UUID], *, with_taxons: bool = True) -> Mapping[UUID, Sold]:
+    """In which taxons each stands is read only where somebody asks for it."""
+    found = await db.all(_SOLD_IN_TAXONS if with_taxons else _SOLD, ids=list(variant_ids))
+    return {sold.variant_id: sold for sold in found}
+
+
+async def list_codes(db: Session, order_id: UUID) -> list[Code]:
+    """Those that are on a cart."""
+    return await db.all(_CODES, order_id=order_id)
+
+
+async def drop_parts(db: Session, table: Table, promotion_id: UUID) -> None:
+    """The conditions of a promotion, or its benefits."""
+    await db.all(_DROP_PARTS[table.name], promotion_id=promotion_id)
+
+
+async def list_batch(db: Session, batch_id: UUID) -> list[CouponCode]:
+    return await db.all(_BATCH, batch_id=batch_id)
+
+
+async def take_off(db: Session, order_id: UUID, code: str | None = None) -> bool:
+    """One code, or every code that is on the cart; whether there was any."""
+    return bool(await db.all(_TAKE_OFF, order_id=order_id, code=code))

@@ -1,0 +1,341 @@
+"""How the rows that lists of products are chosen from are kept: made anew for the products that a write touched.
+
+Whoever changes what a product shows calls `refresh` in the same transaction. It locks the products first, so that of
+two writers the later one sees what the earlier one left.
+"""
+
+from collections.abc import Iterable
+from hashlib import md5
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Text,
+    and_,
+    case,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+    true,
+    union_all,
+)
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.base.texts import DOUBLE_LETTERS, MARKS, OTHER_LETTERS, SEPARATORS
+from shop.db.pool import Session
+from shop.db.statements import among, statement
+from shop.models.catalog.images import images
+from shop.models.catalog.prices import prices
+from shop.models.catalog.product_index import listing_facets, listings
+from shop.models.catalog.products import (
+    option_types,
+    option_values,
+    product_option_types,
+    product_properties,
+    products,
+    variant_option_values,
+    variants,
+)
+from shop.models.catalog.stock import stock_items, stock_locations
+from shop.models.catalog.taxons import classifications, taxons
+
+EVERYWHERE = UUID(int=0)
+"""The scope of facets that are counted over all products."""
+
+
+def currency_facet(currency: str) -> UUID:
+    """The facet of what is sold in a currency; told apart by nothing that needs to be secret."""
+    return UUID(bytes=md5(currency.encode(), usedforsecurity=False).digest())
+
+
+_IDS = ARRAY(PG_UUID(as_uuid=True))
+_these = among("ids", PG_UUID(as_uuid=True))
+
+_LOCK = statement(
+    # Not so tight that whoever names the product in a row of their own, and is to lock it next, would wait for us.
+    select(products.c.id).where(products.c.id == _these).order_by(products.c.id).with_for_update(key_share=True),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+def folded(text: Any) -> ColumnElement[str]:
+    """Text as it is searched, as `base/texts.folded` says it. Without its punctuation, the database finds plain words
+    in it, and no numbers with signs and fractions, addresses or paths, which a search for a part would miss.
+    """
+    apart = func.regexp_replace(func.normalize(text, literal_column("NFKD")), MARKS, "", "g")
+    small = func.lower(func.normalize(apart, literal_column("NFC")))
+    found = func.translate(small, "".join(OTHER_LETTERS), "".join(OTHER_LETTERS.values()))
+    for letter, letters in DOUBLE_LETTERS.items():
+        found = func.replace(found, letter, letters)
+    found = func.regexp_replace(found, SEPARATORS, " ", "g")
+    # Most texts have as many bytes as letters, and so no letter to fold; looking each up costs more than all the rest.
+    is_plain = func.octet_length(text) == func.char_length(text)
+    return case((is_plain, func.regexp_replace(func.lower(text), SEPARATORS, " ", "g")), else_=found)
+
+
+def _array(chosen: Any, kind: Any = _IDS) -> ColumnElement[Any]:
+    return func.array(chosen.scalar_subquery(), type_=kind)
+
+
+def _texts(chosen: Any) -> ColumnElement[str]:
+    return func.array_to_string(func.array(chosen.scalar_subquery()), " ")
+
+
+def _words(weight: str, *texts: ColumnElement[Any]) -> ColumnElement[Any]:
+    # The database refuses to index a text that is much longer.
+    said = func.left(func.concat_ws(literal_column("' '"), *texts), literal_column("50000"))
+    return func.setweight(func.to_tsvector(literal_column("'simple'::regconfig"), folded(said)), literal_column(weight))
+
+
+def _if_to_come(moment: Any) -> ColumnElement[Any]:
+    return case((moment > func.now(), moment), else_=null())
+
+
+# How each variant can be had: counted over the locations that are active.
+_supply = (
+    select(
+        variants.c.id,
+        variants.c.product_id,
+        variants.c.is_master,
+        variants.c.position,
+        variants.c.sku,
+        or_(~variants.c.track_inventory, func.coalesce(func.sum(stock_items.c.count_on_hand), 0) > 0).label("in_stock"),
+        func.coalesce(func.bool_or(stock_items.c.backorderable), False).label("backorderable"),
+        and_(variants.c.discontinue_on.is_not(None), variants.c.discontinue_on <= func.now()).label("has_ended"),
+        _if_to_come(variants.c.discontinue_on).label("ends_at"),
+        # Over the groups: whether the product has others than its master.
+        func.bool_or(~variants.c.is_master).over(partition_by=variants.c.product_id).label("has_others"),
+    )
+    .select_from(
+        variants.outerjoin(
+            stock_items.join(
+                stock_locations,
+                and_(stock_items.c.stock_location_id == stock_locations.c.id, stock_locations.c.active),
+            ),
+            stock_items.c.variant_id == variants.c.id,
+        )
+    )
+    .where(variants.c.product_id == _these, variants.c.deleted_at.is_(None))
+    .group_by(variants.c.id)
+    .cte("supply")
+)
+_is_sold = and_(~_supply.c.has_ended, or_(~_supply.c.is_master, ~_supply.c.has_others))
+_can_be_had = and_(~_supply.c.has_ended, or_(_supply.c.in_stock, _supply.c.backorderable))
+
+
+def _in_order(column: Any, *order: Any, only: ColumnElement[bool] | None = None) -> Any:
+    gathered = func.array_agg(column, type_=ARRAY(column.type)).aggregate_order_by(*order)
+    # With a filter, even an idle one, the call is put into the parentheses that a subscript needs.
+    return gathered.filter(true() if only is None else only)
+
+
+_place = (_supply.c.position, _supply.c.id)
+_sold = (
+    select(
+        _supply.c.product_id,
+        func.array_agg(_supply.c.id, type_=_IDS).filter(_supply.c.is_master)[1].label("master_id"),
+        _in_order(_supply.c.id, _supply.c.is_master, ~_can_be_had, *_place)[1].label("default_variant_id"),
+        func.coalesce(
+            _in_order(_supply.c.id, *_place, only=~_supply.c.is_master), literal_column("'{}'::uuid[]")
+        ).label("variant_ids"),
+        _in_order(_supply.c.sku, _supply.c.sku == "", ~_supply.c.is_master, *_place)[1].label("sku"),
+        func.string_agg(_supply.c.sku, literal_column("' '")).aggregate_order_by(*_place).label("skus"),
+        func.coalesce(func.bool_or(_supply.c.in_stock).filter(_is_sold), False).label("in_stock"),
+        func.coalesce(func.bool_or(_supply.c.backorderable).filter(_is_sold), False).label("backorderable"),
+        func.min(_supply.c.ends_at).label("ends_at"),
+    )
+    .group_by(_supply.c.product_id)
+    .cte("sold")
+)
+
+_above = taxons.alias("above")
+_classified = classifications.join(taxons, taxons.c.id == classifications.c.taxon_id)
+_is_theirs = classifications.c.product_id == products.c.id
+_taxon_ids = _array(
+    select(classifications.c.taxon_id)
+    .select_from(_classified)
+    .where(_is_theirs)
+    .order_by(taxons.c.taxonomy_id, taxons.c.lft)
+    .correlate(products)
+)
+_within_taxon_ids = _array(
+    select(_above.c.id)
+    .distinct()
+    .select_from(
+        _classified.join(
+            _above,
+            and_(
+                _above.c.taxonomy_id == taxons.c.taxonomy_id,
+                _above.c.lft <= taxons.c.lft,
+                _above.c.rgt >= taxons.c.rgt,
+            ),
+        )
+    )
+    .where(_is_theirs)
+    .correlate(products)
+)
+_taxon_names = _texts(
+    select(taxons.c.pretty_name).select_from(_classified).where(_is_theirs).order_by(taxons.c.id).correlate(products)
+)
+_valued = (
+    variants.join(variant_option_values, variant_option_values.c.variant_id == variants.c.id)
+    .join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
+    .join(option_types, option_types.c.id == option_values.c.option_type_id)
+)
+_is_variant_of = and_(variants.c.product_id == products.c.id, variants.c.deleted_at.is_(None))
+_facet_ids = _array(
+    union_all(
+        select(option_values.c.id).distinct().select_from(_valued).where(_is_variant_of).correlate(products),
+        select(product_properties.c.facet_id)
+        .where(product_properties.c.product_id == products.c.id)
+        .correlate(products),
+        select(sql_cast(func.md5(prices.c.currency), PG_UUID(as_uuid=True)))
+        .where(prices.c.variant_id == _sold.c.default_variant_id)
+        .correlate(_sold),
+    )
+)
+_option_names = _texts(
+    select(option_values.c.presentation)
+    .distinct()
+    .select_from(_valued)
+    .where(_is_variant_of)
+    .order_by(option_values.c.presentation)
+    .correlate(products)
+)
+_option_type_ids = _array(
+    select(product_option_types.c.option_type_id)
+    .where(product_option_types.c.product_id == products.c.id)
+    .order_by(product_option_types.c.position, product_option_types.c.id)
+    .correlate(products)
+)
+_property_ids = _array(
+    select(product_properties.c.id)
+    .where(product_properties.c.product_id == products.c.id, product_properties.c.show_property)
+    .order_by(product_properties.c.position, product_properties.c.id)
+    .correlate(products)
+)
+_image_ids = _array(
+    select(images.c.id)
+    .where(images.c.product_id == products.c.id)
+    .order_by(images.c.position, images.c.id)
+    .correlate(products)
+)
+
+
+_MADE: dict[str, Any] = {
+    "product_id": products.c.id,
+    "master_id": _sold.c.master_id,
+    "default_variant_id": _sold.c.default_variant_id,
+    "variant_ids": _sold.c.variant_ids,
+    "option_type_ids": _option_type_ids,
+    "property_ids": _property_ids,
+    "taxon_ids": _taxon_ids,
+    "image_ids": _image_ids,
+    "within_taxon_ids": _within_taxon_ids,
+    "facet_ids": _facet_ids,
+    "currencies": _array(
+        select(prices.c.currency)
+        .where(prices.c.variant_id == _sold.c.default_variant_id)
+        .order_by(prices.c.currency)
+        .correlate(_sold),
+        ARRAY(Text()),
+    ),
+    "sku": _sold.c.sku,
+    "in_stock": _sold.c.in_stock,
+    "backorderable": _sold.c.backorderable,
+    "is_active": and_(
+        products.c.status == "active",
+        products.c.deleted_at.is_(None),
+        or_(products.c.available_on.is_(None), products.c.available_on <= func.now()),
+        or_(products.c.discontinue_on.is_(None), products.c.discontinue_on > func.now()),
+    ),
+    "next_look_at": func.least(
+        _if_to_come(products.c.available_on), _if_to_come(products.c.discontinue_on), _sold.c.ends_at
+    ),
+    "available_on": products.c.available_on,
+    "discontinue_on": products.c.discontinue_on,
+    # The weights are what a filter by name and the ranking go by: the name, what it is called and tagged, where it
+    # stands, what is said of it.
+    "search": _words("'A'", products.c.name)
+    .op("||")(_words("'B'", _sold.c.skus, products.c.meta_keywords, func.array_to_string(products.c.tags, " ")))
+    .op("||")(_words("'C'", _taxon_names, _option_names))
+    # Of a description that is HTML, the tags are no words.
+    .op("||")(_words("'D'", func.regexp_replace(products.c.description, "</?[A-Za-z][^<>]*>", " ", "g"))),
+}
+_SHOWN = ("within_taxon_ids", "facet_ids", "is_active")
+_before = select(*(listings.c[name] for name in _SHOWN)).where(listings.c.product_id == _these).cte("before")
+_insert = insert(listings).from_select(
+    list(_MADE),
+    select(*(column.label(name) for name, column in _MADE.items())).select_from(
+        products.join(_sold, _sold.c.product_id == products.c.id)
+    ),
+)
+_after = (
+    _insert.on_conflict_do_update(
+        index_elements=["product_id"],
+        set_={name: _insert.excluded[name] for name in _MADE if name != "product_id"},
+    )
+    .returning(*(listings.c[name] for name in _SHOWN))
+    .cte("after")
+)
+
+
+def _counted(rows: Any, sign: str) -> Any:
+    within = func.unnest(func.array_append(rows.c.within_taxon_ids, literal(EVERYWHERE, PG_UUID(as_uuid=True))))
+    scopes = within.table_valued("scope_id", name=f"scopes_{sign}").render_derived()
+    facets = func.unnest(rows.c.facet_ids).table_valued("facet_id", name=f"facets_{sign}").render_derived()
+    n = literal_column("1" if sign == "more" else "-1", BigInteger)
+    return (
+        select(scopes.c.scope_id, facets.c.facet_id, n.label("n"))
+        .select_from(rows, scopes, facets)
+        .where(rows.c.is_active)
+    )
+
+
+_both = union_all(_counted(_before, "less"), _counted(_after, "more")).subquery("both")
+_changed = (
+    select(_both.c.scope_id, _both.c.facet_id, func.sum(_both.c.n).label("n"))
+    .group_by(_both.c.scope_id, _both.c.facet_id)
+    .having(func.sum(_both.c.n) != 0)
+    # Every writer locks the counts in this order, and most change none of them.
+    .order_by(_both.c.scope_id, _both.c.facet_id)
+)
+_count = insert(listing_facets).from_select(["scope_id", "facet_id", "product_count"], _changed)
+_REFRESH = statement(
+    _count.on_conflict_do_update(
+        index_elements=["scope_id", "facet_id"],
+        set_={"product_count": listing_facets.c.product_count + _count.excluded.product_count},
+    ).returning(listing_facets.c.facet_id),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+async def lock_products(db: Session, product_ids: Iterable[UUID]) -> None:
+    """In the order of their ids, as everybody locks them."""
+    await db.all(_LOCK, ids=list(set(product_ids)))
+
+
+async def refresh(db: Session, product_ids: Iterable[UUID]) -> None:
+    """In the transaction of the write, after it."""
+    ids = list(set(product_ids))
+    if ids:
+        await lock_products(db, ids)
+        await db.all(_REFRESH, ids=ids)
+
+
+_DUE = statement(
+    select(listings.c.product_id).where(listings.c.next_look_at <= func.now()).limit(literal_column("100")),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+async def list_due(db: Session) -> list[UUID]:
+    """Products that one of their two times has come for."""
+    return await db.all(_DUE)

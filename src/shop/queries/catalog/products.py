@@ -1,0 +1,304 @@
+"""Which statements change products, variants and what hangs on them, and which products a change touches."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import Table, Text, bindparam, delete, func, literal_column, or_, select, update
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import Statement, among, into, shaped_statement, statement
+from shop.models.catalog.prices import Price, prices
+from shop.models.catalog.products import (
+    Product,
+    Variant,
+    option_values,
+    product_option_types,
+    product_slugs,
+    products,
+    variant_option_values,
+    variants,
+)
+from shop.models.catalog.stock import stock_items
+from shop.models.catalog.taxons import classifications, taxonomies, taxons
+from shop.queries.catalog.product_index import lock_products
+
+_ID = PG_UUID(as_uuid=True)
+_IDS = ARRAY(_ID)
+_now = func.now()
+_id = bindparam("id", type_=_ID)
+
+
+def _first(record: Any) -> UUID:
+    return cast(UUID, record[0])
+
+
+_PRODUCT = statement(select(products).where(products.c.id == _id), into(Product))
+_LOCK_VARIANT = statement(
+    select(variants)
+    .where(variants.c.id == _id, variants.c.deleted_at.is_(None))
+    .with_for_update(key_share=True, of=variants),
+    into(Variant),
+)
+_PRICE = statement(
+    select(prices).where(
+        prices.c.variant_id == bindparam("variant_id", type_=_ID),
+        prices.c.currency == bindparam("currency", type_=Text()),
+    ),
+    into(Price),
+)
+_MASTER = statement(select(variants).where(variants.c.product_id == _id, variants.c.is_master), into(Variant))
+_slug = bindparam("slug", type_=Text())
+_SLUGS = statement(
+    select(products.c.slug).where(
+        products.c.deleted_at.is_(None),
+        or_(products.c.slug == _slug, products.c.slug.like(_slug + "-%")),
+    ),
+    lambda record: cast(str, record[0]),
+)
+_insert_slug = insert(product_slugs).values(slug=bindparam("slug"), product_id=bindparam("product_id"), created_at=_now)
+_KEEP_SLUG = statement(
+    _insert_slug.on_conflict_do_update(
+        index_elements=["slug"], set_={"product_id": _insert_slug.excluded.product_id, "created_at": _now}
+    ).returning(product_slugs.c.product_id),
+    _first,
+)
+_FREE_SLUG = statement(
+    delete(product_slugs).where(product_slugs.c.slug == bindparam("slug")).returning(product_slugs.c.product_id), _first
+)
+_REMOVE_PRODUCT = statement(
+    update(products).where(products.c.id == _id).values(deleted_at=_now, updated_at=_now).returning(products.c.id),
+    _first,
+)
+_REMOVE_VARIANTS = statement(
+    update(variants)
+    .where(or_(variants.c.id == _id, variants.c.product_id == _id), variants.c.deleted_at.is_(None))
+    .values(deleted_at=_now, updated_at=_now)
+    .returning(variants.c.id),
+    _first,
+)
+_TOUCH = statement(
+    update(products).where(products.c.id == among("ids", _ID)).values(updated_at=_now).returning(products.c.id),
+    _first,
+)
+_DUE = statement(
+    select(products.c.id)
+    .where(products.c.status == "draft", products.c.make_active_at <= _now, products.c.deleted_at.is_(None))
+    .limit(literal_column("100"))
+    .with_for_update(skip_locked=True),
+    _first,
+)
+_ACTIVATE = statement(
+    update(products)
+    .where(products.c.id == among("ids", _ID))
+    .values(status="active", make_active_at=None, updated_at=_now)
+    .returning(products.c.id),
+    _first,
+)
+_insert_price = insert(prices).values(
+    id=bindparam("id"),
+    variant_id=bindparam("variant_id"),
+    currency=bindparam("currency"),
+    amount=bindparam("amount"),
+    compare_at_amount=bindparam("compare_at_amount"),
+    created_at=_now,
+    updated_at=_now,
+)
+_SET_PRICE = statement(
+    _insert_price.on_conflict_do_update(
+        index_elements=["variant_id", "currency"],
+        set_={
+            "amount": _insert_price.excluded.amount,
+            "compare_at_amount": _insert_price.excluded.compare_at_amount,
+            "updated_at": _now,
+        },
+    ).returning(prices.c.id),
+    _first,
+)
+_CHOSEN = statement(
+    select(option_values.c.option_type_id, option_values.c.id).where(option_values.c.id == among("ids", _ID)),
+    lambda record: cast(tuple[UUID, UUID], tuple(record)),
+)
+_OTHERS_OPTIONS = statement(
+    select(func.array_agg(variant_option_values.c.option_value_id, type_=_IDS))
+    .join(variants, variants.c.id == variant_option_values.c.variant_id)
+    .where(
+        variants.c.product_id == bindparam("product_id", type_=_ID),
+        variants.c.id != bindparam("but", type_=_ID),
+        variants.c.deleted_at.is_(None),
+    )
+    .group_by(variants.c.id),
+    lambda record: frozenset(cast(list[UUID], record[0])),
+)
+_USED_TYPES = statement(
+    select(option_values.c.option_type_id)
+    .join(variant_option_values, variant_option_values.c.option_value_id == option_values.c.id)
+    .join(variants, variants.c.id == variant_option_values.c.variant_id)
+    .where(variants.c.product_id == _id, variants.c.deleted_at.is_(None))
+    .distinct(),
+    _first,
+)
+# The product must know the option types of its variants, or its page could not offer the choice.
+_ADD_OPTION_TYPES = statement(
+    insert(product_option_types)
+    .values(
+        id=bindparam("id"),
+        product_id=bindparam("product_id"),
+        option_type_id=bindparam("option_type_id"),
+        position=bindparam("position"),
+        created_at=_now,
+        updated_at=_now,
+    )
+    .on_conflict_do_nothing(index_elements=["product_id", "option_type_id"])
+    .returning(product_option_types.c.id),
+    _first,
+)
+
+_HOLD_TAXONOMIES = statement(
+    select(taxonomies.c.id)
+    .where(taxonomies.c.id.in_(select(taxons.c.taxonomy_id).where(taxons.c.id == among("ids", _ID))))
+    .order_by(taxonomies.c.id)
+    .with_for_update(read=True, key_share=True),
+    _first,
+)
+
+# By the table a changed record stands in: the products that show it.
+_BY_VARIANT = select(variants.c.product_id).join_from(variant_option_values, variants)
+_OWNERS: dict[str, Any] = {
+    "products": select(products.c.id).where(products.c.id == _id),
+    "variants": select(variants.c.product_id).where(variants.c.id == _id),
+    "option_values": _BY_VARIANT.where(variant_option_values.c.option_value_id == _id),
+    # Also of products that have no variant with it yet: what another adds meanwhile is then seen by one of the two.
+    "option_types": select(product_option_types.c.product_id)
+    .where(product_option_types.c.option_type_id == _id)
+    .union(
+        _BY_VARIANT.join(option_values, option_values.c.id == variant_option_values.c.option_value_id).where(
+            option_values.c.option_type_id == _id
+        )
+    ),
+    "prices": select(variants.c.product_id)
+    .join(prices, prices.c.variant_id == variants.c.id)
+    .where(prices.c.id == _id),
+    "taxons": select(classifications.c.product_id)
+    .join(taxons, taxons.c.id == classifications.c.taxon_id)
+    .where(taxons.c.taxonomy_id == select(taxons.c.taxonomy_id).where(taxons.c.id == _id).scalar_subquery()),
+    "stock_items": select(variants.c.product_id)
+    .join(stock_items, stock_items.c.variant_id == variants.c.id)
+    .where(stock_items.c.id == _id),
+    "stock_locations": select(variants.c.product_id)
+    .join(stock_items, stock_items.c.variant_id == variants.c.id)
+    .where(stock_items.c.stock_location_id == _id),
+}
+
+
+@lru_cache(maxsize=64)
+def _owners(table: Table) -> Statement[UUID]:
+    chosen = _OWNERS.get(table.name)
+    if chosen is None:
+        column = table.c.product_id if "product_id" in table.c else None
+        if column is not None:
+            chosen = select(column).where(table.c.id == _id)
+        else:
+            # A property is shown by the products that have a value of it.
+            theirs = table.metadata.tables[f"product_{table.name}"]
+            chosen = select(theirs.c.product_id).where(theirs.c.property_id == _id)
+    return shaped_statement(select(chosen.subquery().c[0]).distinct(), _first)
+
+
+async def list_owners(db: Session, table: Table, record_id: UUID) -> list[UUID]:
+    """The products that show something of this record."""
+    return await db.all(_owners(table), id=record_id)
+
+
+async def find_product(db: Session, product_id: UUID) -> Product | None:
+    return await db.one(_PRODUCT, id=product_id)
+
+
+async def find_master(db: Session, product_id: UUID) -> Variant | None:
+    return await db.one(_MASTER, id=product_id)
+
+
+async def lock_variant(db: Session, variant_id: UUID) -> Variant | None:
+    """After its product: whoever changes both begins there."""
+    await lock_products(db, await list_owners(db, variants, variant_id))
+    return await db.one(_LOCK_VARIANT, id=variant_id)
+
+
+async def find_price(db: Session, variant_id: UUID, currency: str) -> Price | None:
+    return await db.one(_PRICE, variant_id=variant_id, currency=currency)
+
+
+async def list_slugs(db: Session, slug: str) -> list[str]:
+    """Slugs that are this one or begin with it."""
+    return await db.all(_SLUGS, slug=slug)
+
+
+async def keep_slug(db: Session, slug: str, product_id: UUID) -> None:
+    """A slug that a product gives up leads to it still."""
+    await db.one(_KEEP_SLUG, slug=slug, product_id=product_id)
+
+
+async def free_slug(db: Session, slug: str) -> None:
+    """A slug that is a product's own from now on leads to no other."""
+    await db.one(_FREE_SLUG, slug=slug)
+
+
+async def remove_product(db: Session, product_id: UUID) -> None:
+    await db.one(_REMOVE_PRODUCT, id=product_id)
+
+
+async def remove_variants(db: Session, product_or_variant_id: UUID) -> None:
+    await db.all(_REMOVE_VARIANTS, id=product_or_variant_id)
+
+
+async def touch(db: Session, product_ids: Sequence[UUID]) -> None:
+    """What hangs on a product was changed, and with it what caches may hold of it."""
+    await db.all(_TOUCH, ids=list(product_ids))
+
+
+async def activate_due(db: Session) -> list[UUID]:
+    """Drafts whose time has come are active from now on; says which."""
+    due = await db.all(_DUE)
+    # Even an update of nothing is a new version of the catalogue.
+    return await db.all(_ACTIVATE, ids=due) if due else []
+
+
+async def hold_taxonomies(db: Session, taxon_ids: Sequence[UUID]) -> None:
+    """Keeps the trees of these taxons as they are until the end of the transaction."""
+    await db.all(_HOLD_TAXONOMIES, ids=list(taxon_ids))
+
+
+async def set_price(
+    db: Session, *, price_id: UUID, variant_id: UUID, currency: str, amount: int, compare_at_amount: int | None
+) -> UUID:
+    """The id of the price, which is an older one's when the variant had one in this currency."""
+    found = await db.one(
+        _SET_PRICE,
+        id=price_id,
+        variant_id=variant_id,
+        currency=currency,
+        amount=amount,
+        compare_at_amount=compare_at_amount,
+    )
+    return cast(UUID, found)
+
+
+async def list_chosen(db: Session, option_value_ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
+    """Pairs of option type and value."""
+    return await db.all(_CHOSEN, ids=list(option_value_ids))
+
+
+async def list_others_options(db: Session, product_id: UUID, but: UUID) -> list[frozenset[UUID]]:
+    return await db.all(_OTHERS_OPTIONS, product_id=product_id, but=but)
+
+
+async def list_used_option_types(db: Session, product_id: UUID) -> list[UUID]:
+    """Those that the product's variants have a value of."""
+    return await db.all(_USED_TYPES, id=product_id)
+
+
+async def add_option_type(db: Session, *, link_id: UUID, product_id: UUID, option_type_id: UUID, position: int) -> None:
+    await db.one(_ADD_OPTION_TYPES, id=link_id, product_id=product_id, option_type_id=option_type_id, position=position)

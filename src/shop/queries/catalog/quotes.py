@@ -1,0 +1,97 @@
+"""What variants cost somebody now and whether they can be had: one statement, however many there are."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Text, and_, bindparam, column, exists, func, literal, literal_column, or_, select
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import Statement, into, shaped_statement, unseen
+from shop.models.cart.quotes import Quote
+from shop.models.catalog.prices import prices
+from shop.models.catalog.products import products, variants
+from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY, tax_categories
+from shop.queries.catalog.columns import BACKORDERABLE, ON_HAND, OPTIONS_TEXT, is_not_discontinued, is_visible
+from shop.queries.catalog.prices import Pricing, resolved
+
+_ID = PG_UUID(as_uuid=True)
+_IDS = ARRAY(_ID)
+_asked = (
+    func.unnest(unseen("ids", _IDS), unseen("quantities", ARRAY(BigInteger)))
+    .table_valued(column("id", _ID), column("quantity", BigInteger), name="asked")
+    .render_derived()
+)
+_others = variants.alias("others")
+_is_bought = or_(
+    ~variants.c.is_master,
+    ~exists()
+    .where(_others.c.product_id == variants.c.product_id, ~_others.c.is_master, _others.c.deleted_at.is_(None))
+    .correlate(variants),
+)
+"""A master is bought only where there are no other variants."""
+IS_SOLD = and_(
+    is_visible(),
+    is_not_discontinued(),
+    variants.c.deleted_at.is_(None),
+    or_(variants.c.discontinue_on.is_(None), variants.c.discontinue_on > func.now()),
+    _is_bought,
+)
+"""Whether a variant, read with its product, can be bought at all; whether any are there is another question."""
+_usual_tax = select(tax_categories.c.id).where(tax_categories.c.is_default).limit(literal_column("1")).scalar_subquery()
+_has_price = and_(prices.c.variant_id == variants.c.id, prices.c.currency == bindparam("currency", type_=Text()))
+
+
+@lru_cache(maxsize=2)
+def _quotes(*, is_personal: bool) -> Statement[Quote]:
+    found: Any = (
+        _asked.join(variants, variants.c.id == _asked.c.id)
+        .join(products, products.c.id == variants.c.product_id)
+        .outerjoin(prices, _has_price)
+    )
+    price: Any = prices.c.amount
+    list_id: Any = literal_column("null::uuid")
+    if is_personal:
+        decided = resolved(variants.c.id, prices.c.amount, _asked.c.quantity, _asked, variants, prices)
+        found = found.outerjoin(decided, literal_column("true"))
+        price, list_id = func.coalesce(decided.c.amount, prices.c.amount), decided.c.id
+    return shaped_statement(
+        select(
+            variants.c.id.label("variant_id"),
+            products.c.id.label("product_id"),
+            products.c.name,
+            products.c.slug,
+            variants.c.sku,
+            OPTIONS_TEXT.label("options_text"),
+            func.coalesce(variants.c.tax_category_id, products.c.tax_category_id, _usual_tax).label("tax_category_id"),
+            func.coalesce(products.c.shipping_category_id, literal(DEFAULT_SHIPPING_CATEGORY, _ID)).label(
+                "shipping_category_id"
+            ),
+            func.coalesce(variants.c.weight, literal(Decimal(0))).label("weight"),
+            IS_SOLD.label("is_sold"),
+            or_(variants.c.deleted_at.isnot(None), products.c.deleted_at.isnot(None)).label("is_deleted"),
+            products.c.promotionable.label("is_promotionable"),
+            variants.c.track_inventory.label("is_tracked"),
+            sql_cast(ON_HAND, BigInteger).label("on_hand"),
+            BACKORDERABLE.label("backorderable"),
+            prices.c.compare_at_amount.label("compare_at_price"),
+            price.label("price"),
+            list_id.label("price_list_id"),
+        ).select_from(found),
+        into(Quote),
+    )
+
+
+async def list_quotes(db: Session, pricing: Pricing, wanted: Mapping[UUID, int]) -> dict[UUID, Quote]:
+    """By variant, for the quantity that is wanted of each; one that never was is not in the answer."""
+    if not wanted:
+        return {}
+    values = {"ids": list(wanted), "quantities": list(wanted.values()), "currency": pricing.currency}
+    lists = pricing.values if pricing.is_personal else {}
+    found = await db.all(_quotes(is_personal=pricing.is_personal), **values, **lists)
+    return {quote.variant_id: quote for quote in found}

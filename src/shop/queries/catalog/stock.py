@@ -1,0 +1,267 @@
+"""Which statements move stock: a count changes only together with the movement that says why."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import BigInteger, and_, bindparam, column, delete, exists, func, literal_column, or_, select, update
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.base.ids import new_id
+from shop.db.pool import Session
+from shop.db.statements import into, seconds, statement
+from shop.models.cart.orders import stock_holds
+from shop.models.catalog.products import variants
+from shop.models.catalog.stock import StockItem, StockLocation, stock_items, stock_locations, stock_movements
+from shop.models.checkout.payments import payments
+
+_ID = PG_UUID(as_uuid=True)
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Pieces that were taken from a shelf in the name of an order."""
+
+    stock_item_id: UUID
+    quantity: int
+    product_id: UUID
+
+
+_change = bindparam("quantity", type_=BigInteger)
+_guarded = or_(stock_items.c.count_on_hand + _change >= 0, stock_items.c.backorderable)
+
+_LOCK = statement(
+    select(stock_items).where(stock_items.c.id == bindparam("id", type_=_ID)).with_for_update(), into(StockItem)
+)
+_FIND = statement(
+    select(stock_items).where(
+        stock_items.c.variant_id == bindparam("variant_id", type_=_ID),
+        stock_items.c.stock_location_id == bindparam("location_id", type_=_ID),
+    ),
+    into(StockItem),
+)
+_TAKE = statement(
+    update(stock_items)
+    .where(and_(stock_items.c.id == bindparam("item_id", type_=_ID), _guarded))
+    .values(count_on_hand=stock_items.c.count_on_hand + _change, updated_at=func.now())
+    .returning(stock_items),
+    into(StockItem),
+)
+_moved = (
+    func.unnest(bindparam("ids", type_=ARRAY(_ID)), bindparam("quantities", type_=ARRAY(BigInteger)))
+    .table_valued(column("id", _ID), column("quantity", BigInteger), name="moved")
+    .render_derived()
+)
+_TAKE_MANY = statement(
+    update(stock_items)
+    .where(
+        stock_items.c.id == _moved.c.id,
+        or_(stock_items.c.count_on_hand + _moved.c.quantity >= 0, stock_items.c.backorderable, _moved.c.quantity > 0),
+    )
+    .values(count_on_hand=stock_items.c.count_on_hand + _moved.c.quantity, updated_at=func.now())
+    .returning(stock_items.c.id, stock_items.c.count_on_hand),
+    lambda record: cast(tuple[UUID, int], tuple(record)),
+)
+_reserved = (
+    func.unnest(
+        bindparam("ids", type_=ARRAY(_ID)),
+        bindparam("stock_item_ids", type_=ARRAY(_ID)),
+        bindparam("quantities", type_=ARRAY(BigInteger)),
+    )
+    .table_valued(column("id", _ID), column("stock_item_id", _ID), column("quantity", BigInteger), name="reserved")
+    .render_derived()
+)
+_RESERVE = statement(
+    insert(stock_holds)
+    .from_select(
+        ["id", "order_id", "stock_item_id", "quantity", "expires_at"],
+        select(
+            _reserved.c.id,
+            bindparam("order_id", type_=_ID),
+            _reserved.c.stock_item_id,
+            _reserved.c.quantity,
+            func.now() + seconds("seconds"),
+        ),
+    )
+    .returning(stock_holds.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_END_HOLDS = statement(
+    delete(stock_holds)
+    .where(
+        stock_holds.c.order_id == bindparam("order_id", type_=_ID),
+        stock_items.c.id == stock_holds.c.stock_item_id,
+        variants.c.id == stock_items.c.variant_id,
+    )
+    .returning(stock_holds.c.stock_item_id, stock_holds.c.quantity, variants.c.product_id),
+    lambda record: Held(*record),
+)
+_EXPIRED = statement(
+    select(stock_holds.c.order_id)
+    .where(
+        stock_holds.c.expires_at < func.now(),
+        ~exists()
+        .where(payments.c.order_id == stock_holds.c.order_id, payments.c.state == "processing")
+        .correlate(stock_holds),
+    )
+    .distinct()
+    .limit(literal_column("100")),
+    lambda record: cast(UUID, record[0]),
+)
+_HELD = statement(
+    select(stock_items.c.variant_id, sql_cast(func.sum(stock_holds.c.quantity), BigInteger))
+    .join(stock_holds, stock_holds.c.stock_item_id == stock_items.c.id)
+    .where(stock_holds.c.order_id == bindparam("order_id", type_=_ID))
+    .group_by(stock_items.c.variant_id),
+    lambda record: cast(tuple[UUID, int], tuple(record)),
+)
+_HELD_UNTIL = statement(
+    select(stock_holds.c.expires_at)
+    .where(stock_holds.c.order_id == bindparam("order_id", type_=_ID))
+    .order_by(stock_holds.c.expires_at)
+    .limit(literal_column("1")),
+    lambda record: cast(datetime, record[0]),
+)
+_SOLD = statement(
+    select(
+        stock_movements.c.stock_item_id,
+        sql_cast(-func.sum(stock_movements.c.quantity), BigInteger).label("quantity"),
+        variants.c.product_id,
+    )
+    .join(stock_items, stock_items.c.id == stock_movements.c.stock_item_id)
+    .join(variants, variants.c.id == stock_items.c.variant_id)
+    .where(
+        stock_movements.c.note == bindparam("note"),
+        or_(stock_movements.c.reason == "sold", stock_movements.c.reason == "returned"),
+    )
+    .group_by(stock_movements.c.stock_item_id, variants.c.product_id)
+    .having(func.sum(stock_movements.c.quantity) < 0),
+    lambda record: Held(*record),
+)
+_NOTE = statement(
+    insert(stock_movements)
+    .values(
+        id=bindparam("id"),
+        stock_item_id=bindparam("item_id"),
+        quantity=bindparam("quantity"),
+        reason=bindparam("reason"),
+        note=bindparam("note"),
+        actor_kind=bindparam("actor_kind"),
+        actor_id=bindparam("actor_id"),
+        created_at=func.now(),
+    )
+    .returning(stock_movements.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_LOCATION = statement(
+    select(stock_locations).where(stock_locations.c.id == bindparam("id", type_=_ID)), into(StockLocation)
+)
+_DEFAULT_LOCATION = statement(
+    select(stock_locations)
+    .where(stock_locations.c.active)
+    .order_by(stock_locations.c.default.desc(), stock_locations.c.id)
+    .limit(1),
+    into(StockLocation),
+)
+_NO_DEFAULT = statement(
+    update(stock_locations)
+    .where(stock_locations.c.default, stock_locations.c.id.is_distinct_from(bindparam("but", type_=_ID)))
+    .values(default=False, updated_at=func.now())
+    .returning(stock_locations.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_DELETE_ITEMS = statement(
+    delete(stock_items)
+    .where(stock_items.c.stock_location_id == bindparam("location_id", type_=_ID))
+    .returning(stock_items.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_WRONG = statement(
+    select(stock_items.c.id, stock_items.c.count_on_hand, func.coalesce(func.sum(stock_movements.c.quantity), 0))
+    .outerjoin(stock_movements, stock_movements.c.stock_item_id == stock_items.c.id)
+    .group_by(stock_items.c.id)
+    .having(stock_items.c.count_on_hand != func.coalesce(func.sum(stock_movements.c.quantity), 0)),
+    lambda record: cast(tuple[UUID, int, int], (record[0], record[1], int(record[2]))),
+)
+
+
+async def lock_item(db: Session, item_id: UUID) -> StockItem | None:
+    return await db.one(_LOCK, id=item_id)
+
+
+async def find_item(db: Session, variant_id: UUID, location_id: UUID) -> StockItem | None:
+    return await db.one(_FIND, variant_id=variant_id, location_id=location_id)
+
+
+async def take_stock(db: Session, item_id: UUID, quantity: int) -> StockItem | None:
+    """Changes a count by a quantity; none when there is not so much and the item cannot be sold beyond it."""
+    return await db.one(_TAKE, item_id=item_id, quantity=quantity)
+
+
+async def take_many(db: Session, changes: Mapping[UUID, int]) -> dict[UUID, int]:
+    """Changes counts by quantities, and tells what they are then; of those that there is not enough of, nothing."""
+    return dict(await db.all(_TAKE_MANY, ids=list(changes), quantities=list(changes.values())))
+
+
+async def insert_reservations(db: Session, order_id: UUID, quantities: Mapping[UUID, int], duration: int) -> None:
+    """Reserves stock items for an order for so many seconds, by the clock of the database."""
+    await db.all(
+        _RESERVE,
+        ids=[new_id() for _ in quantities],
+        stock_item_ids=list(quantities),
+        quantities=list(quantities.values()),
+        order_id=order_id,
+        seconds=duration,
+    )
+
+
+async def end_holds(db: Session, order_id: UUID) -> list[Held]:
+    return await db.all(_END_HOLDS, order_id=order_id)
+
+
+async def list_expired(db: Session) -> list[UUID]:
+    """Orders whose time to pay for what is held for them is over, while no provider is being asked."""
+    return await db.all(_EXPIRED)
+
+
+async def list_held(db: Session, order_id: UUID) -> dict[UUID, int]:
+    """How many of each variant lie aside for an order."""
+    return dict(await db.all(_HELD, order_id=order_id))
+
+
+async def find_held_until(db: Session, order_id: UUID) -> datetime | None:
+    return await db.one(_HELD_UNTIL, order_id=order_id)
+
+
+async def list_sold(db: Session, order_number: str) -> list[Held]:
+    """What was taken from the shelves for an order and not put back."""
+    return await db.all(_SOLD, note=order_number)
+
+
+async def insert_movement(db: Session, **values: Any) -> None:
+    await db.one(_NOTE, **values)
+
+
+async def find_location(db: Session, location_id: UUID) -> StockLocation | None:
+    return await db.one(_LOCATION, id=location_id)
+
+
+async def find_default_location(db: Session) -> StockLocation | None:
+    return await db.one(_DEFAULT_LOCATION)
+
+
+async def unset_default(db: Session, but: UUID | None) -> None:
+    await db.all(_NO_DEFAULT, but=but)
+
+
+async def delete_items(db: Session, location_id: UUID) -> None:
+    """All that a location has; refused where one was ever moved or is held."""
+    await db.all(_DELETE_ITEMS, location_id=location_id)
+
+
+async def list_wrong_counts(db: Session) -> list[tuple[UUID, int, int]]:
+    """Items whose count is not the sum of their movements: id, count, sum. There are none."""
+    return await db.all(_WRONG)

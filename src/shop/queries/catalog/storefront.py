@@ -1,0 +1,233 @@
+"""What hangs on products, read for many of them at once: variants, options, properties, taxons, pictures, facets."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Text,
+    bindparam,
+    case,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import among, into, statement
+from shop.models.catalog.images import Image, images
+from shop.models.catalog.product_index import listing_facets
+from shop.models.catalog.products import (
+    OptionValue,
+    option_types,
+    option_values,
+    product_properties,
+    properties,
+    variant_option_values,
+    variants,
+)
+from shop.models.catalog.storefront import Facet, Facets, ShownOptionType, ShownProperty, ShownVariant
+from shop.models.catalog.taxons import Taxonomy, taxonomies
+from shop.queries.catalog.columns import BACKORDERABLE, IN_STOCK, VARIANT_COLUMNS
+from shop.queries.catalog.product_index import EVERYWHERE, currency_facet
+
+_ID = PG_UUID(as_uuid=True)
+_IDS = ARRAY(_ID)
+_these = among("ids", _ID)
+
+
+def _array(chosen: Any) -> ColumnElement[Any]:
+    return func.array(chosen.scalar_subquery(), type_=_IDS)
+
+
+_chosen = (
+    variant_option_values.join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
+).join(option_types, option_types.c.id == option_values.c.option_type_id)
+_is_theirs = variant_option_values.c.variant_id == variants.c.id
+_options = func.coalesce(
+    select(
+        func.jsonb_agg(
+            func.jsonb_build_object(
+                "name",
+                option_types.c.name,
+                "value",
+                option_values.c.name,
+                "presentation",
+                option_values.c.presentation,
+                "presentation_of_type",
+                option_types.c.presentation,
+            )
+        ).aggregate_order_by(option_types.c.position, option_types.c.name)
+    )
+    .select_from(_chosen)
+    .where(_is_theirs)
+    .correlate(variants)
+    .scalar_subquery(),
+    literal_column("'[]'::jsonb"),
+)
+_variant = select(
+    variants,
+    IN_STOCK.label("in_stock"),
+    BACKORDERABLE.label("backorderable"),
+    VARIANT_COLUMNS["available"].label("available"),
+    _options.label("options"),
+    _array(
+        select(option_values.c.id)
+        .select_from(_chosen)
+        .where(_is_theirs)
+        .order_by(option_types.c.position, option_types.c.name)
+        .correlate(variants)
+    ).label("option_value_ids"),
+    _array(
+        select(images.c.id)
+        .where(images.c.variant_id == variants.c.id)
+        .order_by(images.c.position, images.c.id)
+        .correlate(variants)
+    ).label("image_ids"),
+)
+_VARIANTS = statement(_variant.where(variants.c.id == _these, variants.c.deleted_at.is_(None)), into(ShownVariant))
+_VARIANTS_OF = statement(
+    _variant.where(
+        variants.c.product_id == bindparam("product_id", type_=variants.c.id.type), variants.c.deleted_at.is_(None)
+    ).order_by(variants.c.is_master.desc(), variants.c.position, variants.c.id),
+    into(ShownVariant),
+)
+_OPTION_TYPES = statement(
+    select(
+        option_types,
+        _array(
+            select(option_values.c.id)
+            .where(option_values.c.option_type_id == option_types.c.id)
+            .order_by(option_values.c.position, option_values.c.id)
+            .correlate(option_types)
+        ).label("option_value_ids"),
+    ).where(option_types.c.id == _these),
+    into(ShownOptionType),
+)
+_OPTION_VALUES = statement(select(option_values).where(option_values.c.id == _these), into(OptionValue))
+_PROPERTIES = statement(
+    select(product_properties, properties.c.name, properties.c.presentation.label("description"))
+    .join(properties, properties.c.id == product_properties.c.property_id)
+    .where(product_properties.c.id == _these),
+    into(ShownProperty),
+)
+_TAXONOMIES = statement(select(taxonomies).where(taxonomies.c.id == _these), into(Taxonomy))
+_IMAGES = statement(select(images).where(images.c.id == _these), into(Image))
+
+_counted = (
+    select(listing_facets.c.facet_id, func.max(listing_facets.c.product_count).label("product_count"))
+    .where(listing_facets.c.scope_id == among("scopes", _ID), listing_facets.c.product_count > 0)
+    .group_by(listing_facets.c.facet_id)
+    .cte("counted")
+)
+# Any product that has the value tells what it is called.
+_told = (
+    select(product_properties.c.property_id, product_properties.c.value, product_properties.c.filter_param)
+    .where(
+        product_properties.c.facet_id == _counted.c.facet_id,
+        # Ids of property values are of version 5: for any other, every product would be looked at in vain.
+        func.substr(sql_cast(_counted.c.facet_id, Text), 15, 1) == "5",
+    )
+    .limit(literal_column("1"))
+    .lateral("told")
+)
+_FACETS = statement(
+    union_all(
+        select(
+            literal_column("'option'", Text).label("kind"),
+            option_types.c.id.label("owner_id"),
+            option_types.c.name.label("owner_name"),
+            option_types.c.presentation.label("owner_presentation"),
+            option_types.c.position.label("owner_position"),
+            option_values.c.id,
+            option_values.c.name,
+            option_values.c.presentation,
+            option_values.c.position,
+            _counted.c.product_count,
+        )
+        .select_from(_counted)
+        .join(option_values, option_values.c.id == _counted.c.facet_id)
+        .join(option_types, option_types.c.id == option_values.c.option_type_id)
+        .where(option_types.c.filterable),
+        select(
+            literal_column("'property'", Text),
+            properties.c.id,
+            properties.c.name,
+            properties.c.presentation,
+            literal_column("0", BigInteger),
+            _counted.c.facet_id,
+            _told.c.filter_param,
+            _told.c.value,
+            literal_column("0", BigInteger),
+            _counted.c.product_count,
+        )
+        .select_from(_counted)
+        .join(_told, literal_column("true"))
+        .join(properties, properties.c.id == _told.c.property_id)
+        .where(properties.c.filterable),
+        # How many there are in all: in the scopes, and in the whole shop.
+        select(
+            case((listing_facets.c.scope_id == literal(EVERYWHERE, _ID), "everywhere"), else_="scope"),
+            listing_facets.c.scope_id,
+            *(literal_column("''", Text) for _ in range(2)),
+            literal_column("0", BigInteger),
+            listing_facets.c.facet_id,
+            *(literal_column("''", Text) for _ in range(2)),
+            literal_column("0", BigInteger),
+            listing_facets.c.product_count,
+        ).where(
+            listing_facets.c.facet_id == bindparam("currency_facet", type_=_ID),
+            or_(
+                listing_facets.c.scope_id == among("scopes", _ID),
+                listing_facets.c.scope_id == literal(EVERYWHERE, _ID),
+            ),
+        ),
+    ),
+    into(Facet),
+)
+
+
+async def list_variants(db: Session, ids: Sequence[UUID]) -> list[ShownVariant]:
+    return await db.all(_VARIANTS, ids=list(ids)) if ids else []
+
+
+async def list_variants_of(db: Session, product_id: UUID) -> list[ShownVariant]:
+    """A product's variants, the master first."""
+    return await db.all(_VARIANTS_OF, product_id=product_id)
+
+
+async def list_option_types(db: Session, ids: Sequence[UUID]) -> list[ShownOptionType]:
+    return await db.all(_OPTION_TYPES, ids=list(ids)) if ids else []
+
+
+async def list_option_values(db: Session, ids: Sequence[UUID]) -> list[OptionValue]:
+    return await db.all(_OPTION_VALUES, ids=list(ids)) if ids else []
+
+
+async def list_properties(db: Session, ids: Sequence[UUID]) -> list[ShownProperty]:
+    return await db.all(_PROPERTIES, ids=list(ids)) if ids else []
+
+
+async def list_taxonomies(db: Session, ids: Sequence[UUID]) -> list[Taxonomy]:
+    return await db.all(_TAXONOMIES, ids=list(ids)) if ids else []
+
+
+async def list_images(db: Session, ids: Sequence[UUID]) -> list[Image]:
+    return await db.all(_IMAGES, ids=list(ids)) if ids else []
+
+
+async def list_facets(db: Session, taxon_ids: Sequence[UUID], currency: str) -> Facets:
+    """What the products of these taxons, or of the whole shop, may be filtered by, and how many they are."""
+    found = await db.all(_FACETS, scopes=list(taxon_ids) or [EVERYWHERE], currency_facet=currency_facet(currency))
+    values = [facet for facet in found if facet.kind in {"option", "property"}]
+    everywhere = next((facet.product_count for facet in found if facet.kind == "everywhere"), 0)
+    in_scopes = [facet.product_count for facet in found if facet.kind == "scope"]
+    return Facets(values, everywhere, sum(in_scopes) if taxon_ids else everywhere)

@@ -1,0 +1,121 @@
+"""Which statements tell why a customer sees a price: all lists of theirs, and what each says of a variant."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Text, bindparam, func, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import among, into, statement
+from shop.models.access.users import CustomerGroup, customer_group_members, customer_groups
+from shop.models.catalog.prices import (
+    CustomersList,
+    PriceListEntry,
+    price_list_entries,
+    price_list_groups,
+    price_list_users,
+    price_lists,
+)
+from shop.models.catalog.product_index import listings
+from shop.models.catalog.products import products, variants
+from shop.queries.catalog.columns import OPTIONS_TEXT
+from shop.queries.catalog.prices import moment
+from shop.queries.catalog.skus import NamedVariant
+from shop.queries.catalog_pages.products import found_by
+
+_ID = PG_UUID(as_uuid=True)
+_user_id = bindparam("user_id", type_=_ID)
+_direct = (
+    select(price_list_users.c.id)
+    .where(price_list_users.c.price_list_id == price_lists.c.id, price_list_users.c.user_id == _user_id)
+    .correlate(price_lists)
+    .exists()
+)
+_group_names = func.array(
+    select(customer_groups.c.name)
+    .join(price_list_groups, price_list_groups.c.customer_group_id == customer_groups.c.id)
+    .join(customer_group_members, customer_group_members.c.customer_group_id == customer_groups.c.id)
+    .where(price_list_groups.c.price_list_id == price_lists.c.id, customer_group_members.c.user_id == _user_id)
+    .order_by(customer_groups.c.name)
+    .correlate(price_lists)
+    .scalar_subquery(),
+    type_=ARRAY(Text()),
+)
+_theirs = (
+    select(
+        price_lists,
+        _direct.label("is_direct"),
+        _group_names.label("group_names"),
+        func.coalesce(price_lists.c.starts_at <= moment(), True).label("has_begun"),
+        func.coalesce(price_lists.c.ends_at <= moment(), False).label("has_ended"),
+    )
+    .order_by(price_lists.c.priority.desc(), price_lists.c.name)
+    .subquery("theirs")
+)
+_LISTS = statement(
+    select(_theirs)
+    .where(or_(_theirs.c.is_direct, func.cardinality(_theirs.c.group_names) > 0))
+    .order_by(_theirs.c.priority.desc(), _theirs.c.name),
+    into(CustomersList),
+)
+_ENTRIES = statement(
+    select(price_list_entries)
+    .where(
+        price_list_entries.c.price_list_id == among("list_ids", _ID),
+        price_list_entries.c.variant_id == among("variant_ids", _ID),
+    )
+    .order_by(price_list_entries.c.min_quantity),
+    into(PriceListEntry),
+)
+# What is sold of the products that fit: the master only where there are no others.
+_FOUND = statement(
+    select(
+        variants.c.id,
+        variants.c.product_id,
+        products.c.name.label("product_name"),
+        variants.c.sku,
+        OPTIONS_TEXT.label("options_text"),
+    )
+    .select_from(
+        listings.join(products, products.c.id == listings.c.product_id).join(
+            variants, variants.c.product_id == products.c.id
+        )
+    )
+    .where(
+        products.c.deleted_at.is_(None),
+        variants.c.deleted_at.is_(None),
+        or_(~variants.c.is_master, func.cardinality(listings.c.variant_ids) == 0),
+        found_by(bindparam("query", type_=Text())),
+    )
+    .order_by(products.c.name, products.c.id, variants.c.position, variants.c.id)
+    .limit(bindparam("most", type_=BigInteger())),
+    into(NamedVariant),
+)
+_GROUPS = statement(
+    select(customer_groups)
+    .join(customer_group_members, customer_group_members.c.customer_group_id == customer_groups.c.id)
+    .where(customer_group_members.c.user_id == _user_id)
+    .order_by(customer_groups.c.name),
+    into(CustomerGroup),
+)
+
+
+async def list_customers_lists(db: Session, user_id: UUID, at: datetime | None = None) -> list[CustomersList]:
+    """Whether they count or not; by the time named, or now."""
+    return await db.all(_LISTS, user_id=user_id, at=at)
+
+
+async def list_entries_of(db: Session, list_ids: Iterable[UUID], variant_ids: Iterable[UUID]) -> list[PriceListEntry]:
+    """By quantity, the smallest first."""
+    return await db.all(_ENTRIES, list_ids=list(list_ids), variant_ids=list(variant_ids))
+
+
+async def list_found(db: Session, query: str, *, most: int) -> list[NamedVariant]:
+    return await db.all(_FOUND, query=query, most=most)
+
+
+async def list_groups_of(db: Session, user_id: UUID) -> list[CustomerGroup]:
+    return await db.all(_GROUPS, user_id=user_id)

@@ -1,0 +1,29 @@
+"""Which statements read and remove the adjustments that were entered by hand."""
+
+from typing import cast
+from uuid import UUID
+
+from sqlalchemy import bindparam, delete, select
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import into, statement
+from shop.models.checkout.coupons import Adjustment, adjustments
+
+_is_manual = (
+    adjustments.c.order_id == bindparam("order_id", type_=PG_UUID(as_uuid=True)),
+    adjustments.c.source_type.is_(None),
+)
+_MANUAL = statement(select(adjustments).where(*_is_manual).order_by(adjustments.c.id.desc()), into(Adjustment))
+_DROP = statement(
+    delete(adjustments).where(*_is_manual).returning(adjustments.c.id), lambda record: cast(UUID, record[0])
+)
+
+
+async def list_manual(db: Session, order_id: UUID) -> list[Adjustment]:
+    """The newest first."""
+    return await db.all(_MANUAL, order_id=order_id)
+
+
+async def drop_manual(db: Session, order_id: UUID) -> None:
+    await db.all(_DROP, order_id=order_id)

@@ -1,0 +1,158 @@
+"""Which statements count the uses of promotions: a use is taken when an order is completed, and given back when it is
+cancelled. Where nothing is limited nobody waits for anybody.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import Text, bindparam, delete, func, or_, select, true, update
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import among, statement
+from shop.models.cart.promotions import promotions
+from shop.models.checkout.coupons import coupon_codes, promotion_uses
+
+_ID = PG_UUID(as_uuid=True)
+_ids = among("ids", _ID)
+_order_id = bindparam("order_id", type_=_ID)
+_is_limited = or_(promotions.c.usage_limit.is_not(None), promotions.c.customer_limit.is_not(None))
+
+
+def _id(record: Any) -> UUID:
+    return cast(UUID, record[0])
+
+
+# Shared among buyers; whoever gives it a limit waits for them, and counts them.
+_SHARE = statement(
+    select(promotions.c.id)
+    .where(promotions.c.id == _ids, ~_is_limited)
+    .order_by(promotions.c.id)
+    .with_for_update(read=True),
+    _id,
+)
+_held = (
+    select(promotions.c.id)
+    .where(promotions.c.id == _ids, _is_limited)
+    .order_by(promotions.c.id)
+    .with_for_update()
+    .cte("held")
+)
+_TAKE = statement(
+    update(promotions)
+    .where(
+        promotions.c.id == _held.c.id,
+        func.coalesce(promotions.c.uses < promotions.c.usage_limit, true()),
+    )
+    .values(uses=promotions.c.uses + 1)
+    .returning(promotions.c.id),
+    _id,
+)
+_OVER = statement(
+    select(promotions.c.id).where(
+        promotions.c.id == _ids,
+        promotions.c.customer_limit
+        <= select(func.count())
+        .where(
+            promotion_uses.c.promotion_id == promotions.c.id,
+            promotion_uses.c.order_id != _order_id,
+            or_(
+                promotion_uses.c.user_id == bindparam("user_id", type_=_ID),
+                promotion_uses.c.email == bindparam("email_key", type_=Text()),
+            ),
+        )
+        .correlate(promotions)
+        .scalar_subquery(),
+    ),
+    _id,
+)
+_TAKE_CODES = statement(
+    update(coupon_codes)
+    .where(coupon_codes.c.id == _ids, coupon_codes.c.order_id.is_(None))
+    .values(order_id=_order_id, used_at=func.now())
+    .returning(coupon_codes.c.id),
+    _id,
+)
+_gone = (
+    delete(promotion_uses)
+    .where(promotion_uses.c.order_id == _order_id)
+    .returning(promotion_uses.c.promotion_id)
+    .cte("gone")
+)
+_free = (
+    update(coupon_codes)
+    .where(coupon_codes.c.order_id == _order_id)
+    .values(order_id=None, used_at=None)
+    .returning(coupon_codes.c.id)
+    .cte("free")
+)
+_theirs = (
+    select(promotions.c.id)
+    .where(promotions.c.id.in_(select(_gone.c.promotion_id)), _is_limited, promotions.c.uses > 0)
+    .order_by(promotions.c.id)
+    .with_for_update()
+    .cte("theirs")
+)
+_GIVE_BACK = statement(
+    update(promotions)
+    .where(promotions.c.id == _theirs.c.id)
+    .values(uses=promotions.c.uses - 1)
+    .returning(promotions.c.id)
+    .add_cte(_free),
+    _id,
+)
+_RECOUNT = statement(
+    update(promotions)
+    .where(promotions.c.id == bindparam("promotion_id", type_=_ID))
+    .values(
+        uses=select(func.count())
+        .where(promotion_uses.c.promotion_id == promotions.c.id)
+        .correlate(promotions)
+        .scalar_subquery()
+    )
+    .returning(promotions.c.uses),
+    lambda record: cast(int, record[0]),
+)
+_IS_USED = statement(
+    select(promotion_uses.c.id).where(promotion_uses.c.promotion_id == bindparam("promotion_id", type_=_ID)).limit(1),
+    _id,
+)
+
+_IS_BATCH_USED = statement(
+    select(promotion_uses.c.id)
+    .join(coupon_codes, coupon_codes.c.id == promotion_uses.c.coupon_code_id)
+    .where(coupon_codes.c.batch_id == bindparam("batch_id", type_=_ID))
+    .limit(1),
+    _id,
+)
+
+
+async def take_uses(
+    db: Session, order_id: UUID, ids: Sequence[UUID], user_id: UUID | None, email_key: str | None
+) -> set[UUID]:
+    """Those of which a use was taken. In a transaction, whose rollback gives them back."""
+    taken = {*await db.all(_SHARE, ids=list(ids)), *await db.all(_TAKE, ids=list(ids))}
+    over = await db.all(_OVER, ids=list(taken), order_id=order_id, user_id=user_id, email_key=email_key)
+    return taken - set(over)
+
+
+async def take_codes(db: Session, order_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """Those of a batch that nobody had used before."""
+    return set(await db.all(_TAKE_CODES, order_id=order_id, ids=list(ids))) if ids else set()
+
+
+async def give_back_uses(db: Session, order_id: UUID) -> None:
+    await db.all(_GIVE_BACK, order_id=order_id)
+
+
+async def recount(db: Session, promotion_id: UUID) -> int | None:
+    return await db.one(_RECOUNT, promotion_id=promotion_id)
+
+
+async def is_used(db: Session, promotion_id: UUID) -> bool:
+    return await db.one(_IS_USED, promotion_id=promotion_id) is not None
+
+
+async def is_batch_used(db: Session, batch_id: UUID) -> bool:
+    return await db.one(_IS_BATCH_USED, batch_id=batch_id) is not None

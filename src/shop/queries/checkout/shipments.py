@@ -1,0 +1,239 @@
+"""Which statements read what can be sent from where and how, and read and write the shipments of an order."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import Text, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import among, into, statement
+from shop.models.catalog.stock import StockLocation, stock_items, stock_locations
+from shop.models.checkout.shipments import (
+    Shipment,
+    ShipmentItem,
+    ShippingMethod,
+    ShippingRate,
+    shipment_items,
+    shipments,
+    shipping_method_amounts,
+    shipping_method_categories,
+    shipping_method_zones,
+    shipping_methods,
+    shipping_rates,
+)
+from shop.models.customers.addresses import addresses
+from shop.models.setup.countries import states
+from shop.models.setup.zones import zone_members
+from shop.rules.setup.shipping import Method, Shelf
+
+_ID = PG_UUID(as_uuid=True)
+_IDS = ARRAY(_ID)
+_of_order = bindparam("order_id", type_=_ID)
+_of_orders = among("order_ids", _ID)
+
+_SHELVES = statement(
+    select(
+        stock_items.c.id,
+        stock_items.c.stock_location_id,
+        stock_items.c.variant_id,
+        stock_items.c.count_on_hand,
+        stock_items.c.backorderable,
+    )
+    .join(stock_locations, stock_locations.c.id == stock_items.c.stock_location_id)
+    .where(stock_locations.c.active, stock_items.c.variant_id == among("ids", _ID))
+    .order_by(stock_locations.c.default.desc(), stock_locations.c.id),
+    lambda record: Shelf(*record),
+)
+_PLACES = statement(
+    select(stock_locations)
+    .where(stock_locations.c.active)
+    .order_by(stock_locations.c.default.desc(), stock_locations.c.id),
+    into(StockLocation),
+)
+_ALL_PLACES = statement(select(stock_locations), into(StockLocation))
+_reaches = (
+    exists()
+    .where(
+        shipping_method_zones.c.shipping_method_id == shipping_methods.c.id,
+        zone_members.c.zone_id == shipping_method_zones.c.zone_id,
+        or_(
+            zone_members.c.country_id == bindparam("country_id", type_=_ID),
+            zone_members.c.state_id == bindparam("state_id", type_=_ID),
+        ),
+    )
+    .correlate(shipping_methods)
+)
+_categories = (
+    select(func.array_agg(shipping_method_categories.c.shipping_category_id, type_=_IDS))
+    .where(shipping_method_categories.c.shipping_method_id == shipping_methods.c.id)
+    .scalar_subquery()
+)
+
+
+def _amounts(column: Any) -> Any:
+    by_weight = aggregate_order_by(column, shipping_method_amounts.c.from_weight)
+    return (
+        select(func.array_agg(by_weight, type_=ARRAY(column.type)))
+        .where(
+            shipping_method_amounts.c.shipping_method_id == shipping_methods.c.id,
+            shipping_method_amounts.c.currency == bindparam("currency", type_=Text()),
+        )
+        .scalar_subquery()
+    )
+
+
+def _method(record: Any) -> Method:
+    amounts = list(zip(record["weights"] or (), record["amounts"] or (), strict=True))
+    return Method(
+        record["id"],
+        record["name"],
+        record["calculator"],
+        record["tax_category_id"],
+        frozenset(record["category_ids"] or ()),
+        amounts,
+    )
+
+
+_METHODS = statement(
+    select(
+        shipping_methods.c.id,
+        shipping_methods.c.name,
+        shipping_methods.c.calculator,
+        shipping_methods.c.tax_category_id,
+        _categories.label("category_ids"),
+        _amounts(shipping_method_amounts.c.from_weight).label("weights"),
+        _amounts(shipping_method_amounts.c.amount).label("amounts"),
+    ).where(
+        shipping_methods.c.deleted_at.is_(None),
+        shipping_methods.c.display_on == among("displays", Text()),
+        _reaches,
+    ),
+    _method,
+)
+# What any shopper can have sent somewhere: to whole countries, or to states of them.
+_REACHED = statement(
+    select(func.coalesce(zone_members.c.country_id, states.c.country_id), zone_members.c.state_id)
+    .distinct()
+    .select_from(
+        shipping_methods.join(
+            shipping_method_zones, shipping_method_zones.c.shipping_method_id == shipping_methods.c.id
+        )
+        .join(zone_members, zone_members.c.zone_id == shipping_method_zones.c.zone_id)
+        .outerjoin(states, states.c.id == zone_members.c.state_id)
+    )
+    .where(
+        shipping_methods.c.deleted_at.is_(None),
+        shipping_methods.c.display_on == among("displays", Text()),
+    ),
+    lambda record: cast(tuple[UUID, UUID | None], tuple(record)),
+)
+_PLACE_OF = statement(
+    select(addresses.c.country_id, addresses.c.state_id).where(addresses.c.id == bindparam("id", type_=_ID)),
+    lambda record: cast(tuple[UUID, UUID | None], tuple(record)),
+)
+_SHIPMENTS = statement(
+    select(shipments).where(shipments.c.order_id == _of_orders).order_by(shipments.c.created_at, shipments.c.id),
+    into(Shipment),
+)
+_ITEMS = statement(
+    select(shipment_items).where(shipment_items.c.order_id == _of_orders).order_by(shipment_items.c.id),
+    into(ShipmentItem),
+)
+_RATES = statement(
+    select(shipping_rates)
+    .where(shipping_rates.c.order_id == _of_orders)
+    .order_by(shipping_rates.c.shipment_id, shipping_rates.c.cost, shipping_rates.c.name, shipping_rates.c.id),
+    into(ShippingRate),
+)
+_METHODS_OF = statement(
+    select(shipping_methods).where(shipping_methods.c.id == among("ids", _ID)), into(ShippingMethod)
+)
+_UNPACK = statement(
+    delete(shipments).where(shipments.c.order_id == _of_order).returning(shipments.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_CHOOSE = statement(
+    update(shipping_rates)
+    .where(
+        shipping_rates.c.order_id == _of_order,
+        shipping_rates.c.shipment_id == bindparam("of_shipment", type_=_ID),
+        shipping_rates.c.is_selected != (shipping_rates.c.id == bindparam("chosen", type_=_ID)),
+    )
+    .values(is_selected=shipping_rates.c.id == bindparam("chosen", type_=_ID))
+    .returning(shipping_rates.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_UNCHOOSE = statement(
+    update(shipping_rates)
+    .where(
+        shipping_rates.c.order_id == _of_order,
+        shipping_rates.c.shipment_id == bindparam("of_shipment", type_=_ID),
+        shipping_rates.c.is_selected,
+    )
+    .values(is_selected=False)
+    .returning(shipping_rates.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+FRONT = ("both", "front_end")
+
+
+async def list_shelves(db: Session, variant_ids: Iterable[UUID]) -> list[Shelf]:
+    """Of the places from which is sold, the default one first."""
+    return await db.all(_SHELVES, ids=list(set(variant_ids)))
+
+
+async def list_places(db: Session) -> list[StockLocation]:
+    return await db.all(_PLACES)
+
+
+async def list_all_places(db: Session) -> list[StockLocation]:
+    """Those too from which nothing is sold any more."""
+    return await db.all(_ALL_PLACES)
+
+
+async def find_place_of(db: Session, address_id: UUID) -> tuple[UUID, UUID | None] | None:
+    """The country and the state that an address lies in."""
+    return await db.one(_PLACE_OF, id=address_id)
+
+
+async def list_methods(
+    db: Session, country_id: UUID, state_id: UUID | None, currency: str, displays: Sequence[str] = FRONT
+) -> list[Method]:
+    """The ways to send something there, each with what it costs in a currency."""
+    return await db.all(_METHODS, country_id=country_id, state_id=state_id, currency=currency, displays=list(displays))
+
+
+async def list_methods_of(db: Session, ids: Sequence[UUID]) -> list[ShippingMethod]:
+    """Those too that are offered no more: old orders name them."""
+    return await db.all(_METHODS_OF, ids=list(ids)) if ids else []
+
+
+async def list_reached(db: Session) -> list[tuple[UUID, UUID | None]]:
+    """The countries that something can be sent to, each with a state of it where only that is reached."""
+    return await db.all(_REACHED, displays=list(FRONT))
+
+
+async def list_shipments(db: Session, *order_ids: UUID) -> list[Shipment]:
+    return await db.all(_SHIPMENTS, order_ids=list(order_ids))
+
+
+async def list_items(db: Session, *order_ids: UUID) -> list[ShipmentItem]:
+    return await db.all(_ITEMS, order_ids=list(order_ids))
+
+
+async def list_shipping_rates(db: Session, *order_ids: UUID) -> list[ShippingRate]:
+    """The cheapest of each shipment first."""
+    return await db.all(_RATES, order_ids=list(order_ids))
+
+
+async def unpack(db: Session, order_id: UUID) -> None:
+    await db.all(_UNPACK, order_id=order_id)
+
+
+async def choose_rate(db: Session, order_id: UUID, shipment_id: UUID, rate_id: UUID) -> None:
+    """Of a shipment's rates this one alone is chosen afterwards; there is never a moment with two."""
+    await db.all(_UNCHOOSE, order_id=order_id, of_shipment=shipment_id)
+    await db.all(_CHOOSE, order_id=order_id, of_shipment=shipment_id, chosen=rate_id)

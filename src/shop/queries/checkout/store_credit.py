@@ -1,0 +1,160 @@
+"""Which statements keep the ledger of what the shop owes its customers."""
+
+from typing import cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import BigInteger, ColumnElement, Text, bindparam, func, select, update
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import among, into, statement
+from shop.models.cart.orders import orders
+from shop.models.checkout.payments import STORE_CREDIT_METHOD, payments
+from shop.models.checkout.store_credit import StoreCredit, store_credit_events, store_credits
+
+_ID = PG_UUID(as_uuid=True)
+_is_theirs = (
+    store_credits.c.user_id == bindparam("user_id", type_=_ID),
+    store_credits.c.currency == bindparam("currency", type_=Text()),
+)
+_left = store_credits.c.amount - store_credits.c.amount_used
+_LEFT = statement(
+    select(sql_cast(func.coalesce(func.sum(_left), 0), BigInteger)).where(*_is_theirs),
+    lambda record: cast(int, record[0]),
+)
+CREDIT_LEFT: ColumnElement[int] = (
+    select(sql_cast(func.coalesce(func.sum(_left), 0), BigInteger))
+    .where(store_credits.c.user_id == orders.c.user_id, store_credits.c.currency == orders.c.currency)
+    .correlate(orders)
+    .scalar_subquery()
+)
+"""What the customer of an order has in its currency."""
+_HOLD = statement(
+    select(store_credits)
+    .where(*_is_theirs, store_credits.c.amount_used < store_credits.c.amount)
+    .order_by(store_credits.c.id)
+    .with_for_update(),
+    into(StoreCredit),
+)
+_HOLD_ONE = statement(
+    select(store_credits).where(store_credits.c.id == bindparam("id", type_=_ID)).with_for_update(), into(StoreCredit)
+)
+
+
+class PaymentCredit(StoreCredit, frozen=True, kw_only=True):
+    """With the payment that it is the source of."""
+
+    payment_id: UUID
+
+
+_spent_of = (
+    select(store_credit_events.c.store_credit_id)
+    .where(store_credit_events.c.payment_id == payments.c.id)
+    .order_by(store_credit_events.c.id)
+    .limit(1)
+    .scalar_subquery()
+)
+_oldest = store_credits.alias("oldest")
+_next_spent = (
+    select(_oldest.c.id)
+    .where(
+        _oldest.c.user_id == orders.c.user_id,
+        _oldest.c.currency == orders.c.currency,
+        _oldest.c.amount_used < _oldest.c.amount,
+    )
+    .order_by(_oldest.c.id)
+    .limit(1)
+    .correlate(orders)
+    .scalar_subquery()
+)
+_SOURCES = statement(
+    select(payments.c.id.label("payment_id"), store_credits)
+    .join(orders, orders.c.id == payments.c.order_id)
+    .join(store_credits, store_credits.c.id == func.coalesce(_spent_of, _next_spent))
+    .where(payments.c.id == among("payment_ids", _ID)),
+    into(PaymentCredit),
+)
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What of a grant went into a payment and is not restored."""
+
+    store_credit_id: UUID
+    amount: int
+
+
+_SPENT = statement(
+    select(
+        store_credit_events.c.store_credit_id,
+        sql_cast(-func.sum(store_credit_events.c.amount), BigInteger).label("amount"),
+    )
+    .where(store_credit_events.c.payment_id == bindparam("payment_id", type_=_ID))
+    .group_by(store_credit_events.c.store_credit_id)
+    .having(func.sum(store_credit_events.c.amount) < 0)
+    .order_by(store_credit_events.c.store_credit_id.desc()),
+    lambda record: Spent(*record),
+)
+_USE = statement(
+    update(store_credits)
+    .where(store_credits.c.id == bindparam("credit_id", type_=_ID))
+    .values(
+        amount_used=store_credits.c.amount_used + bindparam("more", type_=BigInteger()),
+        updated_at=func.now(),
+    )
+    .returning(store_credits.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_dropped = (
+    update(payments)
+    .where(
+        payments.c.order_id == bindparam("of_order", type_=_ID),
+        payments.c.payment_method_id == STORE_CREDIT_METHOD,
+        payments.c.state == "checkout",
+    )
+    .values(state="invalid", updated_at=func.now())
+    .returning(payments.c.id)
+    .cte("dropped")
+)
+_DROP = statement(
+    update(orders)
+    .where(orders.c.id == bindparam("of_order", type_=_ID))
+    .values(store_credit_total=bindparam("new_total", type_=BigInteger()), updated_at=func.now())
+    .returning(orders.c.id)
+    .add_cte(_dropped),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+async def find_left(db: Session, user_id: UUID, currency: str) -> int:
+    return await db.one(_LEFT, user_id=user_id, currency=currency) or 0
+
+
+async def hold_credits(db: Session, user_id: UUID, currency: str) -> list[StoreCredit]:
+    """What is left of them, the oldest first; nobody else spends of them meanwhile."""
+    return await db.all(_HOLD, user_id=user_id, currency=currency)
+
+
+async def hold_credit(db: Session, credit_id: UUID) -> StoreCredit | None:
+    return await db.one(_HOLD_ONE, id=credit_id)
+
+
+async def list_spent(db: Session, payment_id: UUID) -> list[Spent]:
+    """What a payment was made of, the newest grant first."""
+    return await db.all(_SPENT, payment_id=payment_id)
+
+
+async def list_sources_of(db: Session, payment_ids: list[UUID]) -> dict[UUID, PaymentCredit]:
+    """The grant that each payment was made of, or will be first."""
+    return {credit.payment_id: credit for credit in await db.all(_SOURCES, payment_ids=payment_ids)}
+
+
+async def use_credit(db: Session, credit_id: UUID, more: int) -> None:
+    """So much more of it is used; less, where that is negative."""
+    await db.one(_USE, credit_id=credit_id, more=more)
+
+
+async def drop_payments(db: Session, order_id: UUID, then: int = 0) -> None:
+    """What was to be paid with credit and is not yet does not count any more; the order says how much is then to be."""
+    await db.one(_DROP, of_order=order_id, new_total=then)

@@ -1,0 +1,87 @@
+"""Which statement reads what `/metrics` shows of the database."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+from sqlalchemy import Float, case, cast, func, literal_column, select
+
+from shop.db.pool import Session
+from shop.db.statements import into, statement
+from shop.models.checkout.payments import payment_attempts, unsettled_attempts
+from shop.models.journal import audit_events, housekeeping_runs, outbox_mails
+
+SIGN_IN_MINUTES = 5
+COUNTED = 100_000
+"""Nothing is counted further than this."""
+_now = func.now()
+
+
+class Gauges(msgspec.Struct, frozen=True):
+    """What waits, how long, and what failed of late; times in seconds."""
+
+    mails_due: int
+    mails_postponed: int
+    oldest_due_mail: float
+    payments_unsettled: int
+    oldest_unsettled_payment: float
+    failed_customers: int
+    failed_operators: int
+    cleaned_at: float | None
+    backlog: dict[str, int] | None
+
+
+def _age(since: Any) -> Any:
+    return cast(func.coalesce(func.max(func.extract("epoch", _now - since)), literal_column("0")), Float)
+
+
+_waiting = (
+    select(outbox_mails.c.next_at, outbox_mails.c.created_at)
+    .where(outbox_mails.c.sent_at.is_(None), outbox_mails.c.dead_at.is_(None))
+    .limit(literal_column(str(COUNTED)))
+    .subquery()
+)
+_is_due = _waiting.c.next_at <= _now
+_mails = select(
+    func.count().filter(_is_due).label("mails_due"),
+    func.count().filter(~_is_due).label("mails_postponed"),
+    _age(case((_is_due, _waiting.c.created_at))).label("oldest_due_mail"),
+).subquery()
+_open = (
+    select(payment_attempts.c.created_at)
+    .join(unsettled_attempts, unsettled_attempts.c.attempt_id == payment_attempts.c.id)
+    .limit(literal_column(str(COUNTED)))
+    .subquery()
+)
+_payments = select(
+    func.count().label("payments_unsettled"), _age(_open.c.created_at).label("oldest_unsettled_payment")
+).subquery()
+_events = (
+    select(audit_events.c.actor_kind)
+    .where(
+        audit_events.c.at > _now - timedelta(minutes=SIGN_IN_MINUTES),
+        audit_events.c.action == literal_column("'sign_in'"),
+        audit_events.c.outcome == literal_column("'refused'"),
+    )
+    .limit(literal_column(str(COUNTED)))
+    .subquery()
+)
+_is_operator = _events.c.actor_kind == literal_column("'operator'")
+_sign_ins = select(
+    func.count().filter(~_is_operator).label("failed_customers"),
+    func.count().filter(_is_operator).label("failed_operators"),
+).subquery()
+_GAUGES = statement(
+    select(
+        _mails,
+        _payments,
+        _sign_ins,
+        select(cast(func.extract("epoch", housekeeping_runs.c.ended_at), Float)).scalar_subquery().label("cleaned_at"),
+        select(housekeeping_runs.c.backlog).scalar_subquery().label("backlog"),
+    ),
+    into(Gauges),
+)
+
+
+async def read_gauges(db: Session) -> Gauges | None:
+    return await db.one(_GAUGES)

@@ -1,0 +1,140 @@
+"""Which statements keep the mails that are to be sent."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import BigInteger, bindparam, func, literal_column, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from shop.db.pool import Session
+from shop.db.statements import into, seconds, statement
+from shop.models.cart.orders import orders
+from shop.models.journal import OutboxMail
+from shop.models.journal import outbox_mails as mails
+
+_now = func.now()
+_IS_WAITING = mails.c.sent_at.is_(None) & mails.c.dead_at.is_(None)
+
+_INSERT = statement(
+    insert(mails)
+    .values(
+        id=bindparam("id"),
+        kind=bindparam("kind"),
+        recipient=bindparam("recipient"),
+        ref_id=bindparam("ref_id"),
+        not_after=_now + seconds("ttl"),
+        next_at=_now + seconds("delay"),
+        awaits_budget=bindparam("awaits_budget"),
+        source=bindparam("source"),
+        created_at=_now,
+    )
+    .returning(mails.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_due = (
+    select(mails.c.id)
+    .where(_IS_WAITING, mails.c.next_at <= _now, mails.c.locked_until.is_(None) | (mails.c.locked_until < _now))
+    .order_by(mails.c.next_at)
+    .limit(literal_column("1"))
+    .with_for_update(skip_locked=True)
+    .scalar_subquery()
+)
+# Leased, not held: a worker that dies with a mail in hand gives it back by the passing of time. By `=`, so that the
+# query for what is due runs once: as a member of `IN` a plan may run it for each row, and lease several for one answer.
+_LEASE = statement(
+    update(mails)
+    .where(mails.c.id == _due)
+    .values(locked_until=_now + seconds("lease"), attempts=mails.c.attempts + 1)
+    .returning(mails),
+    into(OutboxMail),
+)
+_sent = (
+    update(mails)
+    .where(mails.c.id == bindparam("mail_id"))
+    .values(sent_at=_now, locked_until=None)
+    .returning(mails.c.id, mails.c.kind, mails.c.ref_id)
+    .cte("sent")
+)
+# Noted with the order, for a mail is not kept as long as the order is.
+_confirmed = (
+    update(orders)
+    .where(orders.c.id == _sent.c.ref_id, _sent.c.kind == "order_confirmation")
+    .values(confirmation_delivered=True)
+    .returning(orders.c.id)
+    .cte("confirmed")
+)
+_SENT = statement(select(_sent.c.id).add_cte(_confirmed), lambda record: cast(UUID, record[0]))
+_RETRY = statement(
+    update(mails)
+    .where(mails.c.id == bindparam("mail_id"))
+    .values(next_at=_now + seconds("pause"), locked_until=None, last_error=bindparam("error"))
+    .returning(mails.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_MARK_COUNTED = statement(
+    update(mails)
+    .where(mails.c.id == bindparam("mail_id"))
+    .values(awaits_budget=False, source=None)
+    .returning(mails.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_GIVE_UP = statement(
+    update(mails)
+    .where(mails.c.id == bindparam("mail_id"))
+    .values(dead_at=_now, locked_until=None, last_error=bindparam("error"))
+    .returning(mails.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_IS_LATE = statement(
+    select(mails.c.id).where(mails.c.id == bindparam("id"), mails.c.not_after <= _now),
+    lambda record: cast(UUID, record[0]),
+)
+_is_postponed = mails.c.awaits_budget & ((mails.c.next_at > _now) | mails.c.dead_at.is_not(None))
+_NEWEST = statement(
+    select(mails)
+    .where(
+        ~_is_postponed,
+        bindparam("to", type_=mails.c.recipient.type).is_(None)
+        | (func.lower(mails.c.recipient) == func.lower(bindparam("to", type_=mails.c.recipient.type))),
+    )
+    .order_by(mails.c.created_at.desc(), mails.c.id.desc())
+    .limit(bindparam("most", type_=BigInteger)),
+    into(OutboxMail),
+)
+
+
+async def insert_mail(
+    db: Session, *, delay: int = 0, awaits_budget: bool = False, source: str | None = None, **values: Any
+) -> None:
+    await db.one(_INSERT, delay=delay, awaits_budget=awaits_budget, source=source, **values)
+
+
+async def lease_mail(db: Session, *, lease: int) -> OutboxMail | None:
+    """A mail that is due, ours alone for `lease` seconds; its attempt is counted now."""
+    return await db.one(_LEASE, lease=lease)
+
+
+async def mark_sent(db: Session, mail_id: UUID) -> None:
+    await db.one(_SENT, mail_id=mail_id)
+
+
+async def retry_later(db: Session, mail_id: UUID, *, pause: int, error: str) -> None:
+    await db.one(_RETRY, mail_id=mail_id, pause=pause, error=error)
+
+
+async def mark_counted(db: Session, mail_id: UUID) -> None:
+    """The mail may be sent; who caused it need not be known any longer."""
+    await db.one(_MARK_COUNTED, mail_id=mail_id)
+
+
+async def give_up(db: Session, mail_id: UUID, error: str) -> None:
+    await db.one(_GIVE_UP, mail_id=mail_id, error=error)
+
+
+async def list_newest(db: Session, *, to: str | None, most: int) -> list[OutboxMail]:
+    """Without those that wait for room in the mail budget, or found none."""
+    return await db.all(_NEWEST, to=to, most=most)
+
+
+async def is_late(db: Session, mail_id: UUID) -> bool:
+    return await db.one(_IS_LATE, id=mail_id) is not None

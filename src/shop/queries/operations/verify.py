@@ -1,0 +1,226 @@
+"""Which statements look for what does not add up. Each finds nothing in a shop that is right."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+)
+from sqlalchemy import cast as sql_cast
+
+from shop.db.pool import Session
+from shop.db.statements import Statement, statement
+from shop.models.cart.orders import line_items, orders, stock_holds
+from shop.models.catalog.products import variants
+from shop.models.catalog.stock import stock_items, stock_movements
+from shop.models.checkout.payments import payments, refunds
+from shop.models.checkout.shipments import shipment_items, shipments
+from shop.queries.operations.verify_copies import COPY_CHECKS
+from shop.queries.operations.verify_promotions import PROMOTION_CHECKS, Finding, looked
+from shop.rules.checkout.payments import Paid
+
+
+def _sum(column: Any, *where: Any) -> ColumnElement[int]:
+    found = select(sql_cast(func.coalesce(func.sum(column), 0), BigInteger)).where(*where)
+    return found.correlate(orders, payments, stock_items).scalar_subquery()
+
+
+def _differs(name: str, column: Any, should: ColumnElement[int]) -> Select[Any]:
+    told = literal(f"{name} is ", Text()) + sql_cast(column, Text()) + ", its parts say " + sql_cast(should, Text())
+    return select(column.table.c.number, told).where(column != should)
+
+
+_of_lines = line_items.c.order_id == orders.c.id
+_of_shipments = shipments.c.order_id == orders.c.id
+_of_payments = payments.c.order_id == orders.c.id
+_price = func.coalesce(line_items.c.price, 0)
+_rest = orders.c.item_total + orders.c.ship_total + orders.c.promo_total + orders.c.additional_tax_total
+_by_hand = func.greatest(orders.c.manual_total, -_rest)
+_CHECKS: Mapping[str, Statement[Finding]] = {
+    "items of orders": looked(
+        _differs("item_total", orders.c.item_total, _sum(_price * line_items.c.quantity, _of_lines))
+    ),
+    "pieces of orders": looked(_differs("item_count", orders.c.item_count, _sum(line_items.c.quantity, _of_lines))),
+    "shipping of orders": looked(_differs("ship_total", orders.c.ship_total, _sum(shipments.c.cost, _of_shipments))),
+    **{
+        f"{name} of orders": looked(
+            _differs(
+                name,
+                orders.c[name],
+                _sum(line_items.c[name], _of_lines) + _sum(shipments.c[name], _of_shipments) + off_the_whole,
+            )
+        )
+        for name, off_the_whole in {
+            "adjustment_total": orders.c.order_promo_total + _by_hand,
+            "promo_total": orders.c.order_promo_total,
+            "included_tax_total": literal(0, BigInteger()),
+            "additional_tax_total": literal(0, BigInteger()),
+        }.items()
+    },
+    "frozen totals": looked(
+        select(orders.c.number, literal("the steps of its total lead elsewhere", Text())).where(
+            orders.c.completed_at.is_not(None),
+            orders.c.explained.is_not(None),
+            sql_cast(orders.c.explained["steps"][-1]["amount"].astext, BigInteger) != orders.c.total,
+        )
+    ),
+    "payments of orders": looked(
+        _differs(
+            "payment_total",
+            orders.c.payment_total,
+            case(
+                (orders.c.completed_at.is_(None), orders.c.payment_total),
+                else_=_sum(payments.c.captured_amount - payments.c.refunded_amount, _of_payments),
+            ),
+        )
+    ),
+    "refunds of payments": looked(
+        _differs(
+            "refunded_amount",
+            payments.c.refunded_amount,
+            # What was voided after it was taken went back as a whole, and no refund was written for it.
+            case(
+                (payments.c.state == "void", payments.c.captured_amount),
+                else_=_sum(refunds.c.amount, refunds.c.payment_id == payments.c.id, refunds.c.state == "completed"),
+            ),
+        )
+    ),
+    "paid orders": looked(
+        select(orders.c.number, literal("is complete and no payment of it counts", Text())).where(
+            orders.c.completed_at.is_not(None),
+            orders.c.explained.is_not(None),
+            orders.c.canceled_at.is_(None),
+            orders.c.total > 0,
+            # An operator may have voided it since.
+            ~exists()
+            .where(
+                _of_payments,
+                or_(*(payments.c.state == state for state in ("pending", "completed", "processing", "void"))),
+            )
+            .correlate(orders),
+        )
+    ),
+    "payments without an order": looked(
+        select(orders.c.number, literal("is not complete and was paid", Text())).where(
+            orders.c.completed_at.is_(None),
+            exists().where(_of_payments, payments.c.state == "completed").correlate(orders),
+        )
+    ),
+    "stock counts": looked(
+        select(
+            stock_items.c.id,
+            literal("count is ", Text())
+            + sql_cast(stock_items.c.count_on_hand, Text())
+            + ", its movements say "
+            + sql_cast(_sum(stock_movements.c.quantity, stock_movements.c.stock_item_id == stock_items.c.id), Text()),
+        ).where(
+            stock_items.c.count_on_hand
+            != _sum(stock_movements.c.quantity, stock_movements.c.stock_item_id == stock_items.c.id)
+        )
+    ),
+    "stock of orders": looked(
+        select(orders.c.number, literal("what left the shelves is not what it holds", Text())).where(
+            orders.c.completed_at.is_not(None),
+            orders.c.explained.is_not(None),
+            orders.c.canceled_at.is_(None),
+            -_sum(stock_movements.c.quantity, stock_movements.c.note == orders.c.number)
+            != _sum(
+                shipment_items.c.quantity,
+                shipment_items.c.order_id == orders.c.id,
+                variants.c.id == shipment_items.c.variant_id,
+                variants.c.track_inventory,
+            ),
+        )
+    ),
+    "holds": looked(
+        select(orders.c.number, literal("holds stock and nobody is paying", Text())).where(
+            exists()
+            .where(
+                stock_holds.c.order_id == orders.c.id,
+                or_(orders.c.completed_at.is_not(None), stock_holds.c.expires_at < func.now() - timedelta(minutes=5)),
+            )
+            .correlate(orders),
+            or_(
+                orders.c.completed_at.is_not(None),
+                ~exists().where(_of_payments, payments.c.state == "processing").correlate(orders),
+            ),
+        )
+    ),
+    **PROMOTION_CHECKS,
+    **COPY_CHECKS,
+    "lines of shipments": looked(
+        select(orders.c.number, literal("its shipments do not hold what was bought", Text())).where(
+            orders.c.completed_at.is_not(None),
+            and_(
+                orders.c.explained.is_not(None),
+                orders.c.item_count != _sum(shipment_items.c.quantity, shipment_items.c.order_id == orders.c.id),
+            ),
+        )
+    ),
+}
+NAMES = tuple(_CHECKS)
+
+
+class StoredState(msgspec.Struct, frozen=True):
+    """The payment state that a completed order has, with what it must follow from."""
+
+    order_id: UUID
+    number: str
+    total: int
+    is_canceled: bool
+    payment_state: str | None
+    payments: list[Paid]
+
+
+_ledger = (
+    select(
+        func.jsonb_agg(
+            func.jsonb_build_object(
+                *("state", payments.c.state, "amount", payments.c.amount),
+                *("captured", payments.c.captured_amount, "refunded", payments.c.refunded_amount),
+            )
+        )
+    )
+    .where(_of_payments)
+    .correlate(orders)
+    .scalar_subquery()
+)
+_PAYMENT_STATES = statement(
+    select(
+        orders.c.id.label("order_id"),
+        orders.c.number,
+        orders.c.total,
+        orders.c.canceled_at.is_not(None).label("is_canceled"),
+        orders.c.payment_state,
+        func.coalesce(_ledger, text("'[]'::jsonb")).label("payments"),
+    )
+    .where(orders.c.completed_at.is_not(None), orders.c.id > bindparam("after", type_=orders.c.id.type))
+    .order_by(orders.c.id)
+    .limit(bindparam("most", type_=BigInteger())),
+    lambda record: msgspec.convert(dict(record), StoredState, strict=False),
+)
+
+
+async def list_payment_states(db: Session, *, after: UUID, most: int) -> list[StoredState]:
+    """Of the completed orders behind that id."""
+    return await db.all(_PAYMENT_STATES, after=after, most=most)
+
+
+async def list_findings(db: Session, name: str) -> list[Finding]:
+    """What does not add up, by its name: of which record, and what."""
+    return await db.all(_CHECKS[name])

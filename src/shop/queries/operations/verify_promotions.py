@@ -1,0 +1,106 @@
+"""Which statements look for what does not add up of promotions and store credit."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Select, Text, and_, exists, func, literal, or_, select
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import JSONB
+
+from shop.db.statements import Statement, statement
+from shop.models.cart.orders import orders
+from shop.models.cart.promotions import promotions
+from shop.models.checkout.coupons import adjustments, coupon_codes, promotion_uses
+from shop.models.checkout.payments import STORE_CREDIT_METHOD, payments
+from shop.models.checkout.store_credit import store_credit_events, store_credits
+
+Finding = tuple[str, str]
+
+
+def looked(clause: Select[Any]) -> Statement[Finding]:
+    """A record's name, and what is wrong with it."""
+    return statement(clause, lambda record: (str(record[0]), str(record[1])))
+
+
+def _sum(column: Any, *where: Any) -> ColumnElement[int]:
+    found = select(sql_cast(func.coalesce(func.sum(column), 0), BigInteger)).where(*where)
+    return found.correlate(orders, payments, store_credits).scalar_subquery()
+
+
+_uses = (
+    select(func.count()).where(promotion_uses.c.promotion_id == promotions.c.id).correlate(promotions).scalar_subquery()
+)
+_is_limited = or_(promotions.c.usage_limit.is_not(None), promotions.c.customer_limit.is_not(None))
+_own_uses = select(func.count()).where(promotion_uses.c.order_id == orders.c.id).correlate(orders).scalar_subquery()
+_promoted = (
+    select(func.count())
+    .select_from(func.jsonb_object_keys(orders.c.promoted, type_=JSONB()).table_valued("key"))
+    .correlate(orders)
+    .scalar_subquery()
+)
+_is_taken, _is_reserved = payments.c.state == "completed", payments.c.state == "pending"
+_is_credit = payments.c.payment_method_id == STORE_CREDIT_METHOD
+_spent = -_sum(store_credit_events.c.amount, store_credit_events.c.payment_id == payments.c.id)
+_left = _sum(store_credit_events.c.amount, store_credit_events.c.store_credit_id == store_credits.c.id)
+
+PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
+    "uses of promotions": looked(
+        select(
+            promotions.c.name,
+            literal("counts ", Text())
+            + sql_cast(promotions.c.uses, Text())
+            + " uses, its orders are "
+            + sql_cast(_uses, Text()),
+        ).where(
+            _is_limited,
+            promotions.c.uses != _uses,
+        )
+    ),
+    "promotions of orders": looked(
+        select(orders.c.number, literal("the uses of its promotions are not what was taken off", Text())).where(
+            orders.c.explained.is_not(None),
+            or_(
+                and_(orders.c.canceled_at.is_(None), _promoted != _own_uses),
+                and_(orders.c.canceled_at.is_not(None), _own_uses != 0),
+            ),
+        )
+    ),
+    "coupon codes": looked(
+        select(coupon_codes.c.code, literal("is used up and no order uses it", Text())).where(
+            coupon_codes.c.order_id.is_not(None),
+            ~exists()
+            .where(
+                promotion_uses.c.coupon_code_id == coupon_codes.c.id,
+                promotion_uses.c.order_id == coupon_codes.c.order_id,
+            )
+            .correlate(coupon_codes),
+        )
+    ),
+    "adjustments of orders": looked(
+        select(orders.c.number, literal("its adjustments do not add up to what it says", Text())).where(
+            orders.c.explained.is_not(None),
+            exists().where(adjustments.c.order_id == orders.c.id).correlate(orders),
+            orders.c.adjustment_total
+            != _sum(adjustments.c.amount, adjustments.c.order_id == orders.c.id, ~adjustments.c.included),
+        )
+    ),
+    "store credit": looked(
+        select(
+            store_credits.c.id,
+            literal("has ", Text())
+            + sql_cast(store_credits.c.amount - store_credits.c.amount_used, Text())
+            + " left, its ledger says "
+            + sql_cast(_left, Text()),
+        ).where(store_credits.c.amount - store_credits.c.amount_used != _left)
+    ),
+    "payments with store credit": looked(
+        select(payments.c.number, literal("is not what its ledger says was spent", Text())).where(
+            _is_credit,
+            or_(
+                and_(_is_taken, payments.c.captured_amount - payments.c.refunded_amount != _spent),
+                and_(_is_reserved, payments.c.amount != _spent),
+                and_(~_is_taken, ~_is_reserved, _spent != 0),
+            ),
+        )
+    ),
+}

@@ -1,0 +1,40 @@
+"""Which statement notes how many of a product were sold: lists of the best-selling are sorted by it."""
+
+from collections.abc import Mapping
+from typing import cast
+from uuid import UUID
+
+from sqlalchemy import BigInteger, bindparam, column, func, select, update
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import statement
+from shop.models.catalog.product_index import listings
+from shop.models.catalog.products import variants
+
+_ID = PG_UUID(as_uuid=True)
+_sold = (
+    func.unnest(bindparam("ids", type_=ARRAY(_ID)), bindparam("quantities", type_=ARRAY(BigInteger)))
+    .table_valued(column("id", _ID), column("quantity", BigInteger), name="sold")
+    .render_derived()
+)
+_sums = (
+    select(variants.c.product_id, sql_cast(func.sum(_sold.c.quantity), BigInteger).label("pieces"))
+    .select_from(_sold.join(variants, variants.c.id == _sold.c.id))
+    .group_by(variants.c.product_id)
+    .subquery("sums")
+)
+_NOTE = statement(
+    update(listings)
+    .where(listings.c.product_id == _sums.c.product_id)
+    .values(sold_count=listings.c.sold_count + _sums.c.pieces)
+    .returning(listings.c.product_id),
+    lambda record: cast(UUID, record[0]),
+)
+
+
+async def note_sales(db: Session, pieces: Mapping[UUID, int]) -> None:
+    """By variant."""
+    await db.all(_NOTE, ids=list(pieces), quantities=list(pieces.values()))

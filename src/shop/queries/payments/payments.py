@@ -1,0 +1,297 @@
+"""Which statements read and change payments."""
+
+from typing import cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import BigInteger, ColumnElement, Text, and_, bindparam, case, delete, exists, func, or_, select, update
+from sqlalchemy import any_ as sql_any
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlalchemy.dialects.postgresql import insert
+
+from shop.db.pool import Session
+from shop.db.statements import among, into, seconds, statement
+from shop.models.cart.orders import orders
+from shop.models.checkout.payments import (
+    STORE_CREDIT_METHOD,
+    Payment,
+    PaymentAttempt,
+    PaymentMethod,
+    payment_attempts,
+    payment_methods,
+    payment_notices,
+    payment_sources,
+    payments,
+    refunds,
+    unsettled_attempts,
+)
+from shop.models.checkout.store_credit import store_credit_events
+
+_ID = PG_UUID(as_uuid=True)
+_refunded = (
+    select(sql_cast(func.coalesce(func.sum(payments.c.refunded_amount), 0), BigInteger))
+    .where(payments.c.order_id == orders.c.id)
+    .correlate(orders)
+    .scalar_subquery()
+)
+REFUNDED: ColumnElement[int] = case(
+    (orders.c.completed_at.is_not(None) & (orders.c.payment_total < orders.c.total), _refunded), else_=0
+)
+"""What was refunded of an order; looked up only where the order's own sums leave it open."""
+_is_offered = (
+    payment_methods.c.deleted_at.is_(None),
+    payment_methods.c.active,
+    payment_methods.c.display_on == among("displays", Text()),
+)
+_METHODS = statement(
+    select(payment_methods).where(*_is_offered).order_by(payment_methods.c.position, payment_methods.c.id),
+    into(PaymentMethod),
+)
+_METHOD = statement(
+    select(payment_methods).where(*_is_offered, payment_methods.c.id == bindparam("id", type_=_ID)),
+    into(PaymentMethod),
+)
+_METHODS_OF = statement(
+    select(payment_methods).where(payment_methods.c.id == among("ids", _ID)),
+    into(PaymentMethod),
+)
+_PAYMENTS = statement(
+    select(payments)
+    .where(payments.c.order_id == among("order_ids", _ID))
+    .order_by(payments.c.created_at, payments.c.id),
+    into(Payment),
+)
+_IS_PAYING = statement(
+    select(payments.c.id)
+    .where(
+        payments.c.order_id == bindparam("order_id", type_=_ID),
+        or_(payments.c.state == "processing", payments.c.state == "pending", payments.c.state == "completed"),
+    )
+    .limit(1),
+    lambda record: cast(UUID, record[0]),
+)
+_INVALIDATE = statement(
+    update(payments)
+    .where(
+        payments.c.order_id == bindparam("of_order", type_=_ID),
+        payments.c.state == "checkout",
+        payments.c.payment_method_id != STORE_CREDIT_METHOD,
+    )
+    .values(state="invalid", updated_at=func.now())
+    .returning(payments.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+# Chosen, replaced and never tried: of no use to anybody, and a caller could store any number of them.
+_untried = (
+    delete(payments)
+    .where(
+        payments.c.order_id == bindparam("of_order", type_=_ID),
+        or_(
+            payments.c.state == "invalid",
+            and_(payments.c.state == "checkout", payments.c.payment_method_id != STORE_CREDIT_METHOD),
+        ),
+        ~exists().where(payment_attempts.c.payment_id == payments.c.id),
+        ~exists().where(store_credit_events.c.payment_id == payments.c.id),
+    )
+    .returning(payments.c.source_id)
+    .cte("untried")
+)
+_REMOVE_UNTRIED = statement(
+    delete(payment_sources)
+    .where(payment_sources.c.id.in_(select(_untried.c.source_id)), payment_sources.c.used_at.is_(None))
+    .returning(payment_sources.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_CHANGE = statement(
+    update(payments)
+    .where(
+        payments.c.id == bindparam("payment_id", type_=_ID),
+        payments.c.state == among("befores", Text()),
+    )
+    .values(
+        state=bindparam("new_state", type_=Text()),
+        amount=func.coalesce(bindparam("new_amount", type_=BigInteger()), payments.c.amount),
+        captured_amount=func.coalesce(bindparam("new_captured", type_=BigInteger()), payments.c.captured_amount),
+        refunded_amount=func.coalesce(bindparam("new_refunded", type_=BigInteger()), payments.c.refunded_amount),
+        response_code=func.coalesce(bindparam("new_reference", type_=Text()), payments.c.response_code),
+        updated_at=func.now(),
+    )
+    .returning(payments),
+    into(Payment),
+)
+_stuck = (
+    select(payment_attempts.c.id)
+    .join(unsettled_attempts, unsettled_attempts.c.attempt_id == payment_attempts.c.id)
+    .where(
+        payment_attempts.c.created_at < func.now() - seconds("age"),
+        func.coalesce(payment_attempts.c.looked_at < func.now() - seconds("pause"), True),
+    )
+    .order_by(payment_attempts.c.created_at)
+    .limit(bindparam("most", type_=BigInteger()))
+    .with_for_update(of=payment_attempts, skip_locked=True)
+    .scalar_subquery()
+)
+_STUCK = statement(
+    update(payment_attempts)
+    .where(payment_attempts.c.id == sql_any(_stuck))
+    .values(looked_at=func.now())
+    .returning(payment_attempts),
+    into(PaymentAttempt),
+)
+_PAYMENT = statement(select(payments).where(payments.c.id == bindparam("id", type_=_ID)), into(Payment))
+_END_REFUND = statement(
+    update(refunds)
+    .where(refunds.c.reference == bindparam("of_attempt", type_=Text()), refunds.c.state == "pending")
+    .values(state=bindparam("new_state", type_=Text()), updated_at=func.now())
+    .returning(refunds.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_ATTEMPT = statement(
+    select(payment_attempts).where(payment_attempts.c.id == bindparam("id", type_=_ID)), into(PaymentAttempt)
+)
+_IS_OLDER = statement(
+    select(payment_attempts.c.id).where(
+        payment_attempts.c.id == bindparam("id", type_=_ID),
+        payment_attempts.c.created_at < func.now() - seconds("age"),
+    ),
+    lambda record: cast(UUID, record[0]),
+)
+_ATTEMPTS = statement(
+    select(payment_attempts)
+    .where(payment_attempts.c.order_id == bindparam("order_id", type_=_ID))
+    .order_by(payment_attempts.c.id),
+    into(PaymentAttempt),
+)
+_END = statement(
+    update(payment_attempts)
+    .where(payment_attempts.c.id == bindparam("attempt_id", type_=_ID), payment_attempts.c.outcome == "unknown")
+    .values(
+        outcome=bindparam("new_outcome", type_=Text()),
+        reference=bindparam("new_reference", type_=Text()),
+        message=bindparam("new_message", type_=Text()),
+        ended_at=func.now(),
+    )
+    .returning(payment_attempts.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_NOTE_REFERENCE = statement(
+    update(payment_attempts)
+    .where(payment_attempts.c.id == bindparam("attempt_id", type_=_ID), payment_attempts.c.outcome == "unknown")
+    .values(reference=bindparam("new_reference", type_=Text()))
+    .returning(payment_attempts.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+_NOTE = statement(
+    insert(payment_notices)
+    .values(
+        id=bindparam("id", type_=_ID),
+        payment_method_id=bindparam("payment_method_id", type_=_ID),
+        reference=bindparam("reference", type_=Text()),
+        payment_id=bindparam("payment_id", type_=_ID),
+        created_at=func.now(),
+    )
+    .on_conflict_do_nothing()
+    .returning(payment_notices.c.id),
+    lambda record: cast(UUID, record[0]),
+)
+FRONT = ("both", "front_end")
+
+
+async def list_methods(db: Session, displays: tuple[str, ...] = FRONT) -> list[PaymentMethod]:
+    return await db.all(_METHODS, displays=list(displays))
+
+
+async def find_method(db: Session, method_id: UUID, displays: tuple[str, ...] = FRONT) -> PaymentMethod | None:
+    return await db.one(_METHOD, id=method_id, displays=list(displays))
+
+
+async def list_methods_of(db: Session, ids: list[UUID]) -> dict[UUID, PaymentMethod]:
+    return {method.id: method for method in await db.all(_METHODS_OF, ids=ids)} if ids else {}
+
+
+async def list_payments(db: Session, *order_ids: UUID) -> list[Payment]:
+    return await db.all(_PAYMENTS, order_ids=list(order_ids))
+
+
+async def is_paying(db: Session, order_id: UUID) -> bool:
+    """Whether money is on its way for an order, or has come."""
+    return await db.one(_IS_PAYING, order_id=order_id) is not None
+
+
+async def invalidate_open(db: Session, order_id: UUID) -> None:
+    await db.all(_INVALIDATE, of_order=order_id)
+
+
+async def remove_untried(db: Session, order_id: UUID) -> None:
+    """Removes the payments that were chosen for an open order and replaced, with cards that were not saved."""
+    await db.all(_REMOVE_UNTRIED, of_order=order_id)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What becomes of a payment; what is none stays."""
+
+    befores: frozenset[str]
+    state: str
+    amount: int | None = None
+    captured: int | None = None
+    refunded: int | None = None
+    reference: str | None = None
+
+
+async def change_payment(db: Session, payment_id: UUID, change: Change) -> Payment | None:
+    """None when it is in no state from which this can happen: somebody was faster."""
+    return await db.one(
+        _CHANGE,
+        payment_id=payment_id,
+        befores=sorted(change.befores),
+        new_state=change.state,
+        new_amount=change.amount,
+        new_captured=change.captured,
+        new_refunded=change.refunded,
+        new_reference=change.reference,
+    )
+
+
+async def take_stuck(db: Session, age: int, pause: int, most: int = 20) -> list[PaymentAttempt]:
+    """Those of which nobody has heard for so many seconds. Of many processes one gets each, and nobody again before the
+    pause is over.
+    """
+    return await db.all(_STUCK, age=age, pause=pause, most=most)
+
+
+async def find_payment(db: Session, payment_id: UUID) -> Payment | None:
+    return await db.one(_PAYMENT, id=payment_id)
+
+
+async def find_attempt(db: Session, attempt_id: UUID) -> PaymentAttempt | None:
+    return await db.one(_ATTEMPT, id=attempt_id)
+
+
+async def note_notice(db: Session, notice_id: UUID, method_id: UUID, reference: str, payment_id: UUID) -> bool:
+    """Whether it was told for the first time."""
+    values = {"payment_method_id": method_id, "reference": reference, "payment_id": payment_id}
+    return await db.one(_NOTE, id=notice_id, **values) is not None
+
+
+async def end_refund(db: Session, attempt_id: str, state: str) -> None:
+    await db.one(_END_REFUND, of_attempt=attempt_id, new_state=state)
+
+
+async def is_older(db: Session, attempt_id: UUID, age: int) -> bool:
+    return await db.one(_IS_OLDER, id=attempt_id, age=age) is not None
+
+
+async def note_reference(db: Session, attempt_id: UUID, reference: str) -> None:
+    """The provider's name for what is still open there."""
+    await db.one(_NOTE_REFERENCE, attempt_id=attempt_id, new_reference=reference)
+
+
+async def list_attempts(db: Session, order_id: UUID) -> list[PaymentAttempt]:
+    return await db.all(_ATTEMPTS, order_id=order_id)
+
+
+async def end_attempt(db: Session, attempt_id: UUID, outcome: str, reference: str | None, message: str | None) -> bool:
+    """Whether this was the first to say what came of it."""
+    values = {"new_outcome": outcome, "new_reference": reference, "new_message": message}
+    return await db.one(_END, attempt_id=attempt_id, **values) is not None

@@ -1,0 +1,237 @@
+"""Which statements fill the dashboard's pages of promotions."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import BigInteger, ColumnElement, Table, Text, bindparam, case, func, literal_column, or_, select
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.base.listing import Place
+from shop.db.pool import Session
+from shop.db.statements import Statement, among, into, shaped_statement, statement
+from shop.models.access.users import customer_groups, users
+from shop.models.cart.orders import Order, orders
+from shop.models.cart.promotions import (
+    CouponBatch,
+    Promotion,
+    PromotionAction,
+    PromotionRule,
+    coupon_batches,
+    promotion_actions,
+    promotion_rules,
+    promotions,
+)
+from shop.models.catalog.product_index import listings
+from shop.models.catalog.products import products
+from shop.models.catalog.taxons import taxons
+from shop.models.checkout.coupons import coupon_codes, promotion_uses
+from shop.queries.catalog_pages.products import found_by
+from shop.queries.dashboard import like_prefix, paged
+
+_ID = PG_UUID(as_uuid=True)
+_promotion_id = bindparam("promotion_id", type_=_ID)
+_most = bindparam("most", type_=BigInteger())
+Named = tuple[UUID, str]
+
+
+class CountedPromotion(Promotion, frozen=True, kw_only=True):
+    """A promotion, how much of everything it has, and whether it is its time."""
+
+    use_count: int
+    condition_count: int
+    benefit_count: int
+    batch_count: int
+    has_begun: bool
+    has_ended: bool
+
+
+class CountedBatch(CouponBatch, frozen=True, kw_only=True):
+    """A batch, and how many of its codes orders used."""
+
+    used_count: int
+
+
+class ExportedCode(msgspec.Struct, frozen=True):
+    """A code of a batch, and the order that used it up."""
+
+    code: str
+    used_at: datetime | None
+    order_number: str | None
+
+
+class OpenCart(Order, frozen=True, kw_only=True):
+    """A cart, and the address of whoever it belongs to."""
+
+    whose: str | None
+
+
+def _count_of(table: Table) -> ColumnElement[Any]:
+    found = select(func.count()).select_from(table).where(table.c.promotion_id == promotions.c.id)
+    return sql_cast(found.correlate(promotions).scalar_subquery(), BigInteger)
+
+
+_is_limited = or_(promotions.c.usage_limit.is_not(None), promotions.c.customer_limit.is_not(None))
+_counted = select(
+    promotions,
+    # Where nothing is limited no use is counted as it comes.
+    case((_is_limited, promotions.c.uses), else_=_count_of(promotion_uses)).label("use_count"),
+    _count_of(promotion_rules).label("condition_count"),
+    _count_of(promotion_actions).label("benefit_count"),
+    _count_of(coupon_batches).label("batch_count"),
+    func.coalesce(promotions.c.starts_at <= func.now(), literal_column("true")).label("has_begun"),
+    func.coalesce(promotions.c.expires_at <= func.now(), literal_column("false")).label("has_ended"),
+)
+_ONE = statement(_counted.where(promotions.c.id == _promotion_id), into(CountedPromotion))
+
+
+@lru_cache(maxsize=8)
+def _listed(is_searched: bool, place: str | None) -> Statement[CountedPromotion]:
+    """What is looked for may stand in the name, begin a code, or be a code of a batch."""
+    found = _counted
+    if is_searched:
+        code = bindparam("code", type_=Text())
+        of_batch = select(coupon_codes.c.promotion_id).where(coupon_codes.c.code == code).scalar_subquery()
+        within = func.strpos(func.lower(promotions.c.name), code) > 0
+        begins = promotions.c.code.like(bindparam("pattern", type_=Text()))
+        found = found.where(or_(within, begins, promotions.c.id == of_batch))
+    return shaped_statement(paged(found, promotions.c.created_at, promotions.c.id, place), into(CountedPromotion))
+
+
+def _parts(table: Table, row: type[Any]) -> Statement[Any]:
+    return statement(select(table).where(table.c.promotion_id == _promotion_id).order_by(table.c.id), into(row))
+
+
+_CONDITIONS = _parts(promotion_rules, PromotionRule)
+_BENEFITS = _parts(promotion_actions, PromotionAction)
+_used = (
+    select(func.count())
+    .select_from(coupon_codes)
+    .where(coupon_codes.c.batch_id == coupon_batches.c.id, coupon_codes.c.order_id.is_not(None))
+    .correlate(coupon_batches)
+    .scalar_subquery()
+)
+_batches = select(coupon_batches, sql_cast(_used, BigInteger).label("used_count")).where(
+    coupon_batches.c.promotion_id == _promotion_id
+)
+_BATCH = statement(_batches.where(coupon_batches.c.id == bindparam("batch_id", type_=_ID)), into(CountedBatch))
+
+
+@lru_cache(maxsize=4)
+def _listed_batches(place: str | None) -> Statement[CountedBatch]:
+    made = coupon_batches.c.created_at
+    return shaped_statement(paged(_batches, made, coupon_batches.c.id, place), into(CountedBatch))
+
+
+_EXPORTED = statement(
+    select(coupon_codes.c.code, coupon_codes.c.used_at, orders.c.number.label("order_number"))
+    .select_from(coupon_codes.outerjoin(orders, orders.c.id == coupon_codes.c.order_id))
+    .where(coupon_codes.c.batch_id == bindparam("batch_id", type_=_ID))
+    .order_by(coupon_codes.c.code),
+    into(ExportedCode),
+)
+_these = among("ids", _ID)
+_NAMES = statement(
+    select(products.c.id, products.c.name)
+    .where(products.c.id == _these)
+    .union_all(
+        select(taxons.c.id, taxons.c.name).where(taxons.c.id == _these),
+        select(customer_groups.c.id, customer_groups.c.name).where(customer_groups.c.id == _these),
+    ),
+    lambda record: cast(Named, tuple(record)),
+)
+_FOUND = statement(
+    select(products.c.id, products.c.name)
+    .select_from(products.join(listings, listings.c.product_id == products.c.id))
+    .where(products.c.deleted_at.is_(None), found_by(bindparam("query", type_=Text())))
+    # What is called so comes before what is only said to be so.
+    .order_by(
+        func.strpos(func.lower(products.c.name), bindparam("text", type_=Text())) == 0, products.c.name, products.c.id
+    )
+    .limit(_most),
+    lambda record: cast(Named, tuple(record)),
+)
+_GROUPS = statement(
+    select(customer_groups.c.id, customer_groups.c.name).order_by(customer_groups.c.name),
+    lambda record: cast(Named, tuple(record)),
+)
+_CARTS = statement(
+    select(orders, func.coalesce(orders.c.email, users.c.email).label("whose"))
+    .select_from(orders.outerjoin(users, users.c.id == orders.c.user_id))
+    .where(orders.c.completed_at.is_(None), orders.c.item_count > 0)
+    .order_by(orders.c.updated_hour.desc(), orders.c.updated_at.desc(), orders.c.id.desc())
+    .limit(_most),
+    into(OpenCart),
+)
+
+
+async def list_promotions(db: Session, search: str, place: Place | None, *, most: int) -> list[CountedPromotion]:
+    """Newest first."""
+    small = search.lower()
+    found = await db.all(
+        _listed(bool(search), place.side if place else None),
+        code=small,
+        pattern=like_prefix(small),
+        at_=place and place.at,
+        id_=place and place.id,
+        most=most,
+    )
+    return found[::-1] if place and place.side == "after" else found
+
+
+async def find_promotion(db: Session, promotion_id: UUID) -> CountedPromotion | None:
+    return await db.one(_ONE, promotion_id=promotion_id)
+
+
+async def list_conditions(db: Session, promotion_id: UUID) -> list[PromotionRule]:
+    """The oldest first."""
+    return await db.all(_CONDITIONS, promotion_id=promotion_id)
+
+
+async def list_benefits(db: Session, promotion_id: UUID) -> list[PromotionAction]:
+    return await db.all(_BENEFITS, promotion_id=promotion_id)
+
+
+async def list_batches(db: Session, promotion_id: UUID, place: Place | None, *, most: int) -> list[CountedBatch]:
+    """Newest first."""
+    found = await db.all(
+        _listed_batches(place.side if place else None),
+        promotion_id=promotion_id,
+        at_=place and place.at,
+        id_=place and place.id,
+        most=most,
+    )
+    return found[::-1] if place and place.side == "after" else found
+
+
+async def find_batch(db: Session, promotion_id: UUID, batch_id: UUID) -> CountedBatch | None:
+    """A batch of this promotion; another's is not there."""
+    return await db.one(_BATCH, promotion_id=promotion_id, batch_id=batch_id)
+
+
+async def list_exported(db: Session, batch_id: UUID) -> list[ExportedCode]:
+    return await db.all(_EXPORTED, batch_id=batch_id)
+
+
+async def find_names(db: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+    """What products, taxons and groups are called; those that are gone are left out."""
+    wanted = list(ids)
+    return dict(await db.all(_NAMES, ids=wanted)) if wanted else {}
+
+
+async def list_products_found(db: Session, query: str, text: str, *, most: int) -> list[Named]:
+    """By the words of a search, and the text it was made of."""
+    return await db.all(_FOUND, query=query, text=text.lower(), most=most)
+
+
+async def list_groups(db: Session) -> list[Named]:
+    return await db.all(_GROUPS)
+
+
+async def list_open_carts(db: Session, *, most: int) -> list[OpenCart]:
+    """Those with something in them, the one that was changed last first."""
+    return await db.all(_CARTS, most=most)

@@ -1,0 +1,96 @@
+"""Which statements read how the shop is set up, and whether the database is what this program expects."""
+
+from typing import Any, cast
+
+import msgspec
+from sqlalchemy import Text, and_, bindparam, column, exists, func, literal_column, or_, select, table, update
+
+from shop.db.pool import Session
+from shop.db.statements import into, statement
+from shop.models.access.operators import operators
+from shop.models.access.users import users
+from shop.models.cart.orders import orders
+from shop.models.catalog.products import products
+from shop.models.setup.shop import Shop, shops
+
+
+class DatabaseState(msgspec.Struct, frozen=True):
+    """The migration a database stands at, and whether it accepts writes."""
+
+    revision: str
+    is_writable: bool
+
+
+_SHOP = statement(select(shops), into(Shop))
+_revisions = table("alembic_version", column("version_num", Text()))
+_is_writable = func.current_setting("transaction_read_only") == literal_column("'off'")
+_STATE = statement(
+    select(_revisions.c.version_num.label("revision"), _is_writable.label("is_writable")), into(DatabaseState)
+)
+# Changes nothing, and is committed like any other write.
+_TRY_WRITE = statement(
+    update(_revisions).values(version_num=_revisions.c.version_num).returning(_revisions.c.version_num),
+    lambda record: cast(str, record[0]),
+)
+
+# Only a shop that nobody has named, given currencies or anything to sell is as good as empty.
+_is_empty = and_(shops.c.name == "Shop", shops.c.currencies == ["USD"], ~exists().select_from(products))
+_EMPTY = statement(select(_is_empty), lambda record: cast(bool, record[0]))
+_FILL = statement(
+    update(shops)
+    .where(_is_empty)
+    .values(name=bindparam("new_name"), currencies=bindparam("new_currencies"))
+    .returning(shops.c.id),
+    lambda record: cast(int, record[0]),
+)
+# Whoever typed over an older version has not seen what they would undo.
+_UPDATE = statement(
+    update(shops)
+    .where(shops.c.version == bindparam("seen_version"))
+    .values(
+        name=bindparam("new_name"),
+        currencies=bindparam("new_currencies"),
+        default_country=bindparam("new_default_country"),
+        default_locale=bindparam("new_default_locale"),
+        version=shops.c.version + literal_column("1"),
+    )
+    .returning(shops),
+    into(Shop),
+)
+
+# Whatever a secret key has made belongs to one of these.
+_IN_USE = statement(
+    select(or_(*(exists().select_from(each) for each in (orders, users, operators)))),
+    lambda record: cast(bool, record[0]),
+)
+
+
+async def find_shop(db: Session) -> Shop | None:
+    return await db.one(_SHOP)
+
+
+async def find_state(db: Session) -> DatabaseState | None:
+    return await db.one(_STATE)
+
+
+async def try_write(db: Session) -> None:
+    """Writes and commits without a change: what only a write can show, like a missing synchronous standby."""
+    await db.one(_TRY_WRITE)
+
+
+async def is_in_use(db: Session) -> bool:
+    """Whether there are carts, shoppers or operators."""
+    return await db.one(_IN_USE) is True
+
+
+async def is_empty(db: Session) -> bool:
+    return await db.one(_EMPTY) is True
+
+
+async def fill_shop(db: Session, *, name: str, currencies: list[str]) -> bool:
+    return await db.one(_FILL, new_name=name, new_currencies=currencies) is not None
+
+
+async def update_shop(db: Session, *, version: int, **values: Any) -> Shop | None:
+    """The shop as it is then; none when it was changed since that version."""
+    return await db.one(_UPDATE, seen_version=version, **{f"new_{name}": value for name, value in values.items()})

@@ -1,0 +1,41 @@
+"""Which taxes are due where an order goes."""
+
+from uuid import UUID
+
+from sqlalchemy import and_, exists, or_, select
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from shop.db.pool import Session
+from shop.db.statements import statement, unseen
+from shop.models.customers.addresses import addresses
+from shop.models.setup.zones import tax_rates, zone_members, zones
+from shop.rules.cart.totals import Rate
+
+_address = unseen("address_id", PG_UUID(as_uuid=True))
+_holds_address = (
+    exists()
+    .where(
+        zone_members.c.zone_id == zones.c.id,
+        addresses.c.id == _address,
+        or_(zone_members.c.country_id == addresses.c.country_id, zone_members.c.state_id == addresses.c.state_id),
+    )
+    .correlate(zones)
+)
+_RATES = statement(
+    select(
+        tax_rates.c.id,
+        tax_rates.c.name,
+        tax_rates.c.amount,
+        tax_rates.c.included_in_price,
+        tax_rates.c.tax_category_id,
+    )
+    .join(zones, zones.c.id == tax_rates.c.zone_id)
+    .where(or_(and_(_address.is_(None), zones.c.default_tax), _holds_address))
+    .order_by(tax_rates.c.name, tax_rates.c.id),
+    lambda record: Rate(*record),
+)
+
+
+async def list_rates(db: Session, address_id: UUID | None) -> list[Rate]:
+    """Those of every zone that the address lies in; without one, of the zone that counts until it is known."""
+    return await db.all(_RATES, address_id=address_id)

@@ -1,0 +1,91 @@
+"""How the tree of a menu is numbered: nested sets and depths follow from parents and positions."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from uuid import UUID
+
+import msgspec
+
+from shop.models.content.menus import MenuItem, ShownItem
+
+MOST_ITEMS = 200
+MOST_LEVELS = 5
+"""Below the root."""
+TOO_MANY = f"has {MOST_ITEMS} items already, and cannot have more"
+TOO_DEEP = f"would stand more than {MOST_LEVELS} levels deep"
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """The numbers that follow from an item's place in its menu."""
+
+    lft: int
+    rgt: int
+    depth: int
+    position: int
+
+
+def number_items(items: Iterable[MenuItem]) -> dict[UUID, Placement]:
+    """The placement of each item; siblings stand by their positions, then by their ids."""
+    children: dict[UUID | None, list[MenuItem]] = {}
+    for item in sorted(items, key=_order):
+        children.setdefault(item.parent_id, []).append(item)
+    placements: dict[UUID, Placement] = {}
+    for root in children.get(None, []):
+        _number(root, Placement(1, 0, 0, 0), children, placements)
+    return placements
+
+
+def _number(
+    item: MenuItem,
+    start: Placement,
+    children: Mapping[UUID | None, Sequence[MenuItem]],
+    placements: dict[UUID, Placement],
+) -> int:
+    """Numbers an item and all below it; returns the last number used."""
+    last = start.lft
+    for position, child in enumerate(children.get(item.id, ())):
+        last = _number(child, Placement(last + 1, 0, start.depth + 1, position), children, placements)
+    placements[item.id] = msgspec.structs.replace(start, rgt=last + 1)
+    return last + 1
+
+
+def move_item(items: Iterable[MenuItem], item_id: UUID, parent_id: UUID, index: int) -> list[MenuItem]:
+    """The same items, with one at an index among the children of a parent."""
+    everything = {item.id: item for item in items}
+    moved = msgspec.structs.replace(everything.pop(item_id), parent_id=parent_id)
+    siblings = sorted((item for item in everything.values() if item.parent_id == parent_id), key=_order)
+    siblings.insert(max(0, index), moved)
+    placed = {item.id: msgspec.structs.replace(item, position=place) for place, item in enumerate(siblings)}
+    return list((everything | placed).values())
+
+
+def is_below(items: Mapping[UUID, MenuItem], item_id: UUID, ancestor_id: UUID) -> bool:
+    """Whether an item is the other one or stands below it."""
+    here: UUID | None = item_id
+    while here is not None:
+        if here == ancestor_id:
+            return True
+        here = items[here].parent_id
+    return False
+
+
+def visible_items(items: Iterable[ShownItem]) -> list[ShownItem]:
+    """Of items in the order of their trees, those that shoppers see, numbered as if there were no others. An item is
+    hidden with all below it.
+    """
+    shown: dict[UUID, ShownItem] = {}
+    for item in items:
+        if item.is_shown and (item.parent_id is None or item.parent_id in shown):
+            shown[item.id] = item
+    placements = number_items(shown.values())
+    return [
+        msgspec.structs.replace(item, lft=placements[item.id].lft, rgt=placements[item.id].rgt)
+        for item in shown.values()
+    ]
+
+
+def is_too_deep(placements: Collection[Placement]) -> bool:
+    return any(placement.depth > MOST_LEVELS for placement in placements)
+
+
+def _order(item: MenuItem) -> tuple[int, UUID]:
+    return item.position, item.id

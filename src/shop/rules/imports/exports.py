@@ -1,0 +1,124 @@
+"""What a line of an export says: all that an import can set, in the form in which it is read back."""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from shop.base.money import currency_digits, plain_decimal, wire_decimal
+from shop.models.catalog.full_products import WholeProduct, WholeVariant
+from shop.rules.imports.prices import Owned, Priced
+
+PRODUCT_FIELDS = (
+    "name",
+    "description",
+    "status",
+    "available_on",
+    "make_active_at",
+    "discontinue_on",
+    "meta_title",
+    "meta_description",
+    "meta_keywords",
+    "promotionable",
+    "tags",
+    "public_metadata",
+    "private_metadata",
+)
+VARIANT_FIELDS = (
+    "barcode",
+    "weight",
+    "height",
+    "width",
+    "depth",
+    "position",
+    "track_inventory",
+    "discontinue_on",
+    "public_metadata",
+    "private_metadata",
+)
+_MOST_EXACT = 2**53
+
+
+def product_line(product: WholeProduct) -> dict[str, Any]:
+    return {
+        "slug": product.row.slug,
+        **_fields(product.row, PRODUCT_FIELDS),
+        "tax_category": product.tax_category,
+        "shipping_category": product.shipping_category,
+        "taxons": list(product.taxons),
+        "option_types": list(product.option_types),
+        "properties": {name: fact.value for name, fact in product.properties.items()},
+        "master": {"sku": product.master.row.sku, **_variant(product.master)},
+        "variants": [
+            # Without a sku nothing but its id tells it from the others.
+            {**({} if variant.row.sku else {"id": variant.row.id}), "sku": variant.row.sku, **_variant(variant)}
+            for variant in product.variants
+        ],
+    }
+
+
+def _variant(variant: WholeVariant) -> dict[str, Any]:
+    return {
+        **_fields(variant.row, VARIANT_FIELDS),
+        "cost_price": _amount(variant.row.cost_price, variant.row.cost_currency or ""),
+        "cost_currency": variant.row.cost_currency,
+        "tax_category": variant.tax_category,
+        "options": {kind: value for kind, (_, value) in variant.options.items()},
+        "prices": {
+            currency: {
+                "amount": _amount(price.amount, currency),
+                "compare_at": _amount(price.compare_at_amount, currency),
+            }
+            for currency, price in variant.prices.items()
+        },
+        "stock": {
+            name: {"count_on_hand": item.count_on_hand, "backorderable": item.backorderable}
+            for name, item in variant.stock.items()
+        },
+    }
+
+
+def price_lines(found: Priced) -> Iterable[dict[str, Any]]:
+    """Each variant's prices by currency, then what it costs in lists."""
+    lists = {entry.id: entry for entry in found.lists.values()}
+    prices: dict[Any, list[dict[str, Any]]] = {}
+    for price in found.prices:
+        amounts = (price.amount, price.compare_at_amount)
+        said = {
+            name: _amount(amount, price.currency)
+            for name, amount in zip(("amount", "compare_at"), amounts, strict=True)
+        }
+        prices.setdefault(price.variant_id, []).append({"currency": price.currency, **said})
+    ordered = sorted(found.entries, key=lambda entry: (lists[entry.price_list_id].name, entry.min_quantity))
+    for entry in ordered:
+        of = lists[entry.price_list_id]
+        said = {"currency": of.currency, "amount": _amount(entry.amount, of.currency)}
+        listed = {"price_list": of.name, "min_quantity": entry.min_quantity}
+        prices.setdefault(entry.variant_id, []).append(said | listed)
+    for variant in found.variants:
+        yield from (_whose(variant) | line for line in prices.get(variant.id, ()))
+
+
+def _whose(variant: Owned) -> dict[str, Any]:
+    return {"sku": variant.sku} if variant.sku else {"variant_id": variant.id}
+
+
+def _fields(row: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: _plain(getattr(row, name)) for name in names}
+
+
+def _amount(minor: int | None, currency: str) -> str | None:
+    return None if minor is None else wire_decimal(minor, currency_digits(currency))
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Decimal():
+            return plain_decimal(value)
+        case Mapping():
+            return {name: _plain(inner) for name, inner in value.items()}
+        case list():
+            return [_plain(inner) for inner in value]
+        case int() if abs(value) > _MOST_EXACT:
+            # It came as a number with an exponent, and the database wrote it out; no body may say it so.
+            return float(value)
+    return value

@@ -1,0 +1,140 @@
+"""What imported prices would change: what anybody pays for a variant, or an entry of a price list."""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from shop.base.errors import Invalid
+from shop.base.money import is_currency, minor_units
+from shop.models.catalog.prices import Price, PriceList, PriceListEntry
+from shop.rules.imports.rows import Changes
+
+
+class PriceLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that could be read. What is unset was not in it."""
+
+    sku: str | None = None
+    variant_id: UUID | None = None
+    """Of a variant that has no sku."""
+    currency: str | None = None
+    amount: Decimal | UnsetType | None = UNSET
+    compare_at: Decimal | UnsetType | None = UNSET
+    price_list: str | None = None
+    min_quantity: int = 1
+
+
+class Owned(msgspec.Struct, frozen=True):
+    """A variant, and whose it is."""
+
+    id: UUID
+    product_id: UUID
+    sku: str
+
+
+class Priced(msgspec.Struct, frozen=True, kw_only=True):
+    """What the names in some lines stand for, and what these cost."""
+
+    variants: tuple[Owned, ...] = ()
+    lists: Mapping[str, PriceList] = {}
+    prices: tuple[Price, ...] = ()
+    entries: tuple[PriceListEntry, ...] = ()
+
+
+Key = tuple[UUID, str] | tuple[UUID, UUID, int]
+"""Variant and currency; or variant, list and smallest quantity."""
+Amounts = tuple[int, int | None]
+
+
+class PriceBook:
+    """Prices as they would be: each line sees what those before it have done."""
+
+    def __init__(self, found: Priced) -> None:
+        self._lists = found.lists
+        self._by_sku = {variant.sku: variant for variant in found.variants if variant.sku}
+        self._by_id = {variant.id: variant for variant in found.variants}
+        self._records: dict[Key, Price | PriceListEntry] = {
+            **{(price.variant_id, price.currency): price for price in found.prices},
+            **{(row.variant_id, row.price_list_id, row.min_quantity): row for row in found.entries},
+        }
+        self._before: dict[Key, Amounts] = {key: _amounts(row) for key, row in self._records.items()}
+        self._now = dict(self._before)
+
+    def apply(self, line: PriceLine) -> str:
+        """`created`, `updated` or `unchanged`; raises Invalid and does nothing for a line that is not acceptable."""
+        key, currency = self._key(line)
+        was = self._now.get(key)
+        if line.amount is None:
+            return "unchanged" if self._now.pop(key, None) is None else "updated"
+        if line.amount is UNSET and was is None:
+            raise Invalid({"amount": ["must be given for a price that is not there yet"]})
+        amount = was[0] if line.amount is UNSET and was else _units(line.amount, currency, "amount")
+        compare_at = (was[1] if was else None) if line.compare_at is UNSET else None
+        if line.compare_at not in {UNSET, None}:
+            compare_at = _units(line.compare_at, currency, "compare_at")
+        self._now[key] = (amount, compare_at)
+        return "created" if was is None else "unchanged" if was == self._now[key] else "updated"
+
+    def changes(self, new_id: Callable[[], UUID]) -> Changes:
+        """What all lines together come to."""
+        changes = Changes()
+        for key, now in self._now.items():
+            values = _values(key, now)
+            if key not in self._records:
+                changes.insert(_table(key), id=new_id(), **_names(key), **values)
+            elif now != self._before[key]:
+                changes.update(_table(key), self._records[key].id, values)
+        for key in self._before.keys() - self._now.keys():
+            changes.delete(_table(key), self._records[key].id)
+        return changes
+
+    def touched_products(self) -> set[UUID]:
+        """Those whose price changes for anybody; what one list says, no product shows."""
+        keys = {*self._before, *self._now}
+        changed = [key for key in keys if len(key) == 2 and self._before.get(key) != self._now.get(key)]
+        return {self._by_id[key[0]].product_id for key in changed}
+
+    def _key(self, line: PriceLine) -> tuple[Key, str]:
+        variant = self._by_id.get(line.variant_id) if line.variant_id else self._by_sku.get(line.sku or "")
+        if variant is None:
+            raise Invalid({"variant_id" if line.variant_id else "sku": ["is no variant's"]})
+        if line.price_list is None:
+            if line.currency is None or not is_currency(line.currency):
+                raise Invalid({"currency": ["must be the code of a currency, like USD or EUR"]})
+            return (variant.id, line.currency), line.currency
+        found = self._lists.get(line.price_list)
+        if found is None:
+            raise Invalid({"price_list": [f"is no price list: {line.price_list[:100]}"]})
+        if line.currency not in {None, found.currency}:
+            raise Invalid({"currency": [f"must be that of the list, {found.currency}, or left out"]})
+        if line.compare_at not in {UNSET, None}:
+            raise Invalid({"compare_at": ["is not for the entries of a list"]})
+        return (variant.id, found.id, line.min_quantity), found.currency
+
+
+def _amounts(row: Price | PriceListEntry) -> Amounts:
+    return row.amount, row.compare_at_amount if isinstance(row, Price) else None
+
+
+def _units(amount: Any, currency: str, name: str) -> int:
+    try:
+        return minor_units(amount, currency)
+    except ValueError as error:
+        raise Invalid({name: [str(error)]}) from None
+
+
+def _table(key: Key) -> str:
+    return "prices" if len(key) == 2 else "price_list_entries"
+
+
+def _names(key: Key) -> dict[str, Any]:
+    names = ("variant_id", "currency") if len(key) == 2 else ("variant_id", "price_list_id", "min_quantity")
+    return dict(zip(names, key, strict=True))
+
+
+def _values(key: Key, now: Amounts) -> dict[str, Any]:
+    amount, compare_at = now
+    return {"amount": amount} | ({"compare_at_amount": compare_at} if len(key) == 2 else {})

@@ -1,0 +1,365 @@
+"""The token endpoint: who gets a token, for what, and what the token is good for."""
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import httpx
+import pytest
+
+from shop.actions.access.applications import get_application, rotate_secret
+from shop.actions.context import Context
+from shop.base.secrets import (
+    CLIENT_SECRET,
+    PLATFORM_ACCESS,
+    PLATFORM_REFRESH,
+    is_secret,
+    new_client_id,
+    new_secret,
+    secret_hash,
+)
+from shop.rules.access.permissions import SCOPES
+from tests.platform.machine import (
+    PREFIX,
+    TOKEN,
+    App,
+    Machine,
+    ask_for_token,
+    back_office,
+    basic,
+    new_app,
+    new_machine,
+    refresh,
+    revoke_app,
+)
+from tests.service import Service
+from tests.shopper import Answer, Shopper
+from tests.shoppers import sign_in
+from tests.timing import Pair, assert_same_time
+from tests.usual import first
+
+GRANT = {"grant_type": "client_credentials", "scope": "admin read"}
+WAYS: dict[str, Callable[[App], dict[str, Any]]] = {
+    "json": lambda app: {"json": {**GRANT, **app.in_body}},
+    "form": lambda app: {"data": {**GRANT, **app.in_body}},
+    "basic, json": lambda app: {"json": GRANT, "headers": app.in_header},
+    "basic, form": lambda app: {"data": GRANT, "headers": app.in_header},
+    "basic, and the id again": lambda app: {"json": {**GRANT, "client_id": app.client_id}, "headers": app.in_header},
+    "a stale bearer beside it": lambda app: {
+        "json": {**GRANT, **app.in_body},
+        "headers": {"Authorization": f"Bearer {new_secret(PLATFORM_ACCESS)}"},
+    },
+}
+
+
+@pytest.mark.security("T-06", "T-07")
+@pytest.mark.parametrize("path", [TOKEN, "/spree_oauth/token"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_token_is_the_seeds_answer_however_the_client_says_who_it_is(
+    http: httpx.AsyncClient, db: Any, path: str, way: str
+) -> None:
+    app = await new_app(db, "read")
+
+    response = await http.post(path, **WAYS[way](app))
+
+    body = response.json()
+    assert response.status_code == 200, response.text
+    assert set(body) == {"access_token", "token_type", "expires_in", "refresh_token", "created_at", "scope"}
+    assert (body["token_type"], body["expires_in"], body["scope"]) == ("Bearer", 7200, "admin read")
+    assert abs(body["created_at"] - time.time()) < 60
+    assert is_secret(PLATFORM_ACCESS, body["access_token"])
+    assert is_secret(PLATFORM_REFRESH, body["refresh_token"])
+    assert (response.headers["cache-control"], response.headers["pragma"]) == ("no-store", "no-cache")
+    assert "set-cookie" not in response.headers
+    assert await Machine(http, body).may_read()
+
+
+@pytest.mark.security("T-06")
+async def test_a_token_says_the_second_it_was_made_in(http: httpx.AsyncClient, db: Any) -> None:
+    app = await new_app(db)
+    # Late in a second, where rounding would name the next one.
+    await db.execute("select pg_sleep(greatest(0, 0.6 - extract(epoch from clock_timestamp())::numeric % 1)::float8)")
+
+    granted = (await ask_for_token(http, app, "admin")).json
+
+    made = "select floor(extract(epoch from created_at))::bigint from access_tokens where hash = $1"
+    assert granted["created_at"] == await db.fetchval(made, secret_hash(granted["access_token"]))
+
+
+WORDS = {" ".join(words): frozenset(words) for count in range(1, 4) for words in combinations(SCOPES, count)} | {
+    "admin:read": frozenset({"admin", "read"}),
+    "admin:write": frozenset({"admin", "write"}),
+    "write admin": frozenset({"admin", "write"}),
+    "read read": frozenset({"read"}),
+    "admin:read write": frozenset(SCOPES),
+}
+
+
+@pytest.mark.security("P-03")
+@pytest.mark.parametrize("level", ["read", "write"])
+@pytest.mark.parametrize("scope", WORDS)
+async def test_a_scope_is_granted_up_to_the_level_and_no_token_of_a_read_application_writes(
+    http: httpx.AsyncClient, db: Any, level: str, scope: str
+) -> None:
+    words = WORDS[scope]
+
+    answer = await ask_for_token(http, await new_app(db, level), scope)
+
+    if level == "read" and "write" in words:
+        assert (answer.status, answer.json["error"]) == (400, "invalid_scope")
+        return
+    assert (answer.status, answer.json["scope"]) == (200, scope)
+    machine = Machine(http, answer.json)
+    assert await machine.may_read()
+    assert await machine.may_write() == (level == "write" and ("write" in words or words == {"admin"}))
+
+
+@pytest.mark.security("P-03")
+async def test_a_read_application_cannot_write_even_with_a_scope_it_should_not_have(
+    http: httpx.AsyncClient, db: Any
+) -> None:
+    app = await new_app(db, "read")
+    machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
+
+    for scope in ("write", "admin write", "admin"):
+        await db.execute("update sessions set scope = $2 where application_id = $1", app.id, scope)
+        assert not await machine.may_write(), scope
+
+
+@pytest.mark.security("P-04")
+async def test_a_token_ends_at_its_own_second(http: httpx.AsyncClient, db: Any) -> None:
+    app = await new_app(db)
+    granted = (await ask_for_token(http, app, "admin")).json
+    machine = Machine(http, granted)
+    age = (
+        "update access_tokens set expires_at = expires_at - make_interval(secs => $2)"
+        " from sessions where sessions.id = session_id and application_id = $1"
+    )
+
+    await db.execute(age, app.id, 7200.0 - 60)
+    assert await machine.may_read()
+    await db.execute(age, app.id, 61.0)
+
+    late = await machine.get("/orders")
+    assert (late.status, late.code) == (401, "invalid_token")
+    assert late.headers["www-authenticate"] == 'Bearer realm="shop", error="invalid_token"'
+
+
+@pytest.mark.security("P-06")
+async def test_revoking_an_application_kills_its_tokens_and_its_secret_at_once(
+    http: httpx.AsyncClient, db: Any
+) -> None:
+    app, other = await new_app(db), await new_machine(http, db)
+    machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
+    assert await machine.may_write()
+
+    await revoke_app(db, app)
+
+    assert not await machine.may_read()
+    assert not await machine.may_write()
+    assert (await refresh(http, app, machine.refresh_token)).json["error"] == "invalid_client"
+    assert (await ask_for_token(http, app, "admin")).json["error"] == "invalid_client"
+    assert await other.may_write()
+
+
+def same(answer: Answer) -> tuple[Any, ...]:
+    """All of an answer that may not differ."""
+    apart = {"x-request-id", "date"}
+    return (answer.status, answer.json, {name: value for name, value in answer.headers.items() if name not in apart})
+
+
+async def bad_clients(db: Any) -> dict[str, App]:
+    good, gone, late = [await new_app(db) for _ in range(3)]
+    await revoke_app(db, gone)
+    await db.execute("update application_secrets set expires_at = now() where application_id = $1", late.id)
+    return {
+        "an unknown client": App(good.id, new_client_id(), new_secret(CLIENT_SECRET)),
+        "an unknown client with a live secret": App(good.id, new_client_id(), good.secret),
+        "a wrong secret": App(good.id, good.client_id, new_secret(CLIENT_SECRET)),
+        "a secret of another form": App(good.id, good.client_id, "secret"),
+        "another's secret": App(good.id, good.client_id, late.secret),
+        "no secret": App(good.id, good.client_id, ""),
+        "a revoked application": gone,
+        "an expired secret": late,
+        "a client id of any length": App(good.id, "x" * 5000, good.secret),
+    }
+
+
+@pytest.mark.security("P-02")
+async def test_whatever_is_wrong_with_a_client_the_answer_is_the_same(http: httpx.AsyncClient, db: Any) -> None:
+    answers = {why: await ask_for_token(http, app, "admin") for why, app in (await bad_clients(db)).items()}
+
+    assert {answer.status for answer in answers.values()} == {401}
+    for why, answer in answers.items():
+        assert same(answer) == same(answers["a wrong secret"]), why
+    assert answers["a wrong secret"].json["error"] == "invalid_client"
+    assert answers["a wrong secret"].headers["www-authenticate"] == 'Basic realm="shop"'
+
+
+async def measure_pairs(http: httpx.AsyncClient, app: App, count: int) -> list[Pair]:
+    """How long a known client takes, and an unknown one beside it; each is as often first as second."""
+    pairs = []
+    for number in range(count):
+        known = App(app.id, app.client_id, new_secret(CLIENT_SECRET))
+        pair = {"known": known, "unknown": App(app.id, new_client_id(), known.secret)}
+        times = {}
+        for kind in pair if number % 2 else reversed(pair):
+            started = time.perf_counter()
+            await ask_for_token(http, pair[kind], "admin")
+            times[kind] = time.perf_counter() - started
+        pairs.append((times["known"], times["unknown"]))
+    return pairs
+
+
+async def median_gap(http: httpx.AsyncClient, app: App, count: int = 40) -> float:
+    return abs(statistics.median(known - unknown for known, unknown in await measure_pairs(http, app, count)))
+
+
+@pytest.mark.security("P-02")
+async def test_an_unknown_client_takes_as_long_as_a_wrong_secret(http: httpx.AsyncClient, db: Any) -> None:
+    app = await new_app(db)
+
+    # A gap that is there is there each time; one of a busy machine is not.
+    assert await median_gap(http, app) < 0.002 or await median_gap(http, app, 300) < 0.002
+
+
+@pytest.mark.security("P-02")
+@pytest.mark.torture
+async def test_no_guess_by_time_tells_an_unknown_client_from_a_wrong_secret(http: httpx.AsyncClient, db: Any) -> None:
+    app = await new_app(db)
+
+    await assert_same_time(lambda: measure_pairs(http, app, 500))
+
+
+async def rotated(ctx: Context, app: App, overlap: int) -> App:
+    newest = (await get_application(ctx, app.id)).secrets[0]
+    secret = await rotate_secret(ctx, app.id, overlap, replaces=newest.id)
+    assert secret
+    return App(app.id, app.client_id, secret)
+
+
+@pytest.mark.security("P-06")
+async def test_an_old_secret_works_while_it_overlaps_and_two_are_the_most(
+    http: httpx.AsyncClient, db: Any, database_url: str
+) -> None:
+    first = await new_app(db)
+    async with back_office(database_url) as ctx:
+        second = await rotated(ctx, first, 3600)
+        during = [(await ask_for_token(http, app, "admin")).status for app in (first, second)]
+        third = await rotated(ctx, second, 3600)
+
+    two = [(await ask_for_token(http, app, "admin")).status for app in (first, second, third)]
+    age = "update application_secrets set expires_at = expires_at - interval '1 hour' where application_id = $1"
+    await db.execute(age, first.id)
+    one = [(await ask_for_token(http, app, "admin")).status for app in (first, second, third)]
+
+    assert (during, two, one) == ([200, 200], [401, 200, 200], [401, 401, 200])
+
+
+async def test_a_secret_rotated_without_overlap_ends_at_once_and_its_tokens_live(
+    http: httpx.AsyncClient, db: Any, database_url: str
+) -> None:
+    app = await new_app(db)
+    machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
+
+    async with back_office(database_url) as ctx:
+        await rotated(ctx, app, 0)
+
+    assert (await ask_for_token(http, app, "admin")).status == 401
+    assert await machine.may_read()
+
+
+@pytest.mark.security("T-11")
+async def test_no_kind_of_credential_is_taken_for_another(http: httpx.AsyncClient, guest: Shopper, db: Any) -> None:
+    app, member = await new_app(db), await sign_in(http)
+    machine = Machine(http, (await ask_for_token(http, app, "admin")).json)
+    await guest.post("/cart")
+    tokens = [member.access_token, member.refresh_token, machine.refresh_token, app.secret, guest.order_token]
+
+    for token in tokens:
+        answer = await http.get(f"{PREFIX}/orders", headers={"Authorization": f"Bearer {token}"})
+        assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token"), token
+    for path in ("/account", "/cart", "/account/orders"):
+        sent = {"Authorization": f"Bearer {machine.access_token}"}
+        assert (await http.get(f"/api/v2/storefront{path}", headers=sent)).json()["code"] == "invalid_token"
+    for headers in ({"X-Shop-Order-Token": guest.order_token or ""}, app.in_header):
+        alone = await http.get(f"{PREFIX}/orders", headers=headers)
+        assert (alone.status_code, alone.headers["www-authenticate"]) == (401, 'Bearer realm="shop"')
+    for token in (member.refresh_token, machine.access_token):
+        assert (await refresh(http, app, token)).json["error"] == "invalid_grant"
+
+
+@pytest.mark.security("T-07")
+async def test_a_token_in_the_address_is_not_one(http: httpx.AsyncClient, writer: Machine) -> None:
+    answer = await http.get(f"{PREFIX}/orders", params={"access_token": writer.access_token})
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+
+
+@pytest.mark.security("T-04", "T-02")
+@pytest.mark.parametrize(
+    "sent", first(2, ["Bearer " + "a" * 10_000, "Bearer \x80\x81", "Bearer é", "Bearer", "Bearer a b"])
+)
+async def test_an_odd_bearer_is_no_bearer_and_costs_no_statement(
+    http: httpx.AsyncClient, service: Service, sent: str
+) -> None:
+    answer = await http.get(f"{PREFIX}/orders", headers={b"Authorization": sent.encode("latin-1")})
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token")
+    assert service.request_line(answer.headers["x-request-id"])["statements"] == 0
+
+
+@pytest.mark.security("T-03", "A-01")
+async def test_no_secret_stands_in_the_database_or_the_log(http: httpx.AsyncClient, db: Any, service: Service) -> None:
+    app = await new_app(db)
+    first = (await ask_for_token(http, app, "admin")).json
+    second = (await refresh(http, app, first["refresh_token"])).json
+    last = await http.post(TOKEN, data=GRANT, headers=basic(app.client_id, app.secret))
+    service.request_line(last.headers["x-request-id"])
+    secrets = [app.secret, *(pair[name] for pair in (first, second) for name in ("access_token", "refresh_token"))]
+
+    tables = await db.fetch("select tablename from pg_tables where schemaname = 'public'")
+    for secret in secrets:
+        for spelled in (secret, secret.encode().hex()):
+            for (table,) in tables:
+                assert not await db.fetchval(f"select count(*) from {table} as t where t::text like $1", f"%{spelled}%")
+        assert not any(secret in line for line in service.lines)
+
+
+@pytest.mark.security("A-02")
+async def test_every_grant_is_in_the_audit(http: httpx.AsyncClient, db: Any) -> None:
+    app = await new_app(db)
+    granted = await ask_for_token(http, app, "admin:read")
+    refreshed = await refresh(http, app, granted.json["refresh_token"])
+
+    events = "select action, outcome, actor_kind from audit_events where actor_id = $1 order by id"
+    assert [tuple(row) for row in await db.fetch(events, app.id)] == [
+        ("token_granted", "done", "application"),
+        ("refresh", "done", "application"),
+    ]
+    assert refreshed.status == 200
+
+
+async def test_what_a_token_may_not_do_is_audited_once_in_a_while(http: httpx.AsyncClient, db: Any) -> None:
+    app = await new_app(db, "read")
+    machine = Machine(http, (await ask_for_token(http, app, "admin read")).json)
+
+    for _ in range(3):
+        await machine.post("/orders", {"order": {}})
+
+    events = await db.fetch(
+        "select action, detail from audit_events where actor_id = $1 and outcome = 'refused'", app.id
+    )
+    assert [(event["action"], json.loads(event["detail"])) for event in events] == [("access", {"needed": "write"})]
+
+
+async def test_an_orders_note_may_be_written_in_any_script(http: httpx.AsyncClient, db: Any) -> None:
+    machine = await new_machine(http, db)
+    note = "\u6771\u4eac\u90fd\u3000\u6e2f\u533a\n\U0001f469\u200d\U0001f373"
+
+    made = await machine.post("/orders", {"order": {"internal_note": note}})
+
+    assert (made.status, made["internal_note"]) == (201, note)

@@ -1,0 +1,123 @@
+"""Addresses as machines see them: checked for their country, and kept as they are once an order was sent there."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.platform.customers.test_users import new_user
+from tests.platform.hostile import HOSTILE, assert_refused
+from tests.platform.machine import Machine
+from tests.shopper import Answer
+
+PARIS = {
+    "firstname": "Ada",
+    "lastname": "Lovelace",
+    "address1": "1 Rue de Rivoli",
+    "city": "Paris",
+    "zipcode": "75001",
+    "country_iso": "FR",
+}
+
+
+async def new_address(machine: Machine, **fields: Any) -> Answer:
+    return await machine.post("/addresses", {"address": {**PARIS, **fields}})
+
+
+async def bought(machine: Machine, db: Any, address_id: str, *, is_completed: bool) -> str:
+    """An order that is sent to this address."""
+    order = await machine.post("/orders", {"order": {}})
+    await db.execute(
+        "update orders set ship_address_id = $2, completed_at = case when $3 then now() end where id = $1",
+        order.id,
+        address_id,
+        is_completed,
+    )
+    return order.id
+
+
+async def test_an_address_lies_in_its_country_and_state(writer: Machine) -> None:
+    made = await new_address(writer, country_iso="USA", state_code="ny", city="New York", zipcode="10001")
+
+    answer = await writer.get(f"/addresses/{made.id}", {"include": "country,state"})
+
+    shown = {item["type"]: item["attributes"] for item in answer.json["included"]}
+    assert (shown["country"]["iso"], shown["state"]["abbr"]) == ("US", "NY")
+
+
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        ({"firstname": ""}, ["firstname"]),
+        ({"firstname": " ", "lastname": " "}, ["firstname", "lastname"]),
+        ({"country_iso": "XX"}, ["country_iso"]),
+        ({"country_iso": None}, ["country_iso"]),
+        ({"country_iso": "", "country_id": str(uuid4())}, ["country_iso"]),
+        ({"zipcode": "1"}, ["zipcode"]),
+        ({"city": None}, ["city"]),
+        ({"country_iso": "US", "city": "New York", "zipcode": "10001", "state_id": str(uuid4())}, ["state_id"]),
+        ({"user_id": str(uuid4())}, ["user_id"]),
+    ],
+)
+async def test_an_address_that_cannot_be_one_is_refused_by_its_fields(
+    writer: Machine, fields: dict[str, Any], names: list[str]
+) -> None:
+    assert_refused(await new_address(writer, **fields), *names)
+
+
+async def test_an_address_keeps_the_user_it_was_made_for(writer: Machine) -> None:
+    owner, other = await new_user(writer), await new_user(writer)
+    made = await new_address(writer, user_id=owner)
+
+    changed = await writer.patch(f"/addresses/{made.id}", {"address": {"user_id": owner, "label": "home"}})
+    refused = await writer.patch(f"/addresses/{made.id}", {"address": {"user_id": other, "label": "work"}})
+
+    assert changed["label"] == "home"
+    assert changed.json["data"]["relationships"]["user"]["data"]["id"] == owner
+    assert_refused(refused, "user_id")
+
+
+async def test_the_address_of_a_completed_order_is_not_changed(writer: Machine, db: Any) -> None:
+    made = await new_address(writer)
+    order_id = await bought(writer, db, made.id, is_completed=True)
+
+    refused = await writer.patch(f"/addresses/{made.id}", {"address": {"city": "Lyon"}})
+
+    assert_refused(refused, "base")
+    order = await writer.get(f"/orders/{order_id}", {"include": "ship_address"})
+    assert order.json["included"][0]["attributes"]["city"] == "Paris"
+
+
+async def test_the_address_of_an_open_cart_may_change(writer: Machine, db: Any) -> None:
+    made = await new_address(writer)
+    await bought(writer, db, made.id, is_completed=False)
+
+    assert (await writer.patch(f"/addresses/{made.id}", {"address": {"label": "work"}}))["label"] == "work"
+
+
+async def test_a_removed_address_of_an_order_is_hidden_from_all_but_the_order(writer: Machine, db: Any) -> None:
+    user_id = await new_user(writer)
+    gone, kept = [(await new_address(writer, user_id=user_id)).id for _ in range(2)]
+    await writer.patch(f"/users/{user_id}", {"user": {"ship_address_id": gone, "bill_address_id": kept}})
+    order_id = await bought(writer, db, gone, is_completed=True)
+
+    assert (await writer.delete(f"/addresses/{gone}")).status == 204
+
+    assert (await writer.get(f"/addresses/{gone}")).status == 404
+    assert (await writer.get("/addresses", {"filter[id_eq]": gone})).json["data"] == []
+    user = await writer.get(f"/users/{user_id}", {"include": "addresses"})
+    linked = user.json["data"]["relationships"]
+    assert [link["id"] for link in linked["addresses"]["data"]] == [kept]
+    assert [item["id"] for item in user.json["included"]] == [kept]
+    assert (linked["ship_address"]["data"], linked["bill_address"]["data"]["id"]) == (None, kept)
+    order = await writer.get(f"/orders/{order_id}", {"include": "ship_address"})
+    assert [item["id"] for item in order.json["included"]] == [gone]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [(kind, value) for kind in ("text", "id", "object") for value in HOSTILE[kind]]
+)
+async def test_a_hostile_value_is_refused_by_its_name(writer: Machine, kind: str, value: Any) -> None:
+    name = {"text": "company", "id": "user_id", "object": "private_metadata"}[kind]
+
+    assert_refused(await new_address(writer, **{name: value}), name)

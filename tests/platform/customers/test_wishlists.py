@@ -1,0 +1,136 @@
+"""Wishlists as machines see them: anybody's, by the same rules as their owners'."""
+
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from shop.rules.customers.wishlists import MOST_ITEMS, MOST_LISTS
+from tests.at_once import at_once
+from tests.make import Make
+from tests.platform.hostile import HOSTILE, assert_refused
+from tests.shopper import Answer
+from tests.shoppers import Member, sign_in
+from tests.wishlists import add_items, add_lists
+
+
+@pytest.fixture
+async def member(http: httpx.AsyncClient) -> Member:
+    return await sign_in(http)
+
+
+async def new_list(make: Make, member: Member, **fields: Any) -> Answer:
+    return await make.new("wishlists", "wishlist", **{"user_id": str(await member.id()), "name": "Birthday", **fields})
+
+
+async def test_what_a_machine_puts_on_a_list_its_owner_sees(make: Make, member: Member) -> None:
+    made = await new_list(make, member)
+    mug = await make.product(price="10")
+    item = await make.new("wished_items", "wished_item", wishlist_id=made.id, variant_id=mug.sold, quantity=3)
+
+    seen = await member.get(f"/wishlists/{made['token']}?include=wished_items")
+
+    assert (seen.id, seen["name"], seen["is_private"]) == (made.id, "Birthday", True)
+    assert (seen.json["included"][0]["id"], seen.json["included"][0]["attributes"]["total"]) == (item.id, "30.0")
+    assert (item["currency"], item["price"], item["total"]) == ("USD", "10.0", "30.0")
+
+
+async def test_what_an_owner_made_is_found_by_who_they_are_and_what_it_is_called(make: Make, member: Member) -> None:
+    name = f"List {uuid4().hex}"
+    made = await member.post("/wishlists", name=name)
+    user_id = str(await member.id())
+
+    filters = {"name_eq": name, "user_id_eq": user_id, "user_email_eq": member.email, "token_eq": made["token"]}
+    for field, value in filters.items():
+        found = await make.machine.get("/wishlists", {f"filter[{field}]": value, "include": "user"})
+        assert [each["id"] for each in found.json["data"]] == [made.id]
+        assert [each["id"] for each in found.json["included"]] == [user_id]
+
+
+async def test_a_default_that_a_machine_sets_is_the_only_one(make: Make, member: Member, db: Any) -> None:
+    first = await member.get("/wishlists/default")
+    second, third = await new_list(make, member, is_default=True), await new_list(make, member)
+
+    async def defaults() -> list[str]:
+        found = await make.machine.get(
+            "/wishlists", {"filter[user_id_eq]": str(await member.id()), "filter[is_default_true]": "1"}
+        )
+        return [each["id"] for each in found.json["data"]]
+
+    assert await defaults() == [second.id]
+    wish = {"wishlist": {"is_default": True}}
+    answers = await at_once(
+        db,
+        "users",
+        await member.id(),
+        *(make.machine.patch(f"/wishlists/{each.id}", wish) for each in (first, third)),
+        member.patch(f"/wishlists/{second['token']}", is_default=True),
+    )
+    assert [answer.status for answer in answers] == [200] * 3
+    assert len(await defaults()) == 1
+
+
+@pytest.mark.parametrize("name", [*HOSTILE["text"], " ", "", None, "x" * 256, "a\nb"], ids=repr)
+async def test_a_name_is_one_line_for_machines_too(make: Make, member: Member, name: Any) -> None:
+    made = await new_list(make, member)
+
+    fields = {"user_id": str(await member.id()), "name": name}
+    assert_refused(await make.machine.post("/wishlists", {"wishlist": fields}), "name")
+    assert_refused(await make.machine.patch(f"/wishlists/{made.id}", {"wishlist": {"name": name}}), "name")
+
+
+@pytest.mark.parametrize("quantity", [0, -1, 1_000_001, "", None, "x", 1.5, 2**52])
+async def test_a_quantity_is_positive_for_machines_too(make: Make, member: Member, quantity: Any) -> None:
+    fields = {"wishlist_id": (await new_list(make, member)).id, "variant_id": (await make.product()).sold}
+    item = await make.new("wished_items", "wished_item", **fields)
+
+    assert_refused(
+        await make.machine.post("/wished_items", {"wished_item": {**fields, "quantity": quantity}}), "quantity"
+    )
+    changed = await make.machine.patch(f"/wished_items/{item.id}", {"wished_item": {"quantity": quantity}})
+    assert_refused(changed, "quantity")
+
+
+async def test_what_is_not_there_cannot_be_named(make: Make, member: Member) -> None:
+    gone, mug, list_id = await make.product(), await make.product(), (await new_list(make, member)).id
+    await make.remove("products", gone.id)
+    nobody = str(uuid4())
+
+    async def refused(path: str, kind: str, **fields: str) -> Answer:
+        return await make.machine.post(f"/{path}", {kind: fields})
+
+    assert_refused(await refused("wishlists", "wishlist", user_id=nobody, name="a"), "user_id")
+    items = "wished_items", "wished_item"
+    assert_refused(await refused(*items, wishlist_id=nobody, variant_id=mug.sold), "wishlist_id")
+    assert_refused(await refused(*items, wishlist_id=list_id, variant_id=nobody), "variant_id")
+    assert_refused(await refused(*items, wishlist_id=list_id, variant_id=gone.sold), "variant_id")
+    await make.new(*items, wishlist_id=list_id, variant_id=mug.sold)
+    assert_refused(await refused(*items, wishlist_id=list_id, variant_id=mug.sold), "variant_id")
+
+
+async def test_machines_keep_to_how_many_there_may_be(make: Make, member: Member, db: Any) -> None:
+    user_id, list_id, products = (
+        await member.id(),
+        (await new_list(make, member)).id,
+        [await make.product() for _ in range(2)],
+    )
+    await add_lists(db, user_id, MOST_LISTS - 2)
+    await add_items(db, list_id, products[0].id, MOST_ITEMS - 1)
+    wish = {"wishlist": {"user_id": str(user_id), "name": "the last"}}
+
+    lists = await at_once(db, "users", user_id, *(make.machine.post("/wishlists", wish) for _ in range(2)))
+    items = await at_once(
+        db,
+        "wishlists",
+        list_id,
+        *(
+            make.machine.post("/wished_items", {"wished_item": {"wishlist_id": list_id, "variant_id": each.sold}})
+            for each in products
+        ),
+    )
+
+    for answers in (lists, items):
+        made, refused = sorted(answers, key=lambda answer: answer.status)
+        assert made.status == 201
+        assert_refused(refused, "base")

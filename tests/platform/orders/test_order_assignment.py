@@ -1,0 +1,117 @@
+"""Whose an open order is, where it goes, and what it is called, as whoever runs the shop sets it."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.platform.customers.test_addresses import new_address
+from tests.platform.customers.test_users import new_user
+from tests.platform.hostile import assert_refused
+from tests.platform.machine import Machine
+from tests.till import Buyer, Till
+
+
+async def test_an_order_is_made_for_a_customer_with_addresses_channel_and_number(writer: Machine) -> None:
+    user_id = await new_user(writer)
+    address = (await new_address(writer, user_id=user_id)).id
+    number = f"EU-{uuid4().hex[:12]}"
+    body = {"user_id": user_id, "bill_address_id": address, "ship_address_id": address, "channel": "pos"}
+
+    made = await writer.post("/orders", {"order": {**body, "number": number}})
+
+    links = {name: made.json["data"]["relationships"][name]["data"] for name in ("user", "bill_address")}
+    assert (made.status, made["channel"], made["number"]) == (201, "pos", number)
+    assert {name: link["id"] for name, link in links.items()} == {"user": user_id, "bill_address": address}
+    assert made["email"] == (await writer.get(f"/users/{user_id}"))["email"]
+    assert (await writer.get(f"/orders/{number}")).id == made.id
+
+
+async def test_each_of_them_is_in_the_audit(writer: Machine) -> None:
+    order, user_id = await writer.post("/orders", {"order": {}}), await new_user(writer)
+
+    await writer.patch(f"/orders/{order.id}", {"order": {"user_id": user_id, "channel": "pos"}})
+
+    found = await writer.get("/audit_events", {"filter[subject_id_eq]": order.id, "filter[action_eq]": "order_updated"})
+    (event,) = found.json["data"]
+    assert event["attributes"]["detail"]["before"] == {"user_id": None, "channel": "shop"}
+    assert event["attributes"]["detail"]["after"] == {"user_id": user_id, "channel": "pos"}
+
+
+@pytest.mark.parametrize("name", ["user_id", "bill_address_id", "ship_address_id", "channel", "number"])
+async def test_a_completed_order_keeps_them(writer: Machine, till: Till, name: str) -> None:
+    buyer = Buyer(writer.http, till)
+    await buyer.ready((await till.product(), 1))
+    order = await buyer.complete()
+    value = (await new_user(writer)) if name == "user_id" else str(uuid4())[:30] if "_id" not in name else None
+
+    refused = await writer.patch(f"/orders/{order.id}", {"order": {name: value}})
+    same = await writer.patch(f"/orders/{order.id}", {"order": {"channel": "shop", "number": order["number"]}})
+
+    assert_refused(refused, name)
+    assert "completed" in refused.json["errors"][name][0]
+    assert same.status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("user_id", str(uuid4())),
+        ("bill_address_id", str(uuid4())),
+        ("channel", " "),
+        ("channel", "a\nb"),
+        ("channel", None),
+        ("number", ""),
+        ("number", "R 1"),
+        ("number", "a" * 32),
+        ("number", None),
+    ],
+)
+async def test_what_cannot_be_is_refused_by_its_name(writer: Machine, name: str, value: Any) -> None:
+    order = await writer.post("/orders", {"order": {}})
+
+    assert_refused(await writer.patch(f"/orders/{order.id}", {"order": {name: value}}), name)
+    assert (await writer.get(f"/orders/{order.id}")).json == order.json
+
+
+async def test_a_number_that_is_taken_is_refused(writer: Machine) -> None:
+    first, second = [await writer.post("/orders", {"order": {}}) for _ in range(2)]
+
+    refused = await writer.patch(f"/orders/{second.id}", {"order": {"number": first["number"]}})
+
+    assert refused.json["errors"] == {"number": ["is taken"]}
+
+
+async def test_an_address_of_another_customers_book_is_refused(writer: Machine) -> None:
+    theirs = (await new_address(writer, user_id=await new_user(writer))).id
+    order = await writer.post("/orders", {"order": {"user_id": await new_user(writer)}})
+
+    assert_refused(await writer.patch(f"/orders/{order.id}", {"order": {"ship_address_id": theirs}}), "ship_address_id")
+
+
+async def test_with_another_owner_prices_are_theirs_and_old_tokens_end(writer: Machine, till: Till) -> None:
+    mug, user_id = await till.product("10.00"), await new_user(writer)
+    prices = await till.make.new("price_lists", "price_list", name=uuid4().hex, currency="USD")
+    entry = {"price_list_id": prices.id, "variant_id": mug.sold, "amount": "8.00"}
+    await till.make.new("price_list_entries", "price_list_entry", **entry)
+    await till.make.new("price_list_users", "price_list_user", price_list_id=prices.id, user_id=user_id)
+    buyer = Buyer(writer.http, till)
+    cart = await buyer.ready((mug, 2))
+
+    given = await writer.patch(f"/orders/{cart.id}", {"order": {"user_id": user_id}})
+
+    assert (given.status, given["item_total"], given["state"]) == (200, "16.0", "address")
+    assert given.json["data"]["relationships"]["payments"]["data"] == []
+    assert (await buyer.get("/cart")).status == 404
+
+
+async def test_an_order_with_another_address_is_packed_for_it(writer: Machine, till: Till) -> None:
+    buyer = Buyer(writer.http, till)
+    cart = await buyer.put_in((await till.product(), 1))
+    address = (await new_address(writer, country_iso="DE", city="Berlin", zipcode="10115")).id
+
+    placed = await writer.patch(f"/orders/{cart.id}", {"order": {"ship_address_id": address}})
+    taken = await writer.patch(f"/orders/{cart.id}", {"order": {"ship_address_id": None}})
+
+    assert (placed["ship_total"], len(placed.json["data"]["relationships"]["shipments"]["data"])) == ("5.0", 1)
+    assert (taken["ship_total"], taken.json["data"]["relationships"]["shipments"]["data"]) == ("0.0", [])

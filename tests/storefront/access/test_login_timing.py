@@ -1,0 +1,145 @@
+"""Time tells nothing: an address that is known and one that is not take equally long."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.actions.mail.budget import UNVERIFIED
+from shop.rules.limits import counter_key
+from tests.cluster import Cluster
+from tests.service import KEYS, Service
+from tests.storefront.access.test_login import ask, new_address
+from tests.timing import Pair, assert_same_time
+
+pytestmark = pytest.mark.torture
+PAIRS = 500
+"""So many are compared at once."""
+# Counted like any others, and never reached.
+LIMITS = {
+    "SHOP_LIMIT_MAILS": "100000/3600",
+    "SHOP_LIMIT_FAILURES": "100000/300, 100000/86400",
+}
+
+
+@pytest.fixture(scope="module")
+def quiet_url(cluster: Cluster, worker_name: str) -> Iterator[str]:
+    with cluster.database(f"timing_{worker_name}") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def quiet_service(quiet_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A shop that nobody else calls."""
+    service = Service(
+        SHOP_DATA_DIR=str(tmp_path_factory.mktemp("data")),
+        SHOP_DATABASE_URL=quiet_url,
+        SHOP_SECRET_KEYS=KEYS,
+        SHOP_MAILBOX="on",
+        SHOP_DRAIN_SECONDS="0",
+        **LIMITS,
+    )
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+async def quiet(quiet_service: Service) -> AsyncIterator[httpx.AsyncClient]:
+    async with quiet_service.client() as client:
+        for _ in range(15):
+            email = new_address()
+            await ask(client, email=email)
+            await ask(client, email=email, code="123456")
+        yield client
+
+
+@pytest.fixture
+async def database(quiet_url: str) -> AsyncIterator[Any]:
+    connection = await asyncpg.connect(quiet_url)
+    yield connection
+    await connection.close()
+
+
+async def known_addresses(database: Any, count: int) -> list[str]:
+    """Addresses of users who have signed in before."""
+    emails = [new_address("known") for _ in range(count)]
+    await database.executemany(
+        "insert into users (id, email, email_key, public_metadata, verified_at, created_at, updated_at)"
+        " values ($1, $2, $2, '{}', now(), now(), now())",
+        [(uuid4(), email) for email in emails],
+    )
+    return emails
+
+
+async def pairs_of(http: httpx.AsyncClient, known: list[str], status: int, **fields: Any) -> list[Pair]:
+    """How long a known address takes, and an unknown one right beside it; each is as often first as second."""
+    pairs = []
+    for number, email in enumerate(known):
+        pair = {"known": email, "unknown": new_address("other")}
+        times = {}
+        for kind in pair if number % 2 else reversed(pair):
+            started = time.perf_counter()
+            answer = await ask(http, email=pair[kind], **fields)
+            times[kind] = time.perf_counter() - started
+            assert answer.status_code == status
+        pairs.append((times["known"], times["unknown"]))
+    return pairs
+
+
+@pytest.mark.security("L-10")
+async def test_asking_for_a_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
+    async def a_round() -> list[Pair]:
+        return await pairs_of(quiet, await known_addresses(database, PAIRS), 200)
+
+    await assert_same_time(a_round)
+
+
+@pytest.mark.security("M-08", "L-10")
+async def test_while_strangers_are_throttled_asking_takes_as_long_for_a_customer(
+    quiet: httpx.AsyncClient, database: Any
+) -> None:
+    """Only customers' addresses get a mail then, and the time must not tell which these are."""
+    await database.execute(
+        """insert into rate_counts (key, seconds, window_start, count)
+        select $1, 3600, date_trunc('hour', now()) + interval '1 hour' * n, 10000000 from generate_series(0, 1) n
+        on conflict (key, seconds, window_start) do update set count = excluded.count""",
+        counter_key(UNVERIFIED, ""),
+    )
+    sent = "select count(*) from outbox_mails where not awaits_budget"
+    before, asked = await database.fetchval(sent), 0
+
+    async def a_round() -> list[Pair]:
+        nonlocal asked
+        asked += PAIRS
+        return await pairs_of(quiet, await known_addresses(database, PAIRS), 200)
+
+    try:
+        await assert_same_time(a_round)
+    finally:
+        await database.execute("delete from rate_counts")
+    assert await database.fetchval(sent) == before + asked
+
+
+@pytest.mark.security("L-10")
+async def test_a_wrong_code_takes_as_long_for_an_unknown_address(quiet: httpx.AsyncClient, database: Any) -> None:
+    async def a_round() -> list[Pair]:
+        return await pairs_of(quiet, await known_addresses(database, PAIRS), 401, code="000000")
+
+    await assert_same_time(a_round)
+
+
+@pytest.mark.security("L-10")
+async def test_a_wrong_code_takes_as_long_whether_or_not_there_is_a_live_one(
+    quiet: httpx.AsyncClient, database: Any
+) -> None:
+    async def a_round() -> list[Pair]:
+        known = await known_addresses(database, PAIRS)
+        await asyncio.gather(*(ask(quiet, email=email) for email in known))
+        return await pairs_of(quiet, known, 401, code="000000")
+
+    await assert_same_time(a_round)

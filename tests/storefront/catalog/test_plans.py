@@ -1,0 +1,118 @@
+"""What a cart is read and written with is planned once: PostgreSQL would else plan for longer than it does."""
+
+from collections.abc import AsyncIterator, Callable
+from uuid import UUID, uuid4
+
+import asyncpg
+import msgspec
+import pytest
+
+from shop.db.pool import Database, open_database
+from shop.platform.resources.known import COLLECTIONS
+from shop.queries.cart.line_items import WRITTEN, list_lines, write_lines
+from shop.queries.cart.orders import lock_open_cart
+from shop.queries.cart.promotions import find_facts
+from shop.queries.catalog.prices import Pricing
+from shop.queries.catalog.product_index import refresh
+from shop.queries.catalog.quotes import list_quotes
+from shop.queries.records import list_kin, list_kin_ids
+from shop.queries.setup.taxes import list_rates
+from tests.db.pools import acquire
+from tests.make import Make
+from tests.shopper import Shopper
+
+FIRST = 5
+"""So many plans PostgreSQL makes for so many values, before it thinks of keeping one."""
+
+
+@pytest.fixture
+async def one_connection(database_url: str) -> AsyncIterator[Database]:
+    """With one connection, whose plans can be looked at."""
+    database = open_database(database_url, size=1)
+    yield database
+    await database.close()
+
+
+async def planned_often(database: Database) -> tuple[int, list[str]]:
+    """How many statements were run more often than there are plans for single values, and which are planned still."""
+    connection = await acquire(database)
+    plans = "select statement, generic_plans, custom_plans from pg_prepared_statements"
+    found = [row for row in await connection.fetch(plans) if row["custom_plans"] + row["generic_plans"] > FIRST]
+    database.connections.release(connection)
+    return len(found), [row["statement"] for row in found if row["custom_plans"] > FIRST]
+
+
+async def test_a_cart_is_planned_once(make: Make, guest: Shopper, one_connection: Database) -> None:
+    product = await make.product(price="10.00", on_hand=10)
+    cart = await guest.post("/cart")
+    headers = {"X-Shop-Order-Token": cart["token"]}
+    await guest.post("/cart/add_item", headers=headers, variant_id=product.sold)
+
+    for _ in range(FIRST + 3):
+        session = one_connection.session()
+        async with session.transaction():
+            order = await lock_open_cart(session, UUID(cart.id))
+            assert order is not None
+            lines = await list_lines(session, order.id)
+            assert await list_quotes(session, Pricing("USD"), {line.variant_id: 2 for line in lines})
+            await find_facts(session, order.id, None)
+            await list_rates(session, None)
+            figures = {name: value for name, value in msgspec.structs.asdict(order).items() if name in WRITTEN}
+            await write_lines(session, order.id, put=lines, gone=[], unpacks=False, order=figures)
+
+    count, still_planned = await planned_often(one_connection)
+    assert count >= 6
+    assert still_planned == []
+
+
+async def test_a_product_is_planned_once_however_many_there_are(own_database: Callable[..., str]) -> None:
+    url = own_database()
+    connection = await asyncpg.connect(url)
+    await connection.execute("""insert into products (id, name, slug, status, created_at, updated_at)
+        select gen_random_uuid(), 'Mug ' || n, 'mug-' || n, 'active', now(), now() from generate_series(1, 3000) n""")
+    await connection.execute("analyze products")
+    product_id = await connection.fetchval("select id from products limit 1")
+    await connection.close()
+    product = COLLECTIONS["product"].noun.records
+    to_many = [kin for kin in product.kin.values() if kin.is_many]
+    database = open_database(url, size=1)
+
+    for _ in range(FIRST + 3):
+        session = database.session()
+        async with session.transaction():
+            await refresh(session, [product_id])
+            assert await list_kin_ids(session, to_many, [product_id]) == [{product_id: []}] * len(to_many)
+            assert await list_kin(session, COLLECTIONS["variant"].noun.records.kin["product"], [product_id])
+
+    count, still_planned = await planned_often(database)
+    await database.close()
+    assert count >= 4
+    assert still_planned == []
+
+
+@pytest.mark.parametrize(("customer", "has_ordered"), [("user8@example.org", True), ("nobody@example.org", False)])
+async def test_whether_somebody_has_ordered_is_not_asked_of_every_order(
+    own_database: Callable[..., str], customer: str, has_ordered: bool
+) -> None:
+    url, user_id = own_database(), uuid4()
+    connection = await asyncpg.connect(url)
+    await connection.execute("""insert into orders (id, number, currency, email, created_at, updated_at, completed_at)
+        select gen_random_uuid(), 'R' || n, 'USD', 'user.' || n || '+tag@example.org', now(), now(), now()
+        from generate_series(1, 5000) n""")
+    await connection.execute(
+        """insert into users (id, email, email_key, created_at, updated_at)
+        values ($1, $2, $2, now(), now())""",
+        user_id,
+        customer,
+    )
+    await connection.execute("analyze orders")
+    read = "select pg_stat_force_next_flush(), seq_scan from pg_stat_user_tables where relname = 'orders'"
+    database = open_database(url, size=1)
+    try:
+        before = (await connection.fetchrow(read))["seq_scan"]
+        facts = await find_facts(database.session(), uuid4(), user_id)
+    finally:
+        await database.close()
+    after = (await connection.fetchrow(read))["seq_scan"]
+    await connection.close()
+    assert (facts.has_ordered, after) == (has_ordered, before)

@@ -1,0 +1,310 @@
+"""The price resolver against a slow obvious model: any lists, entries, assignments, windows and quantities."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shop.actions.context import Context
+from shop.base.ids import new_id
+from shop.queries.catalog import prices
+from tests.kept import Kept
+from tests.make import Make
+from tests.platform.machine import back_office, new_machine
+from tests.service import Service
+from tests.shopper import Shopper
+from tests.shoppers import Member, sign_in
+from tests.storefront.shelf import Shelf, headers_of, new_shelf
+
+NOW = datetime.now(UTC)
+VARIANTS = 4
+GROUPS = 2
+
+
+class Entry(msgspec.Struct, frozen=True):
+    variant: int
+    amount: int
+    min_quantity: int
+
+
+class PriceList(msgspec.Struct, frozen=True):
+    """With the hours from now at which it starts and ends."""
+
+    currency: str
+    priority: int
+    percent_off: Decimal | None
+    starts: int | None
+    ends: int | None
+    active: bool
+    entries: tuple[Entry, ...]
+    to_user: bool
+    to_groups: tuple[int, ...]
+
+
+class Case(msgspec.Struct, frozen=True):
+    """Base prices by variant and currency, the lists, and the groups that the customer is in."""
+
+    base: dict[tuple[int, str], int]
+    lists: tuple[PriceList, ...]
+    member_of: tuple[int, ...]
+
+
+amounts = st.integers(0, 12) | st.integers(0, 10**9)
+currencies = st.sampled_from(["USD", "USD", "EUR"])
+entries = st.lists(
+    st.builds(Entry, st.integers(0, VARIANTS - 1), amounts, st.sampled_from([1, 1, 2, 3, 10])),
+    max_size=5,
+    unique_by=lambda entry: (entry.variant, entry.min_quantity),
+).map(tuple)
+windows = st.tuples(st.none() | st.integers(-5, 5), st.none() | st.integers(-5, 5)).filter(
+    lambda window: window[0] is None or window[1] is None or window[0] < window[1]
+)
+percents = st.none() | st.sampled_from(
+    [Decimal("10"), Decimal("33.33"), Decimal("50"), Decimal("100"), Decimal("0.01")]
+)
+
+
+@st.composite
+def price_lists(draw: st.DrawFn) -> PriceList:
+    starts, ends = draw(windows)
+    return PriceList(
+        currency=draw(currencies),
+        priority=draw(st.integers(-1, 2)),
+        percent_off=draw(percents),
+        starts=starts,
+        ends=ends,
+        active=draw(st.sampled_from([True, True, True, False])),
+        entries=draw(entries),
+        to_user=draw(st.booleans()),
+        to_groups=tuple(draw(st.sets(st.integers(0, GROUPS - 1)))),
+    )
+
+
+cases = st.builds(
+    Case,
+    st.dictionaries(st.tuples(st.integers(0, VARIANTS - 1), st.sampled_from(["USD", "EUR"])), amounts),
+    st.lists(price_lists(), max_size=6).map(tuple),
+    st.sets(st.integers(0, GROUPS - 1)).map(tuple),
+)
+
+
+def counts(found: PriceList, case: Case, currency: str, hours: float) -> bool:
+    return (
+        found.active
+        and found.currency == currency
+        and (found.to_user or bool({*found.to_groups} & {*case.member_of}))
+        and (found.starts is None or found.starts <= hours)
+        and (found.ends is None or hours < found.ends)
+    )
+
+
+def price_in(found: PriceList, variant: int, base: int | None, quantity: int) -> int | None:
+    """What one list says, if it says anything."""
+    fitting = [entry for entry in found.entries if entry.variant == variant and entry.min_quantity <= quantity]
+    if fitting:
+        return max(fitting, key=lambda entry: entry.min_quantity).amount
+    if found.percent_off is None or base is None:
+        return None
+    return int((base * (100 - found.percent_off) / 100).quantize(Decimal(1), ROUND_HALF_UP))
+
+
+def expected(case: Case, variant: int, currency: str, quantity: int, hours: float) -> tuple[int | None, int | None]:
+    """The amount, and the place of the list that decided."""
+    base = case.base.get((variant, currency))
+    best: tuple[Any, ...] | None = None
+    for place, found in enumerate(case.lists):
+        amount = price_in(found, variant, base, quantity) if counts(found, case, currency, hours) else None
+        if amount is not None and (best is None or (-found.priority, amount, place) < best):
+            best = (-found.priority, amount, place)
+    return (base, None) if best is None else (best[1], best[2])
+
+
+class Stage:
+    """One product a variant, and a customer; everything else changes with each case."""
+
+    def __init__(self, ctx: Context, db: Any, member: Member, guest: Shopper, shelf: Shelf) -> None:
+        self.ctx = ctx
+        self.db = db
+        self.member = member
+        self.guest = guest
+        self.shelf = shelf
+        self.user_id = UUID(int=0)
+        self.variants: list[UUID] = []
+        self.products: list[str] = []
+        self.groups: list[UUID] = []
+
+    async def set(self, case: Case) -> list[UUID]:
+        """The ids of the lists."""
+        async with self.db.transaction():
+            await self.db.execute("delete from price_lists")
+            await self.db.execute("delete from customer_group_members")
+            await self.db.execute("delete from prices where variant_id = any($1)", self.variants)
+            for (variant, currency), amount in case.base.items():
+                await self._insert(
+                    "prices", variant_id=self.variants[variant], currency=currency, amount=amount, updated_at=NOW
+                )
+            for group in case.member_of:
+                link = {"customer_group_id": self.groups[group], "user_id": self.user_id, "updated_at": NOW}
+                await self._insert("customer_group_members", **link)
+            # Ids of one moment are in no order, and the older list is the one with the smaller id.
+            made = sorted(new_id() for _ in case.lists)
+            for list_id, found in zip(made, case.lists, strict=True):
+                await self._list(list_id, found)
+            # As every write of prices leaves them.
+            await self.db.execute(
+                "update listings set currencies = array(select currency from prices where variant_id = master_id)"
+                " where master_id = any($1)",
+                self.variants,
+            )
+        return made
+
+    async def _list(self, list_id: UUID, found: PriceList) -> None:
+        await self._insert(
+            "price_lists",
+            id=list_id,
+            name=uuid4().hex,
+            currency=found.currency,
+            priority=found.priority,
+            percent_off=found.percent_off,
+            starts_at=at(found.starts),
+            ends_at=at(found.ends),
+            active=found.active,
+            updated_at=NOW,
+        )
+        for entry in found.entries:
+            await self._insert(
+                "price_list_entries",
+                price_list_id=list_id,
+                variant_id=self.variants[entry.variant],
+                amount=entry.amount,
+                min_quantity=entry.min_quantity,
+                updated_at=NOW,
+            )
+        if found.to_user:
+            await self._insert("price_list_users", price_list_id=list_id, user_id=self.user_id, updated_at=NOW)
+        for group in found.to_groups:
+            await self._insert(
+                "price_list_groups", price_list_id=list_id, customer_group_id=self.groups[group], updated_at=NOW
+            )
+
+    async def _insert(self, table: str, **fields: Any) -> None:
+        values = {"id": new_id(), "created_at": NOW, **fields}
+        places = ", ".join(f"${place + 1}" for place in range(len(values)))
+        await self.db.execute(f"insert into {table} ({', '.join(values)}) values ({places})", *values.values())
+
+
+def at(hours: int | None) -> datetime | None:
+    return None if hours is None else NOW + timedelta(hours=hours)
+
+
+@pytest.fixture(scope="module")
+async def stage(service: Service, database_url: str, kept_lines: Kept) -> AsyncIterator[Stage]:
+    db = await asyncpg.connect(database_url)
+    async with service.client(transport=kept_lines) as http, back_office(database_url) as ctx:
+        make, guest = Make(await new_machine(http, db)), Shopper(http)
+        stage = Stage(ctx, db, await sign_in(http), guest, await new_shelf(make, guest))
+        stage.user_id = await stage.member.id()
+        for _ in range(VARIANTS):
+            made = await make.product(price=None, taxons=[stage.shelf.root])
+            stage.products.append(made.id)
+            stage.variants.append(UUID(made.master))
+        stage.groups = [UUID(await make.group()) for _ in range(GROUPS)]
+        yield stage
+        await db.execute("delete from price_lists")
+    await db.close()
+
+
+async def check_resolver(stage: Stage, case: Case, hours: float, quantity: int) -> None:
+    lists = await stage.set(case)
+    for currency in ("USD", "EUR"):
+        pricing = await prices.find_pricing(
+            stage.ctx.db, stage.user_id, currency, NOW + timedelta(hours=hours) if hours else None
+        )
+        found = await prices.resolve(stage.ctx.db, pricing, stage.variants, quantity)
+        for variant, variant_id in enumerate(stage.variants):
+            price = found.get(variant_id)
+            told = (price.amount, price.price_list_id) if price else (None, None)
+            amount, place = expected(case, variant, currency, quantity, hours)
+            assert told == (amount, None if place is None else lists[place]), (variant, currency)
+            if price:
+                assert price.base_amount == case.base.get((variant, currency))
+
+
+async def check_pages(stage: Stage, case: Case) -> None:
+    """The list of products, in its order by price, and each product's page."""
+    await stage.set(case)
+    for currency in ("USD", "EUR"):
+        now = {product: expected(case, variant, currency, 1, 0)[0] for variant, product in enumerate(stage.products)}
+        listed = await stage.shelf.of(stage.member, sort="price", currency=currency)
+        shown = [(record["id"], units(record["attributes"]["price"])) for record in listed.json["data"]]
+        # What the shop sells is what anybody can buy; a list changes only what it costs.
+        for_anybody = {product for variant, product in enumerate(stage.products) if (variant, currency) in case.base}
+        sold = {product: amount for product, amount in now.items() if amount is not None and product in for_anybody}
+        assert shown == sorted(sold.items(), key=lambda pair: (pair[1], UUID(pair[0]))), currency
+        bound = f"{Decimal(5) / 100},"
+        some = await stage.shelf.of(stage.member, currency=currency, **{"filter[price]": bound})
+        assert {record["id"] for record in some.json["data"]} == {key for key, amount in sold.items() if amount >= 5}
+        for product, amount in now.items():
+            page = await stage.member.http.get(
+                f"/api/v2/storefront/products/{product}",
+                params={"currency": currency},
+                headers=headers_of(stage.member),
+            )
+            assert units(page.json()["data"]["attributes"]["price"]) == amount
+
+
+def units(price: str | None) -> int | None:
+    return None if price is None else int(Decimal(price) * 100)
+
+
+QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}
+# Whole hours are the bounds of windows: half of one is never on a bound, and nothing here takes that long.
+hours = st.sampled_from([0, 0, -4.5, -1.5, 1.5, 3.5, 9.5])
+quantities = st.sampled_from([1, 1, 2, 3, 9, 10, 10**6])
+
+
+@settings(max_examples=60, **QUIET)  # type: ignore[arg-type]
+@given(cases, hours, quantities)
+async def test_the_resolver_says_what_the_model_says(stage: Stage, case: Case, hours: float, quantity: int) -> None:
+    await check_resolver(stage, case, hours, quantity)
+
+
+@settings(max_examples=10, **QUIET)  # type: ignore[arg-type]
+@given(cases)
+async def test_lists_and_pages_show_what_the_model_says(stage: Stage, case: Case) -> None:
+    await check_pages(stage, case)
+
+
+@pytest.mark.torture
+@settings(max_examples=1500, **QUIET)  # type: ignore[arg-type]
+@given(cases, hours, quantities)
+async def test_the_resolver_says_what_the_model_says_at_length(
+    stage: Stage, case: Case, hours: float, quantity: int
+) -> None:
+    await check_resolver(stage, case, hours, quantity)
+
+
+@pytest.mark.torture
+@settings(max_examples=300, **QUIET)  # type: ignore[arg-type]
+@given(cases)
+async def test_lists_and_pages_show_what_the_model_says_at_length(stage: Stage, case: Case) -> None:
+    await check_pages(stage, case)
+
+
+async def test_a_window_begins_with_its_first_moment_and_ends_before_its_last(stage: Stage) -> None:
+    found = PriceList("USD", 0, Decimal(50), 1, 2, True, (), True, ())
+    await stage.set(Case({(0, "USD"): 100}, (found,), ()))
+
+    async def amount(moment: datetime) -> int | None:
+        pricing = await prices.find_pricing(stage.ctx.db, stage.user_id, "USD", moment)
+        return (await prices.resolve(stage.ctx.db, pricing, stage.variants[:1]))[stage.variants[0]].amount
+
+    starts, ends, moment = NOW + timedelta(hours=1), NOW + timedelta(hours=2), timedelta(microseconds=1)
+    assert [await amount(when) for when in (starts - moment, starts, ends - moment, ends)] == [100, 50, 50, 100]

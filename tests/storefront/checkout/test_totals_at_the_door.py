@@ -1,0 +1,157 @@
+"""What whole carts come to over HTTP, in currencies of any digits, against the slow and obvious model in fractions."""
+
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import httpx
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shop.base.money import currency_digits, wire_decimal
+from shop.rules.cart.promotion_kinds import Good, fill_basket
+from shop.rules.cart.totals import COLUMNS, Rate, Taxable
+from tests.cluster import Cluster
+from tests.deals import about, new_deal
+from tests.kept import Kept
+from tests.make import Make
+from tests.platform.machine import new_machine
+from tests.rules.test_promotions import model as promotions_model
+from tests.rules.test_promotions import part
+from tests.rules.test_totals import model
+from tests.service import KEYS, Service
+from tests.till import Buyer, Till, new_till
+
+SHIPPING = {"USD": "5.00", "JPY": "500", "KWD": "1.255"}
+
+
+@pytest.fixture(scope="module")
+async def counter(
+    cluster: Cluster, worker_name: str, kept_lines: Kept
+) -> AsyncIterator[tuple[httpx.AsyncClient, Till]]:
+    """A shop that sells in currencies of no, two and three digits."""
+    with cluster.data_dir(f"counter_{worker_name}") as (data_dir, url):
+        db = await asyncpg.connect(url)
+        await db.execute("update shops set currencies = '{USD,JPY,KWD}'")
+        service = Service(SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, SHOP_DRAIN_SECONDS="0")
+        try:
+            async with service.client(transport=kept_lines) as http:
+                yield http, await new_till(Make(await new_machine(http, db)), **SHIPPING)
+        finally:
+            await db.close()
+            service.stop()
+
+
+shares = st.decimals(min_value=0, max_value=1, places=4)
+taxes = st.lists(st.tuples(st.integers(0, 1), shares, st.booleans()), max_size=3)
+goods = st.lists(
+    st.tuples(st.integers(0, 10**7), st.integers(1, 9), st.sampled_from([None, 0, 1])),
+    min_size=1,
+    max_size=4,
+    # Of pieces that cost the same any may be the one that is given away.
+    unique_by=lambda good: good[0],
+)
+FEW = settings(
+    max_examples=4, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+Spec = tuple[str, dict[str, Any]]
+percents = st.decimals(min_value="0.001", max_value=100, places=3).map(lambda percent: {"percent": str(percent)})
+whole_amounts = st.integers(1, 5_000).map(lambda amount: {"amounts": dict.fromkeys(SHIPPING, str(amount))})
+counts = st.tuples(st.integers(1, 3), st.integers(1, 2), percents).map(
+    lambda given: {"buy": given[0], "get": given[1], **given[2]}
+)
+benefits: st.SearchStrategy[Spec] = st.one_of(
+    st.tuples(st.sampled_from(["percent_off_items", "percent_off_order"]), percents),
+    st.tuples(st.sampled_from(["amount_off_items", "amount_off_order"]), whole_amounts),
+    st.tuples(st.just("buy_some_get_some"), counts),
+    st.tuples(st.just("free_shipping"), st.just({})),
+)
+deals = st.lists(st.lists(benefits, min_size=1, max_size=2), max_size=3)
+
+
+async def promise(till: Till, made: list[Any], deals: list[list[Spec]]) -> None:
+    """Automatic promotions of these goods alone, each newer than the one before."""
+    for parts in deals:
+        await new_deal(till.make, *parts, conditions=[about(*(product for product, _ in made))])
+
+
+def less(currency: str, lines: list[Taxable], sent: Taxable, deals: list[list[Spec]]) -> tuple[Any, Any, int]:
+    """The lines and the shipment with what the model of promotions takes off, and what it takes off the whole."""
+    kinds = [(line.price, line.quantity) for line in lines]
+    basket = fill_basket(
+        currency,
+        [
+            Good(UUID(int=place), place, 1, frozenset(), price, quantity, price * quantity)
+            for place, (price, quantity) in enumerate(kinds)
+        ],
+        shipments=[(sent.id, sent.price)],
+    )
+    offers = [[part("benefit", kind, **given) for kind, given in parts] for parts in deals]
+    of_lines, of_shipments, of_whole = promotions_model(basket, offers)
+    cheaper = [
+        msgspec.structs.replace(line, promo_total=-of_lines[UUID(int=place)]) for place, line in enumerate(lines)
+    ]
+    return cheaper, msgspec.structs.replace(sent, promo_total=-of_shipments[sent.id]), of_whole
+
+
+async def check(
+    counter: tuple[httpx.AsyncClient, Till],
+    currency: str,
+    taxes: list[Any],
+    goods: list[tuple[int, int, int | None]],
+    deals: list[list[Spec]],
+) -> None:
+    http, till = counter
+    make, digits = till.make, currency_digits(currency)
+    kinds = [(await make.new("tax_categories", "tax_category", name=uuid4().hex)).id for _ in range(2)]
+    rates = []
+    for number, (kind, share, is_included) in enumerate(taxes):
+        said = {"zone_id": till.zone, "tax_category_id": kinds[kind], "name": f"Tax {number}", "amount": str(share)}
+        await make.new("tax_rates", "tax_rate", **said, included_in_price=is_included)
+        rates.append(Rate(UUID(int=number), "Tax", share, is_included, UUID(kinds[kind])))
+    made, lines = [], []
+    for number, (price, quantity, kind) in enumerate(goods):
+        category = {} if kind is None else {"tax_category_id": kinds[kind]}
+        amount = wire_decimal(price, digits)
+        others: Any = {} if currency == "USD" else {"prices": {currency: amount}}
+        product = await till.product(amount if currency == "USD" else "1.00", on_hand=9, **others, **category)
+        made.append((product, quantity))
+        lines.append(Taxable(UUID(int=number), "", price, quantity, 0, None if kind is None else UUID(kinds[kind])))
+
+    await promise(till, made, deals)
+    buyer = Buyer(http, till)
+    await buyer.post(f"/cart?currency={currency}")
+    await buyer.ready(*made)
+    shown = await buyer.get("/cart", include="line_items")
+
+    sent = Taxable(UUID(int=99), "", int(Decimal(SHIPPING[currency]).scaleb(digits)))
+    cheaper, sent, off_the_whole = less(currency, lines, sent, deals)
+    expected = model(cheaper, [sent], rates, off_the_whole)
+    names = [name for name in COLUMNS if name not in {"item_count", "order_promo_total"}]
+    assert {name: shown[name] for name in names} == {name: wire_decimal(expected[name], digits) for name in names}
+    assert shown["item_count"] == expected["item_count"]
+    assert min(Decimal(each["attributes"]["total"]) for each in shown.json["included"]) >= 0
+    assert Decimal(shown["total"]) >= 0
+
+
+@FEW
+@given(st.sampled_from(list(SHIPPING)), taxes, goods, deals)
+async def test_a_cart_comes_to_what_the_model_says(
+    counter: tuple[httpx.AsyncClient, Till], currency: str, taxes: list[Any], goods: list[Any], deals: list[Any]
+) -> None:
+    await check(counter, currency, taxes, goods, deals)
+
+
+@pytest.mark.torture
+@settings(FEW, max_examples=60, derandomize=False)
+@given(st.sampled_from(list(SHIPPING)), taxes, goods, deals)
+async def test_a_cart_comes_to_what_the_model_says_at_length(
+    counter: tuple[httpx.AsyncClient, Till], currency: str, taxes: list[Any], goods: list[Any], deals: list[Any]
+) -> None:
+    await check(counter, currency, taxes, goods, deals)

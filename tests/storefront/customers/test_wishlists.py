@@ -1,0 +1,462 @@
+"""Wishlists: made, shown, changed, removed; who may see one, and that nobody else writes on it."""
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import httpx
+import pytest
+
+from shop.rules.customers.wishlists import MOST_LISTS
+from tests.at_once import at_once
+from tests.make import Make
+from tests.service import Service
+from tests.shopper import Answer, Shopper
+from tests.shoppers import Member, sign_in
+from tests.storefront.shelf import included, linked, word
+from tests.wishlists import add_lists
+
+
+@pytest.fixture
+async def member(http: httpx.AsyncClient) -> Member:
+    return await sign_in(http)
+
+
+async def new_list(member: Member, name: str = "Birthday", **fields: Any) -> Answer:
+    made = await member.post("/wishlists", wishlist={"name": name, **fields})
+    assert made.status == 201, made
+    return made
+
+
+async def wish(member: Member, token: str, variant_id: str, quantity: int = 1) -> str:
+    added = await member.post(f"/wishlists/{token}/add_item", variant_id=variant_id, quantity=quantity)
+    assert added.status == 200, added
+    return added.id
+
+
+async def lists(member: Member) -> dict[str, dict[str, Any]]:
+    """What the user's own lists say, by name."""
+    found = (await member.get("/wishlists")).json["data"]
+    return {each["attributes"]["name"]: each["attributes"] for each in found}
+
+
+async def test_a_list_is_made_private_and_shown_to_its_owner(member: Member) -> None:
+    made = await new_list(member)
+
+    assert made.json["data"]["type"] == "wishlist"
+    assert made.json["data"]["attributes"] == {
+        "token": made["token"],
+        "name": "Birthday",
+        "is_private": True,
+        "is_default": False,
+        "variant_included": False,
+    }
+    assert re.fullmatch("[1-9A-HJ-NP-Za-km-z]{24}", made["token"])
+    assert made.json["data"]["relationships"] == {"wished_items": {"data": []}}
+    assert "included" not in made.json
+    assert (await member.get(f"/wishlists/{made['token']}")).json == made.json
+
+
+@pytest.mark.parametrize("is_wrapped", [True, False], ids=["wrapped", "bare"])
+@pytest.mark.parametrize("kind", ["json", "data"])
+async def test_a_list_is_made_from_a_wrapped_object_or_a_bare_one(member: Member, is_wrapped: bool, kind: str) -> None:
+    fields = {"name": "For the garden", "is_private": "false", "is_default": "1"}
+    if kind == "json":
+        body: Any = {"wishlist": fields} if is_wrapped else fields
+    else:
+        body = {f"wishlist[{name}]": value for name, value in fields.items()} if is_wrapped else fields
+
+    made = await member.ask("POST", "/wishlists", **{kind: body})
+
+    assert made.status == 201, made
+    assert (made["name"], made["is_private"], made["is_default"]) == ("For the garden", False, True)
+
+
+WRONG = {
+    "nothing": ({}, {"name"}),
+    "no name": ({"is_private": True}, {"name"}),
+    "null": ({"name": None}, {"name"}),
+    "an empty name": ({"name": ""}, {"name"}),
+    "spaces": ({"name": "  \t "}, {"name"}),
+    "a long name": ({"name": "x" * 256}, {"name"}),
+    "two lines": ({"name": "a\nb"}, {"name"}),
+    "text that turns around": ({"name": "a\u202eb"}, {"name"}),
+    "a number": ({"name": 7}, {"name"}),
+    "a list": ({"name": ["a"]}, {"name"}),
+    "no flags": ({"name": "a", "is_private": "maybe", "is_default": 2}, {"is_private", "is_default"}),
+    "flags of nothing": ({"name": "a", "is_private": None, "is_default": []}, {"is_private", "is_default"}),
+    "all of it": ({"name": {}, "is_private": {}, "is_default": 1.5}, {"name", "is_private", "is_default"}),
+}
+
+
+@pytest.mark.parametrize(("fields", "wrong"), WRONG.values(), ids=WRONG.keys())
+async def test_what_a_list_cannot_be_is_refused_by_its_name(
+    member: Member, fields: dict[str, Any], wrong: set[str]
+) -> None:
+    token = (await new_list(member))["token"]
+
+    made = await member.ask("POST", "/wishlists", json={"wishlist": fields})
+    changed = await member.patch(f"/wishlists/{token}", wishlist={"name": None, **fields})
+
+    for answer in (made, changed):
+        assert (answer.status, answer.code) == (422, "validation_failed"), answer
+    assert set(made.json["errors"]) == wrong
+    assert set(changed.json["errors"]) == wrong | ({"name"} - set(fields))
+    assert list(await lists(member)) == ["Birthday"]
+
+
+@pytest.mark.parametrize("body", [{"wishlist": 7}, {"wishlist": None}, {"wishlist": []}, {"wishlist": "name"}])
+async def test_a_wrapper_without_an_object_cannot_be_read(member: Member, body: Any) -> None:
+    token = (await new_list(member))["token"]
+
+    answers = [await member.ask("POST", "/wishlists", json=body)]
+    answers += [await member.ask(method, f"/wishlists/{token}", json=body) for method in ("PATCH", "PUT")]
+
+    assert [(answer.status, answer.code) for answer in answers] == [(400, "malformed")] * 3
+
+
+async def test_the_longest_name_and_any_script_are_kept_as_they_are(member: Member) -> None:
+    names = ["x" * 255, "誕生日🎂", "<b>'\"; drop table--"]
+
+    assert [(await new_list(member, name))["name"] for name in names] == names
+
+
+async def test_own_lists_are_listed_in_the_order_they_were_made_page_by_page(
+    member: Member, http: httpx.AsyncClient
+) -> None:
+    await new_list(await sign_in(http), "another's", is_private=False)
+    for number in range(3):
+        await new_list(member, f"list {number}")
+
+    first = await member.get("/wishlists?per_page=2&is_variant_included=" + str(uuid4()))
+    second = await member.get("/wishlists?per_page=2&page=2")
+    beyond = await member.get("/wishlists?page=9")
+
+    assert [each["attributes"]["name"] for each in first.json["data"]] == ["list 0", "list 1"]
+    assert [each["attributes"]["name"] for each in second.json["data"]] == ["list 2"]
+    assert first.json["meta"] == {"count": 2, "total_count": 3, "total_pages": 2}
+    assert set(first.json["links"]) == {"self", "next", "prev", "last", "first"}
+    assert "is_variant_included=" in first.json["links"]["next"]
+    assert (beyond.status, beyond.json["data"]) == (200, [])
+
+
+async def test_a_list_of_lists_takes_no_filter_and_no_sort(member: Member) -> None:
+    answers = [await member.get(f"/wishlists?{wished}") for wished in ("filter[name]=a", "sort=name", "include=user")]
+
+    assert [(answer.status, answer.code) for answer in answers] == [
+        (400, "unknown_filter"),
+        (400, "unknown_sort"),
+        (400, "unknown_include"),
+    ]
+
+
+async def test_whether_a_variant_stands_on_a_list_is_told_when_it_is_asked(make: Make, member: Member) -> None:
+    mug, cup = await make.product(), await make.product()
+    token = (await new_list(member, "mugs"))["token"]
+    await new_list(member, "nothing")
+    await wish(member, token, mug.sold)
+
+    async def told(path: str, variant_id: str) -> list[bool]:
+        data = (await member.get(f"{path}?is_variant_included={variant_id}")).json["data"]
+        return [each["attributes"]["variant_included"] for each in (data if isinstance(data, list) else [data])]
+
+    assert await told("/wishlists", mug.sold) == [True, False]
+    assert await told("/wishlists", cup.sold) == [False, False]
+    assert await told("/wishlists", "") == [False, False]
+    assert await told(f"/wishlists/{token}", mug.sold) == [True]
+    assert [each["variant_included"] for each in (await lists(member)).values()] == [False, False]
+    wrong = await member.get("/wishlists?is_variant_included=7")
+    assert (wrong.status, wrong.code) == (400, "malformed")
+
+
+async def test_the_default_list_is_made_when_there_is_none_and_found_after(member: Member) -> None:
+    await new_list(member, "another")
+
+    made, found = await member.get("/wishlists/default"), await member.get("/wishlists/default")
+
+    assert (made.status, made["is_default"], made["is_private"], made["name"]) == (200, True, True, "My wishes")
+    assert found.json == made.json
+    assert [each["is_default"] for each in (await lists(member)).values()] == [False, True]
+
+
+async def test_many_who_ask_at_once_for_the_default_list_get_one(member: Member, db: Any) -> None:
+    asked = [member.get("/wishlists/default") for _ in range(6)]
+
+    answers = await at_once(db, "users", await member.id(), *asked)
+
+    assert {answer.status for answer in answers} == {200}
+    assert len({answer.id for answer in answers}) == 1
+    assert len(await lists(member)) == 1
+
+
+async def test_a_new_default_takes_the_place_of_the_old_one(member: Member, http: httpx.AsyncClient) -> None:
+    other = await sign_in(http)
+    theirs = await other.get("/wishlists/default")
+    first = await new_list(member, "first", is_default=True)
+    await new_list(member, "second", is_default=True)
+
+    async def defaults() -> list[str]:
+        return [name for name, each in (await lists(member)).items() if each["is_default"]]
+
+    assert await defaults() == ["second"]
+    again = await member.patch(f"/wishlists/{first['token']}", is_default=True)
+    assert (again.status, again["is_default"], await defaults()) == (200, True, ["first"])
+    assert (await member.get("/wishlists/default")).id == first.id
+    await member.patch(f"/wishlists/{first['token']}", is_default=False)
+    assert await defaults() == []
+    assert (await other.get("/wishlists/default")).id == theirs.id
+
+
+async def test_of_many_that_become_the_default_at_once_one_is(member: Member, db: Any) -> None:
+    made = [await new_list(member, f"list {number}") for number in range(3)]
+
+    answers = await at_once(
+        db,
+        "users",
+        await member.id(),
+        *(member.patch(f"/wishlists/{each['token']}", is_default=True) for each in made),
+        *(member.post("/wishlists", name=f"new {number}", is_default=True) for number in range(2)),
+        member.get("/wishlists/default"),
+    )
+
+    assert {answer.status for answer in answers} <= {200, 201}, answers
+    assert [each["is_default"] for each in (await lists(member)).values()].count(True) == 1
+
+
+@pytest.mark.parametrize("method", ["PATCH", "PUT"])
+async def test_a_change_changes_what_is_given_and_nothing_else(member: Member, method: str) -> None:
+    made = await new_list(member)
+    path = f"/wishlists/{made['token']}"
+
+    renamed = await member.ask(method, path, json={"wishlist": {"name": "Christmas"}})
+    shared = await member.ask(method, path, json={"is_private": False, "token": "mine", "user_id": str(uuid4())})
+    same = await member.ask(method, path, json={})
+
+    assert (renamed.status, renamed["name"], renamed["is_private"]) == (200, "Christmas", True)
+    assert (shared["name"], shared["is_private"], shared["token"]) == ("Christmas", False, made["token"])
+    assert (same.status, same.json) == (200, shared.json)
+    assert (await member.get(path)).json == shared.json
+
+
+async def test_a_removed_list_is_gone_with_what_stood_on_it(make: Make, member: Member, db: Any) -> None:
+    made = await new_list(member)
+    await wish(member, made["token"], (await make.product()).sold)
+
+    removed = await member.delete(f"/wishlists/{made['token']}")
+    again = await member.delete(f"/wishlists/{made['token']}")
+
+    assert (removed.status, removed.response.content, again.status) == (204, b"", 404)
+    assert (await member.get(f"/wishlists/{made['token']}")).status == 404
+    assert await db.fetchval("select count(*) from wished_items where wishlist_id = $1", made.id) == 0
+
+
+async def test_a_public_list_is_seen_by_whoever_has_its_token_and_a_private_one_by_nobody_else(
+    make: Make, member: Member, http: httpx.AsyncClient, guest: Shopper
+) -> None:
+    other = await sign_in(http)
+    made = await new_list(member)
+    item_id = await wish(member, made["token"], (await make.product()).sold)
+    path = f"/wishlists/{made['token']}"
+
+    hidden = [await viewer.get(path) for viewer in (other, guest)]
+    missing = [await viewer.get(f"/wishlists/{'1' * 24}") for viewer in (other, guest)]
+    await member.patch(path, is_private=False)
+    shown = [await viewer.get(path) for viewer in (other, guest)]
+    await member.patch(path, is_private=True)
+    after = [await viewer.get(path) for viewer in (other, guest)]
+
+    assert [answer.status for answer in hidden + missing + after] == [404] * 6
+    said = [{**answer.json, "request_id": ""} for answer in hidden + missing]
+    assert all(each == said[0] for each in said)
+    for answer in shown:
+        assert answer.status == 200
+        assert linked(answer.json["data"], "wished_items") == [item_id]
+        assert str(await member.id()) not in answer.response.text
+        assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_nobody_else_writes_on_a_list_be_it_public_or_private(
+    make: Make, member: Member, http: httpx.AsyncClient
+) -> None:
+    other, mug = await sign_in(http), await make.product()
+    for is_private in (True, False):
+        made = await new_list(member, is_private=is_private)
+        item_id = await wish(member, made["token"], mug.sold, 2)
+        path = f"/wishlists/{made['token']}"
+        before = await member.get(f"{path}?include=wished_items")
+
+        answers = [
+            await other.patch(path, name="Mine"),
+            await other.ask("PUT", path, json={"is_default": True}),
+            await other.delete(path),
+            await other.post(f"{path}/add_item", variant_id=(await make.product()).sold),
+            await other.post(f"{path}/add_items", wished_items=[{"variant_id": mug.sold, "quantity": 9}]),
+            await other.patch(f"{path}/set_item_quantity/{item_id}", quantity=9),
+            await other.delete(f"{path}/remove_item/{item_id}"),
+            await other.ask("DELETE", f"{path}/remove_items", json={"wished_items_ids": [item_id]}),
+        ]
+
+        assert [(answer.status, answer.code) for answer in answers] == [(404, "not_found")] * 8
+        assert (await member.get(f"{path}?include=wished_items")).json == before.json
+    assert await lists(other) == {}
+
+
+async def test_without_a_good_token_of_a_user_nothing_but_a_public_list_is_shown(
+    member: Member, guest: Shopper, http: httpx.AsyncClient
+) -> None:
+    token = (await new_list(member, is_private=False))["token"]
+    await guest.post("/cart")
+    paths = [
+        ("GET", ""),
+        ("POST", ""),
+        ("GET", "/default"),
+        ("PATCH", f"/{token}"),
+        ("DELETE", f"/{token}"),
+        ("POST", f"/{token}/add_item"),
+        ("POST", f"/{token}/add_items"),
+        ("PATCH", f"/{token}/set_item_quantity/{uuid4()}"),
+        ("DELETE", f"/{token}/remove_item/{uuid4()}"),
+        ("DELETE", f"/{token}/remove_items"),
+    ]
+
+    nobody = [await guest.ask(method, f"/wishlists{path}") for method, path in paths]
+    junk = {"Authorization": "Bearer junk"}
+    forged = [await guest.ask(method, f"/wishlists{path}", headers=junk) for method, path in paths]
+    looking = [await guest.get(f"/wishlists/{token}"), await guest.get(f"/wishlists/{token}", headers=junk)]
+
+    assert {(answer.status, answer.code) for answer in nobody} == {(401, "unauthenticated")}
+    assert {(answer.status, answer.code) for answer in forged} == {(401, "invalid_token")}
+    assert [answer.status for answer in looking] == [200, 401]
+
+
+@pytest.mark.security("H-03")
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_the_default_list_is_only_read_at_its_own_path(member: Member, method: str) -> None:
+    answer = await member.ask(method, "/wishlists/default")
+
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("token", ["%00", "%FF", "..%2f", "' or 1=1 --", "x" * 1900, "%F0%9F%8E%82"])
+async def test_a_token_that_is_none_is_nobodys_list(member: Member, guest: Shopper, token: str) -> None:
+    answers = [
+        await member.patch(f"/wishlists/{token}", name="Mine"),
+        await member.delete(f"/wishlists/{token}"),
+        await member.post(f"/wishlists/{token}/add_item", variant_id=str(uuid4())),
+        *[await viewer.get(f"/wishlists/{token}") for viewer in (member, guest)],
+    ]
+
+    assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}
+
+
+async def test_a_user_has_so_many_lists_and_no_more(member: Member, db: Any) -> None:
+    await add_lists(db, await member.id(), MOST_LISTS - 1)
+
+    last = [member.post("/wishlists", name="the last") for _ in range(4)]
+    answers = await at_once(db, "users", await member.id(), *last)
+    default = await member.get("/wishlists/default")
+
+    assert sorted(answer.status for answer in answers) == [201, 422, 422, 422]
+    for refused in [default, *(answer for answer in answers if answer.status == 422)]:
+        assert (refused.status, refused.code, list(refused.json["errors"])) == (422, "validation_failed", ["base"])
+    assert await db.fetchval("select count(*) from wishlists where user_id = $1", await member.id()) == MOST_LISTS
+
+
+async def test_a_key_makes_one_list_however_often_it_comes(member: Member, http: httpx.AsyncClient) -> None:
+    key = {"Idempotency-Key": uuid4().hex}
+
+    first, again = [await member.post("/wishlists", headers=key, name="Once") for _ in range(2)]
+    other = await member.post("/wishlists", headers=key, name="Another")
+    theirs = await (await sign_in(http)).post("/wishlists", headers=key, name="Once")
+
+    assert (first.status, again.status, again.json == first.json) == (201, 201, True)
+    assert (other.status, other.code) == (422, "idempotency_key_reused")
+    assert (theirs.status, theirs.id == first.id) == (201, False)
+    changed = [
+        await member.patch(f"/wishlists/{first['token']}", headers=sent, name="Twice" if sent else "Thrice")
+        for sent in ({"Idempotency-Key": "k"}, None, {"Idempotency-Key": "k"})
+    ]
+    assert [answer["name"] for answer in changed] == ["Twice", "Thrice", "Thrice"]
+    await member.delete(f"/wishlists/{first['token']}")
+    assert (await member.post("/wishlists", headers=key, name="Once")).status == 404
+    assert await lists(member) == {}
+
+
+async def test_fields_of_lists_items_and_variants_are_shown_as_far_as_they_are_asked_for(
+    make: Make, member: Member
+) -> None:
+    mug = await make.product(price="2")
+    token = (await new_list(member))["token"]
+    await wish(member, token, mug.sold)
+    fields = "fields[wishlist]=name,wished_items&fields[wished_item]=total&fields[variant]=sku"
+
+    answer = await member.get(f"/wishlists/{token}?include=wished_items.variant&{fields}")
+
+    assert answer.json["data"]["attributes"] == {"name": "Birthday"}
+    (item,) = included(answer, "wished_item").values()
+    assert (item["attributes"], item.get("relationships") or {}) == ({"total": "2.0"}, {})
+    assert list(included(answer, "variant")[mug.sold]["attributes"]) == ["sku"]
+
+
+async def test_a_user_who_goes_takes_their_lists_along(
+    make: Make, member: Member, http: httpx.AsyncClient, guest: Shopper, db: Any
+) -> None:
+    made = await new_list(member, is_private=False)
+    await wish(member, made["token"], (await make.product()).sold)
+    other = await new_list(await sign_in(http), is_private=False)
+
+    removed = await make.machine.delete(f"/users/{await member.id()}")
+
+    assert removed.status == 204
+    assert (await guest.get(f"/wishlists/{made['token']}")).status == 404
+    assert (await guest.get(f"/wishlists/{other['token']}")).status == 200
+    left = "select count(*) from wished_items where wishlist_id = $1"
+    assert await db.fetchval(left, made.id) == 0
+
+
+async def test_the_database_itself_keeps_one_default_and_one_item_of_a_variant(
+    make: Make, member: Member, db: Any
+) -> None:
+    first, second = await new_list(member, is_default=True), await new_list(member)
+    item_id = await wish(member, first["token"], (await make.product()).sold)
+
+    with pytest.raises(asyncpg.UniqueViolationError, match="uq_wishlists_default"):
+        await db.execute("update wishlists set is_default = true where id = $1", second.id)
+    again = "insert into wished_items select gen_random_uuid(), wishlist_id, variant_id, 1, now(), now()"
+    with pytest.raises(asyncpg.UniqueViolationError, match="uq_wished_items_wishlist_id_variant_id"):
+        await db.execute(f"{again} from wished_items where id = $1", item_id)
+
+
+async def test_what_somebody_shows_who_was_shut_out_is_not_seen(member: Member, guest: Shopper, db: Any) -> None:
+    token = (await new_list(member, is_private=False))["token"]
+    await db.execute("update users set disabled_at = now() where id = $1", await member.id())
+
+    assert (await guest.get(f"/wishlists/{token}")).status == 404
+    assert (await member.get(f"/wishlists/{token}")).status == 401
+
+
+async def test_statements_do_not_grow_with_what_is_on_the_lists(make: Make, member: Member, service: Service) -> None:
+    tokens = [(await new_list(member, f"list {number}"))["token"] for number in range(3)]
+    variants = [(await make.product(options={word(): ["m"]})).sold for _ in range(5)]
+    await make.price_list(users=[await member.id()], percent_off="10")
+    whole = "include=wished_items.variant.product,wished_items.variant.option_values"
+    asked = ["/wishlists", f"/wishlists?{whole}", f"/wishlists/{tokens[0]}", f"/wishlists/{tokens[0]}?{whole}"]
+
+    async def counted() -> list[int]:
+        answers = [await member.get(path) for path in asked]
+        assert {answer.status for answer in answers} == {200}
+        return [service.request_line(answer.request_id)["statements"] for answer in answers]
+
+    async def put(ids: list[str]) -> int:
+        wishes = [{"variant_id": variant_id} for variant_id in ids]
+        answer = await member.post(f"/wishlists/{tokens[0]}/add_items?{whole}", wished_items=wishes)
+        return int(service.request_line(answer.request_id)["statements"])
+
+    few = [await put(variants[:1]), *await counted()]
+    for token in tokens[1:]:
+        await wish(member, token, variants[0])
+    many = [await put(variants), *await counted()]
+
+    assert few == many
+    assert few[1:4] == [3, 7, 3]
