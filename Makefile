@@ -10,7 +10,7 @@ CHECKED := tests/test_architecture.py tests/test_migrations.py tests/test_locks.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check security compatibility bench install torture lock clean
+.PHONY: help run test check format migration security compatibility bench install torture lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,14 @@ check: $(DEV) ## format, lint, types, walls, migrations in step with tables, loc
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/mypy --no-error-summary
 	@$(VENV)/bin/python -m pytest -m "not torture" $(CHECKED)
+
+format: $(DEV) ## format the code and sort imports
+	@$(VENV)/bin/ruff check --quiet --fix --select I .
+	@$(VENV)/bin/ruff format --quiet .
+
+migration: $(DEV) ## write the next migration from the tables: make migration NAME="what changes"
+	@test -n "$(NAME)" || { echo 'Say what changes: make migration NAME="add brands"'; exit 1; }
+	@$(VENV)/bin/python -m shop.migrations.revise "$(NAME)"
 
 security: $(DEV) ## write docs/security-tests.md: which test proves which rule of docs/security.md
 	@$(VENV)/bin/python -m tests.security_rules

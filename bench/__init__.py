@@ -1,1 +1,1 @@
-"""The benchmark: what our own work costs, as ratios against a floor measured in the same run."""
+"""The benchmark: the cost of our own code, as ratios to a minimal server (the floor) measured in the same run."""

@@ -1,4 +1,4 @@
-"""What the catalogue costs: a page of products against its floor, with personal prices, and as products grow."""
+"""The cost of the catalog: a page of products compared with its floor, with personal prices, and by catalog size."""
 
 import asyncio
 import sys
@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import asyncpg
 
-from bench.machinery import Sample, Server, anew_script, bearer_script, load, median, paired, run_sql
+from bench.catalog_data import fill_catalog
+from bench.machinery import Sample, Server, bearer_script, load, median, median_ratio, run_sql, uncached_script
 from bench.rounds import Bench, console, ratio_table
-from bench.shelves import fill_catalog
 from shop.base.ids import new_id
 from shop.base.secrets import USER_ACCESS, new_secret, secret_hash
 
@@ -32,7 +32,7 @@ select uuidv7(), l.id, u.id, now(), now() from price_lists l cross join users u;
 
 
 def make_shopper(url: str) -> str:
-    """A token of a user; whoever comes first is given every list there is."""
+    """Inserts a user, assigned to every price list; returns an access token."""
     return asyncio.run(_make_shopper(url))
 
 
@@ -72,29 +72,30 @@ def catalog_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
     floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor_c.log").wait("/ready")
     shop = bench.shop(url, "catalog")
     bearer = bearer_script(bench.directory, "shopper", [token])
-    anew, priced_anew = anew_script(bench.directory), anew_script(bench.directory, token)
+    fresh_script, fresh_priced_script = uncached_script(bench.directory), uncached_script(bench.directory, token)
     path = f"{PRODUCTS}?{WITH}"
-    found = bench.interleaved(
+    results = bench.interleaved(
         {
             "floor products": lambda: load(bench.wrk, floor, bench.seconds, None, PRODUCTS),
-            "shop products, drawn anew": lambda: load(bench.wrk, shop, bench.seconds, anew, path),
-            "shop priced, drawn anew": lambda: load(bench.wrk, shop, bench.seconds, priced_anew, path),
+            "shop products, drawn anew": lambda: load(bench.wrk, shop, bench.seconds, fresh_script, path),
+            "shop priced, drawn anew": lambda: load(bench.wrk, shop, bench.seconds, fresh_priced_script, path),
             "shop products, unchanged": lambda: load(bench.wrk, shop, bench.seconds, None, path),
             "shop priced, unchanged": lambda: load(bench.wrk, shop, bench.seconds, bearer, path),
         }
     )
     floor.stop()
     shop.stop()
-    ratio_table(bench, found, {"products": "0.50"})
-    drawn, unchanged = (
-        paired(found[f"shop products, {how}"], found[f"shop priced, {how}"]) for how in ("drawn anew", "unchanged")
+    ratio_table(bench, results, {"products": "0.50"})
+    fresh_ratio, cached_ratio = (
+        median_ratio(results[f"shop products, {how}"], results[f"shop priced, {how}"])
+        for how in ("drawn anew", "unchanged")
     )
     bench.say(
         "",
         "25 of 10,000 products with default variant, pictures and prices: each time drawn anew, with the floor's statements;",
         "and as shoppers ask, for a page that others have seen since the catalogue last changed. With",
-        f"{LISTS} lists and {ENTRIES:,} entries, all the lists one customer's, a page costs that customer {drawn:.2f} times an",
-        f"unpriced one (at most 1.5); one that is unchanged {unchanged:.2f} times.",
+        f"{LISTS} lists and {ENTRIES:,} entries, all the lists one customer's, a page costs that customer {fresh_ratio:.2f} times an",
+        f"unpriced one (at most 1.5); one that is unchanged {cached_ratio:.2f} times.",
     )
     _growth(bench, make_url)
 
@@ -102,17 +103,17 @@ def catalog_tables(bench: Bench, make_url: Callable[[str], str]) -> None:
 def _growth(bench: Bench, make_url: Callable[[str], str]) -> None:
     servers: dict[int, Server] = {}
     jobs: dict[str, Callable[[], Sample]] = {}
-    anew = anew_script(bench.directory)
+    fresh_script = uncached_script(bench.directory)
     for size in SIZES:
         url = make_url(f"shop_products_{size}")
         with console.status(f"making {size:,} products"):
             fill_catalog(url, size)
         servers[size] = bench.shop(url, f"products_{size}")
-        for name, path in _asked(url).items():
+        for name, path in _request_paths(url).items():
             jobs[f"{name} {size}"] = lambda server=servers[size], path=path: load(  # type: ignore[misc]
-                bench.wrk, server, bench.seconds, anew, path, connections=4
+                bench.wrk, server, bench.seconds, fresh_script, path, connections=4
             )
-    found = bench.interleaved(jobs)
+    results = bench.interleaved(jobs)
     for server in servers.values():
         server.stop()
     small, large = SIZES
@@ -122,18 +123,18 @@ def _growth(bench: Bench, make_url: Callable[[str], str]) -> None:
         "|---|--:|--:|--:|--:|",
     )
     for name in dict.fromkeys(job.rsplit(" ", 1)[0] for job in jobs):
-        few, many = median(found[f"{name} {small}"]), median(found[f"{name} {large}"])
+        few, many = median(results[f"{name} {small}"]), median(results[f"{name} {large}"])
         bench.say(
             f"| {name} | {few.p50:.2f}, {few.p99:.2f} | {many.p50:.2f}, {many.p99:.2f} | {many.p99 / few.p99:.2f} | 3 |"
         )
 
 
-def _asked(url: str) -> dict[str, str]:
+def _request_paths(url: str) -> dict[str, str]:
     (aisle,) = run_sql(url, "select id from taxons where slug = 'aisle-3'")
-    narrowed = f"filter[taxons]={aisle['id']}&filter[options][size]=m&filter[options][colour]=red"
+    filters = f"filter[taxons]={aisle['id']}&filter[options][size]=m&filter[options][colour]=red"
     return {
         "list": f"{PRODUCTS}?{WITH}",
-        "by taxon and options": f"{PRODUCTS}?{WITH}&{narrowed}",
+        "by taxon and options": f"{PRODUCTS}?{WITH}&{filters}",
         "search, ten a page": f"{PRODUCTS}?{WITH}&q=wooden+cha&per_page=10",
         "search, a common word": f"{PRODUCTS}?{WITH}&q=care",
         "by price": f"{PRODUCTS}?{WITH}&sort=price",

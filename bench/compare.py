@@ -23,14 +23,14 @@ from bench.machinery import run_sql
 from bench.sides import ROOT, Cluster, Cost, Side, check_out
 
 TOLERANCE = 0.03
-"""How much worse a row may get, where base is no further from itself."""
+"""How much worse a row may get, unless base differs more from itself."""
 console = Console()
 Costs = dict[str, dict[str, list[Cost]]]
-"""By row, by side, of every round."""
+"""Costs of every round, by row and side."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """How a figure of a row compares: the median of the rounds' ratios, and how far base is from itself."""
+    """The change of a figure: the median of the rounds' ratios, and the spread of base against itself."""
 
     change: float
     spread: float
@@ -49,9 +49,9 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def compare(base: list[float], again: list[float], here: list[float]) -> Verdict:
-    """Each round has its own ratio: a machine that is slow for a while is slow for all sides.
+    """Compares within each round, because a temporarily slow machine is slow for all sides.
 
-    The spread is how far the middle half of the ratios of base against base lie from 1.
+    The spread is the distance from 1 of the interquartile range of the ratios of base against base.
     """
     middle = [(one + other) / 2 for one, other in zip(base, again, strict=True)]
     change = statistics.median(new / old if old else 1 for new, old in zip(here, middle, strict=True)) - 1
@@ -61,21 +61,21 @@ def compare(base: list[float], again: list[float], here: list[float]) -> Verdict
 
 
 def measure(side: Side, cluster: Cluster, row: Row, share: float = 1.0) -> Cost:
-    """One job: so many times a row's work, as fast as a few connections can."""
+    """Runs a row's work repeatedly, as fast as a few connections can."""
     times = max(8, int(row.times * share))
     side.statements()
     before = side.cpu(), cluster.cpu()
     try:
         requests = asyncio.run(row.send(side, times))
-    except SystemExit as failed:
-        sys.exit(f"{failed}\n{row.name}, {side.name}; its log ends with:\n{side.last_lines()}")
+    except SystemExit as error:
+        sys.exit(f"{error}\n{row.name}, {side.name}; its log ends with:\n{side.last_lines()}")
     after = side.cpu(), cluster.cpu()
     service, database = ((late - early) / times * 1e6 for early, late in zip(before, after, strict=True))
     return Cost(service, database, side.statements_of(requests) / times)
 
 
 def run_rounds(sides: list[Side], cluster: Cluster, rows: list[Row], rounds: int) -> Costs:
-    """New servers in every round, because no two processes are equally fast, and all jobs in another order."""
+    """Starts new servers in every round, because no two processes are equally fast, and shuffles the jobs."""
     costs: Costs = defaultdict(lambda: defaultdict(list))
     for number in range(rounds):
         chance = random.Random(number)
@@ -95,7 +95,7 @@ def run_rounds(sides: list[Side], cluster: Cluster, rows: list[Row], rounds: int
 
 
 def report(costs: Costs) -> bool:
-    """Prints the table; whether no row is worse."""
+    """Prints the table; returns whether no row is worse."""
     lines = [
         "| | CPU µs base | here | change | spread | | statements base | here | |",
         "|---|--:|--:|--:|--:|---|--:|--:|---|",
@@ -125,7 +125,7 @@ def _medians(costs: list[Cost]) -> Cost:
 
 
 def set_up(commit: str, cluster: Cluster, directory: Path) -> list[Side]:
-    """Base and base again on one database, and here on the same if it has the same schema."""
+    """Puts base and base again on one database, and here on the same one if the schema is equal."""
     source = check_out(commit, directory)
     base, again, here = (
         Side(name, tree, directory) for name, tree in (("base", source), ("base again", source), ("here", ROOT / "src"))
@@ -155,20 +155,20 @@ def main() -> None:
     options.add_argument("base", help="the commit to compare with")
     options.add_argument("--rounds", type=int, default=9, help="rounds, of which medians are taken (9)")
     options.add_argument("--only", help="rows whose name contains this")
-    chosen = options.parse_args()
+    args = options.parse_args()
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, lambda *_: sys.exit("bench: interrupted"))
-    rows = [row for row in ROWS if not chosen.only or chosen.only in row.name]
+    rows = [row for row in ROWS if not args.only or args.only in row.name]
     with tempfile.TemporaryDirectory(prefix="shop-bench-") as name:
         directory = Path(name)
         directory.chmod(0o755)
         cluster = Cluster(directory / "pg")
         try:
-            costs = run_rounds(set_up(chosen.base, cluster, directory), cluster, rows, chosen.rounds)
+            costs = run_rounds(set_up(args.base, cluster, directory), cluster, rows, args.rounds)
         finally:
             cluster.stop()
-    here, base = _git("describe", "--always", "--dirty"), _git("rev-parse", "--short", chosen.base)
-    console.print(f"\n{here} compared with {base}, {chosen.rounds} rounds:\n")
+    here, base = _git("describe", "--always", "--dirty"), _git("rev-parse", "--short", args.base)
+    console.print(f"\n{here} compared with {base}, {args.rounds} rounds:\n")
     if not report({row.name: costs[row.name] for row in rows}):
         sys.exit("bench: at least one row is worse by more than 3 % beyond the spread")
 

@@ -1,4 +1,4 @@
-"""What is compared: the requests that matter most, each made by the API itself, so that any commit can answer them."""
+"""The compared requests, prepared through the API only, so that they work with any commit."""
 
 import asyncio
 import random
@@ -30,33 +30,33 @@ ADDRESS = {
 _numbers = count()
 
 
-class Prepared(msgspec.Struct, frozen=True):
-    """What a side's requests need."""
+class SideFixtures(msgspec.Struct, frozen=True):
+    """Tokens and ids for the requests of a side."""
 
     carts: list[str]
     """Order tokens of empty carts."""
-    filled: list[str]
-    """Of carts with lines."""
+    filled_carts: list[str]
+    """Order tokens of carts with lines."""
     variants: list[str]
     users: list[str]
-    """Bearers."""
+    """Access tokens."""
     machine: str
     check: str
     """The payment method that needs no source."""
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Work that is done many times in a row; `send` tells how many requests that were."""
+    """A unit of work that is repeated; `send` returns the number of requests."""
 
     name: str
     times: int
-    work: Callable[[Connection, Prepared, int], Awaitable[Any]]
+    work: Callable[[Connection, SideFixtures, int], Awaitable[Any]]
     requests: int = 1
 
     async def send(self, side: Side, times: int) -> int:
-        prepared: Prepared = side.prepared
+        fixtures: SideFixtures = side.prepared
         numbers = islice(_numbers, times)
-        await send_all(side.url, numbers, lambda connection, number: self.work(connection, prepared, number))
+        await send_all(side.url, numbers, lambda connection, number: self.work(connection, fixtures, number))
         return times * self.requests
 
 
@@ -68,28 +68,28 @@ def prepare(side: Side) -> None:
         side.stop()
 
 
-async def _prepare(side: Side) -> Prepared:
+async def _prepare(side: Side) -> SideFixtures:
     application = side.new_application()
     grant = {"grant_type": "client_credentials", "scope": "admin", **application}
     async with Connection(side.url) as http:
-        granted = await http.send("POST", "/shop_oauth/token", {name: grant[name] for name in TOKEN_FIELDS})
-        listed = await http.send("GET", f"{STORE}/products?per_page=50&include=default_variant")
-        variants = [item["id"] for item in listed["included"] if item["attributes"]["purchasable"]][:20]
+        token_response = await http.send("POST", "/shop_oauth/token", {name: grant[name] for name in TOKEN_FIELDS})
+        products = await http.send("GET", f"{STORE}/products?per_page=50&include=default_variant")
+        variants = [item["id"] for item in products["included"] if item["attributes"]["purchasable"]][:20]
         carts = [await _new_cart(http) for _ in range(CARTS)]
-        filled = [await _new_cart(http) for _ in range(CARTS)]
-        for number, token in enumerate(filled):
+        filled_carts = [await _new_cart(http) for _ in range(CARTS)]
+        for number, token in enumerate(filled_carts):
             items = [{"variant_id": _pick(variants, number + step), "quantity": 1} for step in range(LINES)]
-            await http.send("POST", f"{STORE}/cart/add_items", {"items": items}, **_holding(token))
+            await http.send("POST", f"{STORE}/cart/add_items", {"items": items}, **_order_token_header(token))
         users = [await _sign_in(http) for _ in range(USERS)]
-        methods = await http.send("GET", f"{STORE}/checkout/payment_methods", **_holding(filled[0]))
+        methods = await http.send("GET", f"{STORE}/checkout/payment_methods", **_order_token_header(filled_carts[0]))
         check = next(item["id"] for item in methods["data"] if item["attributes"]["type"].lower().endswith("check"))
-    return Prepared(carts, filled, variants, users, granted["access_token"], check)
+    return SideFixtures(carts, filled_carts, variants, users, token_response["access_token"], check)
 
 
 TOKEN_FIELDS = ("grant_type", "scope", "client_id", "client_secret")
 
 
-def _holding(token: str) -> dict[str, str]:
+def _order_token_header(token: str) -> dict[str, str]:
     return {"X_Shop_Order_Token": token}
 
 
@@ -99,7 +99,9 @@ async def _new_cart(http: Connection) -> str:
 
 
 async def _add_item(http: Connection, token: str, variant: str) -> None:
-    await http.send("POST", f"{STORE}/cart/add_item", {"variant_id": variant, "quantity": 1}, **_holding(token))
+    await http.send(
+        "POST", f"{STORE}/cart/add_item", {"variant_id": variant, "quantity": 1}, **_order_token_header(token)
+    )
 
 
 async def _sign_in(http: Connection) -> str:
@@ -110,22 +112,22 @@ async def _sign_in(http: Connection) -> str:
     return str(pair["access_token"])
 
 
-async def create_counted(http: Connection, _: Prepared, number: int) -> None:
+async def create_counted(http: Connection, _: SideFixtures, number: int) -> None:
     parts = random.Random(number)
     source = ".".join(["10", *(str(parts.randrange(256)) for _ in range(3))])
     await http.send("POST", f"{STORE}/cart", X_Forwarded_For=source)
 
 
-async def buy(http: Connection, prepared: Prepared, number: int) -> None:
-    """The whole way of a guest to an order."""
+async def buy(http: Connection, fixtures: SideFixtures, number: int) -> None:
+    """A complete guest purchase."""
     token = await _new_cart(http)
-    await _add_item(http, token, prepared.variants[number % len(prepared.variants)])
-    told = {"email": f"guest{number}@example.com", "bill_address_attributes": ADDRESS, "use_billing": True}
-    await http.send("PATCH", f"{STORE}/checkout", {"order": told}, **_holding(token))
-    await http.send("GET", f"{STORE}/checkout/shipping_rates", **_holding(token))
-    chosen = {"payment_method_id": prepared.check}
-    await http.send("POST", f"{STORE}/checkout/create_payment", chosen, **_holding(token))
-    await http.send("PATCH", f"{STORE}/checkout/complete", **_holding(token))
+    await _add_item(http, token, fixtures.variants[number % len(fixtures.variants)])
+    details = {"email": f"guest{number}@example.com", "bill_address_attributes": ADDRESS, "use_billing": True}
+    await http.send("PATCH", f"{STORE}/checkout", {"order": details}, **_order_token_header(token))
+    await http.send("GET", f"{STORE}/checkout/shipping_rates", **_order_token_header(token))
+    payment = {"payment_method_id": fixtures.check}
+    await http.send("POST", f"{STORE}/checkout/create_payment", payment, **_order_token_header(token))
+    await http.send("PATCH", f"{STORE}/checkout/complete", **_order_token_header(token))
 
 
 def _pick(values: list[str], number: int) -> str:
@@ -137,16 +139,20 @@ ORDERS = "/api/v2/platform/orders?page[after]="
 ROWS = [
     Row("cart create", 1500, lambda http, _, __: http.send("POST", f"{STORE}/cart")),
     Row("cart create, counted", 1000, create_counted),
-    Row("cart read", 2000, lambda http, on, n: http.send("GET", f"{STORE}/cart", **_holding(_pick(on.carts, n)))),
+    Row(
+        "cart read",
+        2000,
+        lambda http, on, n: http.send("GET", f"{STORE}/cart", **_order_token_header(_pick(on.carts, n))),
+    ),
     Row(
         "cart read, 5 lines",
         1000,
-        lambda http, on, n: http.send("GET", f"{STORE}/cart", **_holding(_pick(on.filled, n))),
+        lambda http, on, n: http.send("GET", f"{STORE}/cart", **_order_token_header(_pick(on.filled_carts, n))),
     ),
     Row(
         "add_item",
         400,
-        lambda http, on, n: _add_item(http, _pick(on.filled, n), _pick(on.variants, n % len(on.filled))),
+        lambda http, on, n: _add_item(http, _pick(on.filled_carts, n), _pick(on.variants, n % len(on.filled_carts))),
     ),
     Row("product list, fresh", 300, lambda http, _, n: http.send("GET", f"{FRESH}{n}")),
     Row(

@@ -1,6 +1,6 @@
-"""The floor: the least that can be done for the same document with the same parts. One statement, no checks, no log.
+"""The floor: a minimal server for the same documents with the same libraries. One statement, no checks, no log.
 
-`python -m bench.floor PORT URL` serves it; without a URL it serves one constant body, which is the server alone.
+`python -m bench.floor PORT URL` serves it; without a URL it serves a constant body, to measure the server alone.
 """
 
 import gc
@@ -44,7 +44,7 @@ async def know_json(connection: Any) -> None:
 
 
 async def keep_state(_connection: Any) -> None:
-    """The reset query is switched off for the floor too."""
+    """Disables the reset query, as the shop does."""
 
 
 HEADERS = [(b"content-type", b"application/vnd.api+json; charset=utf-8")]

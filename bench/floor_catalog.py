@@ -1,13 +1,13 @@
-"""The floor of the catalogue: the shop's own statements for one page of products, and the least that draws it."""
+"""The floor of the catalog: the shop's own statements for one page of products, with minimal rendering."""
 
 from typing import Any
 
 import msgspec
 
 from bench.floor_platform import encode
-from shop.base.browsing import ProductWishes, shape_of
 from shop.base.listing import Page
 from shop.base.money import money_text, wire_decimal
+from shop.base.product_query import ProductQuery, query_shape
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute
 from shop.queries.catalog import product_lists, storefront, versions
@@ -15,8 +15,8 @@ from shop.queries.catalog.product_index import EVERYWHERE, currency_facet
 from shop.rules.catalog.images import styles_of
 from shop.storefront.resources.catalog import PRODUCT, VARIANT
 
-WISHES = ProductWishes(currency="USD", page=Page(1, 25))
-_PAGE = product_lists._page(shape_of(WISHES), "walk", is_personal=False)
+WISHES = ProductQuery(currency="USD", page=Page(1, 25))
+_PAGE = product_lists._page(query_shape(WISHES), "walk", is_personal=False)
 _VALUES: dict[str, Any] = {"currency": "USD", "most": 25, "skip": 0}
 _PRODUCT = [field.name for field in PRODUCT.fields if isinstance(field, Attribute)]
 _VARIANT = [field.name for field in VARIANT.fields if isinstance(field, Attribute)]
@@ -32,7 +32,7 @@ text = money_text("USD", "en-US")
 
 
 class FloorCatalog:
-    """Lists products for anybody, with their default variants and pictures."""
+    """Lists products publicly, with their default variants and images."""
 
     def __init__(self, pool: Any) -> None:
         self.pool = pool
@@ -97,18 +97,18 @@ def _variant(row: Any, amount: int | None) -> dict[str, Any]:
 
 def _image(row: Any) -> dict[str, Any]:
     url = f"http://127.0.0.1/media/{row['id']}/"
-    shown = [
+    styles = [
         {"url": url + style.name, "size": f"{style.width}x{style.height}", "width": style.width, "height": style.height}
         for style in styles_of(row["width"], row["height"])
     ]
-    attributes = {"styles": shown, "position": row["position"], "alt": row["alt"], "original_url": shown[-1]["url"]}
+    attributes = {"styles": styles, "position": row["position"], "alt": row["alt"], "original_url": styles[-1]["url"]}
     return {"id": row["id"], "type": "image", "attributes": attributes | {"transformed_url": None}, "relationships": {}}
 
 
 def _amounts(amount: int | None) -> dict[str, Any]:
-    shown = None if amount is None else wire_decimal(amount, 2)
+    price = None if amount is None else wire_decimal(amount, 2)
     return {
-        "price": shown,
+        "price": price,
         "display_price": None if amount is None else text(amount),
         "compare_at_price": None,
         "display_compare_at_price": None,

@@ -1,4 +1,4 @@
-"""The floor of the platform: the shop's own statements, one after the other, without a check, a log or a decision."""
+"""The floor of the platform API: the shop's own statements in sequence, without checks, logging or rules."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from shop.base.money import money_text, wire_decimal
 from shop.base.secrets import PLATFORM_ACCESS, PLATFORM_REFRESH, new_secret, secret_hash
 from shop.jsonapi.encoder import wire_time
 from shop.jsonapi.resource import Attribute, Money
-from shop.platform.resources.known import COLLECTIONS
+from shop.platform.resources.registry import COLLECTIONS
 from shop.queries import journal, records
 from shop.queries.access import applications
 from shop.queries.access import sessions as access
@@ -20,8 +20,8 @@ encode = msgspec.json.Encoder().encode
 SIZE, LIFE, MONTH = 25, 7200, 2_592_000
 ORDERS = COLLECTIONS["order"]
 _RECORDS = ORDERS.noun.records
-_LISTED = records._listed(_RECORDS, ((), False), Sort("id", True), "number")
-_COUNTED = records._counted(_RECORDS, ((), False))
+_LIST = records._list_statement(_RECORDS, ((), False), Sort("id", True), "number")
+_COUNT = records._count_statement(_RECORDS, ((), False))
 _PLAIN = [field.name for field in ORDERS.resource.fields if isinstance(field, Attribute)]
 _AMOUNTS = [field.name for field in ORDERS.resource.fields if isinstance(field, Money)]
 _LINKS: dict[str, Any] = {
@@ -30,28 +30,28 @@ _LINKS: dict[str, Any] = {
 
 
 class FloorPlatform:
-    """Grants a token to an application that is taken to be right; lists orders for a token that is."""
+    """Grants a token to an application, and lists orders for a token, without verifying them."""
 
     def __init__(self, pool: Any) -> None:
         self.pool = pool
 
     async def grant(self, body: bytes) -> bytes:
-        asked = msgspec.json.decode(body)
+        credentials = msgspec.json.decode(body)
         access_token, refresh_token = new_secret(PLATFORM_ACCESS), new_secret(PLATFORM_REFRESH)
         async with self.pool.acquire() as connection:
 
             async def run(statement: Any, **values: Any) -> Any:
                 return await connection.fetchrow(statement.sql, *statement.arguments(values))
 
-            secret = secret_hash(asked["client_secret"])
-            application = await run(applications._AUTHENTICATE, client_id=asked["client_id"], hash=secret)
+            secret = secret_hash(credentials["client_secret"])
+            application = await run(applications._AUTHENTICATE, client_id=credentials["client_id"], hash=secret)
             async with connection.transaction():
                 session = await run(
                     access._INSERT_SESSION,
                     id=new_id(),
                     user_id=None,
                     application_id=application["id"],
-                    scope=asked["scope"],
+                    scope=credentials["scope"],
                     source="127.0.0.1",
                     user_agent=None,
                     idle=MONTH,
@@ -59,7 +59,7 @@ class FloorPlatform:
                 )
                 refresh_hash = secret_hash(refresh_token)
                 await run(access._INSERT_REFRESH, hash=refresh_hash, session_id=session["id"], parent=None)
-                issued = await run(
+                token_row = await run(
                     access._INSERT_ACCESS,
                     hash=secret_hash(access_token),
                     session_id=session["id"],
@@ -86,8 +86,8 @@ class FloorPlatform:
                 "token_type": "Bearer",
                 "expires_in": LIFE,
                 "refresh_token": refresh_token,
-                "created_at": issued[0],
-                "scope": asked["scope"],
+                "created_at": token_row[0],
+                "scope": credentials["scope"],
             }
         )
 
@@ -95,20 +95,20 @@ class FloorPlatform:
         async with self.pool.acquire() as connection:
             caller = applications._FIND_CALLER
             await connection.fetchrow(caller.sql, *caller.arguments({"hash": secret_hash(token)}))
-            rows = await connection.fetch(_LISTED.sql, *_LISTED.arguments({"most": SIZE, "skip": 0}))
-            total = await connection.fetchval(_COUNTED.sql, *_COUNTED.arguments({}))
+            rows = await connection.fetch(_LIST.sql, *_LIST.arguments({"most": SIZE, "skip": 0}))
+            total = await connection.fetchval(_COUNT.sql, *_COUNT.arguments({}))
         text = money_text("USD", "en-US")
         meta = {"count": len(rows), "total_count": total, "total_pages": total // SIZE}
         return encode({"data": [_order(row, text) for row in rows], "meta": meta})
 
 
 def _order(row: Any, text: Any) -> dict[str, Any]:
-    attributes: dict[str, Any] = {name: _shown(row[name]) for name in _PLAIN}
+    attributes: dict[str, Any] = {name: _wire_value(row[name]) for name in _PLAIN}
     for name in _AMOUNTS:
         amount = row.get(name, 0)
         attributes[name], attributes[f"display_{name}"] = wire_decimal(amount, 2), text(amount)
     return {"id": row["id"], "type": "order", "attributes": attributes, "relationships": _LINKS}
 
 
-def _shown(value: Any) -> Any:
+def _wire_value(value: Any) -> Any:
     return wire_time(value) if isinstance(value, datetime) else value

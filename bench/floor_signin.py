@@ -1,4 +1,4 @@
-"""The floor of signing in: the shop's own statements, one after the other, without a check, a log or a decision."""
+"""The floor of signing in: the shop's own statements in sequence, without checks, logging or rules."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ DAY, MONTH = 86_400, 2_592_000
 
 
 class FloorSignIn:
-    """Trades a code that is taken to be right; shows an account."""
+    """Exchanges a code without verifying it; returns an account."""
 
     def __init__(self, pool: Any) -> None:
         self.pool = pool
@@ -48,7 +48,7 @@ class FloorSignIn:
                 )
                 refresh_hash = secret_hash(refresh_token)
                 await run(access._INSERT_REFRESH, hash=refresh_hash, session_id=session["id"], parent=None)
-                issued = await run(
+                token_row = await run(
                     access._INSERT_ACCESS,
                     hash=secret_hash(access_token),
                     session_id=session["id"],
@@ -75,7 +75,7 @@ class FloorSignIn:
                 "token_type": "Bearer",
                 "expires_in": DAY,
                 "refresh_token": refresh_token,
-                "created_at": issued[0],
+                "created_at": token_row[0],
             }
         )
 

@@ -1,4 +1,4 @@
-"""A small HTTP client for load: keep-alive connections, requests as bytes, and of a response its status and body."""
+"""A small HTTP client for load: keep-alive connections; reads only the status and body of a response."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ class Connection:
         self._writer.close()
 
     async def send(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """The body of a response that must be a success. An underscore in the name of a header is a hyphen."""
+        """Sends a request; returns the body of a successful response. Underscores in header names become hyphens."""
         content = b"" if body is None else json.dumps(body).encode()
         lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(content)}"]
         lines += ["Content-Type: application/json"] if content else []
@@ -43,7 +43,7 @@ class Connection:
 
 
 async def send_all(url: str, work: Iterable[Any], send: Callable[[Connection, Any], Awaitable[Any]]) -> list[Any]:
-    """Does each piece of work over one of several connections; the results in their order."""
+    """Performs all work over several connections; returns the results in order."""
     pieces = list(work)
     results: list[Any] = [None] * len(pieces)
     waiting = iter(enumerate(pieces))

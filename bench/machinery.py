@@ -1,4 +1,4 @@
-"""What the benchmark works with: servers as processes, a load generator, databases of a given size."""
+"""Tools of the benchmark: server processes, a load generator, databases of a given size."""
 
 import asyncio
 import atexit
@@ -33,7 +33,7 @@ class Sample(msgspec.Struct, frozen=True):
     p50: float
     p99: float
     cpu: float
-    """Microseconds of the serving process for one request."""
+    """CPU microseconds of the serving process per request."""
 
 
 def median(samples: list[Sample]) -> Sample:
@@ -41,29 +41,29 @@ def median(samples: list[Sample]) -> Sample:
     return Sample(*(statistics.median(column) for column in columns))
 
 
-def paired(these: list[Sample], others: list[Sample]) -> float:
-    """How these compare with the others in requests a second: the median over rounds, each with its own round's other,
-    because a machine that is slow for a while is slow for both.
+def median_ratio(these: list[Sample], others: list[Sample]) -> float:
+    """The median over rounds of the ratio of requests per second, computed within each round, because a temporarily slow
+    machine is slow for both.
     """
     return statistics.median(one.per_second / other.per_second for one, other in zip(these, others, strict=True))
 
 
 class Server:
-    """A server process on a free port; `worker` is the process that answers."""
+    """A server process on a free port; `worker` is the process that handles requests."""
 
     def __init__(self, command: list[str], log: Path, environ: dict[str, str] | None = None, port: int = 0) -> None:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_")}
+        base_environ = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_")}
         with log.open("wb") as out:
             self.process = subprocess.Popen(
                 [part.replace("PORT", str(self.port)) for part in command],
-                env={**kept, **(environ or {})},
+                env={**base_environ, **(environ or {})},
                 stdout=out,
                 stderr=out,
             )
         self._psutil = psutil.Process(self.process.pid)
-        # A run that breaks off leaves no server behind.
+        # An interrupted run leaves no server behind.
         atexit.register(self._end)
 
     def wait(self, path: str = "/readyz", seconds: float = 180) -> "Server":
@@ -101,14 +101,14 @@ def free_port() -> int:
 
 
 def load_generator() -> str:
-    """wrk, which Debian has as a package."""
-    found = shutil.which("wrk")
-    if not found and os.geteuid() == 0 and shutil.which("apt-get"):
+    """The path of wrk, installed as a Debian package if necessary."""
+    path = shutil.which("wrk")
+    if not path and os.geteuid() == 0 and shutil.which("apt-get"):
         subprocess.run(["apt-get", "install", "-y", "-qq", "wrk"], check=False, capture_output=True)
-        found = shutil.which("wrk")
-    if not found:
+        path = shutil.which("wrk")
+    if not path:
         sys.exit("bench: the load generator wrk is needed; install the package wrk")
-    return found
+    return path
 
 
 def load(
@@ -129,14 +129,14 @@ def load(
     after = worker.cpu_times()
     if "Non-2xx" in out:
         sys.exit(f"bench: errors under load:\n{out}")
-    requests = int(_found(r"(\d+) requests in", out))
+    requests = int(_search(r"(\d+) requests in", out))
     cpu = (after.user + after.system - before.user - before.system) / requests * 1e6
     return Sample(
-        float(_found(r"Requests/sec:\s+([\d.]+)", out)), _milliseconds("50%", out), _milliseconds("99%", out), cpu
+        float(_search(r"Requests/sec:\s+([\d.]+)", out)), _milliseconds("50%", out), _milliseconds("99%", out), cpu
     )
 
 
-def _found(pattern: str, text: str) -> str:
+def _search(pattern: str, text: str) -> str:
     match = re.search(pattern, text)
     if match is None:
         sys.exit(f"bench: the load generator said:\n{text}")
@@ -157,7 +157,7 @@ def create_script(directory: Path) -> Path:
 
 
 def counted_script(directory: Path) -> Path:
-    """Each request from another source, as a proxy tells: sources that are not this machine are counted."""
+    """Sends each request from another source in X-Forwarded-For, so that the rate limiter counts it."""
     script = directory / "counted.lua"
     script.write_text(
         'wrk.method = "POST"\nlocal function part() return math.random(0, 255) end\n'
@@ -169,7 +169,7 @@ def counted_script(directory: Path) -> Path:
 
 
 def read_script(directory: Path, name: str, tokens: list[str]) -> Path:
-    """Each request reads another cart, so that no cache of ours or the database's is flattered."""
+    """Each request reads another cart, so that no cache distorts the result."""
     listing = directory / f"{name}.txt"
     listing.write_text("\n".join(tokens))
     script = directory / f"{name}.lua"
@@ -186,7 +186,7 @@ end
 
 
 def body_script(directory: Path, name: str, bodies: list[str], *, again: bool = False) -> Path:
-    """Each request posts another body, each body once, or from the first again."""
+    """Each request posts the next body; `again` starts over after the last."""
     step = "at = at % #bodies + 1" if again else "at = at + 1"
     listing = directory / f"{name}.txt"
     listing.write_text("\n".join(bodies))
@@ -204,8 +204,8 @@ end
     return script
 
 
-def anew_script(directory: Path, token: str | None = None) -> Path:
-    """Asks for the address with another parameter each time, which nobody reads: no answer has been given before."""
+def uncached_script(directory: Path, token: str | None = None) -> Path:
+    """Requests the URL with a different unused parameter each time, so that no response is cached."""
     file = directory / f"anew{'_priced' if token else ''}.lua"
     bearer = f'wrk.headers["Authorization"] = "Bearer {token}"\n' if token else ""
     file.write_text(
@@ -222,7 +222,7 @@ def bearer_script(directory: Path, name: str, tokens: list[str]) -> Path:
 
 
 def run_sql(url: str, *statements: str) -> Any:
-    """The rows of the last statement."""
+    """Runs the statements; returns the rows of the last one."""
 
     async def run() -> Any:
         connection = await asyncpg.connect(url)
@@ -237,7 +237,7 @@ def run_sql(url: str, *statements: str) -> Any:
 
 
 def fill(url: str, carts: int) -> None:
-    """Carts as the shop would have made them over the last month, in the order of their ids."""
+    """Inserts carts as the shop would have created them over the last month, in the order of their ids."""
     run_sql(
         url,
         f"""insert into orders (id, number, currency, created_at, updated_at)

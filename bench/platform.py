@@ -1,4 +1,4 @@
-"""What the platform costs: tokens, a list of a million orders by both pagings, and a flood of wrong secrets."""
+"""The cost of the platform API: tokens, a list of a million orders with both paginations, and wrong secrets."""
 
 import asyncio
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import msgspec
 
-from bench.machinery import Sample, Server, bearer_script, body_script, fill, load, median, paired, run_sql
+from bench.machinery import Sample, Server, bearer_script, body_script, fill, load, median, median_ratio, run_sql
 from bench.rounds import Bench, ratio_table
 from shop.base.ids import new_id
 from shop.base.secrets import CLIENT_SECRET, PLATFORM_ACCESS, new_client_id, new_secret, secret_hash
@@ -21,7 +21,7 @@ MANY = 1_000_000
 
 
 def make_client(url: str) -> tuple[str, str]:
-    """A write application: the body that gets it a token, and a token it has."""
+    """Inserts an application with write access; returns the body of its token request, and an access token."""
     application_id, session_id = new_id(), new_id()
     client_id, secret, token = new_client_id(), new_secret(CLIENT_SECRET), new_secret(PLATFORM_ACCESS)
 
@@ -59,8 +59,8 @@ def make_client(url: str) -> tuple[str, str]:
 
 
 def _body(client_id: str, secret: str) -> str:
-    asked = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret, "scope": "admin"}
-    return msgspec.json.encode(asked).decode()
+    grant = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret, "scope": "admin"}
+    return msgspec.json.encode(grant).decode()
 
 
 def platform_tables(bench: Bench, url: str) -> None:
@@ -70,12 +70,12 @@ def platform_tables(bench: Bench, url: str) -> None:
     shop = bench.shop(url, "platform")
     bodies = body_script(bench.directory, "grants", [body], again=True)
     bearer = bearer_script(bench.directory, "machine", [token])
-    first, last = f"{ORDERS}?page[after]=", f"{ORDERS}?page[after]={_last_place(url)}"
+    first, last = f"{ORDERS}?page[after]=", f"{ORDERS}?page[after]={_last_cursor(url)}"
 
     def shop_list(path: str) -> Callable[[], Sample]:
         return lambda: load(bench.wrk, shop, bench.seconds, bearer, path)
 
-    found = bench.interleaved(
+    results = bench.interleaved(
         {
             "floor token": lambda: load(bench.wrk, floor, bench.seconds, bodies, TOKEN),
             "shop token": lambda: load(bench.wrk, shop, bench.seconds, bodies, TOKEN),
@@ -87,21 +87,21 @@ def platform_tables(bench: Bench, url: str) -> None:
     )
     for server in (floor, shop):
         server.stop()
-    ratio_table(bench, found, {"token": "0.60", "orders": "0.60"})
-    ends = paired(found["first keyset page"], found["last keyset page"])
-    counted = paired(found["first keyset page"], found["shop orders"])
-    bench.say("", f"The last keyset page of {MANY:,} orders costs {ends:.2f} times the first (at most 1.3);")
-    bench.say(f"a counted page {counted:.2f} times a keyset page (at most 3).")
+    ratio_table(bench, results, {"token": "0.60", "orders": "0.60"})
+    last_page_ratio = median_ratio(results["first keyset page"], results["last keyset page"])
+    counted_ratio = median_ratio(results["first keyset page"], results["shop orders"])
+    bench.say("", f"The last keyset page of {MANY:,} orders costs {last_page_ratio:.2f} times the first (at most 1.3);")
+    bench.say(f"a counted page {counted_ratio:.2f} times a keyset page (at most 3).")
 
 
-def _last_place(url: str) -> str:
-    """Where the last page begins: newest first, so before the oldest 25."""
+def _last_cursor(url: str) -> str:
+    """The cursor of the last page: newest first, so before the oldest 25."""
     (row,) = run_sql(url, "select id from orders order by id offset 25 limit 1")
     return cursor(row["id"], row["id"])
 
 
 def flood(bench: Bench, url: str) -> None:
-    """Good callers alone, and beside a thousand wrong secrets a second."""
+    """Measures valid callers alone, and alongside a thousand wrong secrets a second."""
     _, token = make_client(url)
     wrong = body_script(bench.directory, "wrong", [_body(new_client_id(), new_secret(CLIENT_SECRET))], again=True)
     bearer = bearer_script(bench.directory, "good", [token])
@@ -109,13 +109,20 @@ def flood(bench: Bench, url: str) -> None:
     shop = bench.shop(url, "flood", **limits)
     alone, beside, rates = [], [], []
     for _ in range(bench.rounds):
-        alone.append(_calm(bench, shop, bearer))
+        alone.append(_load_orders(bench, shop, bearer))
         bad = subprocess.Popen(
-            [sys.executable, "-m", "bench.wrong", shop.url + TOKEN, str(wrong.with_suffix(".txt")), str(bench.seconds)],
+            [
+                sys.executable,
+                "-m",
+                "bench.wrong_secrets",
+                shop.url + TOKEN,
+                str(wrong.with_suffix(".txt")),
+                str(bench.seconds),
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )
-        beside.append(_calm(bench, shop, bearer))
+        beside.append(_load_orders(bench, shop, bearer))
         rates.append(float(bad.communicate(timeout=60)[0]))
     shop.stop()
     (rows,) = run_sql(
@@ -132,5 +139,5 @@ def flood(bench: Bench, url: str) -> None:
     bench.say(f"{rows['limits']} audit rows of the limit and {rows['every'] - rows['limits']} of failures in all.")
 
 
-def _calm(bench: Bench, shop: Server, script: Path) -> Sample:
+def _load_orders(bench: Bench, shop: Server, script: Path) -> Sample:
     return load(bench.wrk, shop, bench.seconds, script, f"{ORDERS}?page[after]=&per_page=5", connections=2)

@@ -1,4 +1,4 @@
-"""One run of the benchmark: its directory, its servers, its rounds, and what it found."""
+"""A run of the benchmark: its directory, servers, rounds and results."""
 
 import random
 import secrets
@@ -15,7 +15,7 @@ from bench.machinery import (
     create_script,
     load_generator,
     median,
-    paired,
+    median_ratio,
     read_script,
     run_sql,
 )
@@ -29,7 +29,7 @@ Samples = dict[str, list[Sample]]
 
 
 class Bench:
-    """One run: its directory, its database server, its load generator, and what it found."""
+    """A run: its directory, load generator and report."""
 
     def __init__(self, directory: Path, seconds: int, rounds: int) -> None:
         self.directory, self.seconds, self.rounds = directory, seconds, rounds
@@ -58,8 +58,8 @@ class Bench:
         return read_script(self.directory, name, [token(row[0]) for row in ids])
 
     def interleaved(self, jobs: dict[str, Callable[[], Sample]]) -> Samples:
-        """Every job once a round, so that what the machine does meanwhile hits all alike; each round in another order, so
-        that none always runs in the wake of the same other: after many inserts the database is busy for a while.
+        """Runs every job once a round, so that other load on the machine affects all alike. Each round has another order,
+        so that no job always follows the same one: after many inserts the database stays busy for a while.
         """
         samples: dict[str, list[Sample]] = {name: [] for name in jobs}
         for number in range(self.rounds):
@@ -71,14 +71,14 @@ class Bench:
         return samples
 
 
-def ratio_table(bench: Bench, found: Samples, wanted: dict[str, str]) -> None:
+def ratio_table(bench: Bench, results: Samples, minimums: dict[str, str]) -> None:
     bench.say(
         "", "| | requests/s | of the floor | at least | p50 ms | p99 ms | CPU µs |", "|---|--:|--:|--:|--:|--:|--:|"
     )
-    for name, samples in found.items():
+    for name, samples in results.items():
         verb, sample = name.split()[1].strip(","), median(samples)
-        base = found.get(f"floor {verb}")
-        ratio = f"{paired(samples, base):.2f}" if base else ""
-        least = wanted.get(verb, "") if name.startswith("shop") else ""
+        base = results.get(f"floor {verb}")
+        ratio = f"{median_ratio(samples, base):.2f}" if base else ""
+        least = minimums.get(verb, "") if name.startswith("shop") else ""
         figures = f"{sample.p50:.2f} | {sample.p99:.2f} | {sample.cpu:.0f}"
         bench.say(f"| {name} | {sample.per_second:,.0f} | {ratio} | {least} | {figures} |")

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.buying import buying_tables
 from bench.catalog import catalog_tables
 from bench.machinery import (
     Sample,
@@ -21,10 +20,11 @@ from bench.machinery import (
     fill,
     load,
     median,
-    paired,
+    median_ratio,
     run_sql,
 )
 from bench.platform import flood, platform_tables
+from bench.purchases import buying_tables
 from bench.rounds import KEYS, SAMPLE, SHOP, Bench, console, ratio_table
 from bench.signin import make_bearers, make_requests
 from shop.base.keys import parse_keys
@@ -38,15 +38,15 @@ REPORT = Path(__file__).parent / "report.md"
 
 def start_times(bench: Bench) -> None:
     environ = {"SHOP_DATA_DIR": str(bench.directory / "var"), "SHOP_DRAIN_SECONDS": "0", "SHOP_LOG_FORMAT": "json"}
-    taken = []
+    durations = []
     for name in ("first", "again"):
-        began = time.perf_counter()
+        start = time.perf_counter()
         server = Server([SHOP, "serve", "--port", "PORT"], bench.directory / f"{name}.log", environ).wait()
-        taken.append(time.perf_counter() - began)
+        durations.append(time.perf_counter() - start)
         server.stop()
     bench.say("", "| start until ready | seconds | at most |", "|---|--:|--:|")
-    bench.say(f"| first start ever (initdb and migrations) | {taken[0]:.2f} | 8 |")
-    bench.say(f"| on an existing data directory | {taken[1]:.2f} | 3 |")
+    bench.say(f"| first start ever (initdb and migrations) | {durations[0]:.2f} | 8 |")
+    bench.say(f"| on an existing data directory | {durations[1]:.2f} | 3 |")
 
 
 def main_table(bench: Bench, url: str) -> None:
@@ -54,46 +54,48 @@ def main_table(bench: Bench, url: str) -> None:
     key = parse_keys(KEYS)
     floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor.log").wait("/ready")
     plain = Server([sys.executable, "-m", "bench.floor", "PORT"], bench.directory / "plain.log").wait("/ready")
-    crowded = Server([sys.executable, "-m", "bench.crowded", "PORT", url, KEYS], bench.directory / "crowded.log").wait()
+    crowded_shop = Server(
+        [sys.executable, "-m", "bench.many_routes", "PORT", url, KEYS], bench.directory / "crowded.log"
+    ).wait()
     shop = bench.shop(url, "shop")
-    behind = bench.shop(url, "behind", SHOP_TRUSTED_PROXIES="127.0.0.1")
-    counted = counted_script(bench.directory)
+    proxied_shop = bench.shop(url, "behind", SHOP_TRUSTED_PROXIES="127.0.0.1")
+    sources_script = counted_script(bench.directory)
     by_id, by_token = (
         bench.reader(url, "by_id", str),
         bench.reader(url, "by_token", lambda cart: order_token(key, cart, 0)),
     )
-    found = bench.interleaved(
+    results = bench.interleaved(
         {
             "server alone": lambda: load(bench.wrk, plain, bench.seconds),
             "floor create": lambda: load(bench.wrk, floor, bench.seconds, bench.create),
             "shop create": lambda: load(bench.wrk, shop, bench.seconds, bench.create),
-            "shop create, 150 more routes": lambda: load(bench.wrk, crowded, bench.seconds, bench.create),
-            "counted create": lambda: load(bench.wrk, behind, bench.seconds, counted),
+            "shop create, 150 more routes": lambda: load(bench.wrk, crowded_shop, bench.seconds, bench.create),
+            "counted create": lambda: load(bench.wrk, proxied_shop, bench.seconds, sources_script),
             "floor read": lambda: load(bench.wrk, floor, bench.seconds, by_id),
             "shop read": lambda: load(bench.wrk, shop, bench.seconds, by_token),
-            "shop read, 150 more routes": lambda: load(bench.wrk, crowded, bench.seconds, by_token),
+            "shop read, 150 more routes": lambda: load(bench.wrk, crowded_shop, bench.seconds, by_token),
         }
     )
     memory = shop.worker.memory_info().rss / 1e6
-    for server in (floor, plain, crowded, shop, behind):
+    for server in (floor, plain, crowded_shop, shop, proxied_shop):
         server.stop()
-    ratio_table(bench, found, {"create": "0.80", "read": "0.65"})
+    ratio_table(bench, results, {"create": "0.80", "read": "0.65"})
     for verb in ("create", "read"):
         bench.say(
             "",
-            f"p99 of {verb} is {median(found[f'shop {verb}']).p99 / median(found[f'floor {verb}']).p99:.2f} "
+            f"p99 of {verb} is {median(results[f'shop {verb}']).p99 / median(results[f'floor {verb}']).p99:.2f} "
             "times the floor's (at most 2).",
         )
     bench.say("", f"Resident memory of the worker after this load: {memory:.0f} MB (at most 120).")
 
 
 def sign_in_table(bench: Bench, url: str) -> None:
-    """Exchange and account beside a floor with the same statements."""
+    """Compares exchange and account with a floor of the same statements."""
     keys = parse_keys(KEYS)
     floor = Server([sys.executable, "-m", "bench.floor", "PORT", url], bench.directory / "floor.log").wait("/ready")
     shop = bench.shop(url, "signin")
     bearers = bearer_script(bench.directory, "bearers", make_bearers(url, SAMPLE))
-    # A code can be traded once, so there must be more of them than a round can trade.
+    # A code can be exchanged once, so there must be more of them than a round can exchange.
     enough = {"floor": 4_000 * bench.seconds, "shop": 3_000 * bench.seconds}
     bodies = {
         name: [
@@ -103,7 +105,7 @@ def sign_in_table(bench: Bench, url: str) -> None:
         for name, count in enough.items()
     }
     auth, me = "/api/v2/storefront/auth", "/api/v2/storefront/account"
-    found = bench.interleaved(
+    results = bench.interleaved(
         {
             "floor exchange": lambda: load(bench.wrk, floor, bench.seconds, bodies["floor"].pop(), auth),
             "shop exchange": lambda: load(bench.wrk, shop, bench.seconds, bodies["shop"].pop(), auth),
@@ -113,11 +115,11 @@ def sign_in_table(bench: Bench, url: str) -> None:
     )
     for server in (floor, shop):
         server.stop()
-    ratio_table(bench, found, {"exchange": "0.50", "account": "0.60"})
+    ratio_table(bench, results, {"exchange": "0.50", "account": "0.60"})
 
 
 def database_alone(bench: Bench, server: Embedded, url: str) -> None:
-    """pgbench, from the same binaries, with two statements like ours and as many connections as a worker has."""
+    """Runs pgbench, from the same binaries, with two similar statements and as many connections as a worker."""
     scripts = {
         "insert": "insert into orders (id, number, currency, created_at, updated_at) values (gen_random_uuid(), "
         "'B' || gen_random_uuid(), 'USD', now(), now()) returning created_at;",
@@ -172,20 +174,20 @@ def growth(bench: Bench, make_url: Callable[[str], str]) -> None:
         jobs[f"read {size}"] = lambda server=servers[size], script=script: load(
             bench.wrk, server, bench.seconds, script
         )  # type: ignore[misc]
-    found = bench.interleaved(jobs)
+    results = bench.interleaved(jobs)
     for server in servers.values():
         server.stop()
     bench.say("", "| carts in the database | create/s | cost | read/s | cost | at most |", "|--:|--:|--:|--:|--:|--:|")
     for size in SIZES:
-        create, read = median(found[f"create {size}"]), median(found[f"read {size}"])
-        costs = [paired(found[f"{verb} {SIZES[0]}"], found[f"{verb} {size}"]) for verb in ("create", "read")]
+        create, read = median(results[f"create {size}"]), median(results[f"read {size}"])
+        costs = [median_ratio(results[f"{verb} {SIZES[0]}"], results[f"{verb} {size}"]) for verb in ("create", "read")]
         bench.say(
             f"| {size:,} | {create.per_second:,.0f} | {costs[0]:.2f} | {read.per_second:,.0f} | {costs[1]:.2f} | 1.20 |"
         )
 
 
 def _create_and_remove(bench: Bench, server: Server, url: str) -> Sample:
-    """The new carts are removed again, so that a thousand stays a thousand."""
+    """Measures cart creation, then deletes the new carts, so that the size of the table stays constant."""
     (newest,) = run_sql(url, "select now() as at")
     sample = load(bench.wrk, server, bench.seconds, bench.create)
     run_sql(url, f"delete from orders where created_at > '{newest['at']}'", "vacuum orders", "select 1")
@@ -196,21 +198,21 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=int, default=2, help="length of one load (2)")
     options.add_argument("--rounds", type=int, default=7, help="rounds, of which medians are taken (7)")
-    chosen = options.parse_args()
-    # Asked to end, by whatever sign, it ends what it started; in the background it would not hear the usual one.
+    args = options.parse_args()
+    # Exits cleanly on either signal, to stop its servers; a background process ignores SIGINT by default.
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, lambda *_: sys.exit("bench: broken off"))
     with tempfile.TemporaryDirectory(prefix="shop-bench-") as name:
         directory = Path(name)
         directory.chmod(0o755)
-        bench = Bench(directory, chosen.seconds, chosen.rounds)
+        bench = Bench(directory, args.seconds, args.rounds)
         bench.say(
             "# Benchmark",
             "",
             f"One worker, access log on, {os.cpu_count()} cores shared with the load generator and PostgreSQL, 16 connections,",
         )
         bench.say(
-            f"medians of {chosen.rounds} interleaved rounds of {chosen.seconds} s; a ratio is the median of the rounds' own. The floor is `bench/floor.py`: a plain ASGI application on the same"
+            f"medians of {args.rounds} interleaved rounds of {args.seconds} s; a ratio is the median of the rounds' own. The floor is `bench/floor.py`: a plain ASGI application on the same"
         )
         bench.say(
             "server with asyncpg's own pool, one statement, no checks, no log. Absolute figures are this machine's; read the ratios."

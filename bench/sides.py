@@ -1,4 +1,4 @@
-"""The sides of a comparison: a commit's source with a database of its schema, its server, and what that costs."""
+"""The sides of a comparison: a commit's source, a database with its schema, its server, and their costs."""
 
 import json
 import os
@@ -22,22 +22,22 @@ SETTINGS = {
     "SHOP_MAILBOX": "on",
     "SHOP_DRAIN_SECONDS": "0",
     "SHOP_LOG_FORMAT": "json",
-    # Callers who name a source are counted, and those who name none are not.
+    # Only requests with X-Forwarded-For are counted by the rate limiter.
     "SHOP_TRUSTED_PROXIES": "127.0.0.1",
     "SHOP_LIMIT_MAILS": "0",
     "PYTHONHASHSEED": "0",
 }
-# Work of PostgreSQL that belongs to no request, and would hit one side or another.
+# Disables background work of PostgreSQL, which would affect the sides at random.
 QUIET = {"autovacuum": "off", "checkpoint_timeout": "'1h'", "max_wal_size": "'8GB'", "bgwriter_lru_maxpages": "0"}
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What one piece of work costs on average."""
+    """The average cost of one unit of work."""
 
     service: float
     """Microseconds of CPU."""
     database: float
-    """Microseconds of CPU, of all processes of PostgreSQL."""
+    """Microseconds of CPU of all PostgreSQL processes."""
     statements: float
 
     @property
@@ -46,7 +46,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Cluster:
-    """A PostgreSQL that nobody else uses."""
+    """A PostgreSQL server for the benchmark only."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()
@@ -66,23 +66,23 @@ class Cluster:
         return self.url(name)
 
     def cpu(self) -> float:
-        """Seconds, of the processes that run and of those that have ended."""
+        """CPU seconds of running and ended processes."""
         own = self._postmaster.cpu_times()
-        ended = float(own.children_user + own.children_system)
-        return ended + _seconds(self._postmaster) + sum(map(_seconds, self._postmaster.children()))
+        ended_seconds = float(own.children_user + own.children_system)
+        return ended_seconds + _seconds(self._postmaster) + sum(map(_seconds, self._postmaster.children()))
 
     def stop(self) -> None:
         self._embedded.stop()
 
 
 class Side:
-    """A source tree and a database; servers of it come and go."""
+    """A source tree and a database, with at most one server at a time."""
 
     def __init__(self, name: str, source: Path, directory: Path) -> None:
         self.name = name
         self.url = ""
         self.prepared: Any = None
-        """What the requests need: tokens, ids; the same for every server."""
+        """Tokens and ids for the requests; the same for every server."""
         self._environ = {**SETTINGS, "PYTHONPATH": str(source), "SHOP_DATA_DIR": str(directory / f"data-{name}")}
         self._log = directory / f"{name}.log"
         self._server: Server | None = None
@@ -98,9 +98,7 @@ class Side:
         self._run([SHOP, "migrate"])
 
     def fill(self) -> None:
-        """The demo shop, with more of everything than is bought, and one image of each product: the sides must show
-        documents of one size.
-        """
+        """Loads the demo shop, with ample stock and one image per product, so that the sides return documents of equal size."""
         self._start("--demo")
         self.stop()
         run_sql(
@@ -112,8 +110,10 @@ class Side:
         )
 
     def new_application(self) -> dict[str, str]:
-        made: dict[str, str] = json.loads(self._run([SHOP, "app", "create", "Bench", "--access", "write", "--json"]))
-        return made
+        application: dict[str, str] = json.loads(
+            self._run([SHOP, "app", "create", "Bench", "--access", "write", "--json"])
+        )
+        return application
 
     def start(self) -> None:
         self._start()
@@ -134,17 +134,17 @@ class Side:
         return _seconds(parent) + sum(_seconds(child) for child in parent.children(recursive=True))
 
     def last_lines(self, most: int = 20) -> str:
-        """The end of its log without the requests that were answered as they should be."""
+        """The end of its log, without successful requests."""
         lines = self._log.read_text(errors="replace").splitlines()
-        told = [line for line in lines if '"event":"request"' not in line or '"status":5' in line]
-        return "\n".join(told[-most:])
+        relevant = [line for line in lines if '"event":"request"' not in line or '"status":5' in line]
+        return "\n".join(relevant[-most:])
 
     def statements(self) -> tuple[int, int]:
-        """How many requests the log tells of since it was last read, and their statements."""
+        """The number of requests and statements logged since the last call."""
         requests = statements = 0
         with self._log.open("rb") as log:
             log.seek(self._read)
-            # The last line may still be on its way.
+            # The last line may be incomplete.
             lines, end, _ = log.read().rpartition(b"\n")
         for line in lines.split(b"\n"):
             if b'"event":"request"' in line:
@@ -154,7 +154,7 @@ class Side:
         return requests, statements
 
     def statements_of(self, count: int) -> int:
-        """Of so many requests, whose lines may still be on their way."""
+        """The statements of `count` requests; waits until all are logged."""
         requests = statements = 0
         end = time.monotonic() + 10
         while requests < count and time.monotonic() < end:
@@ -165,15 +165,17 @@ class Side:
         return statements
 
     def _run(self, command: list[str]) -> str:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_")}
-        done = subprocess.run(command, env={**kept, **self._environ}, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(f"bench: {' '.join(command)} failed for {self.name}:\n{done.stderr}")
-        return done.stdout
+        base_environ = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_")}
+        process = subprocess.run(
+            command, env={**base_environ, **self._environ}, capture_output=True, text=True, check=False
+        )
+        if process.returncode:
+            sys.exit(f"bench: {' '.join(command)} failed for {self.name}:\n{process.stderr}")
+        return process.stdout
 
 
 def check_out(commit: str, directory: Path) -> Path:
-    """The source of a commit."""
+    """Extracts the source of a commit."""
     tree = directory / "base"
     tree.mkdir()
     archive = subprocess.Popen(["git", "-C", str(ROOT), "archive", commit, "src"], stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""How many sign in: requests for a code that were already made, so that only the exchange is measured."""
+"""Inserts login requests and sessions, so that only the exchange and the account are measured."""
 
 import asyncio
 from uuid import UUID
@@ -13,7 +13,7 @@ from shop.rules.access.codes import login_code
 
 
 def make_requests(url: str, keys: Keys, name: str, count: int) -> list[str]:
-    """As many unverified users with a live code; the bodies that trade them."""
+    """Inserts unverified users with a valid code; returns the bodies that exchange the codes."""
     requests = [(new_id(), f"{name}{number}@example.com", new_bytes(16)) for number in range(count)]
 
     async def insert() -> None:
@@ -38,7 +38,7 @@ def make_requests(url: str, keys: Keys, name: str, count: int) -> list[str]:
 
 
 def make_bearers(url: str, count: int) -> list[str]:
-    """As many signed-in users; their access tokens."""
+    """Inserts signed-in users; returns their access tokens."""
     tokens = [(new_id(), new_id(), secret_text(USER_ACCESS, new_bytes())) for _ in range(count)]
 
     async def insert() -> None:

@@ -12,8 +12,8 @@ import msgspec
 
 from shop.cli.routes import every_route
 from shop.jsonapi.resource import Resource
-from shop.platform.resources.known import RESOURCES as PLATFORM
-from shop.storefront.resources.known import DESCRIBED as STOREFRONT
+from shop.platform.resources.registry import RESOURCES as PLATFORM
+from shop.storefront.resources.registry import DOCUMENTED_RESOURCES as STOREFRONT
 
 ROOT = Path(__file__).parent.parent
 SPREE = ROOT / "docs" / "data" / "spree-api-v2.json"

@@ -19,16 +19,16 @@ import uvloop
 
 from tests import contract, secrets_seen
 from tests.browser import Browser, chromium
+from tests.builders import Make
+from tests.checkout_builders import Buyer, Till, new_till
 from tests.cli.command import Command
 from tests.cluster import Cluster, execute, make_run_dir, remove_run_dir
 from tests.connections import as_new
-from tests.kept import Kept
-from tests.make import Make
-from tests.platform.machine import Machine, new_machine
+from tests.http_client import Kept
+from tests.platform.client import Machine, new_machine
+from tests.sampling import leave_out_the_rest
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
-from tests.till import Buyer, Till, new_till
-from tests.usual import leave_out_the_rest
 from tests.warm import warm
 
 pytest_plugins = ["tests.forks"]

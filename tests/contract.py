@@ -12,8 +12,8 @@ from urllib.parse import quote
 import httpx
 import jsonschema_rs
 
-from shop.app import DOORS
-from shop.site.reference import describe
+from shop.app import DOCUMENTED_APIS
+from shop.site.reference import build_openapi
 from shop.web.router import ABSENT
 
 violations: dict[str, str] = {}
@@ -27,7 +27,7 @@ _URI = "urn:shop:openapi"
 
 @cache
 def _description() -> dict[str, Any]:
-    return describe(DOORS)
+    return build_openapi(DOCUMENTED_APIS)
 
 
 @cache
@@ -38,7 +38,7 @@ def _registry() -> jsonschema_rs.Registry:
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
     """Paths without parameters first, as OpenAPI prefers them, and last those with a parameter that has slashes."""
-    rest = {route.path.replace("*}", "}") for door in DOORS for route in door.routes if "*}" in route.path}
+    rest = {route.path.replace("*}", "}") for door in DOCUMENTED_APIS for route in door.routes if "*}" in route.path}
     paths = sorted(_description()["paths"], key=lambda path: (path in rest, path.count("{"), path))
     return [(re.compile(_pattern(path, has_rest=path in rest)), path) for path in paths]
 

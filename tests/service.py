@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.kept import NO_CERTIFICATES, Kept, KeptClient
+from tests.http_client import NO_CERTIFICATES, Kept, KeptClient
 from tests.secrets_seen import NotingAsyncClient, NotingClient, search_log
 from tests.warm import Forked
 

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from shop.base.settings import VARIABLES
 from shop.base.tokens import ORDER_TOKEN_PATTERN
+from shop.base.version import VERSION
 from shop.cli.credentials import credential_page
 from shop.cli.main import shop as commands
 from shop.cli.routes import every_route
@@ -126,3 +128,20 @@ def test_every_command_named_in_the_docs_exists() -> None:
 
 def test_the_published_pattern_of_order_tokens_is_the_one_in_use() -> None:
     assert f"`{ORDER_TOKEN_PATTERN}`" in (ROOT / "docs" / "operating.md").read_text()
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    newest = re.search(r"^## ([0-9.]+) ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    printed = CliRunner().invoke(commands, ["--version"]).output
+
+    assert newest
+    assert (project["version"], newest[1], printed) == (VERSION, VERSION, f"shop, version {VERSION}\n")
+
+
+def test_every_decision_is_in_the_index() -> None:
+    folder = ROOT / "docs" / "decisions"
+
+    linked = re.findall(r"\((0[0-9]{3}-[a-z0-9-]+\.md)\)", (folder / "README.md").read_text())
+
+    assert linked == sorted(path.name for path in folder.glob("0*.md"))

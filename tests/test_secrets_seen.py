@@ -14,11 +14,11 @@ from shop.base.keys import parse_keys
 from shop.base.secrets import KINDS, new_secret
 from shop.base.tokens import order_token
 from tests import secrets_seen
-from tests.admin.desk import new_desk, new_link
-from tests.platform.machine import ask_for_token, new_app
+from tests.accounts import ask_for_code, mailed_code, new_email, sign_in
+from tests.admin.dashboard import new_desk, new_link
+from tests.platform.client import ask_for_token, new_app
 from tests.service import KEYS
 from tests.shopper import Shopper
-from tests.shoppers import ask_for_code, mailed_code, new_email, sign_in
 
 
 @pytest.fixture

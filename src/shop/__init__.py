@@ -1,5 +1,4 @@
-"""The shop service.
-
-`ls` here shows the house: four doors, a hall, verbs, decisions, look-ups, nouns.
-Start with `docs/walk.md`, which follows one request through it.
+"""The shop service: Storefront API, Platform API and dashboard on one PostgreSQL.
+Each folder is a layer, and a layer imports only the layers below it.
+Start with `docs/architecture.md`.
 """

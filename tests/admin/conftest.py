@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.admin.desk import Desk, new_desk
+from tests.admin.dashboard import Desk, new_desk
 from tests.cluster import Cluster
 from tests.connections import as_new
-from tests.kept import Kept
+from tests.http_client import Kept
 from tests.service import KEYS, Service
 
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from shop.admin.routes import admin_routes
-from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, Desk, new_operator
-from tests.shoppers import sign_in as sign_in_shopper
+from tests.accounts import sign_in as sign_in_shopper
+from tests.admin.dashboard import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, Desk, new_operator
 
 ROUTES = admin_routes(has_mailbox=True)
 FORMS = [route.path for route in ROUTES if route.method == "POST"]
@@ -53,10 +53,10 @@ async def is_disabled(db: Any, customer_id: Any) -> bool:
 )
 async def test_a_form_must_come_from_our_own_page(desk: Desk, db: Any, headers: dict[str, str], status: int) -> None:
     customer_id, own = await new_customer(db), str(desk.http.base_url).rstrip("/")
-    sent = {name: value.replace("{own}", own) for name, value in headers.items()}
+    request_headers = {name: value.replace("{own}", own) for name, value in headers.items()}
 
     path, fields = f"/admin/customers/{customer_id}/disable", {"csrf": await desk.csrf()}
-    answer = await desk.http.post(path, data=fields, headers={**desk.cookie, **sent})
+    answer = await desk.http.post(path, data=fields, headers={**desk.cookie, **request_headers})
 
     assert answer.status_code == status
     assert await is_disabled(db, customer_id) is (status == 303)
@@ -124,8 +124,8 @@ async def test_no_page_is_shown_without_a_session_and_bearers_are_not_looked_at(
 async def test_the_cookie_opens_nothing_on_the_apis(desk: Desk) -> None:
     for path in ("/api/v2/storefront/account", "/api/v2/storefront/cart", "/api/v2/platform/orders"):
         assert (await desk.get(path)).status_code == 401
-    introspected = await desk.http.post("/shop_oauth/token", headers=desk.cookie, data={"grant_type": "password"})
-    assert introspected.status_code in (400, 401)
+    token_response = await desk.http.post("/shop_oauth/token", headers=desk.cookie, data={"grant_type": "password"})
+    assert token_response.status_code in (400, 401)
 
 
 async def test_a_bearer_beside_the_cookie_changes_nothing(desk: Desk) -> None:
@@ -187,9 +187,9 @@ async def test_an_address_that_is_not_there_is_said_as_a_page(desk: Desk) -> Non
 
 @pytest.mark.security("H-08")
 async def test_other_sites_are_offered_nothing(http: httpx.AsyncClient) -> None:
-    asked = {"Origin": "https://store.example", "Access-Control-Request-Method": "POST"}
+    request_headers = {"Origin": "https://store.example", "Access-Control-Request-Method": "POST"}
 
-    answer = await http.options("/admin/sign-in", headers=asked)
+    answer = await http.options("/admin/sign-in", headers=request_headers)
 
     assert answer.status_code == 405
     assert not [name for name in answer.headers if name.startswith("access-control")]

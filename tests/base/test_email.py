@@ -204,11 +204,11 @@ def test_no_text_makes_it_raise_and_what_is_taken_is_plain(text: str) -> None:
 
 @given(st.emails())
 def test_an_ordinary_address_is_its_own_identity_whatever_its_case(text: str) -> None:
-    found = read_email(text)
+    address = read_email(text)
 
-    if found:
-        keys = [read_email(spelling) for spelling in (text.upper(), text.lower(), found.address, found.key)]
-        assert {email.key if email else None for email in keys} == {found.key}
+    if address:
+        keys = [read_email(spelling) for spelling in (text.upper(), text.lower(), address.address, address.key)]
+        assert {email.key if email else None for email in keys} == {address.key}
 
 
 @pytest.mark.torture

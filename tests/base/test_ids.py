@@ -18,8 +18,8 @@ TOO_UNEVEN = 70
 def unevenness(digits: str) -> float:
     """The chi-square of decimal digits against an even spread."""
     expected = len(digits) / 10
-    seen = Counter(digits)
-    return sum((seen[digit] - expected) ** 2 / expected for digit in "0123456789")
+    counts = Counter(digits)
+    return sum((counts[digit] - expected) ** 2 / expected for digit in "0123456789")
 
 
 def milliseconds(id_: UUID) -> int:
@@ -35,9 +35,9 @@ def drawn_in_a_child(count: int) -> list[str]:
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
-        drawn = pipe.read().split()
+        numbers = pipe.read().split()
     assert os.waitpid(child, 0)[1] == 0
-    return drawn
+    return numbers
 
 
 def random_part(id_: str) -> int:

@@ -67,11 +67,11 @@ def test_blanks_around_entries_and_capital_hex_digits_mean_nothing() -> None:
 
 @pytest.mark.parametrize("text", UNREADABLE)
 def test_a_list_that_cannot_be_read_is_refused_without_showing_a_key(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^(entry [12] is not `id:hex`|the key id k1 is there twice)") as refused:
+    with pytest.raises(ValueError, match=r"^(entry [12] is not `id:hex`|the key id k1 is there twice)") as excinfo:
         parse_keys(text)
 
-    assert not shows(str(refused.value), ONE)
-    assert not shows(str(refused.value), TWO)
+    assert not shows(str(excinfo.value), ONE)
+    assert not shows(str(excinfo.value), TWO)
 
 
 def test_a_key_with_half_a_byte_is_refused_in_the_same_words() -> None:
@@ -90,12 +90,12 @@ def test_a_slip_anywhere_in_the_list_never_shows_a_key(place: int, junk: str) ->
     try:
         keys = parse_keys(text[:place] + junk + text[place:])
     except ValueError as error:
-        said = str(error)
+        message = str(error)
     else:
-        said = f"{keys} {keys!r}"
+        message = f"{keys} {keys!r}"
 
-    assert not shows(said, ONE)
-    assert not shows(said, TWO)
+    assert not shows(message, ONE)
+    assert not shows(message, TWO)
 
 
 def test_keys_are_shown_by_their_ids_only() -> None:
@@ -113,19 +113,19 @@ def test_an_empty_list_of_keys_cannot_be_made() -> None:
 def test_each_use_has_a_key_of_its_own() -> None:
     keys = parse_keys(f"k1:{ONE},k2:{TWO}")
 
-    derived = [keys.derived(key_id, use) for key_id in ("k1", "k2") for use in ("order token", "login code")]
+    use_keys = [keys.derived(key_id, use) for key_id in ("k1", "k2") for use in ("order token", "login code")]
 
-    assert len({*derived, bytes.fromhex(ONE), bytes.fromhex(TWO)}) == 6
-    assert {len(key) for key in derived} == {32}
-    assert keys.derived("k1", "order token") == derived[0]
+    assert len({*use_keys, bytes.fromhex(ONE), bytes.fromhex(TWO)}) == 6
+    assert {len(key) for key in use_keys} == {32}
+    assert keys.derived("k1", "order token") == use_keys[0]
 
 
 def test_a_derived_key_is_what_hkdf_sha256_without_salt_gives() -> None:
     # Worked out by hand from RFC 5869: HMAC(HMAC(zeros, key), label + 0x01).
-    extracted = hmac.digest(bytes(32), bytes.fromhex(ONE), "sha256")
-    expanded = hmac.digest(extracted, b"order token\x01", "sha256")
+    prk = hmac.digest(bytes(32), bytes.fromhex(ONE), "sha256")
+    okm = hmac.digest(prk, b"order token\x01", "sha256")
 
-    assert parse_keys(f"k1:{ONE}").derived("k1", "order token") == expanded
+    assert parse_keys(f"k1:{ONE}").derived("k1", "order token") == okm
 
 
 def test_a_message_is_sealed_under_the_key_for_its_use_as_often_as_asked() -> None:
@@ -133,8 +133,8 @@ def test_a_message_is_sealed_under_the_key_for_its_use_as_often_as_asked() -> No
 
     seals = [keys.mac("k1", "order token", message) for message in (b"a", b"b", b"a", b"")]
 
-    derived = keys.derived("k1", "order token")
-    assert seals == [hmac.digest(derived, message, "sha256") for message in (b"a", b"b", b"a", b"")]
+    use_key = keys.derived("k1", "order token")
+    assert seals == [hmac.digest(use_key, message, "sha256") for message in (b"a", b"b", b"a", b"")]
     assert len({seals[0], keys.mac("k2", "order token", b"a"), keys.mac("k1", "login code", b"a")}) == 3
 
 
@@ -142,10 +142,10 @@ def test_keys_can_be_handed_to_another_process() -> None:
     keys = parse_keys(f"k2:{TWO},k1:{ONE}")
     seal = keys.mac("k1", "order token", b"a")
 
-    handed = pickle.loads(pickle.dumps(keys))
+    copy = pickle.loads(pickle.dumps(keys))
 
-    assert (handed.current, repr(handed)) == ("k2", "Keys(k2, k1)")
-    assert handed.mac("k1", "order token", b"a") == seal
+    assert (copy.current, repr(copy)) == ("k2", "Keys(k2, k1)")
+    assert copy.mac("k1", "order token", b"a") == seal
 
 
 def test_a_key_that_is_not_there_cannot_be_derived() -> None:

@@ -21,24 +21,26 @@ AMOUNTS = st.integers(-(2**63), 2**63 - 1) | st.integers(-200_000, 200_000)
 
 def babel_text(currency: str, locale: str) -> Callable[[int], str]:
     """Babel's own text with the digits of ISO 4217; it leaves the pattern's hyphen where a locale has another minus."""
-    spoken = Locale.parse(locale, sep="-")
-    minus = get_minus_sign_symbol(spoken)
+    parsed_locale = Locale.parse(locale, sep="-")
+    minus = get_minus_sign_symbol(parsed_locale)
     digits = currency_digits(currency)
-    pattern = parse_pattern(spoken.currency_formats["standard"].pattern)
+    pattern = parse_pattern(parsed_locale.currency_formats["standard"].pattern)
     pattern.frac_prec = (digits, digits)
 
     def text(minor: int) -> str:
-        written = pattern.apply(Decimal(minor).scaleb(-digits), spoken, currency=currency, currency_digits=False)
-        return str(written).replace("-", minus)
+        formatted_amount = pattern.apply(
+            Decimal(minor).scaleb(-digits), parsed_locale, currency=currency, currency_digits=False
+        )
+        return str(formatted_amount).replace("-", minus)
 
     return text
 
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_every_iso_currency_is_written_as_babel_writes_it(locale: str) -> None:
-    ours = {code: [*map(MoneyText(code, locale), EDGES)] for code in ISO}
+    texts = {code: [*map(MoneyText(code, locale), EDGES)] for code in ISO}
 
-    assert ours == {code: [*map(babel_text(code, locale), EDGES)] for code in ISO}
+    assert texts == {code: [*map(babel_text(code, locale), EDGES)] for code in ISO}
 
 
 @given(currency=st.sampled_from(ISO), locale=st.sampled_from(LOCALES), minor=AMOUNTS)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from shop.base.passwords import NOBODYS, hash_password, is_outdated, is_password
+from shop.base.passwords import DUMMY_HASH, hash_password, is_outdated, is_password
 
 
 @pytest.mark.security("D-02")
@@ -19,14 +19,14 @@ def test_a_hash_is_argon2id_with_46_mebibytes_or_more_and_never_the_same() -> No
 
 
 def test_only_the_password_is_the_password() -> None:
-    kept = hash_password("a good passwörd")
+    password_hash = hash_password("a good passwörd")
 
-    assert is_password(kept, "a good passwörd")
-    assert is_password(kept, "a good passwo\u0308rd")
-    assert not is_password(kept, "a good password")
+    assert is_password(password_hash, "a good passwörd")
+    assert is_password(password_hash, "a good passwo\u0308rd")
+    assert not is_password(password_hash, "a good password")
     assert not is_password(None, "a good passwörd")
     assert not is_password("no hash at all", "a good passwörd")
 
 
 def test_where_there_is_no_hash_the_same_work_is_done() -> None:
-    assert not is_outdated(NOBODYS)
+    assert not is_outdated(DUMMY_HASH)

@@ -41,9 +41,9 @@ def test_a_scanner_finds_a_secret_in_running_text() -> None:
     text = secret_text(USER_ACCESS, VALUE)
 
     for around in (f"Authorization: Bearer {text}", f'{{"access_token":"{text}"}}', f"/auth/{text}?x", f"{text}\n"):
-        found = SCANNED.search(around)
-        assert found
-        assert found[0] == text
+        match = SCANNED.search(around)
+        assert match
+        assert match[0] == text
 
 
 @pytest.mark.security("T-02")
@@ -60,8 +60,8 @@ def test_every_character_lost_doubled_or_swapped_is_refused() -> None:
         head, here, tail = text[:place], text[place], text[place + 1 :]
         assert not is_secret(USER_ACCESS, head + tail)
         assert not is_secret(USER_ACCESS, head + here + here + tail)
-        swapped = head + tail[:1] + here + tail[1:]
-        assert swapped == text or not is_secret(USER_ACCESS, swapped)
+        typo = head + tail[:1] + here + tail[1:]
+        assert typo == text or not is_secret(USER_ACCESS, typo)
 
 
 @pytest.mark.security("T-11")

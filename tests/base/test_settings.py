@@ -127,9 +127,9 @@ WRONG = {
 
 
 def refusal(**environ: str) -> str:
-    with pytest.raises(CannotStart) as refused:
+    with pytest.raises(CannotStart) as excinfo:
         read_settings(environ)
-    return str(refused.value)
+    return str(excinfo.value)
 
 
 def test_an_empty_environment_gives_every_default() -> None:
@@ -143,9 +143,9 @@ def test_every_variable_fills_a_field_of_its_own() -> None:
 
 @pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
 def test_a_default_that_is_written_out_means_the_same_as_none(variable: Variable) -> None:
-    written = read_settings({variable.name: variable.default or ""})
+    settings = read_settings({variable.name: variable.default or ""})
 
-    assert written == read_settings({})
+    assert settings == read_settings({})
 
 
 def test_an_empty_variable_counts_as_unset() -> None:
@@ -176,10 +176,10 @@ def test_an_unknown_variable_is_refused_with_the_nearest_known_one(name: str, ne
 
 @pytest.mark.parametrize("name", ["SHOP_", "SHOP_ZZZZZZZZ", "SHOP_é"])
 def test_an_unknown_variable_that_is_near_nothing_is_refused_too(name: str) -> None:
-    said = refusal(**{name: "hunter2"})
+    message = refusal(**{name: "hunter2"})
 
-    assert re.fullmatch(rf"{name} is not a setting of the shop; did you mean (SHOP_[A-Z_]+)\?", said)
-    assert "hunter2" not in said
+    assert re.fullmatch(rf"{name} is not a setting of the shop; did you mean (SHOP_[A-Z_]+)\?", message)
+    assert "hunter2" not in message
 
 
 def test_an_unknown_variable_is_refused_even_when_empty() -> None:
@@ -192,11 +192,11 @@ def test_every_variable_but_the_directory_has_wrong_values() -> None:
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
 def test_a_wrong_value_is_refused_in_one_sentence_that_names_the_variable(name: str, value: str) -> None:
-    said = refusal(**{name: value})
+    message = refusal(**{name: value})
 
-    assert re.fullmatch(rf"{name} cannot be read: .*[^.]\.", said)
-    assert ". " not in said
-    assert KEY[:8] not in said
+    assert re.fullmatch(rf"{name} cannot be read: .*[^.]\.", message)
+    assert ". " not in message
+    assert KEY[:8] not in message
 
 
 @pytest.mark.parametrize(
@@ -305,13 +305,13 @@ def test_a_limit_of_requests_or_mails_needs_a_window(name: str, text: str) -> No
 
 @given(name=st.sampled_from([variable.name for variable in VARIABLES]), value=st.text(max_size=40))
 def test_no_value_ends_in_anything_but_settings_or_a_sentence(name: str, value: str) -> None:
-    said = None
+    message = None
     try:
         read_settings({name: value})
-    except CannotStart as refused:
-        said = str(refused)
+    except CannotStart as error:
+        message = str(error)
 
-    assert said is None or said.startswith(f"{name} cannot be read: ")
+    assert message is None or message.startswith(f"{name} cannot be read: ")
 
 
 OUTWARD = {

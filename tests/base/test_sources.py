@@ -2,7 +2,7 @@
 
 import pytest
 
-from shop.base.sources import networks_of
+from shop.base.client_networks import networks_of
 
 
 @pytest.mark.security("M-07")

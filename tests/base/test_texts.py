@@ -2,7 +2,7 @@
 
 import pytest
 
-from shop.base.texts import folded, is_line, is_prose, slug_of
+from shop.base.texts import fold_text, is_line, is_prose, slug_of
 
 GOOD = [
     "",
@@ -61,7 +61,7 @@ def test_prose_is_lines_with_any_of_the_usual_ends() -> None:
     ],
 )
 def test_a_text_is_searched_as_small_plain_words(text: str, expected: str) -> None:
-    assert folded(text) == expected
+    assert fold_text(text) == expected
 
 
 def test_a_slug_has_small_letters_digits_and_single_hyphens() -> None:

@@ -61,10 +61,10 @@ def test_every_version_of_a_cart_has_another_token() -> None:
 
 def test_version_0_written_out_is_refused() -> None:
     """Otherwise one version would have two tokens."""
-    derived = KEYS.derived("k1", "order token")
+    use_key = KEYS.derived("k1", "order token")
 
-    assert sealed("k1", CART.bytes + bytes([0, 0, 0, 7]), derived) == VERSIONED
-    assert read_order_token(KEYS, sealed("k1", CART.bytes + bytes(4), derived)) is None
+    assert sealed("k1", CART.bytes + bytes([0, 0, 0, 7]), use_key) == VERSIONED
+    assert read_order_token(KEYS, sealed("k1", CART.bytes + bytes(4), use_key)) is None
 
 
 def test_a_token_with_another_version_written_into_it_is_refused() -> None:
@@ -72,9 +72,9 @@ def test_a_token_with_another_version_written_into_it_is_refused() -> None:
     bodies = [f"{VERSIONED[:place]}{version:08x}{VERSIONED[place + 8 : -8]}" for version in (0, 1, 6, 8, 2**32 - 1)]
     bodies.append(TOKEN[:place] + "00000001" + TOKEN[place:-8])
 
-    forged = [f"{body}{zlib.crc32(body.encode()):08x}" for body in bodies]
+    forgeries = [f"{body}{zlib.crc32(body.encode()):08x}" for body in bodies]
 
-    assert {read_order_token(KEYS, token) for token in forged} == {None}
+    assert {read_order_token(KEYS, token) for token in forgeries} == {None}
 
 
 @pytest.mark.security("T-05")
@@ -108,13 +108,13 @@ def test_a_token_is_nothing_under_another_key(token: str) -> None:
 
 @pytest.mark.security("A-03")
 def test_of_two_keys_the_first_signs_and_both_verify() -> None:
-    rotated = Keys({"k2": NEW, "k1": OLD})
+    new_keys = Keys({"k2": NEW, "k1": OLD})
 
-    fresh = order_token(rotated, CART, 7)
+    fresh = order_token(new_keys, CART, 7)
 
     assert fresh.startswith("shpot_k2_")
     assert fresh == order_token(Keys({"k2": NEW}), CART, 7)
-    assert [read_order_token(rotated, token) for token in (fresh, VERSIONED, TOKEN)] == [
+    assert [read_order_token(new_keys, token) for token in (fresh, VERSIONED, TOKEN)] == [
         (CART, 7),
         (CART, 7),
         (CART, 0),
@@ -122,9 +122,9 @@ def test_of_two_keys_the_first_signs_and_both_verify() -> None:
 
 
 def test_a_token_says_whether_the_key_that_signs_today_made_it() -> None:
-    rotated = Keys({"k2": NEW, "k1": OLD})
+    new_keys = Keys({"k2": NEW, "k1": OLD})
 
-    assert [is_current(rotated, token) for token in (order_token(rotated, CART, 0), TOKEN, VERSIONED)] == [
+    assert [is_current(new_keys, token) for token in (order_token(new_keys, CART, 0), TOKEN, VERSIONED)] == [
         True,
         False,
         False,
@@ -139,34 +139,34 @@ def test_a_retired_key_opens_nothing_any_more() -> None:
 
 
 def test_a_token_signed_with_the_raw_key_is_refused() -> None:
-    derived = KEYS.derived("k1", "order token")
+    use_key = KEYS.derived("k1", "order token")
 
-    assert derived not in {OLD, KEYS.derived("k1", "login code")}
-    assert sealed("k1", CART.bytes, derived) == TOKEN
+    assert use_key not in {OLD, KEYS.derived("k1", "login code")}
+    assert sealed("k1", CART.bytes, use_key) == TOKEN
     assert read_order_token(KEYS, sealed("k1", CART.bytes, OLD)) is None
 
 
 def test_a_token_whose_key_id_is_swapped_is_refused() -> None:
     both = Keys({"k1": OLD, "k2": NEW})
 
-    swapped = sealed("k2", CART.bytes, both.derived("k1", "order token"))
+    forgery = sealed("k2", CART.bytes, both.derived("k1", "order token"))
 
-    assert read_order_token(both, swapped) is None
+    assert read_order_token(both, forgery) is None
 
 
 @pytest.mark.security("T-02")
 @BOTH
 def test_every_change_of_one_character_is_refused(token: str) -> None:
     alphabet = string.hexdigits + "gzZ_ \x00é٣"
-    changed = [
+    variations = [
         token[:place] + char + token[place + 1 :]
         for place in range(len(token))
         for char in alphabet
         if char != token[place]
     ]
 
-    assert len(changed) > 3000
-    assert {read_order_token(KEYS, each) for each in changed} == {None}
+    assert len(variations) > 3000
+    assert {read_order_token(KEYS, each) for each in variations} == {None}
 
 
 @BOTH
@@ -179,17 +179,17 @@ def test_a_changed_token_is_refused_even_with_a_checksum_that_fits(token: str) -
         if char != token[place]
     ]
 
-    forged = [f"{body}{zlib.crc32(body.encode()):08x}" for body in bodies]
+    forgeries = [f"{body}{zlib.crc32(body.encode()):08x}" for body in bodies]
 
-    assert {read_order_token(KEYS, each) for each in forged} == {None}
+    assert {read_order_token(KEYS, each) for each in forgeries} == {None}
 
 
 @BOTH
 def test_every_shorter_and_longer_form_is_refused(token: str) -> None:
     cut = [token[:end] for end in range(len(token))] + [token[start:] for start in range(1, len(token))]
-    grown = [token + char for char in "0 \n\x00é"] + [char + token for char in "0s \n\x00é"]
+    longer = [token + char for char in "0 \n\x00é"] + [char + token for char in "0s \n\x00é"]
 
-    assert {read_order_token(KEYS, each) for each in cut + grown} == {None}
+    assert {read_order_token(KEYS, each) for each in cut + longer} == {None}
 
 
 @pytest.mark.parametrize(

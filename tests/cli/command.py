@@ -16,29 +16,29 @@ class Command:
     """`shop("migrate", SHOP_DATA_DIR=...)` runs that command to its end."""
 
     def __call__(self, *arguments: str, **environ: str) -> Done:
-        (done,) = self.at_once(1, *arguments, **environ)
-        return done
+        (result,) = self.at_once(1, *arguments, **environ)
+        return result
 
     def at_once(self, count: int, *arguments: str, **environ: str) -> list[Done]:
         """The same command so many times, side by side."""
         with ExitStack() as open_files:
             files = [tuple(open_files.enter_context(TemporaryFile("w+")) for _ in range(2)) for _ in range(count)]
             running = [Forked(arguments, clean_environ(**environ), files=(output, log)) for output, log in files]
-            return [_done(forked, *written) for forked, written in zip(running, files, strict=True)]
+            return [_finish(process, *streams) for process, streams in zip(running, files, strict=True)]
 
     def serve(self, *arguments: str, **environ: str) -> Done:
         """A start that cannot succeed."""
         return self("serve", "--port", "0", *arguments, **environ)
 
 
-def _done(forked: Forked, output: IO[str], log: IO[str]) -> Done:
+def _finish(process: Forked, output: IO[str], log: IO[str]) -> Done:
     try:
-        status = forked.wait(30)
+        status = process.wait(30)
     finally:
-        forked.kill()
+        process.kill()
     output.seek(0)
     log.seek(0)
-    return Done(forked.arguments, status, output.read(), log.read())
+    return Done(process.arguments, status, output.read(), log.read())
 
 
 def external(url: str, **environ: str) -> Mapping[str, str]:
@@ -47,10 +47,10 @@ def external(url: str, **environ: str) -> Mapping[str, str]:
     return {**settings, **environ}
 
 
-def sentence(done: Done) -> str:
+def sentence(result: Done) -> str:
     """The one sentence of a command that could not do its work."""
-    assert done.returncode == 1, done
-    assert done.stdout == ""
-    assert done.stderr.startswith("shop: "), done.stderr
-    assert (done.stderr.count("\n"), done.stderr[-1]) == (1, "\n"), done.stderr
-    return done.stderr.removeprefix("shop: ").strip()
+    assert result.returncode == 1, result
+    assert result.stdout == ""
+    assert result.stderr.startswith("shop: "), result.stderr
+    assert (result.stderr.count("\n"), result.stderr[-1]) == (1, "\n"), result.stderr
+    return result.stderr.removeprefix("shop: ").strip()

@@ -16,11 +16,11 @@ LINK = re.compile(r"(http://127\.0\.0\.1:8000)/admin/join/(shpol_[0-9A-Za-z]{49}
 def test_a_link_is_printed_and_only_its_digest_is_kept(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
 
-    done = shop("admin", "create", "Ada@Example.com", **external(url))
+    result = shop("admin", "create", "Ada@Example.com", **external(url))
 
-    match = LINK.fullmatch(done.stdout)
+    match = LINK.fullmatch(result.stdout)
     assert match
-    assert done.stderr == "For Ada@Example.com; open it within 15 minutes. It works once.\n"
+    assert result.stderr == "For Ada@Example.com; open it within 15 minutes. It works once.\n"
     assert bytes(ask(url, "select hash from operator_links")) == secret_hash(match[2])
     left = ask(url, "select extract(epoch from expires_at - now())::int from operator_links")
     assert 880 <= left <= 900
@@ -34,10 +34,10 @@ def test_the_link_begins_with_where_the_shop_is_reached(shop: Command, own_datab
     settings = external(own_database())
 
     public = shop("admin", "create", "a@example.com", **{**settings, "SHOP_PUBLIC_URL": "https://shop.example"})
-    given = shop("admin", "create", "a@example.com", "--url", "http://10.0.0.1:8080/", **settings)
+    result = shop("admin", "create", "a@example.com", "--url", "http://10.0.0.1:8080/", **settings)
 
     assert public.stdout.startswith("https://shop.example/admin/join/shpol_")
-    assert given.stdout.startswith("http://10.0.0.1:8080/admin/join/shpol_")
+    assert result.stdout.startswith("http://10.0.0.1:8080/admin/join/shpol_")
 
 
 def test_an_operator_who_exists_gets_a_link_and_the_one_before_ends(shop: Command, own_database: OwnDatabase) -> None:
@@ -56,10 +56,10 @@ def test_a_lost_authenticator_is_forgotten_only_when_asked_for(shop: Command, ow
     ask(url, "update operators set totp_sealed = 'x', totp_step = 5 returning 1")
 
     shop("admin", "create", "ada@example.com", **external(url))
-    kept = ask(url, "select totp_sealed is not null from operators")
+    has_totp = ask(url, "select totp_sealed is not null from operators")
     shop("admin", "create", "ada@example.com", "--forget-totp", **external(url))
 
-    assert kept
+    assert has_totp
     assert ask(url, "select totp_sealed is null and totp_step = 0 from operators")
 
 
@@ -68,15 +68,15 @@ def test_an_operator_who_was_shut_out_is_let_in_only_when_asked_for(shop: Comman
     shop("admin", "create", "ada@example.com", **external(url))
     ask(url, "update operators set disabled_at = now() returning 1")
 
-    refused = sentence(shop("admin", "create", "ada@example.com", **external(url)))
-    done = shop("admin", "create", "ada@example.com", "--enable", **external(url))
+    refusal = sentence(shop("admin", "create", "ada@example.com", **external(url)))
+    result = shop("admin", "create", "ada@example.com", "--enable", **external(url))
 
-    assert refused == "ada@example.com is shut out; add --enable to let them in again."
-    assert LINK.fullmatch(done.stdout)
+    assert refusal == "ada@example.com is shut out; add --enable to let them in again."
+    assert LINK.fullmatch(result.stdout)
     assert ask(url, "select disabled_at is null from operators")
 
 
 def test_what_is_no_address_is_said_in_one_sentence(shop: Command, own_database: OwnDatabase) -> None:
-    said = sentence(shop("admin", "create", "nonsense", **external(own_database())))
+    message = sentence(shop("admin", "create", "nonsense", **external(own_database())))
 
-    assert said == "Give an e-mail address like ada@example.com."
+    assert message == "Give an e-mail address like ada@example.com."

@@ -39,12 +39,12 @@ def test_what_is_read_from_another_command_is_brought_in_and_a_reader_may_leave(
     environ = clean_environ(**external(database_url))
     lines = in_lines({"slug": new_slug(), "name": "Mug", "description": "long " * 900} for _ in range(300))
 
-    piped = subprocess.run(
+    piped_result = subprocess.run(
         [SHOP, "import", "products", "-"], env=environ, input=lines, capture_output=True, check=False
     )
     left = subprocess.run(
         f"{SHOP} export products | head -c 10", shell=True, env=environ, capture_output=True, text=True, check=False
     )
 
-    assert piped.stdout == b"300 lines, 300 created, 0 updated, 0 unchanged, 0 failed\n"
+    assert piped_result.stdout == b"300 lines, 300 created, 0 updated, 0 unchanged, 0 failed\n"
     assert (left.stdout[:9], left.stderr) == ('{"slug":"', "")

@@ -37,7 +37,7 @@ def test_four_migrations_at_once_all_succeed(shop: Command, own_database: OwnDat
 
     four = shop.at_once(4, "migrate", **external(url))
 
-    assert [(done.stderr, done.returncode) for done in four] == [("", 0)] * 4
+    assert [(result.stderr, result.returncode) for result in four] == [("", 0)] * 4
     assert ask(url, "select version_num from alembic_version") == newest_revision()
     assert ask(url, "select count(*) from shops") == 1
 
@@ -47,26 +47,26 @@ def test_a_migration_leaves_a_database_that_is_ahead_alone(shop: Command, own_da
     url = own_database()
     ask(url, "update alembic_version set version_num = 'ffff' returning version_num")
 
-    done = shop("migrate", **external(url))
+    result = shop("migrate", **external(url))
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "The database is up to date (revision ffff, ahead of this program).\n"
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "The database is up to date (revision ffff, ahead of this program).\n"
 
 
 @pytest.mark.torture
 def test_a_migration_of_a_database_that_is_away_says_so(shop: Command) -> None:
-    said = sentence(shop("migrate", **external("postgresql://shop@127.0.0.1:1/shop")))
+    message = sentence(shop("migrate", **external("postgresql://shop@127.0.0.1:1/shop")))
 
-    assert said.startswith("The database does not answer (")
+    assert message.startswith("The database does not answer (")
 
 
 def test_the_doctor_says_of_everything_that_it_is_well(
     shop: Command, own_database: OwnDatabase, tmp_path: Path
 ) -> None:
-    done = shop("doctor", **external(own_database(), SHOP_DATA_DIR=str(tmp_path)))
+    result = shop("doctor", **external(own_database(), SHOP_DATA_DIR=str(tmp_path)))
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
         "  ok    configuration: every SHOP_ variable is known and readable",
         f"  ok    data directory: {tmp_path} can be written",
         f"  ok    database: the configured PostgreSQL answers and stands at revision {newest_revision()}",
@@ -80,16 +80,16 @@ def test_the_doctor_says_of_everything_that_it_is_well(
 
 
 def test_the_doctor_finds_every_trouble_and_says_what_to_do(shop: Command, tmp_path: Path) -> None:
-    done = shop(
+    result = shop(
         "doctor",
         SHOP_DATA_DIR=str(tmp_path),
         SHOP_DATABASE_URL="postgresql://shop:hunter2@127.0.0.1:1/shop",
         SHOP_PUBLIC_URL="https://shop.example",
     )
 
-    assert (done.returncode, done.stderr) == (1, "")
-    found = [(line[2:6].strip(), line[8:].partition(":")[0]) for line in done.stdout.splitlines()]
-    assert found == [
+    assert (result.returncode, result.stderr) == (1, "")
+    checks = [(line[2:6].strip(), line[8:].partition(":")[0]) for line in result.stdout.splitlines()]
+    assert checks == [
         ("ok", "configuration"),
         ("ok", "data directory"),
         ("FAIL", "database"),
@@ -101,8 +101,8 @@ def test_the_doctor_finds_every_trouble_and_says_what_to_do(shop: Command, tmp_p
         ("FAIL", "proxy"),
     ]
     for advice in ("check SHOP_DATABASE_URL", "set SHOP_SECRET_KEYS", "set SHOP_SMTP_URL", "name the proxy's address"):
-        assert advice in done.stdout
-    assert "hunter2" not in done.stdout
+        assert advice in result.stdout
+    assert "hunter2" not in result.stdout
 
 
 @pytest.mark.security("C-13")
@@ -114,8 +114,8 @@ def test_the_doctor_reports_a_test_card_outside_a_try_out(
     execute(url, f"{method} values (gen_random_uuid(), 'Card', 'test_card', true, 'back_end', now(), now())")
 
     def report(*arguments: str, **environ: str) -> tuple[int, str]:
-        done = shop("doctor", *arguments, SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, **environ)
-        return done.returncode, next(line for line in done.stdout.splitlines() if " test card: " in line)
+        result = shop("doctor", *arguments, SHOP_DATA_DIR=str(data_dir), SHOP_SECRET_KEYS=KEYS, **environ)
+        return result.returncode, next(line for line in result.stdout.splitlines() if " test card: " in line)
 
     inside = report()
     elsewhere = [
@@ -132,20 +132,20 @@ def test_the_doctor_reports_a_test_card_outside_a_try_out(
 
 
 def test_the_doctor_says_of_a_setting_it_cannot_read_what_a_start_would_say(shop: Command) -> None:
-    said = sentence(shop("doctor", SHOP_DRAIN_SECONDS="soon"))
+    message = sentence(shop("doctor", SHOP_DRAIN_SECONDS="soon"))
 
-    assert said == "SHOP_DRAIN_SECONDS cannot be read: give a number of seconds."
+    assert message == "SHOP_DRAIN_SECONDS cannot be read: give a number of seconds."
 
 
 def test_routes_are_the_table_of_contents(shop: Command) -> None:
-    done = shop("routes")
+    result = shop("routes")
 
-    rows = [re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines()]
+    rows = [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines()]
     assert rows[0] == ["method", "address", "handler", "who may call"]
     assert ["POST", "/api/v2/storefront/cart", "storefront.cart.create", "anyone"] in rows
     assert ["GET", "/api/v2/storefront/cart", "storefront.cart.show"] in [row[:3] for row in rows]
     assert ["GET", "/readyz", "site", "anyone"] in rows
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.torture
@@ -156,28 +156,28 @@ def test_routes_are_the_table_of_contents(shop: Command) -> None:
 def test_a_reader_that_goes_away_is_told_nothing(arguments: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(
+    result = subprocess.run(
         [SHOP, *arguments], env=clean_environ(), stdout=writing, stderr=subprocess.PIPE, text=True, check=False
     )
     os.close(writing)
 
     # As the libraries that print have it: one, which in a pipe nobody looks at.
-    assert (done.stderr, done.returncode) == ("", 1)
+    assert (result.stderr, result.returncode) == ("", 1)
 
 
 @pytest.mark.torture
 def test_the_first_line_of_the_routes_can_be_had_alone() -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         f"{SHOP} routes | head -1", shell=True, env=clean_environ(), capture_output=True, text=True, check=False
     )
 
-    assert (done.stdout.split(), done.stderr) == (["method", "address", "handler", "who", "may", "call"], "")
+    assert (result.stdout.split(), result.stderr) == (["method", "address", "handler", "who", "may", "call"], "")
 
 
 def test_every_command_explains_itself_with_an_example() -> None:
     for name in commands.commands:
-        shown = CliRunner().invoke(commands, [name, "--help"])
+        result = CliRunner().invoke(commands, [name, "--help"])
 
-        assert shown.exit_code == 0
-        assert re.search(rf"\n  Example: .*\bshop {name}\b", shown.output), name
+        assert result.exit_code == 0
+        assert re.search(rf"\n  Example: .*\bshop {name}\b", result.output), name
     assert {"serve", "migrate", "routes", "doctor"} <= set(commands.commands)

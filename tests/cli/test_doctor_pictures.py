@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.bucket import KEY_ID, SECRET, bucket_server
 from tests.cli.command import Command
+from tests.s3_server import KEY_ID, SECRET, bucket_server
 from tests.service import KEYS
 
 
@@ -22,5 +22,5 @@ def test_the_doctor_says_whether_the_store_answers(shop: Command, own_database: 
     assert (right.returncode, "ok    pictures: in pictures at http://127.0.0.1:" in right.stdout) == (0, True)
     assert (wrong.returncode, "FAIL  pictures: pictures at http://127.0.0.1:" in wrong.stdout) == (1, True)
     assert (unread.returncode, "SHOP_MEDIA_URL cannot be read" in unread.stderr) == (1, True)
-    for said in (right, wrong, unread):
-        assert not any(word in said.stdout + said.stderr for word in (SECRET, "+secret", "+wrong", KEY_ID))
+    for result in (right, wrong, unread):
+        assert not any(word in result.stdout + result.stderr for word in (SECRET, "+secret", "+wrong", KEY_ID))

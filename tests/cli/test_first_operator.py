@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.admin.desk import PASSWORD, SAME_ORIGIN
+from tests.admin.dashboard import PASSWORD, SAME_ORIGIN
 from tests.cli.command import Command
 from tests.secrets_seen import note
 from tests.service import KEYS, Service, clean_environ
@@ -42,28 +42,28 @@ def read_terminal(terminal: int, end: str | None = None) -> str:
 @pytest.mark.security("D-12", "D-01")
 def test_a_terminal_is_shown_a_link_that_ends_with_the_first_operator(shop: Command, own_data_dir: OwnDataDir) -> None:
     data_dir, _ = own_data_dir()
-    ours, theirs = pty.openpty()
-    with os.fdopen(theirs, "w") as terminal:
-        served = Forked(["serve", "--port", "0"], clean_environ(**settings(data_dir)), files=(terminal, terminal))
+    controller, terminal_fd = pty.openpty()
+    with os.fdopen(terminal_fd, "w") as terminal:
+        server = Forked(["serve", "--port", "0"], clean_environ(**settings(data_dir)), files=(terminal, terminal))
     try:
-        shown = LINK.search(read_terminal(ours, "worker ready"))
-        assert shown
-        link = note(shown[1])
+        match = LINK.search(read_terminal(controller, "worker ready"))
+        assert match
+        link = note(match[1])
         page = httpx.get(link)
         by_command = shop("admin", "create", "ada@example.com", **settings(data_dir))
         # An operator exists now, so the first operator's link has ended.
-        refused = httpx.post(link, data={"email": "eve@example.com", **CHOSEN}, headers=SAME_ORIGIN)
-        joined = httpx.post(note(by_command.stdout.strip()), data=CHOSEN, headers=SAME_ORIGIN)
+        refusal = httpx.post(link, data={"email": "eve@example.com", **CHOSEN}, headers=SAME_ORIGIN)
+        response = httpx.post(note(by_command.stdout.strip()), data=CHOSEN, headers=SAME_ORIGIN)
     finally:
-        served.send_signal(signal.SIGTERM)
-        rest = read_terminal(ours)
-        served.wait(30)
-        os.close(ours)
+        server.send_signal(signal.SIGTERM)
+        rest = read_terminal(controller)
+        server.wait(30)
+        os.close(controller)
 
     assert by_command.stdout.partition("/admin/")[0] == link.partition("/admin/")[0]
     assert "Become the first operator" in page.text
-    assert refused.status_code == 410
-    assert (joined.status_code, joined.headers["location"]) == (303, "/admin")
+    assert refusal.status_code == 410
+    assert (response.status_code, response.headers["location"]) == (303, "/admin")
     assert "shpol_" not in rest
 
 
@@ -75,12 +75,12 @@ def test_redirected_output_has_a_command_in_place_of_the_link(shop: Command, own
         banner = "".join(service.lines)
         command = COMMAND.search(banner)
         assert command
-        printed = shop(*command[1].replace("EMAIL", "ada@example.com").split(), **settings(data_dir))
-        page = httpx.get(note(printed.stdout.strip()))
+        result = shop(*command[1].replace("EMAIL", "ada@example.com").split(), **settings(data_dir))
+        page = httpx.get(note(result.stdout.strip()))
     finally:
         service.stop()
 
     assert "shpol_" not in banner
-    assert printed.stdout.startswith(f"{service.url}/admin/join/")
+    assert result.stdout.startswith(f"{service.url}/admin/join/")
     assert "Choose a password" in page.text
     assert page.status_code == 200

@@ -11,7 +11,7 @@ import pytest
 
 from shop.cli.heartbeat import LOOK_SECONDS, SILENT_LOOKS, START_LOOKS, Heartbeat
 from tests.cli.command import external
-from tests.db.processes import is_event, serving, watched
+from tests.db.processes import is_event, serving, watch_process
 from tests.service import Service
 
 READY = is_event("worker ready")
@@ -78,7 +78,7 @@ def test_a_worker_that_hangs_is_killed_and_another_serves(
 ) -> None:
     with serve() as service:
         (worker,) = service.worker_pids()
-        with watched(worker) as has_ended, stopped(worker):
+        with watch_process(worker) as has_ended, stopped(worker):
             assert has_ended(LONG_ENOUGH)
         service.wait_for(READY, count=2)
         service.wait_for(REPLACED)
@@ -98,7 +98,7 @@ def test_workers_that_were_stopped_together_with_their_parent_live_on(
     with serve() as service:
         (worker,) = service.worker_pids()
         processes = (service.process.pid, worker)
-        with watched(worker) as has_ended:
+        with watch_process(worker) as has_ended:
             for pid in processes:
                 os.kill(pid, signal.SIGSTOP)
             # What is awaited here is that nothing happens for longer than a worker may be silent.

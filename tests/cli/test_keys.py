@@ -13,9 +13,9 @@ import pytest
 
 from shop.base.key_file import read_key_file, replace_key_file
 from shop.base.keys import parse_keys
-from shop.base.sealed import seal, unseal
+from shop.base.sealed import decrypt_secret, encrypt_secret
 from shop.db.embedded import database_url as embedded_url
-from tests.admin.desk import TOTP_SECRET
+from tests.admin.dashboard import TOTP_SECRET
 from tests.cli.command import Command, external, sentence
 from tests.db.processes import ask, serving_installed
 from tests.service import KEYS, Service
@@ -53,8 +53,8 @@ def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired
     service, data_dir = served
     file, url = data_dir / "secret_keys", embedded_url(data_dir)
     old, operator_id = read_key_file(file), uuid4()
-    sealed = seal(old, "totp", TOTP_SECRET, operator_id.bytes)
-    ask(url, _OPERATOR.format(id=operator_id, sealed=sealed.hex()))
+    sealed_secret = encrypt_secret(old, "totp", TOTP_SECRET, operator_id.bytes)
+    ask(url, _OPERATOR.format(id=operator_id, sealed=sealed_secret.hex()))
     early, tokens = new_token(service), [new_token(service)]
     is_over = False
 
@@ -67,23 +67,23 @@ def test_a_rotation_under_load_loses_nothing_and_the_old_key_can_then_be_retired
 
     with ThreadPoolExecutor(3) as threads:
         buying = [threads.submit(keep_buying) for _ in range(3)]
-        done = shop("keys", "rotate", SHOP_DATA_DIR=str(data_dir))
+        result = shop("keys", "rotate", SHOP_DATA_DIR=str(data_dir))
         is_over = True
         statuses = [status for each in buying for status in each.result()]
     new = read_key_file(file)
-    resealed = bytes(ask(url, f"select totp_sealed from operators where id = '{operator_id}'"))
-    refused = shop("keys", "retire", new.current, "--yes", SHOP_DATA_DIR=str(data_dir))
+    resealed_secret = bytes(ask(url, f"select totp_sealed from operators where id = '{operator_id}'"))
+    refusal = shop("keys", "retire", new.current, "--yes", SHOP_DATA_DIR=str(data_dir))
     before = cart_status(service, early)
-    retired = shop("keys", "retire", old.current, "--yes", SHOP_DATA_DIR=str(data_dir))
+    retire_result = shop("keys", "retire", old.current, "--yes", SHOP_DATA_DIR=str(data_dir))
 
-    assert (done.returncode, set(statuses)) == (0, {200}), done.stderr
+    assert (result.returncode, set(statuses)) == (0, {200}), result.stderr
     assert len(statuses) > 20
     assert (list(new), file.stat().st_mode & 0o777) == ([f"k{int(old.current[1:]) + 1}", *old], 0o600)
     assert new_token(service).startswith(f"shpot_{new.current}_")
-    assert resealed.startswith(new.current.encode() + b":")
-    assert unseal(new, "totp", resealed, operator_id.bytes) == TOTP_SECRET
-    assert "is the key that signs" in sentence(refused)
-    assert (before, retired.returncode) == (200, 0)
+    assert resealed_secret.startswith(new.current.encode() + b":")
+    assert decrypt_secret(new, "totp", resealed_secret, operator_id.bytes) == TOTP_SECRET
+    assert "is the key that signs" in sentence(refusal)
+    assert (before, retire_result.returncode) == (200, 0)
     assert list(read_key_file(file)) == [new.current]
     events = ask(url, "select string_agg(action, ' ' order by at, id) from audit_events where action like 'key%'")
     assert events.endswith("key_created keys_rotated key_retired")
@@ -97,14 +97,14 @@ def test_voiding_makes_a_new_key_and_ends_the_order_tokens_of_the_old_ones(
     service, data_dir = served
     token, old = new_token(service), read_key_file(data_dir / "secret_keys").current
 
-    done = shop("keys", "void-before", "now", "--yes", SHOP_DATA_DIR=str(data_dir))
-    listed = shop("keys", "list", SHOP_DATA_DIR=str(data_dir)).stdout.splitlines()
+    result = shop("keys", "void-before", "now", "--yes", SHOP_DATA_DIR=str(data_dir))
+    lines = shop("keys", "list", SHOP_DATA_DIR=str(data_dir)).stdout.splitlines()
 
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     assert cart_status(service, token) == 404
     assert cart_status(service, new_token(service)) == 200
     assert not new_token(service).startswith(f"shpot_{old}_")
-    assert [row.split()[:2] for row in listed[1:3]] == [[f"k{int(old[1:]) + 1}", "yes"], [old, "no"]]
+    assert [row.split()[:2] for row in lines[1:3]] == [[f"k{int(old[1:]) + 1}", "yes"], [old, "no"]]
 
 
 def wait_for_key(service: Service, key_id: str) -> None:
@@ -136,33 +136,33 @@ def test_running_processes_use_a_changed_key_file_within_five_seconds(at_home: t
 def test_with_keys_in_the_environment_the_new_value_is_printed(shop: Command, own_database: OwnDatabase) -> None:
     url = own_database()
 
-    done = shop("keys", "rotate", **external(url))
+    result = shop("keys", "rotate", **external(url))
 
-    assert VALUE.fullmatch(done.stdout), done
-    assert done.stderr.startswith("Set SHOP_SECRET_KEYS to this on every machine and restart.")
+    assert VALUE.fullmatch(result.stdout), result
+    assert result.stderr.startswith("Set SHOP_SECRET_KEYS to this on every machine and restart.")
     row = "select key_id || ' ' || fingerprint from server_keys where created_at is not null"
-    assert ask(url, row) == f"k1 {parse_keys(done.stdout.strip()).fingerprint('k1')}"
+    assert ask(url, row) == f"k1 {parse_keys(result.stdout.strip()).fingerprint('k1')}"
 
 
 @pytest.mark.security("A-06")
 def test_a_key_is_retired_only_when_everything_sealed_with_it_is_sealed_anew(
     shop: Command, own_database: OwnDatabase
 ) -> None:
-    url, good, broken = own_database(), uuid4(), uuid4()
+    url, good, broken_id = own_database(), uuid4(), uuid4()
     keys = parse_keys(f"k1:{'1b' * 32},{KEYS}")
-    for each, owner in ((good, good), (broken, good)):
-        sealed = seal(parse_keys(KEYS), "totp", TOTP_SECRET, owner.bytes)
-        ask(url, _OPERATOR.format(id=each, sealed=sealed.hex()))
+    for each, owner in ((good, good), (broken_id, good)):
+        sealed_secret = encrypt_secret(parse_keys(KEYS), "totp", TOTP_SECRET, owner.bytes)
+        ask(url, _OPERATOR.format(id=each, sealed=sealed_secret.hex()))
     settings = external(url, SHOP_SECRET_KEYS=keys.to_text())
 
-    refused = sentence(shop("keys", "retire", "t1", "--yes", **settings))
-    resealed = bytes(ask(url, f"select totp_sealed from operators where id = '{good}'"))
-    ask(url, f"update operators set totp_sealed = null where id = '{broken}' returning 1")
-    done = shop("keys", "retire", "t1", "--yes", **settings)
+    refusal = sentence(shop("keys", "retire", "t1", "--yes", **settings))
+    resealed_secret = bytes(ask(url, f"select totp_sealed from operators where id = '{good}'"))
+    ask(url, f"update operators set totp_sealed = null where id = '{broken_id}' returning 1")
+    result = shop("keys", "retire", "t1", "--yes", **settings)
     unknown = sentence(shop("keys", "retire", "k7", "--yes", **settings))
 
-    assert "t1 still seals what cannot be opened with it: 1 authenticators." in refused
-    assert unseal(keys, "totp", resealed, good.bytes) == TOTP_SECRET
-    assert resealed.startswith(b"k1:")
-    assert done.stdout == f"k1:{'1b' * 32}\n"
+    assert "t1 still seals what cannot be opened with it: 1 authenticators." in refusal
+    assert decrypt_secret(keys, "totp", resealed_secret, good.bytes) == TOTP_SECRET
+    assert resealed_secret.startswith(b"k1:")
+    assert result.stdout == f"k1:{'1b' * 32}\n"
     assert unknown == "There is no key k7; `shop keys list` names them."

@@ -46,8 +46,8 @@ class Balancer:
             await asyncio.sleep(0)
 
     async def answered(self, count: int) -> None:
-        wanted, end = self.responses + count, time.monotonic() + 30
-        while self.responses < wanted:
+        target, end = self.responses + count, time.monotonic() + 30
+        while self.responses < target:
             assert time.monotonic() < end, self.failures
             await asyncio.sleep(0.01)
 

@@ -36,9 +36,9 @@ def test_a_port_that_another_program_holds_is_refused(shop: Command, database_ur
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
 
-        said = sentence(shop.serve("--port", port, **external(database_url)))
+        message = sentence(shop.serve("--port", port, **external(database_url)))
 
-    assert said == f"Port {port} is taken on 127.0.0.1; stop what listens there, or give another --port."
+    assert message == f"Port {port} is taken on 127.0.0.1; stop what listens there, or give another --port."
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
@@ -47,36 +47,36 @@ def test_a_port_that_another_shop_serves_is_refused(
 ) -> None:
     port = str(urlsplit(at_home[0].url).port)
 
-    said = sentence(shop.serve("--host", host, "--port", port, **external(database_url)))
+    message = sentence(shop.serve("--host", host, "--port", port, **external(database_url)))
 
-    assert said == f"Port {port} is taken on {host}; stop what listens there, or give another --port."
+    assert message == f"Port {port} is taken on {host}; stop what listens there, or give another --port."
 
 
 def test_of_two_shops_that_start_at_once_on_one_port_one_is_refused(at_home: tuple[Service, Path]) -> None:
     data_dir = at_home[1]
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
     with (data_dir / "postgres.control").open("r+") as control:
         # Who has found the port free comes here next, and waits: neither listens yet.
         fcntl.flock(control, fcntl.LOCK_EX)
         both = [Forked(["serve", "--port", port], clean_environ(SHOP_DATA_DIR=str(data_dir))) for _ in range(2)]
-        ended = first_to_end(*both, seconds=20)
+        first_index = first_to_end(*both, seconds=20)
         for process in both:
             process.kill()
             process.wait(10)
-    said = []
+    messages = []
     for process in both:
         with process.stderr:
-            said.append(process.stderr.read())
+            messages.append(process.stderr.read())
 
-    assert ended is not None
-    assert said[ended].startswith(f"shop: Port {port} is taken on 127.0.0.1; ")
+    assert first_index is not None
+    assert messages[first_index].startswith(f"shop: Port {port} is taken on 127.0.0.1; ")
 
 
 def test_an_address_that_is_not_ours_is_refused(shop: Command, database_url: str) -> None:
-    said = sentence(shop.serve("--host", "192.0.2.1", **external(database_url)))
+    message = sentence(shop.serve("--host", "192.0.2.1", **external(database_url)))
 
-    assert said == "192.0.2.1 is not an address of this machine; give another --host."
+    assert message == "192.0.2.1 is not an address of this machine; give another --host."
 
 
 @pytest.fixture(scope="module")
@@ -94,24 +94,24 @@ def test_localhost_is_an_address_to_listen_at(ahead_at_localhost: Service) -> No
 
 
 def test_an_unknown_setting_is_named_with_the_nearest_known_one(shop: Command) -> None:
-    said = sentence(shop.serve(SHOP_DATABSE_URL="postgresql://shop@db/shop"))
+    message = sentence(shop.serve(SHOP_DATABSE_URL="postgresql://shop@db/shop"))
 
-    assert said == "SHOP_DATABSE_URL is not a setting of the shop; did you mean SHOP_DATABASE_URL?"
+    assert message == "SHOP_DATABSE_URL is not a setting of the shop; did you mean SHOP_DATABASE_URL?"
 
 
 @pytest.mark.parametrize("url", ["mysql://shop:hunter2@db/shop", "/run/postgresql"])
 def test_a_database_url_of_another_kind_is_refused_by_name(shop: Command, url: str) -> None:
-    said = sentence(shop.serve(**external(url)))
+    message = sentence(shop.serve(**external(url)))
 
-    assert said == "SHOP_DATABASE_URL cannot be read: give a URL that begins with postgresql://."
+    assert message == "SHOP_DATABASE_URL cannot be read: give a URL that begins with postgresql://."
 
 
 def test_a_database_that_is_away_is_said_without_its_password(shop: Command) -> None:
-    said = sentence(shop.serve(**external("postgresql://shop:hunter2@127.0.0.1:1/shop")))
+    message = sentence(shop.serve(**external("postgresql://shop:hunter2@127.0.0.1:1/shop")))
 
-    assert said.startswith("The database does not answer (")
-    assert said.endswith("; check SHOP_DATABASE_URL and that it runs.")
-    assert "hunter2" not in said
+    assert message.startswith("The database does not answer (")
+    assert message.endswith("; check SHOP_DATABASE_URL and that it runs.")
+    assert "hunter2" not in message
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ def test_a_database_that_is_away_is_said_without_its_password(shop: Command) -> 
     ],
 )
 def test_a_database_url_that_makes_no_sense_is_refused_without_its_password(shop: Command, url: str) -> None:
-    said = sentence(shop.serve(**external(url)))
+    message = sentence(shop.serve(**external(url)))
 
-    assert "SHOP_DATABASE_URL" in said
-    assert "hunter2" not in said
+    assert "SHOP_DATABASE_URL" in message
+    assert "hunter2" not in message
 
 
 @pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)])
@@ -135,9 +135,9 @@ def test_a_database_to_be_verified_without_a_certificate_says_where_it_is_missin
 ) -> None:
     url = "postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=verify-full"
 
-    said = sentence(shop(*command, **external(url, HOME=str(tmp_path))))
+    message = sentence(shop(*command, **external(url, HOME=str(tmp_path))))
 
-    assert said == (
+    assert message == (
         f'SHOP_DATABASE_URL cannot be used: root certificate file "{tmp_path}/.postgresql/root.crt" does not exist or '
         "cannot be accessed; put the certificate of the database's authority there, or name its file with "
         "sslrootcert=FILE in the URL."
@@ -145,17 +145,17 @@ def test_a_database_to_be_verified_without_a_certificate_says_where_it_is_missin
 
 
 def test_a_parameter_of_the_database_url_that_makes_no_sense_is_named(shop: Command) -> None:
-    said = sentence(shop.serve(**external("postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=certainly")))
+    message = sentence(shop.serve(**external("postgresql://shop:hunter2@127.0.0.1:1/shop?sslmode=certainly")))
 
-    assert said.startswith("SHOP_DATABASE_URL cannot be used: `sslmode` parameter must be one of: ")
-    assert said.endswith("; mend that parameter of the URL.")
-    assert "hunter2" not in said
+    assert message.startswith("SHOP_DATABASE_URL cannot be used: `sslmode` parameter must be one of: ")
+    assert message.endswith("; mend that parameter of the URL.")
+    assert "hunter2" not in message
 
 
 def test_an_unknown_database_is_named(shop: Command, database_url: str) -> None:
-    said = sentence(shop.serve(**external(with_database(database_url, "no_such_shop"))))
+    message = sentence(shop.serve(**external(with_database(database_url, "no_such_shop"))))
 
-    assert said == (
+    assert message == (
         'The database does not answer (database "no_such_shop" does not exist); '
         "check SHOP_DATABASE_URL and that it runs."
     )
@@ -178,9 +178,9 @@ def test_a_wrong_password_is_said_and_not_repeated(shop: Command, at_home: tuple
     wrong = url.replace("user=shop", "user=locked&password=hunter2")
     asyncio.run(until(lambda: is_locked(wrong)))
 
-    said = sentence(shop.serve(**external(wrong)))
+    message = sentence(shop.serve(**external(wrong)))
 
-    assert said == (
+    assert message == (
         'The database does not answer (password authentication failed for user "locked"); '
         "check SHOP_DATABASE_URL and that it runs."
     )
@@ -193,9 +193,9 @@ def test_an_account_without_rights_in_the_database_is_said(
     url = embedded_url(at_home[1])
     ask(url, "drop role if exists stranger", "create role stranger login", "select 1")
 
-    said = sentence(shop(*command, **external(url.replace("user=shop", "user=stranger"))))
+    message = sentence(shop(*command, **external(url.replace("user=shop", "user=stranger"))))
 
-    assert "permission denied" in said
+    assert "permission denied" in message
 
 
 @pytest.mark.parametrize("is_empty", [True, False])
@@ -204,9 +204,9 @@ def test_a_database_that_is_behind_is_refused(shop: Command, own_database: OwnDa
     if not is_empty:
         ask(url, "update alembic_version set version_num = '0001'")
 
-    said = sentence(shop.serve(**external(url)))
+    message = sentence(shop.serve(**external(url)))
 
-    assert said == "The database is behind this program; run `shop migrate` first."
+    assert message == "The database is behind this program; run `shop migrate` first."
 
 
 def test_a_database_that_is_ahead_is_served(ahead_at_localhost: Service) -> None:
@@ -224,13 +224,13 @@ def test_a_mailbox_that_is_on_does_not_open_the_metrics(ahead_at_localhost: Serv
 
 @pytest.mark.security("A-03")
 def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_path: Path) -> None:
-    said = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
+    message = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
 
-    assert said.startswith("With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too, the same on every machine; ")
-    command = re.fullmatch(r".*; make one with: (.+)", said)
+    assert message.startswith("With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too, the same on every machine; ")
+    command = re.fullmatch(r".*; make one with: (.+)", message)
     assert command
-    made = subprocess.run(command[1], shell=True, capture_output=True, text=True, check=True).stdout.strip()
-    assert re.fullmatch(r"k1:[0-9a-f]{64}", made)
+    generated_key = subprocess.run(command[1], shell=True, capture_output=True, text=True, check=True).stdout.strip()
+    assert re.fullmatch(r"k1:[0-9a-f]{64}", generated_key)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -238,17 +238,17 @@ def test_a_database_of_its_own_needs_keys(shop: Command, database_url: str, tmp_
 def test_mails_must_have_somewhere_to_go(shop: Command, database_url: str, mailbox: str | None) -> None:
     settings = {**external(database_url), "SHOP_MAILBOX": mailbox}
 
-    said = sentence(shop.serve(**{name: value for name, value in settings.items() if value}))
+    message = sentence(shop.serve(**{name: value for name, value in settings.items() if value}))
 
-    assert said == "Mails would have nowhere to go: set SHOP_SMTP_URL, or SHOP_MAILBOX=on to read them at /mailbox."
+    assert message == "Mails would have nowhere to go: set SHOP_SMTP_URL, or SHOP_MAILBOX=on to read them at /mailbox."
 
 
 @pytest.mark.parametrize("keys", ["k1:" + "ab" * 31, "k1:" + "ab" * 32 + ",abababab", "ab" * 32])
 def test_keys_that_cannot_be_read_are_not_repeated(shop: Command, database_url: str, keys: str) -> None:
-    said = sentence(shop.serve(**external(database_url, SHOP_SECRET_KEYS=keys)))
+    message = sentence(shop.serve(**external(database_url, SHOP_SECRET_KEYS=keys)))
 
-    assert said.startswith("SHOP_SECRET_KEYS cannot be read: entry ")
-    assert "abab" not in said
+    assert message.startswith("SHOP_SECRET_KEYS cannot be read: entry ")
+    assert "abab" not in message
 
 
 def test_keys_that_lie_in_the_directory_are_not_those_of_a_database_of_its_own(
@@ -256,9 +256,9 @@ def test_keys_that_lie_in_the_directory_are_not_those_of_a_database_of_its_own(
 ) -> None:
     (tmp_path / "secret_keys").write_text(f"k1:{'ab' * 32}\n")
 
-    said = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
+    message = sentence(shop.serve(SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=database_url))
 
-    assert said.startswith("With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too")
+    assert message.startswith("With SHOP_DATABASE_URL, SHOP_SECRET_KEYS must be set too")
 
 
 def _data_dirs(tmp_path: Path) -> dict[str, Path]:
@@ -277,10 +277,10 @@ def _data_dirs(tmp_path: Path) -> dict[str, Path]:
 def test_a_data_directory_that_cannot_be_written_is_named(shop: Command, tmp_path: Path, case: str) -> None:
     path = _data_dirs(tmp_path)[case]
 
-    said = sentence(shop.serve(SHOP_DATA_DIR=str(path)))
+    message = sentence(shop.serve(SHOP_DATA_DIR=str(path)))
 
-    assert said.startswith(f"{path} cannot be ")
-    assert said.endswith("; choose another with SHOP_DATA_DIR.")
+    assert message.startswith(f"{path} cannot be ")
+    assert message.endswith("; choose another with SHOP_DATA_DIR.")
 
 
 def mode(path: Path) -> str:
@@ -301,12 +301,15 @@ def test_a_first_start_makes_a_database_and_keys_for_nobody_else(at_home: tuple[
 def test_commands_work_beside_a_served_shop(shop: Command, at_home: tuple[Service, Path]) -> None:
     service, data_dir = at_home
 
-    migrated = shop("migrate", SHOP_DATA_DIR=str(data_dir))
-    examined = shop("doctor", SHOP_DATA_DIR=str(data_dir))
+    migrate_result = shop("migrate", SHOP_DATA_DIR=str(data_dir))
+    doctor_result = shop("doctor", SHOP_DATA_DIR=str(data_dir))
 
-    assert (migrated.stdout, migrated.stderr) == (f"The database is up to date (revision {newest_revision()}).\n", "")
-    assert examined.returncode == 0
-    assert f"the embedded PostgreSQL answers and stands at revision {newest_revision()}" in examined.stdout
+    assert (migrate_result.stdout, migrate_result.stderr) == (
+        f"The database is up to date (revision {newest_revision()}).\n",
+        "",
+    )
+    assert doctor_result.returncode == 0
+    assert f"the embedded PostgreSQL answers and stands at revision {newest_revision()}" in doctor_result.stdout
     assert service.get("/readyz").status_code == 200
 
 
@@ -337,10 +340,10 @@ def test_keys_that_were_lost_are_not_replaced_in_silence(tmp_path: Path, own_dat
     url = own_database()
     ask(url, f"insert into {row}")
 
-    with pytest.raises(CannotStart, match="put the file back; or set SHOP_SECRET_KEYS") as refused:
+    with pytest.raises(CannotStart, match="put the file back; or set SHOP_SECRET_KEYS") as exc_info:
         ensure_keys(read_settings({"SHOP_DATA_DIR": str(tmp_path)}), url)
 
-    assert str(tmp_path / "secret_keys") in str(refused.value)
+    assert str(tmp_path / "secret_keys") in str(exc_info.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -368,9 +371,9 @@ def test_a_start_that_failed_leaves_nothing_behind(shop: Command, roomy: Path) -
     # The database is made and started before the malformed key file is read.
     data_dir.mkdir(mode=0o711)
     (data_dir / "secret_keys").write_text("nonsense")
-    said = sentence(shop.serve(SHOP_DATA_DIR=str(data_dir), TMPDIR=str(temp)))
+    message = sentence(shop.serve(SHOP_DATA_DIR=str(data_dir), TMPDIR=str(temp)))
 
-    assert said.startswith(f"{data_dir}/secret_keys cannot be read")
+    assert message.startswith(f"{data_dir}/secret_keys cannot be read")
     assert list(temp.iterdir()) == []
     assert living(data_dir) == []
 
@@ -378,12 +381,12 @@ def test_a_start_that_failed_leaves_nothing_behind(shop: Command, roomy: Path) -
 if os.geteuid() == 0:  # Only for root does the server run under an account of its own.
 
     def test_a_directory_that_the_servers_account_may_not_enter_is_named(shop: Command, roomy: Path) -> None:
-        closed = roomy / "closed"
-        closed.mkdir(mode=0o700)
+        closed_dir = roomy / "closed"
+        closed_dir.mkdir(mode=0o700)
 
-        said = sentence(shop.serve(SHOP_DATA_DIR=str(closed / "shop" / "var")))
+        message = sentence(shop.serve(SHOP_DATA_DIR=str(closed_dir / "shop" / "var")))
 
-        assert said == (
-            f"The embedded database runs as shop-postgres, which may not enter {closed}; "
+        assert message == (
+            f"The embedded database runs as shop-postgres, which may not enter {closed_dir}; "
             "choose a SHOP_DATA_DIR it can reach, or run the shop as an ordinary user."
         )

@@ -31,7 +31,7 @@ from tests.db.processes import (
     serving,
     stop,
     until,
-    watched,
+    watch_process,
 )
 from tests.service import Service, clean_environ
 from tests.shopper import PREFIX
@@ -101,15 +101,15 @@ async def test_a_stop_makes_the_shop_unready_at_once_and_it_serves_on_until_the_
     with served(drain="1") as service:
         async with service.client() as http:
             before = await http.get("/readyz")
-            asked = time.monotonic()
+            start = time.monotonic()
             service.process.send_signal(signal.SIGTERM)
 
             await until(lambda: is_unready(http))
-            unready_after = time.monotonic() - asked
+            unready_after = time.monotonic() - start
             answers = [await http.get("/livez"), await http.post(CART), await http.get("/readyz")]
 
         status = await ended(service)
-        stopped_after = time.monotonic() - asked
+        stopped_after = time.monotonic() - start
 
     assert (before.status_code, "connection" in before.headers) == (200, False)
     assert unready_after < 0.5
@@ -153,21 +153,21 @@ async def test_a_stop_under_load_cuts_no_answer_and_refuses_nobody_while_it_drai
         load = Load(service)
         shoppers = [asyncio.create_task(load.shop()) for _ in range(8)]
         await load.busy.wait()
-        asked = time.monotonic()
+        start = time.monotonic()
         service.process.send_signal(signal.SIGTERM)
 
         await asyncio.gather(*shoppers)
-        closed_after = time.monotonic() - asked
+        closed_after = time.monotonic() - start
         status = await ended(service)
 
     assert load.cut == []
     assert set(load.answers) == {201}
-    assert all(moment - asked >= 1 for moment in load.unanswered)
+    assert all(moment - start >= 1 for moment in load.unanswered)
     assert (status, closed_after >= 1) == (0, True)
     connection = await asyncpg.connect(url)
-    kept = await connection.fetchval("select count(*) from orders")
+    order_count = await connection.fetchval("select count(*) from orders")
     await connection.close()
-    assert load.answers[201] <= kept <= load.answers[201] + len(load.unanswered)
+    assert load.answers[201] <= order_count <= load.answers[201] + len(load.unanswered)
 
 
 @pytest.mark.security("X-06")
@@ -181,15 +181,15 @@ async def test_an_answer_that_is_being_made_when_the_stop_comes_is_sent_whole(se
             row = await rival.fetchrow(
                 "delete from idempotency_keys where record_id = $1 returning *", UUID(first.json()["data"]["id"])
             )
-            held = rival.transaction()
-            await held.start()
+            transaction = rival.transaction()
+            await transaction.start()
             await rival.execute("insert into idempotency_keys values ($1, $2, $3, $4, $5, $6)", *row.values())
             asking = asyncio.create_task(http.post(CART, headers=key))
             await until(lambda: rival.fetchval("select exists (select from pg_locks where not granted)"))
 
             service.process.send_signal(signal.SIGTERM)
             await until(lambda: is_closed(service))
-            await held.rollback()
+            await transaction.rollback()
             answer = await asking
         status = await ended(service)
         await rival.close()
@@ -209,12 +209,12 @@ async def test_ctrl_c_is_a_stop_like_any_other_and_a_second_request_hurries(serv
             await until(lambda: is_unready(http))
             cart = await http.post(CART)
 
-        asked = time.monotonic()
+        start = time.monotonic()
         service.process.send_signal(signal.SIGTERM)
         status = await ended(service)
 
     assert (cart.status_code, status) == (201, 0)
-    assert time.monotonic() - asked < 8
+    assert time.monotonic() - start < 8
 
 
 @pytest.mark.torture
@@ -237,7 +237,7 @@ def test_a_stopped_shop_leaves_nothing_behind(roomy: Path) -> None:
     temp.mkdir()
     with serving("--workers", "2", SHOP_DATA_DIR=str(data_dir), SHOP_DRAIN_SECONDS="0", TMPDIR=str(temp)) as service:
         service.wait_for(READY, count=2)
-        with watched(*service.worker_pids(), postmaster_pid(data_dir)) as all_ended:
+        with watch_process(*service.worker_pids(), postmaster_pid(data_dir)) as all_ended:
             status = stop(service)
 
             assert all_ended(0)
@@ -271,7 +271,7 @@ async def test_a_stop_before_the_shop_is_served_leaves_no_database_running(roomy
 def test_a_killed_shop_takes_its_workers_with_it_and_leaves_nothing(served: Serve, tmp_path: Path) -> None:
     with served("--workers", "2", drain="0") as service:
         service.wait_for(READY, count=2)
-        with watched(*service.worker_pids()) as all_ended:
+        with watch_process(*service.worker_pids()) as all_ended:
             service.process.kill()
 
             assert all_ended(3)
@@ -287,7 +287,7 @@ def test_a_killed_shop_takes_its_workers_with_it_and_leaves_nothing(served: Serv
 def test_a_worker_without_its_files_and_its_log_serves_on_and_goes_with_its_parent(
     served: Serve, tmp_path: Path
 ) -> None:
-    with served(drain="0") as service, watched(*service.worker_pids()) as all_ended:
+    with served(drain="0") as service, watch_process(*service.worker_pids()) as all_ended:
         sweep(tmp_path)
         stop_reading(service)
 
@@ -317,7 +317,7 @@ async def test_after_its_files_were_swept_away_the_shop_is_measured_and_drains_a
         async with service.client() as http:
             await http.post(CART)
             sweep(tmp_path)
-            measured = await http.get("/metrics")
+            response = await http.get("/metrics")
             sweep(tmp_path)
             service.process.send_signal(signal.SIGTERM)
 
@@ -326,7 +326,7 @@ async def test_after_its_files_were_swept_away_the_shop_is_measured_and_drains_a
         service.process.send_signal(signal.SIGTERM)
         status = await ended(service)
 
-    assert (measured.status_code, f'route="{CART}",status="201"' in measured.text) == (200, True)
+    assert (response.status_code, f'route="{CART}",status="201"' in response.text) == (200, True)
     assert (left, status, modes(tmp_path)) == (["0o700"], 0, [])
 
 
@@ -358,7 +358,7 @@ async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its
         await asyncio.to_thread(stop_reading, service)
         async with service.client() as http:
             await db.execute("alter table orders add constraint full_up check (false) not valid")
-            broken = [await http.post(CART) for _ in range(2)]
+            failures = [await http.post(CART) for _ in range(2)]
             await db.execute("alter table orders drop constraint full_up")
             carts = [await http.post(CART) for _ in range(2)]
             for name in ("ada", "bob"):
@@ -366,15 +366,15 @@ async def test_a_shop_whose_log_nobody_reads_answers_even_failures_and_sends_its
                 await until(lambda: db.fetchval("select bool_and(sent_at is not null) from outbox_mails"))
     await db.close()
 
-    assert [(answer.status_code, answer.json()["code"]) for answer in broken] == [(500, "internal_error")] * 2
+    assert [(answer.status_code, answer.json()["code"]) for answer in failures] == [(500, "internal_error")] * 2
     assert [answer.status_code for answer in carts] == [201, 201]
 
 
 @pytest.mark.torture
 async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve) -> None:
     with served(drain="0") as service:
-        (killed,) = service.worker_pids()
-        os.kill(killed, signal.SIGKILL)
+        (worker_pid,) = service.worker_pids()
+        os.kill(worker_pid, signal.SIGKILL)
 
         await asyncio.to_thread(service.wait_for, READY, count=2)
         async with service.client() as http:
@@ -382,16 +382,16 @@ async def test_a_killed_worker_is_replaced_and_the_shop_serves_on(served: Serve)
             cart = await http.post(CART)
         status = await asyncio.to_thread(stop, service)
 
-    assert service.worker_pids()[1] != killed
+    assert service.worker_pids()[1] != worker_pid
     assert (cart.status_code, status) == (201, 0)
 
 
 @asynccontextmanager
-async def waiting(served: Serve, url: str) -> AsyncIterator[tuple[Service, int, Callable[[], Any]]]:
+async def waiting(serve: Serve, url: str) -> AsyncIterator[tuple[Service, int, Callable[[], Any]]]:
     """A shop whose new worker waits for the database: the shop, that worker, and what lets the database in again."""
     outside = await asyncpg.connect(with_database(url, "postgres"))
     name = urlsplit(url).path[1:]
-    with served(drain="0") as service:
+    with serve(drain="0") as service:
         await outside.execute(f"alter database {name} with allow_connections false")
         await outside.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
         os.kill(service.worker_pids()[0], signal.SIGKILL)
@@ -413,25 +413,25 @@ async def test_a_worker_that_waits_for_the_database_says_that_it_lives_and_serve
     async with waiting(served, url) as (service, _, let_in), service.client() as http:
         await until(lambda: is_alive(http))
         unready, cart, account = await http.get("/readyz"), await http.post(CART), await http.get(f"{PREFIX}/account")
-        revoked = await http.post("/shop_oauth/revoke", json={"token": "x"})
+        response = await http.post("/shop_oauth/revoke", json={"token": "x"})
 
         await let_in()
         await asyncio.to_thread(service.wait_for, READY, count=2)
         after = await http.post(CART)
 
-    for answer in (unready, cart, account, revoked):
+    for answer in (unready, cart, account, response):
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-    assert (cart.json()["code"], revoked.json()["error"]) == ("temporarily_unavailable", "temporarily_unavailable")
+    assert (cart.json()["code"], response.json()["error"]) == ("temporarily_unavailable", "temporarily_unavailable")
     assert after.status_code == 201
 
 
 @pytest.mark.torture
 async def test_a_worker_that_waits_for_the_database_goes_with_its_parent(served: Serve, url: str) -> None:
     async with waiting(served, url) as (service, worker, _):
-        with watched(worker) as ended:
+        with watch_process(worker) as wait_for_exit:
             service.process.kill()
 
-            assert await asyncio.to_thread(ended, 3)
+            assert await asyncio.to_thread(wait_for_exit, 3)
 
 
 async def is_alive(http: httpx.AsyncClient) -> bool:

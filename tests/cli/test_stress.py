@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import Command
-from tests.platform.machine import new_app
+from tests.platform.client import new_app
 from tests.service import Service
 
 
@@ -15,10 +15,10 @@ async def test_every_promise_holds(shop: Command, service: Service, db: Any, tmp
     app = await new_app(db)
     credentials = ("--client-id", app.client_id, "--client-secret", app.secret)
 
-    held = shop("stress", "--url", service.url, *credentials, SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"])
+    result = shop("stress", "--url", service.url, *credentials, SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"])
     lonely = shop("stress", "--url", service.url, *credentials, SHOP_DATA_DIR=str(tmp_path))
     elsewhere = shop("stress", "--url", "http://shop.example:80", *credentials)
 
-    assert (held.returncode, held.stdout.count("held"), "BROKEN" in held.stdout) == (0, 14, False), held
+    assert (result.returncode, result.stdout.count("held"), "BROKEN" in result.stdout) == (0, 14, False), result
     assert (lonely.returncode, "SHOP_DATA_DIR must be that of the shop" in lonely.stdout) == (0, True)
     assert (elsewhere.returncode, "on this machine" in elsewhere.stderr) == (1, True)

@@ -12,12 +12,12 @@ import httpx
 import pytest
 
 from shop.queries.operations.verify import _CHECKS, NAMES
+from tests.builders import Make
+from tests.checkout_builders import Buyer, new_till
 from tests.cli.command import Command
-from tests.deals import TENTH, new_deal
-from tests.make import Make
-from tests.platform.machine import new_machine
+from tests.platform.client import new_machine
+from tests.promotion_builders import TENTH, new_deal
 from tests.service import KEYS, Service
-from tests.till import Buyer, new_till
 
 
 class Sold:
@@ -53,23 +53,27 @@ async def buy(http: httpx.AsyncClient, db: Any) -> UUID:
     await till.make.new("store_credits", "store_credit", user_id=user, amount="9", currency="USD", memo="Sorry")
     for (code,) in await db.fetch("select code from coupon_codes"):
         buyer = Buyer(http, till)
-        opened = await buyer.put_in((mug, 2))
-        await db.execute("update orders set user_id = $1 where id = $2", user, opened.id)
+        cart = await buyer.put_in((mug, 2))
+        await db.execute("update orders set user_id = $1 where id = $2", user, cart.id)
         assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
         await buyer.come_from()
-        used = await machine.patch(f"/orders/{opened.id}/use_store_credit", {"amount": "3.00"})
-        assert used.status == 200, used
+        credit_response = await machine.patch(f"/orders/{cart.id}/use_store_credit", {"amount": "3.00"})
+        assert credit_response.status == 200, credit_response
         await buyer.pay()
-        done = await machine.patch(f"/orders/{opened.id}/complete", {})
-        assert done.status == 200, done
-        orders.append(done)
-    canceled = await machine.patch(f"/orders/{orders[1].id}/cancel", {})
-    assert (canceled.status, canceled["state"], canceled["payment_state"]) == (200, "canceled", "void"), canceled
+        order = await machine.patch(f"/orders/{cart.id}/complete", {})
+        assert order.status == 200, order
+        orders.append(order)
+    canceled_order = await machine.patch(f"/orders/{orders[1].id}/cancel", {})
+    assert (canceled_order.status, canceled_order["state"], canceled_order["payment_state"]) == (
+        200,
+        "canceled",
+        "void",
+    ), canceled_order
     return UUID(orders[0].id)
 
 
-def run(shop: Command, sold: Sold, tmp_path: Path) -> Any:
-    return shop("verify", SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=sold.url, SHOP_SECRET_KEYS=KEYS)
+def run(shop: Command, sale: Sold, tmp_path: Path) -> Any:
+    return shop("verify", SHOP_DATA_DIR=str(tmp_path), SHOP_DATABASE_URL=sale.url, SHOP_SECRET_KEYS=KEYS)
 
 
 WRONG = {
@@ -106,13 +110,13 @@ WRONG = {
 
 async def test_what_is_right_adds_up_and_what_is_not_is_named(sold: Sold, shop: Command, tmp_path: Path) -> None:
     right = run(shop, sold, tmp_path)
-    found = {name: await findings_after(sold, name) for name in WRONG}
+    findings = {name: await findings_after(sold, name) for name in WRONG}
     await sold.db.execute(WRONG["stock counts"], sold.order_id)
     await sold.db.execute("update orders set payment_state = 'balance_due' where id = $1", sold.order_id)
     wrong = run(shop, sold, tmp_path)
 
     assert (right.returncode, "Everything adds up." in right.stdout) == (0, True), right.stdout
-    assert [name for name, (before, after) in found.items() if before or not after] == []
+    assert [name for name, (before, after) in findings.items() if before or not after] == []
     assert wrong.returncode == 1
     for words in (
         "FAIL  stock counts",
@@ -133,29 +137,33 @@ def test_every_look_is_tried() -> None:
 async def test_the_migration_corrects_stored_payment_states(sold: Sold) -> None:
     migration = import_module("shop.migrations.versions.0011_payment_states")
     state = "select payment_state from orders where id = $1"
-    corrected = []
-    for captured, refunded, payment in ((True, 1, "completed"), (True, 2300, "completed"), (False, 0, "void")):
+    states = []
+    for is_captured, refunded_amount, payment in (
+        (True, 1, "completed"),
+        (True, 2300, "completed"),
+        (False, 0, "void"),
+    ):
         async with rolled_back(sold.db):
             await sold.db.execute("delete from refunds where order_id = $1", sold.order_id)
             await sold.db.execute(
                 """update payments set state = $3, refunded_amount = least(captured_amount, $2),
                 captured_amount = case when $4 then captured_amount else 0 end where order_id = $1""",
-                *(sold.order_id, refunded, payment, captured),
+                *(sold.order_id, refunded_amount, payment, is_captured),
             )
             await sold.db.execute("update orders set payment_state = 'balance_due' where id = $1", sold.order_id)
             await sold.db.execute(migration.CORRECTION)
-            corrected.append(await sold.db.fetchval(state, sold.order_id))
+            states.append(await sold.db.fetchval(state, sold.order_id))
 
-    assert corrected == ["paid", "void", "failed"]
+    assert states == ["paid", "void", "failed"]
 
 
-async def findings_after(sold: Sold, name: str) -> tuple[list[Any], list[Any]]:
+async def findings_after(sale: Sold, name: str) -> tuple[list[Any], list[Any]]:
     """What a look finds before and after something was changed past the shop, which is then taken back."""
-    looked = _CHECKS[name]
-    async with rolled_back(sold.db):
-        before = await sold.db.fetch(looked.sql, *looked.arguments({}))
-        await sold.db.execute(WRONG[name], sold.order_id)
-        return list(before), list(await sold.db.fetch(looked.sql, *looked.arguments({})))
+    check = _CHECKS[name]
+    async with rolled_back(sale.db):
+        before = await sale.db.fetch(check.sql, *check.arguments({}))
+        await sale.db.execute(WRONG[name], sale.order_id)
+        return list(before), list(await sale.db.fetch(check.sql, *check.arguments({})))
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from shop.db.pool import Database, open_database
-from tests.db.pools import Opened
+from tests.db.pools import OpenDatabase
 
 MARKS = "create table marks (name text primary key, n int not null); insert into marks values ('a', 0), ('b', 0)"
 
@@ -27,7 +27,7 @@ async def database_with_marks(own_database: Callable[..., str]) -> str:
 
 
 @pytest.fixture
-async def opened(database_with_marks: str) -> AsyncIterator[Opened]:
+async def open_test_database(database_with_marks: str) -> AsyncIterator[OpenDatabase]:
     """Opens pools on that database."""
     databases: list[Database] = []
 

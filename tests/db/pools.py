@@ -12,25 +12,25 @@ from sqlalchemy import literal_column
 from shop.db.pool import Database
 from shop.db.statements import Statement
 
-Opened = Callable[..., Awaitable[Database]]
+OpenDatabase = Callable[..., Awaitable[Database]]
 
 
 def sql(text: str, *, writes: bool = False) -> Statement[Any]:
     """A statement that stands in no list of the program's own."""
-    made: Statement[Any] = Statement(literal_column(text), lambda record: record[0])
-    made.sql, made.parameters, made.constants, made.writes = text, (), {}, writes
-    return made
+    statement: Statement[Any] = Statement(literal_column(text), lambda record: record[0])
+    statement.sql, statement.parameters, statement.constants, statement.writes = text, (), {}, writes
+    return statement
 
 
 ONE = sql("select 1")
 PID = sql("select pg_backend_pid()")
 
 
-async def timed(work: Awaitable[Any]) -> tuple[Any, float]:
+async def run_timed(work: Awaitable[Any]) -> tuple[Any, float]:
     """What came of it, a result or an error, and after how many seconds."""
-    started = time.monotonic()
+    start = time.monotonic()
     endings = await asyncio.gather(work, return_exceptions=True)
-    return endings[0], time.monotonic() - started
+    return endings[0], time.monotonic() - start
 
 
 async def acquire(database: Database) -> Any:
@@ -41,9 +41,9 @@ async def acquire(database: Database) -> Any:
 @asynccontextmanager
 async def all_taken(database: Database, size: int) -> AsyncIterator[list[Any]]:
     """Every connection of the pool, held; the list may be emptied by the test."""
-    held = [await acquire(database) for _ in range(size)]
-    yield held
-    for connection in held:
+    connections = [await acquire(database) for _ in range(size)]
+    yield connections
+    for connection in connections:
         database.connections.release(connection)
 
 

@@ -33,7 +33,7 @@ server.stop()
 
 
 @contextmanager
-def watched(*pids: int) -> Iterator[Callable[[float], bool]]:
+def watch_process(*pids: int) -> Iterator[Callable[[float], bool]]:
     """Yields a wait for the end of all these processes, which must live now; it says whether they ended in time.
 
     The end of a process is an event of its pidfd, also before whoever inherited the process has collected it.
@@ -55,8 +55,8 @@ def first_to_end(*processes: "subprocess.Popen[str] | Forked", seconds: float) -
     """Which of them ended first; None if all live on."""
     handles = [os.pidfd_open(process.pid) for process in processes]
     try:
-        ended, _, _ = select.select(handles, [], [], seconds)
-        return handles.index(ended[0]) if ended else None
+        readable, _, _ = select.select(handles, [], [], seconds)
+        return handles.index(readable[0]) if readable else None
     finally:
         for handle in handles:
             os.close(handle)
@@ -76,16 +76,16 @@ def kill(*pids: int) -> None:
 
 def living(mark: object) -> list[int]:
     """The processes that name `mark` in their command line or environment: a path that no other test uses."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and entry.name != str(os.getpid()):
             try:
-                told = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+                process_text = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
             except OSError:  # It has ended meanwhile.
                 continue
-            if str(mark).encode() in told:
-                found.append(int(entry.name))
-    return found
+            if str(mark).encode() in process_text:
+                pids.append(int(entry.name))
+    return pids
 
 
 def postmaster_pid(data_dir: Path) -> int:
@@ -108,9 +108,9 @@ def _end_all(path: Path) -> None:
     for sign in (signal.SIGINT, signal.SIGKILL):
         for pid in living(path):
             try:
-                with watched(pid) as ended:
+                with watch_process(pid) as wait_for_end:
                     os.kill(pid, sign)
-                    ended(5)
+                    wait_for_end(5)
             except ProcessLookupError:
                 pass
 

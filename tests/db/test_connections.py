@@ -12,35 +12,35 @@ from shop.db.connections import URGENT_SECONDS, WAIT_SECONDS, Connections
 from shop.db.embedded import Embedded
 from shop.db.pool import SESSION_SETTINGS, Database, open_database
 from tests.cluster import with_database
-from tests.db.pools import ONE, PID, Opened, acquire, all_taken, assert_whole, sql, timed
+from tests.db.pools import ONE, PID, OpenDatabase, acquire, all_taken, assert_whole, run_timed, sql
 from tests.db.processes import roomy_dir, until
 
 
 @pytest.mark.security("X-03")
-async def test_a_wait_for_a_connection_or_for_a_silent_server_ends_in_time(opened: Opened) -> None:
+async def test_a_wait_for_a_connection_or_for_a_silent_server_ends_in_time(open_test_database: OpenDatabase) -> None:
     # They wait side by side.
     await asyncio.gather(
-        a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(await opened(size=2)),
+        a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(await open_test_database(size=2)),
         a_server_that_does_not_answer_is_unavailable_within_the_wait(),
     )
 
 
 async def a_wait_for_a_connection_ends_as_unavailable_after_two_seconds(database: Database) -> None:
     async with all_taken(database, 2):
-        endings = await asyncio.gather(*(timed(database.session().one(ONE)) for _ in range(40)))
+        endings = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(40)))
 
     assert {type(error) for error, _ in endings} == {Unavailable}
     assert all(1.9 < seconds < 3 for _, seconds in endings)
     # Nobody stands in line for those who gave up.
-    answers, seconds = await timed(asyncio.gather(*(database.session().one(ONE) for _ in range(40))))
+    answers, seconds = await run_timed(asyncio.gather(*(database.session().one(ONE) for _ in range(40))))
     assert (answers, seconds < 1.5) == ([1] * 40, True)
     await assert_whole(database, 2)
 
 
-async def test_there_are_never_more_connections_than_the_size(opened: Opened, rival: Any) -> None:
-    database = await opened(size=3)
+async def test_there_are_never_more_connections_than_the_size(open_test_database: OpenDatabase, rival: Any) -> None:
+    database = await open_test_database(size=3)
 
-    # So long that no connection takes them all while the others are opened.
+    # So long that no connection takes them all while the others are open_test_database.
     slow = sql("select pg_backend_pid() from pg_sleep(0.02)")
     pids = await asyncio.gather(*(database.session().one(slow) for _ in range(50)))
 
@@ -49,8 +49,10 @@ async def test_there_are_never_more_connections_than_the_size(opened: Opened, ri
     assert await rival.fetchval(mine) == 3
 
 
-async def test_connections_are_made_when_first_needed_and_the_last_one_is_used_first(opened: Opened) -> None:
-    database = await opened(size=3)
+async def test_connections_are_made_when_first_needed_and_the_last_one_is_used_first(
+    open_test_database: OpenDatabase,
+) -> None:
+    database = await open_test_database(size=3)
 
     pids = [await database.session().one(PID) for _ in range(5)]
 
@@ -58,12 +60,12 @@ async def test_connections_are_made_when_first_needed_and_the_last_one_is_used_f
 
 
 @pytest.mark.security("X-03")
-async def test_every_connection_has_the_time_limits(opened: Opened) -> None:
-    session = (await opened()).session()
+async def test_every_connection_has_the_time_limits(open_test_database: OpenDatabase) -> None:
+    session = (await open_test_database()).session()
 
-    shown = {name: await session.one(sql(f"show {name}")) for name in SESSION_SETTINGS}
+    settings = {name: await session.one(sql(f"show {name}")) for name in SESSION_SETTINGS}
 
-    assert shown == {
+    assert settings == {
         "application_name": "shop",
         "statement_timeout": "5s",
         "lock_timeout": "2s",
@@ -73,8 +75,8 @@ async def test_every_connection_has_the_time_limits(opened: Opened) -> None:
     }
 
 
-async def test_waiters_that_are_cancelled_leave_their_places(opened: Opened) -> None:
-    database = await opened(size=3)
+async def test_waiters_that_are_cancelled_leave_their_places(open_test_database: OpenDatabase) -> None:
+    database = await open_test_database(size=3)
 
     async with all_taken(database, 3):
         waiting = [asyncio.create_task(acquire(database)) for _ in range(10)]
@@ -87,37 +89,41 @@ async def test_waiters_that_are_cancelled_leave_their_places(opened: Opened) -> 
     await assert_whole(database, 3)
 
 
-async def test_a_waiter_that_is_cancelled_as_its_turn_comes_hands_the_place_on(opened: Opened) -> None:
-    database = await opened(size=1)
+async def test_a_waiter_that_is_cancelled_as_its_turn_comes_hands_the_place_on(
+    open_test_database: OpenDatabase,
+) -> None:
+    database = await open_test_database(size=1)
 
-    async with all_taken(database, 1) as held:
+    async with all_taken(database, 1) as connections:
         first, second = [asyncio.create_task(acquire(database)) for _ in range(2)]
         await asyncio.sleep(0)
-        database.connections.release(held.pop())
+        database.connections.release(connections.pop())
         first.cancel()
-        held.append(await asyncio.wait_for(second, 1))
+        connections.append(await asyncio.wait_for(second, 1))
 
     assert first.cancelled()
     await assert_whole(database, 1)
 
 
-async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_on(opened: Opened) -> None:
-    database = await opened(size=1)
+async def test_a_waiter_that_is_cancelled_as_its_place_is_lost_hands_the_place_on(
+    open_test_database: OpenDatabase,
+) -> None:
+    database = await open_test_database(size=1)
 
-    async with all_taken(database, 1) as held:
+    async with all_taken(database, 1) as connections:
         first, second = [asyncio.create_task(acquire(database)) for _ in range(2)]
         await asyncio.sleep(0)
-        held[0].terminate()
-        database.connections.release(held.pop())
+        connections[0].terminate()
+        database.connections.release(connections.pop())
         first.cancel()
-        held.append(await asyncio.wait_for(second, 1))
+        connections.append(await asyncio.wait_for(second, 1))
 
     assert first.cancelled()
     await assert_whole(database, 1)
 
 
-async def test_work_that_must_not_be_turned_away_is_served_first(opened: Opened) -> None:
-    database = await opened(size=1)
+async def test_work_that_must_not_be_turned_away_is_served_first(open_test_database: OpenDatabase) -> None:
+    database = await open_test_database(size=1)
     order: list[str] = []
 
     async def use(name: str, patience: float) -> None:
@@ -136,8 +142,8 @@ async def test_work_that_must_not_be_turned_away_is_served_first(opened: Opened)
 
 
 @pytest.mark.torture
-async def test_a_waiter_that_is_cancelled_as_its_time_is_up_is_cancelled(opened: Opened) -> None:
-    database = await opened(size=1)
+async def test_a_waiter_that_is_cancelled_as_its_time_is_up_is_cancelled(open_test_database: OpenDatabase) -> None:
+    database = await open_test_database(size=1)
 
     async with all_taken(database, 1):
         waiting = asyncio.create_task(acquire(database))
@@ -151,8 +157,8 @@ async def test_a_waiter_that_is_cancelled_as_its_time_is_up_is_cancelled(opened:
     await assert_whole(database, 1)
 
 
-async def test_a_task_cancelled_while_it_connects_leaves_its_place(opened: Opened) -> None:
-    database = await opened(size=2)
+async def test_a_task_cancelled_while_it_connects_leaves_its_place(open_test_database: OpenDatabase) -> None:
+    database = await open_test_database(size=2)
     connecting = [asyncio.create_task(acquire(database)) for _ in range(2)]
     waiting = asyncio.create_task(database.session().one(ONE))
     await asyncio.sleep(0)
@@ -165,8 +171,8 @@ async def test_a_task_cancelled_while_it_connects_leaves_its_place(opened: Opene
     await assert_whole(database, 2)
 
 
-async def test_a_connection_the_server_ended_is_replaced(opened: Opened, rival: Any) -> None:
-    database = await opened(size=1)
+async def test_a_connection_the_server_ended_is_replaced(open_test_database: OpenDatabase, rival: Any) -> None:
+    database = await open_test_database(size=1)
     pid = await database.session().one(PID)
     connection = await acquire(database)
     database.connections.release(connection)
@@ -178,8 +184,8 @@ async def test_a_connection_the_server_ended_is_replaced(opened: Opened, rival: 
     await assert_whole(database, 1)
 
 
-async def test_a_closed_pool_has_no_connection_left(opened: Opened, rival: Any) -> None:
-    database = await opened(size=3)
+async def test_a_closed_pool_has_no_connection_left(open_test_database: OpenDatabase, rival: Any) -> None:
+    database = await open_test_database(size=3)
     await asyncio.gather(*(database.session().one(ONE) for _ in range(9)))
 
     await database.close()
@@ -192,7 +198,7 @@ async def test_a_database_that_is_not_there_is_unavailable_at_once(database_with
     for url in ("postgresql://shop@127.0.0.1:1/shop", with_database(database_with_marks, "no_such_database")):
         database = open_database(url, size=2)
 
-        endings = await asyncio.gather(*(timed(database.session().one(ONE)) for _ in range(20)))
+        endings = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(20)))
 
         assert {type(error) for error, _ in endings} == {Unavailable}
         assert max(seconds for _, seconds in endings) < 1.9
@@ -207,7 +213,7 @@ async def a_server_that_does_not_answer_is_unavailable_within_the_wait() -> None
     host, port = server.sockets[0].getsockname()
     connections = Connections(f"postgresql://shop@{host}:{port}/shop?sslmode=disable", 1, {})
 
-    error, seconds = await timed(Database(connections).session().one(ONE))
+    error, seconds = await run_timed(Database(connections).session().one(ONE))
 
     assert type(error) is Unavailable
     assert 1.9 < seconds < 3
@@ -215,14 +221,14 @@ async def a_server_that_does_not_answer_is_unavailable_within_the_wait() -> None
     await server.wait_closed()
 
 
-async def test_the_pool_works_again_after_the_server_was_away(opened: Opened) -> None:
+async def test_the_pool_works_again_after_the_server_was_away(open_test_database: OpenDatabase) -> None:
     with roomy_dir() as data_dir:
         server = Embedded(data_dir)
         database = open_database(await asyncio.to_thread(server.start), size=3)
         await asyncio.gather(*(database.session().one(ONE) for _ in range(9)))
 
         await asyncio.to_thread(server.stop)
-        away = await asyncio.gather(*(timed(database.session().one(ONE)) for _ in range(9)))
+        away = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(9)))
         await asyncio.to_thread(server.start)
         back = await asyncio.gather(*(database.session().one(ONE) for _ in range(9)))
 

@@ -19,7 +19,7 @@ import pytest
 from shop.base.errors import CannotStart
 from shop.db import embedded
 from shop.db.embedded import Embedded, database_url
-from tests.db.processes import HOLDER, ask, kill, living, postmaster_pid, roomy_dir, watched
+from tests.db.processes import HOLDER, ask, kill, living, postmaster_pid, roomy_dir, watch_process
 
 User = Callable[[Path], Embedded]
 
@@ -109,11 +109,11 @@ def test_the_server_runs_until_its_last_user_stops(made_dir: Path, user: User) -
     url = first.start()
     second.start()
 
-    with watched(postmaster_pid(made_dir)) as ended:
+    with watch_process(postmaster_pid(made_dir)) as wait_for_end:
         first.stop()
         assert ask(url, "select 1") == 1
         second.stop()
-        assert ended(5)
+        assert wait_for_end(5)
 
     assert living(made_dir) == []
 
@@ -138,53 +138,53 @@ def test_the_last_stop_stops_the_server_after_another_user_was_killed(made_dir: 
         server.start()
         kill(other.pid)
 
-        with watched(postmaster_pid(made_dir)) as ended:
+        with watch_process(postmaster_pid(made_dir)) as wait_for_end:
             server.stop()
-            assert ended(5)
+            assert wait_for_end(5)
 
     assert living(made_dir) == []
 
 
 def test_a_fork_does_not_hold_up_who_starts_and_stops(made_dir: Path, user: User) -> None:
-    ours, its = socket.socketpair()
+    parent_end, child_end = socket.socketpair()
     with user(made_dir)._control():
         fork = os.fork()
         if fork == 0:
-            ours.close()
-            its.send(b"here")
-            its.recv(1)
+            parent_end.close()
+            child_end.send(b"here")
+            child_end.recv(1)
             os._exit(0)
-    its.close()
+    child_end.close()
     lock = os.open(made_dir / "postgres.control", os.O_RDWR)
     try:
-        assert ours.recv(4) == b"here"
+        assert parent_end.recv(4) == b"here"
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
         os.close(lock)
-        ours.close()
+        parent_end.close()
         os.waitpid(fork, 0)
 
 
 def test_nobody_is_forked_while_a_process_is_begun() -> None:
-    begun: list[str] = []
+    events: list[str] = []
     beginning = threading.Event()
 
     def begin() -> None:
-        with embedded._beginning:
+        with embedded._spawn_lock:
             beginning.set()
             pbkdf2_hmac("sha256", b"something", b"that takes", 200_000)
-            begun.append("and all its pipes closed")
+            events.append("and all its pipes closed")
 
     other = threading.Thread(target=begin)
     other.start()
     beginning.wait()
     fork = os.fork()
     if fork == 0:
-        os._exit(0 if begun and not embedded._beginning.locked() else 1)
+        os._exit(0 if events and not embedded._spawn_lock.locked() else 1)
     other.join()
 
     assert os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) == 0
-    assert not embedded._beginning.locked()
+    assert not embedded._spawn_lock.locked()
 
 
 def test_a_stop_without_a_start_does_nothing(made_dir: Path, user: User) -> None:
@@ -255,9 +255,9 @@ server.stop()
 @pytest.mark.torture
 def test_a_server_that_died_is_revived_by_the_first_process_of_a_container(made_dir: Path) -> None:
     with holder(made_dir, FIRST_OF_A_CONTAINER) as first:
-        revived = told(first)
+        output = told(first)
 
-    assert revived == "True"
+    assert output == "True"
     assert living(made_dir) == []
 
 
@@ -265,15 +265,15 @@ def test_a_server_that_died_is_revived_by_the_first_process_of_a_container(made_
 def test_a_server_whose_process_cannot_be_seen_from_here_is_joined(made_dir: Path, user: User) -> None:
     user(made_dir).start()
     pid, file = postmaster_pid(made_dir), made_dir / "postgres" / "postmaster.pid"
-    written = file.read_text()
+    content = file.read_text()
     # Seen from another container on the same volume, the server's process id is nobody's. Two servers would spoil it.
-    file.write_text(written.replace(str(pid), "4194305", 1))
+    file.write_text(content.replace(str(pid), "4194305", 1))
 
     url = user(made_dir).start()
 
     assert ask(url, "select 1") == 1
     assert living(made_dir) == [pid]
-    file.write_text(written)
+    file.write_text(content)
 
 
 @pytest.mark.torture
@@ -283,8 +283,8 @@ def test_two_first_starts_at_once_make_one_cluster(data_dir: Path) -> None:
 
         assert urls == [database_url(data_dir)] * 2
         assert ask(urls[0], "select count(*) from pg_database where datname = 'shop'") == 1
-        kept = {"postgres", "postgres.control", "postgres.users", "postgres.log", "run"}
-        assert {path.name for path in data_dir.iterdir()} == kept
+        names = {"postgres", "postgres.control", "postgres.users", "postgres.log", "run"}
+        assert {path.name for path in data_dir.iterdir()} == names
     assert living(data_dir) == []
 
 
@@ -302,11 +302,11 @@ def test_half_made_clusters_are_replaced(data_dir: Path, user: User) -> None:
 
 @pytest.mark.torture
 def test_a_first_start_that_was_killed_at_work_does_not_spoil_the_next(data_dir: Path, user: User) -> None:
-    with holder(data_dir) as killed:
+    with holder(data_dir) as process:
         # initdb makes this directory early, and goes on without the process that started it.
-        while not list(data_dir.glob("postgres*/global")) and killed.poll() is None:
+        while not list(data_dir.glob("postgres*/global")) and process.poll() is None:
             os.sched_yield()
-        kill(killed.pid)
+        kill(process.pid)
 
     url = user(data_dir).start()
 

@@ -14,7 +14,7 @@ from shop.base.errors import Unavailable
 from shop.db.hosts import split_hosts
 from shop.db.pool import Database, Session, open_database
 from tests.cluster import Cluster
-from tests.db.pools import ONE, PID, Opened, all_taken, assert_whole, sql, timed
+from tests.db.pools import ONE, PID, OpenDatabase, all_taken, assert_whole, run_timed, sql
 from tests.db.processes import until
 from tests.tcp_proxy import TcpProxy, proxy_to
 
@@ -68,15 +68,15 @@ async def change_setting(url: str, name: str, value: str) -> None:
 
 
 @pytest.mark.security("X-03", "X-11")
-async def test_a_statement_on_a_hung_server_is_abandoned_at_its_deadline(opened: Opened) -> None:
-    database = await opened(size=2)
+async def test_a_statement_on_a_hung_server_is_abandoned_at_its_deadline(open_test_database: OpenDatabase) -> None:
+    database = await open_test_database(size=2)
     # Two connections, of which the second one stays idle. A transaction holds each, so they differ.
     one, other = database.session(), database.session()
     async with one.transaction(), other.transaction():
         first, second = await one.one(PID), await other.one(PID)
 
     with stopped(first, second):
-        error, seconds = await timed(bounded(database).one(ONE))
+        error, seconds = await run_timed(bounded(database).one(ONE))
         # The other connection leads to the same server, so it is not used any more either.
         assert await asyncio.wait_for(database.session().one(PID), 1) not in {first, second}
 
@@ -86,8 +86,8 @@ async def test_a_statement_on_a_hung_server_is_abandoned_at_its_deadline(opened:
 
 
 @pytest.mark.security("X-03", "X-11")
-async def test_a_hung_statement_in_a_transaction_is_abandoned_at_its_deadline(opened: Opened) -> None:
-    database = await opened(size=1)
+async def test_a_hung_statement_in_a_transaction_is_abandoned_at_its_deadline(open_test_database: OpenDatabase) -> None:
+    database = await open_test_database(size=1)
     session = bounded(database)
 
     async def work() -> None:
@@ -95,7 +95,7 @@ async def test_a_hung_statement_in_a_transaction_is_abandoned_at_its_deadline(op
             with stopped(await session.one(PID)):
                 await session.one(ONE)
 
-    error, seconds = await timed(work())
+    error, seconds = await run_timed(work())
 
     assert type(error) is Unavailable
     assert HUNG <= seconds < HUNG + 0.5
@@ -103,24 +103,26 @@ async def test_a_hung_statement_in_a_transaction_is_abandoned_at_its_deadline(op
 
 
 @pytest.mark.security("X-03", "X-11")
-async def test_the_time_of_a_request_covers_waits_statements_retries_and_sessions_apart(opened: Opened) -> None:
-    database = await opened(size=1)
+async def test_the_time_of_a_request_covers_waits_statements_retries_and_sessions_apart(
+    open_test_database: OpenDatabase,
+) -> None:
+    database = await open_test_database(size=1)
     session = bounded(database, 1)
 
     await session.one(NAP)
     await session.apart().one(NAP)
     assert session.seconds < 0.6
     async with all_taken(database, 1):
-        error, seconds = await timed(session.one(ONE))
+        error, seconds = await run_timed(session.one(ONE))
 
     assert type(error) is Unavailable
     assert seconds < 1
-    assert type((await timed(session.one(ONE)))[0]) is Unavailable
+    assert type((await run_timed(session.one(ONE)))[0]) is Unavailable
     await assert_whole(database, 1)
 
 
-async def test_a_stream_has_the_time_for_each_statement(opened: Opened) -> None:
-    session = (await opened(size=1)).session()
+async def test_a_stream_has_the_time_for_each_statement(open_test_database: OpenDatabase) -> None:
+    session = (await open_test_database(size=1)).session()
     session.seconds = 0.3
 
     async with session.transaction():
@@ -143,8 +145,8 @@ async def test_a_commit_without_its_synchronous_standby_is_abandoned(server: str
             async with session.transaction():
                 await session.one(WRITE)
 
-        error, seconds = await timed(session.retrying(work))
-        lone, _ = await timed(bounded(database).one(WRITE))
+        error, seconds = await run_timed(session.retrying(work))
+        lone, _ = await run_timed(bounded(database).one(WRITE))
         readable = await database.session().one(ONE)
     finally:
         await change_setting(server, "synchronous_standby_names", "")
@@ -163,15 +165,15 @@ async def test_a_path_that_breaks_off_silently_is_known_to_be_away_until_it_is_b
         await asyncio.gather(*(database.session().one(ONE) for _ in range(2)))
 
         proxy.hang()
-        first, _ = await timed(bounded(database).one(ONE))
-        connecting, waited = await timed(database.session().one(ONE))
-        later = await asyncio.gather(*(timed(database.session().one(ONE)) for _ in range(20)))
+        first, _ = await run_timed(bounded(database).one(ONE))
+        connecting, wait = await run_timed(database.session().one(ONE))
+        later = await asyncio.gather(*(run_timed(database.session().one(ONE)) for _ in range(20)))
         was_away = database.connections.is_away
         proxy.refuse()
         proxy.accept()
 
         assert {type(error) for error in (first, connecting, *(each for each, _ in later))} == {Unavailable}
-        assert (was_away, waited < 2.5) == (True, True)
+        assert (was_away, wait < 2.5) == (True, True)
         # Nobody waits for a database of which it is known that it does not answer.
         assert max(seconds for _, seconds in later) < 1
         await until_back(database)
@@ -181,7 +183,7 @@ async def test_a_path_that_breaks_off_silently_is_known_to_be_away_until_it_is_b
 
 async def until_back(database: Database) -> None:
     async with asyncio.timeout(3):
-        while isinstance((await timed(database.session().one(ONE)))[0], Unavailable):
+        while isinstance((await run_timed(database.session().one(ONE)))[0], Unavailable):
             pass
 
 
@@ -189,12 +191,12 @@ async def until_back(database: Database) -> None:
 async def test_a_connection_that_cannot_be_made_leaves_its_waiter_to_the_others(server: str) -> None:
     with proxy_to(server) as proxy:
         database = open_database(proxy.url(), size=3)
-        async with all_taken(database, 1) as held:
+        async with all_taken(database, 1) as connections:
             proxy.refuse_new()
             waiting = asyncio.create_task(database.session().one(ONE))
-            done, _ = await asyncio.wait([waiting], timeout=0.5)
-            assert not done
-            database.connections.release(held.pop())
+            finished_tasks, _ = await asyncio.wait([waiting], timeout=0.5)
+            assert not finished_tasks
+            database.connections.release(connections.pop())
 
             assert await asyncio.wait_for(waiting, 1) == 1
         assert not database.connections.is_away
@@ -226,9 +228,9 @@ async def test_a_hung_host_costs_the_healthy_one_nothing(server: str) -> None:
         hung.hang()
         database = open_database(several(hung, healthy), size=2)
 
-        first, seconds = await timed(database.session().one(ONE))
+        first, seconds = await run_timed(database.session().one(ONE))
         async with all_taken(database, 1):
-            again, at_once = await timed(database.session().one(ONE))
+            again, at_once = await run_timed(database.session().one(ONE))
 
         assert (first, again) == (1, 1)
         assert seconds < 1
@@ -251,15 +253,15 @@ async def test_a_server_that_became_read_only_is_left_for_one_that_can_be_writte
         new.accept()
         await change_setting(server, "default_transaction_read_only", "on")
         try:
-            refused, _ = await timed(database.session().one(WRITE))
+            error, _ = await run_timed(database.session().one(WRITE))
             after = await asyncio.gather(*(database.session().one(SERVER) for _ in range(2)))
-            written = await database.session().one(WRITE)
+            result = await database.session().one(WRITE)
         finally:
             await change_setting(server, "default_transaction_read_only", "off")
 
-        assert type(refused) is Unavailable
+        assert type(error) is Unavailable
         assert len({*before}) == len({*after}) == 1
         # Nothing is read from the old server either: what was revoked since may be valid there.
         assert before != after
-        assert written is not None
+        assert result is not None
         await database.close()

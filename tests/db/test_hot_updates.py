@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.command import external
 from tests.db.processes import serving
-from tests.platform.machine import new_app
+from tests.platform.client import new_app
 from tests.service import clean_environ
 from tests.warm import Forked
 
@@ -38,7 +38,7 @@ async def test_four_of_five_updates_of_a_purchase_write_no_index(
 
     # The service has stopped, and with their end its connections have reported what they counted.
     counts = {name: (hot, updates) for name, updates, hot in await db.fetch(COUNTS, TABLES)}
-    bought = await db.fetchval("select count(*) from orders where completed_at is not null")
+    order_count = await db.fetchval("select count(*) from orders where completed_at is not null")
     await db.close()
-    assert bought > 5
+    assert order_count > 5
     assert {name for name, (hot, updates) in counts.items() if updates and hot >= 0.8 * updates} == set(TABLES), counts

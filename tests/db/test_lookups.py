@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 from alembic import command
 
-from shop.base.listing import Condition, Keyset, Page, Sort, Wishes
+from shop.base.listing import Condition, Keyset, ListQuery, Page, Sort
 from shop.migrations.upgrade import alembic_config, upgrade
 from shop.models.cart.orders import order_lookups
 from shop.platform.resources.sales import ORDERS
@@ -27,21 +27,21 @@ FILL = f"""insert into orders (id, number, currency, created_at, updated_at, ema
 
 async def stale(db: Any) -> dict[str, Any]:
     """The copies that are not in step."""
-    found = {name: await db.fetch(check.sql, *check.constants.values()) for name, check in COPY_CHECKS.items()}
-    return {name: rows for name, rows in found.items() if rows}
+    results = {name: await db.fetch(check.sql, *check.constants.values()) for name, check in COPY_CHECKS.items()}
+    return {name: rows for name, rows in results.items() if rows}
 
 
 def test_the_copies_are_a_part_of_shop_verify() -> None:
     assert COPY_CHECKS.keys() <= _CHECKS.keys()
 
 
-def asked(name: str, value: Any, predicate: str = "eq") -> Wishes:
-    return Wishes(Sort("id", True), Page(), (Condition(((name,),), predicate, value),))
+def asked(name: str, value: Any, predicate: str = "eq") -> ListQuery:
+    return ListQuery(Sort("id", True), Page(), (Condition(((name,),), predicate, value),))
 
 
 LISTS = {
-    "ix_orders_updated_hour": Wishes(Sort("updated_at", True), Page()),
-    "ix_orders_updated_hour ": Wishes(Sort("updated_at", True), Keyset()),
+    "ix_orders_updated_hour": ListQuery(Sort("updated_at", True), Page()),
+    "ix_orders_updated_hour ": ListQuery(Sort("updated_at", True), Keyset()),
     "ix_order_lookups_payment_state": asked("payment_state", "paid"),
     "ix_order_lookups_email": asked("email", "ada10@example.org"),
 }
@@ -54,11 +54,11 @@ async def test_lists_by_copied_columns_use_their_indexes(own_database: Callable[
     plans = {}
     for index, wishes in LISTS.items():
         kind = "number" if isinstance(wishes.page, Page) else "first"
-        listed = records._listed(ORDERS.noun.records, records._shape(wishes), wishes.sort, kind)
+        statement = records._list_statement(ORDERS.noun.records, records._shape(wishes), wishes.sort, kind)
         values = {**records._values(wishes.conditions), "most": 25, "skip": 0}
         # Planned for the values, as the first times.
         await db.execute("set plan_cache_mode = force_custom_plan")
-        rows = await db.fetch(f"explain {listed.sql}", *listed.arguments(values))
+        rows = await db.fetch(f"explain {statement.sql}", *statement.arguments(values))
         plans[index] = "\n".join(row[0] for row in rows)
     in_step = await stale(db)
     await db.close()

@@ -6,9 +6,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from shop.base.errors import Lost, Unavailable
+from shop.base.errors import TransactionConflict, Unavailable
 from shop.db.pool import Database, LockTimeout, Session
-from tests.db.pools import ONE, PID, Opened, assert_whole, sql, timed
+from tests.db.pools import ONE, PID, OpenDatabase, assert_whole, run_timed, sql
 from tests.db.processes import until
 
 SLEEP = sql("select pg_sleep(10)")
@@ -21,7 +21,7 @@ async def a_held_row_ends_as_lock_timeout_within_three_seconds(database: Databas
     async with rival.transaction():
         await rival.execute("update marks set n = 7 where name = 'a'")
 
-        error, seconds = await timed(database.session().one(ADD["a"]))
+        error, seconds = await run_timed(database.session().one(ADD["a"]))
 
     assert isinstance(error, LockTimeout)
     assert (error.status, 1.9 < seconds < 3) == (503, True)
@@ -31,7 +31,7 @@ async def a_held_row_ends_as_lock_timeout_within_three_seconds(database: Databas
 async def a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_on(database: Database) -> None:
     pid = await database.session().one(PID)
 
-    error, seconds = await timed(database.session().one(SLEEP))
+    error, seconds = await run_timed(database.session().one(SLEEP))
 
     assert isinstance(error, Unavailable)
     assert 4.9 < seconds < 6.5
@@ -40,17 +40,17 @@ async def a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_o
 
 @pytest.mark.security("X-03")
 @pytest.mark.torture
-async def test_a_held_row_and_a_long_statement_end_in_time(opened: Opened, rival: Any) -> None:
+async def test_a_held_row_and_a_long_statement_end_in_time(open_test_database: OpenDatabase, rival: Any) -> None:
     # They wait side by side.
     await asyncio.gather(
-        a_held_row_ends_as_lock_timeout_within_three_seconds(await opened(size=1), rival),
-        a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_on(await opened(size=1)),
+        a_held_row_ends_as_lock_timeout_within_three_seconds(await open_test_database(size=1), rival),
+        a_statement_is_cancelled_after_five_seconds_and_its_connection_lives_on(await open_test_database(size=1)),
     )
 
 
 @pytest.mark.security("X-03")
-async def test_a_deadlock_is_retried_until_both_are_done(opened: Opened) -> None:
-    database = await opened(size=2)
+async def test_a_deadlock_is_retried_until_both_are_done(open_test_database: OpenDatabase) -> None:
+    database = await open_test_database(size=2)
     both_hold_one = asyncio.Barrier(2)
     tries: list[str] = []
 
@@ -83,8 +83,8 @@ async def overtaken(session: Session, rival: Any) -> None:
 
 
 @pytest.mark.security("X-03")
-async def test_a_serialisation_failure_is_retried(opened: Opened, rival: Any) -> None:
-    session = (await opened()).session()
+async def test_a_serialisation_failure_is_retried(open_test_database: OpenDatabase, rival: Any) -> None:
+    session = (await open_test_database()).session()
     tries = 0
 
     async def work() -> int:
@@ -101,8 +101,8 @@ async def test_a_serialisation_failure_is_retried(opened: Opened, rival: Any) ->
 
 @pytest.mark.security("X-03")
 @pytest.mark.torture
-async def test_retries_end_after_five_as_unavailable(opened: Opened, rival: Any) -> None:
-    database = await opened(size=1)
+async def test_retries_end_after_five_as_unavailable(open_test_database: OpenDatabase, rival: Any) -> None:
+    database = await open_test_database(size=1)
     session = database.session()
     tries = 0
 
@@ -111,7 +111,7 @@ async def test_retries_end_after_five_as_unavailable(opened: Opened, rival: Any)
         tries += 1
         await overtaken(session, rival)
 
-    error, seconds = await timed(session.retrying(work))
+    error, seconds = await run_timed(session.retrying(work))
 
     assert type(error) is Unavailable
     assert tries == 6
@@ -120,8 +120,8 @@ async def test_retries_end_after_five_as_unavailable(opened: Opened, rival: Any)
     await assert_whole(database, 1)
 
 
-async def test_nothing_is_tried_again_once_a_part_of_it_is_kept(opened: Opened, rival: Any) -> None:
-    session = (await opened()).session()
+async def test_nothing_is_tried_again_once_a_part_of_it_is_kept(open_test_database: OpenDatabase, rival: Any) -> None:
+    session = (await open_test_database()).session()
     tries = 0
 
     async def work() -> None:
@@ -130,14 +130,14 @@ async def test_nothing_is_tried_again_once_a_part_of_it_is_kept(opened: Opened, 
         await session.one(ADD["b"])
         await overtaken(session, rival)
 
-    error, _ = await timed(session.retrying(work))
+    error, _ = await run_timed(session.retrying(work))
 
     assert (type(error), tries) == (Unavailable, 1)
     assert await rival.fetchval("select n from marks where name = 'b'") == 1
 
 
-async def test_an_error_of_ours_is_neither_retried_nor_translated(opened: Opened) -> None:
-    session = (await opened()).session()
+async def test_an_error_of_ours_is_neither_retried_nor_translated(open_test_database: OpenDatabase) -> None:
+    session = (await open_test_database()).session()
     tries = 0
 
     async def work() -> None:
@@ -151,21 +151,21 @@ async def test_an_error_of_ours_is_neither_retried_nor_translated(opened: Opened
     assert tries == 1
 
 
-async def test_a_lone_statement_can_lose_too(opened: Opened, rival: Any) -> None:
-    session = (await opened()).session()
+async def test_a_lone_statement_can_lose_too(open_test_database: OpenDatabase, rival: Any) -> None:
+    session = (await open_test_database()).session()
     await rival.execute(
         "create function lose() returns int language plpgsql as "
         "$$begin raise exception using errcode = 'serialization_failure'; end$$"
     )
 
-    with pytest.raises(Lost):
+    with pytest.raises(TransactionConflict):
         await session.one(sql("select lose()"))
 
     assert await session.one(ONE) == 1
 
 
-async def test_a_second_lone_write_is_an_error_of_ours(opened: Opened) -> None:
-    session = (await opened()).session()
+async def test_a_second_lone_write_is_an_error_of_ours(open_test_database: OpenDatabase) -> None:
+    session = (await open_test_database()).session()
     await session.one(ADD["a"])
 
     with pytest.raises(AssertionError, match="open one with"):
@@ -174,15 +174,15 @@ async def test_a_second_lone_write_is_an_error_of_ours(opened: Opened) -> None:
     assert await session.one(COUNT) == 1
 
 
-async def test_a_lone_write_that_changed_nothing_may_be_followed_by_another(opened: Opened) -> None:
-    session = (await opened()).session()
+async def test_a_lone_write_that_changed_nothing_may_be_followed_by_another(open_test_database: OpenDatabase) -> None:
+    session = (await open_test_database()).session()
 
     assert await session.one(MISS) is None
     assert await session.one(ADD["a"]) == 1
 
 
-async def test_a_transaction_keeps_all_of_its_writes(opened: Opened) -> None:
-    session = (await opened()).session()
+async def test_a_transaction_keeps_all_of_its_writes(open_test_database: OpenDatabase) -> None:
+    session = (await open_test_database()).session()
 
     async with session.transaction():
         await session.one(ADD["a"])
@@ -191,8 +191,8 @@ async def test_a_transaction_keeps_all_of_its_writes(opened: Opened) -> None:
     assert await session.one(COUNT) == 2
 
 
-async def test_a_transaction_that_fails_leaves_nothing(opened: Opened) -> None:
-    database = await opened(size=1)
+async def test_a_transaction_that_fails_leaves_nothing(open_test_database: OpenDatabase) -> None:
+    database = await open_test_database(size=1)
     session = database.session()
 
     async def work() -> None:
@@ -208,8 +208,8 @@ async def test_a_transaction_that_fails_leaves_nothing(opened: Opened) -> None:
     await assert_whole(database, 1)
 
 
-async def test_a_failed_statement_undoes_the_transaction_around_it(opened: Opened) -> None:
-    database = await opened(size=1)
+async def test_a_failed_statement_undoes_the_transaction_around_it(open_test_database: OpenDatabase) -> None:
+    database = await open_test_database(size=1)
     session = database.session()
 
     async def work() -> None:
@@ -234,9 +234,9 @@ async def is_at_work(rival: Any, text: str) -> bool:
 
 
 async def test_a_task_cancelled_in_mid_statement_gives_its_place_to_a_clean_connection(
-    opened: Opened, rival: Any
+    open_test_database: OpenDatabase, rival: Any
 ) -> None:
-    database = await opened(size=1)
+    database = await open_test_database(size=1)
     pid = await database.session().one(PID)
     sleeper = asyncio.create_task(database.session().one(SLEEP))
     await until(lambda: is_at_work(rival, SLEEP.sql))
@@ -249,8 +249,10 @@ async def test_a_task_cancelled_in_mid_statement_gives_its_place_to_a_clean_conn
     await assert_whole(database, 1)
 
 
-async def test_a_task_cancelled_in_a_transaction_leaves_nothing_of_it(opened: Opened, rival: Any) -> None:
-    database = await opened(size=1)
+async def test_a_task_cancelled_in_a_transaction_leaves_nothing_of_it(
+    open_test_database: OpenDatabase, rival: Any
+) -> None:
+    database = await open_test_database(size=1)
     session = database.session()
 
     async def work() -> None:
@@ -272,8 +274,10 @@ async def test_a_task_cancelled_in_a_transaction_leaves_nothing_of_it(opened: Op
 
 
 @pytest.mark.security("X-03")
-async def test_a_connection_lost_at_commit_is_unavailable_and_not_retried(opened: Opened, rival: Any) -> None:
-    database = await opened(size=1)
+async def test_a_connection_lost_at_commit_is_unavailable_and_not_retried(
+    open_test_database: OpenDatabase, rival: Any
+) -> None:
+    database = await open_test_database(size=1)
     session = database.session()
     tries = 0
 
@@ -284,7 +288,7 @@ async def test_a_connection_lost_at_commit_is_unavailable_and_not_retried(opened
             await session.one(ADD["a"])
             await rival.execute("select pg_terminate_backend($1, 2000)", await session.one(PID))
 
-    error, _ = await timed(session.retrying(work))
+    error, _ = await run_timed(session.retrying(work))
 
     assert (type(error), tries) == (Unavailable, 1)
     assert await database.session().one(COUNT) == 0

@@ -25,15 +25,15 @@ from shop.demo.shop import CONTRACT, COUPON, DEPARTMENTS, MOONS, NAME, PLAIN, SH
 from shop.queries.catalog import prices, product_index, stock
 from shop.site.docs_entries import example_of
 from shop.storefront.routes import ROUTES
+from tests.accounts import ask_for_code, mailed_code, sign_in, trade
+from tests.checkout_builders import ADDRESS
 from tests.cluster import Cluster
-from tests.deals import named
-from tests.pictures import opened
-from tests.platform.machine import back_office
+from tests.image_files import opened
+from tests.platform.client import back_office
+from tests.promotion_builders import named
 from tests.service import KEYS, SHOP, Service, clean_environ
 from tests.shopper import Answer
-from tests.shoppers import ask_for_code, mailed_code, sign_in, trade
 from tests.test_docs import paste
-from tests.till import ADDRESS
 
 DONE = re.compile(rf"The demo shop {NAME} was put up in ([0-9.]+) s\.")
 GOODS = [good for _, good in all_goods()]
@@ -70,8 +70,8 @@ def environ_of(url: str, data_dir: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def demo_dir(cluster: Cluster, worker_name: str) -> Iterator[tuple[Path, str]]:
     """A data directory with an empty database, and the database's URL."""
-    with cluster.data_dir(f"demo_{worker_name}") as found:
-        yield found
+    with cluster.data_dir(f"demo_{worker_name}") as pair:
+        yield pair
 
 
 @pytest.fixture(scope="module")
@@ -99,19 +99,22 @@ async def everything(connection: Any) -> dict[str, list[Any]]:
 
 
 def test_the_readmes_chain_buys_something(demo: Service) -> None:
-    added, promoted, told, rates, paid, missing, status = paste(2, demo)
+    cart, with_promotions, with_address, rates, with_payment, missing, status = paste(2, demo)
 
-    assert added["data"]["attributes"]["item_count"] == 2
-    taken = {each["attributes"]["name"]: each["attributes"]["amount"] for each in promoted["included"]}
-    assert taken["Moonrise"] == "-5.0"
-    assert (told["data"]["attributes"]["state"], paid["data"]["attributes"]["state"]) == ("address", "payment")
+    assert cart["data"]["attributes"]["item_count"] == 2
+    discounts = {each["attributes"]["name"]: each["attributes"]["amount"] for each in with_promotions["included"]}
+    assert discounts["Moonrise"] == "-5.0"
+    assert (with_address["data"]["attributes"]["state"], with_payment["data"]["attributes"]["state"]) == (
+        "address",
+        "payment",
+    )
     assert {rate["attributes"]["name"] for rate in rates["included"] if rate["type"] == "shipping_rate"} == {
         "Post",
         "Courier",
     }
     assert missing == {"state": "payment", "is_complete": True, "missing": [], "held_until": None}
-    bought = status["data"]["attributes"]
-    assert (bought["state"], bought["payment_state"], bought["shipment_state"]) == ("complete", "paid", "ready")
+    order = status["data"]["attributes"]
+    assert (order["state"], order["payment_state"], order["shipment_state"]) == ("complete", "paid", "ready")
 
 
 def test_there_is_a_shop_of_about_sixty_goods_with_up_to_six_variants_each() -> None:
@@ -123,17 +126,17 @@ def test_there_is_a_shop_of_about_sixty_goods_with_up_to_six_variants_each() -> 
 
 
 async def test_every_product_can_be_seen_and_has_a_price_in_each_currency(rows: Any) -> None:
-    shown = await rows.fetch(
+    listings = await rows.fetch(
         "select p.name, cardinality(l.image_ids) as images, cardinality(l.taxon_ids) as taxons,"
         " cardinality(l.variant_ids) as variants, cardinality(l.property_ids) > 0 as has_facts,"
         " (select array_agg(currency order by currency) from prices where variant_id = l.default_variant_id) as priced"
         " from products p join listings l on l.product_id = p.id where l.is_active and p.status = 'active'"
     )
 
-    assert {row["name"]: row["variants"] for row in shown} == {good.name: len(combinations(good)) for good in GOODS}
+    assert {row["name"]: row["variants"] for row in listings} == {good.name: len(combinations(good)) for good in GOODS}
     # One of the product, and one of each variant.
-    assert {(row["images"] - row["variants"], row["taxons"], row["has_facts"]) for row in shown} == {(1, 2, True)}
-    assert {tuple(row["priced"]) for row in shown} == {("EUR", "GBP", "JPY", "USD")}
+    assert {(row["images"] - row["variants"], row["taxons"], row["has_facts"]) for row in listings} == {(1, 2, True)}
+    assert {tuple(row["priced"]) for row in listings} == {("EUR", "GBP", "JPY", "USD")}
     for table in ("variants", "products"):
         assert await rows.fetchval(f"select count(*) from {table} where deleted_at is not null") == 0
     assert (
@@ -148,11 +151,13 @@ async def test_every_product_can_be_seen_and_has_a_price_in_each_currency(rows: 
 async def test_goods_stand_in_two_trees(rows: Any) -> None:
     trees = await rows.fetch("select y.name, t.pretty_name from taxons t join taxonomies y on y.id = t.taxonomy_id")
 
-    shelves = {f"Departments -> {name} -> {shelf}" for name, found in DEPARTMENTS.items() for shelf in found}
+    shelves = {
+        f"Departments -> {name} -> {shelf}" for name, shelf_names in DEPARTMENTS.items() for shelf in shelf_names
+    }
     assert shelves | {f"By the moon -> {moon}" for moon in MOONS} <= {row["pretty_name"] for row in trees}
     assert {row["name"] for row in trees} == {"Departments", "By the moon"}
-    pictured = await rows.fetch("select t.pretty_name from images i join taxons t on t.id = i.taxon_id")
-    assert {row["pretty_name"] for row in pictured} == shelves
+    images = await rows.fetch("select t.pretty_name from images i join taxons t on t.id = i.taxon_id")
+    assert {row["pretty_name"] for row in images} == shelves
 
 
 async def test_there_are_pages_policies_and_a_menu_for_the_header_and_the_footer(demo: Service) -> None:
@@ -174,8 +179,8 @@ async def test_there_are_pages_policies_and_a_menu_for_the_header_and_the_footer
 
 async def test_lists_show_what_they_would_if_they_were_made_anew(rows: Any, demo_url: str) -> None:
     # How often something was sold is counted on as it is sold.
-    kept = "select (to_jsonb(t) - 'sold_count')::text from {} t order by 1"
-    before = [await rows.fetch(kept.format(table)) for table in ("listings", "listing_facets")]
+    query = "select (to_jsonb(t) - 'sold_count')::text from {} t order by 1"
+    before = [await rows.fetch(query.format(table)) for table in ("listings", "listing_facets")]
     ids = [row["id"] for row in await rows.fetch("select id from products")]
 
     async with back_office(demo_url) as ctx:
@@ -184,7 +189,7 @@ async def test_lists_show_what_they_would_if_they_were_made_anew(rows: Any, demo
         async with ctx.db.transaction():
             await product_index.refresh(ctx.db, ids)
 
-    after = [await rows.fetch(kept.format(table)) for table in ("listings", "listing_facets")]
+    after = [await rows.fetch(query.format(table)) for table in ("listings", "listing_facets")]
     assert len(before[0]) == 60
     assert len(before[1]) > 100
     assert before == after
@@ -198,17 +203,17 @@ async def test_the_ledger_adds_up_and_some_things_are_sold_out(rows: Any, demo_u
         "select l.name, sum(count_on_hand) from stock_items join stock_locations l"
         " on l.id = stock_location_id group by 1"
     )
-    gone = await rows.fetchval("select count(*) from listings where not in_stock and not backorderable")
+    sold_out = await rows.fetchval("select count(*) from listings where not in_stock and not backorderable")
     to_order = await rows.fetchval("select count(*) from listings where not in_stock and backorderable")
     assert wrong == []
     assert len(lies) == 2
     assert all(row["sum"] > 100 for row in lies)
-    assert gone == sum(1 for good in GOODS if good.stock == "gone") > 0
+    assert sold_out == sum(1 for good in GOODS if good.stock == "gone") > 0
     assert to_order == sum(1 for good in GOODS if good.stock == "to order") > 0
 
 
 async def test_each_shopper_pays_what_the_banner_says(rows: Any, demo_url: str) -> None:
-    async def paid(email: str, name: str, quantity: int = 1) -> int | None:
+    async def price_of(email: str, name: str, quantity: int = 1) -> int | None:
         user_id = await rows.fetchval("select id from users where email = $1", email)
         variant_id = await rows.fetchval(
             "select default_variant_id from listings join products p on p.id = product_id where p.name = $1", name
@@ -218,9 +223,13 @@ async def test_each_shopper_pays_what_the_banner_says(rows: Any, demo_url: str) 
             return (await prices.resolve(ctx.db, terms, [variant_id], quantity))[variant_id].amount
 
     plain = SHOPPERS[2]
-    assert [await paid(person.email, "Widow's Trowel") for person in (plain, WHOLESALE, CONTRACT)] == [2400, 1920, 2160]
-    assert [await paid(CONTRACT.email, "Widow's Trowel", count) for count in (9, 10, 50)] == [2160, 1920, 1680]
-    assert await paid(CONTRACT.email, "Heron Coat", 50) == await paid(plain.email, "Heron Coat") == 18500
+    assert [await price_of(person.email, "Widow's Trowel") for person in (plain, WHOLESALE, CONTRACT)] == [
+        2400,
+        1920,
+        2160,
+    ]
+    assert [await price_of(CONTRACT.email, "Widow's Trowel", count) for count in (9, 10, 50)] == [2160, 1920, 1680]
+    assert await price_of(CONTRACT.email, "Heron Coat", 50) == await price_of(plain.email, "Heron Coat") == 18500
 
 
 @pytest.mark.parametrize("person", SHOPPERS, ids=lambda person: person.first_name)
@@ -234,56 +243,58 @@ async def test_the_shoppers_of_the_banner_can_sign_in(demo: Service, person: Any
 
 
 async def test_the_three_promotions_and_the_credit_are_as_the_banner_says(rows: Any, demo: Service) -> None:
-    found = await rows.fetch("select id, name from products where name in ('Moonflower Seeds', 'Heron Coat')")
-    sold = {row["name"]: str(row["id"]) for row in found}
+    products = await rows.fetch("select id, name from products where name in ('Moonflower Seeds', 'Heron Coat')")
+    product_ids = {row["name"]: str(row["id"]) for row in products}
     async with demo.client() as http:
         tess = await sign_in(http, PLAIN.email)
         credit = (await tess.get("/account"))["store_credits"]
         await tess.post("/cart")
 
         async def put_in(name: str) -> Answer:
-            product = await tess.get(f"/products/{sold[name]}")
+            product = await tess.get(f"/products/{product_ids[name]}")
             variant = product.json["data"]["relationships"]["default_variant"]["data"]["id"]
             return await tess.post("/cart/add_item", variant_id=variant)
 
         seeds = await put_in("Moonflower Seeds")
-        refused = await tess.patch("/cart/apply_coupon_code", coupon_code=COUPON)
+        refusal = await tess.patch("/cart/apply_coupon_code", coupon_code=COUPON)
         coat = await put_in("Heron Coat")
         await tess.patch("/checkout", order={"bill_address_attributes": ADDRESS, "use_billing": True})
         await tess.get("/checkout/shipping_rates")
         await tess.patch("/cart/apply_coupon_code", coupon_code=COUPON)
         cart = await tess.get("/cart?include=promotions")
-        paid = await tess.post("/checkout/add_store_credit")
+        with_credit = await tess.post("/checkout/add_store_credit")
 
     assert (seeds["promo_total"], coat["promo_total"]) == ("-0.42", "-0.42")
-    assert (refused.status, refused.code) == (422, "coupon_not_eligible")
+    assert (refusal.status, refusal.code) == (422, "coupon_not_eligible")
     assert named(cart) == {
         "Sowing season": ("-0.42", None),
         "The carrier is on us": ("-4.9", None),
         "Moonrise": ("-5.0", "moonrise"),
     }
     assert credit == "25.0"
-    assert Decimal(paid["total"]) - Decimal(paid["total_minus_store_credits"]) == 25
-    told = "".join(demo.lines)
-    assert f"{COUPON}, 5 dollars off an order of 20 or more." in told
-    assert "Tess, pays what everybody pays, and has 25 dollars of store credit" in told
+    assert Decimal(with_credit["total"]) - Decimal(with_credit["total_minus_store_credits"]) == 25
+    output = "".join(demo.lines)
+    assert f"{COUPON}, 5 dollars off an order of 20 or more." in output
+    assert "Tess, pays what everybody pays, and has 25 dollars of store credit" in output
 
 
 async def test_every_picture_is_served(rows: Any, demo: Service) -> None:
     ids = [row["id"] for row in await rows.fetch("select id from images")]
 
     async with demo.client() as http:
-        found = [await http.get(f"/media/{image_id}/480.webp") for image_id in ids]
+        responses = [await http.get(f"/media/{image_id}/480.webp") for image_id in ids]
 
-    assert {answer.status_code for answer in found} == {200}
+    assert {answer.status_code for answer in responses} == {200}
     assert len(ids) == IMAGES
     # Each product has one of its own, and one in each of its colours; a shelf has that of its first product.
-    assert len({answer.content for answer in found}) == sum(1 + len(good.options.get("colour", ())) for good in GOODS)
+    assert len({answer.content for answer in responses}) == sum(
+        1 + len(good.options.get("colour", ())) for good in GOODS
+    )
     assert await rows.fetchval("select count(*) from loose_files") == 0
 
 
-def _example(path: str, found: re.Match[str]) -> str:
-    return example_of(found[1], path)
+def _example(path: str, match: re.Match[str]) -> str:
+    return example_of(match[1], path)
 
 
 async def test_the_examples_of_the_reference_are_there(demo: Service) -> None:
@@ -291,10 +302,10 @@ async def test_the_examples_of_the_reference_are_there(demo: Service) -> None:
     public = [route.path for route in ROUTES if route.is_kept]
     paths = [re.sub(r"{([a-z]+)[*]?}", partial(_example, path), path) for path in public]
     async with demo.client() as http:
-        found = {path: (await http.get(path)).status_code for path in paths}
+        statuses = {path: (await http.get(path)).status_code for path in paths}
 
-    assert len(found) > 12
-    assert [path for path, status in found.items() if status != 200] == []
+    assert len(statuses) > 12
+    assert [path for path, status in statuses.items() if status != 200] == []
 
 
 @pytest.mark.torture
@@ -343,19 +354,19 @@ def begin(environ: dict[str, str], terminal: int) -> "subprocess.Popen[bytes]":
 
 @pytest.mark.torture
 async def test_a_bar_says_how_far_it_is_and_it_is_put_up_in_seconds(own_database: Any, tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
+    terminal, child_terminal = pty.openpty()
     environ = clean_environ(**environ_of(own_database(), tmp_path), TERM="xterm", COLUMNS="100")
-    process = begin(environ, theirs)
+    process = begin(environ, child_terminal)
 
-    said = await asyncio.to_thread(_read_until, ours, DONE)
+    output = await asyncio.to_thread(_read_until, terminal, DONE)
     process.terminate()
-    await asyncio.to_thread(_read_all, ours)
+    await asyncio.to_thread(_read_all, terminal)
     process.wait(20)
 
-    took = DONE.search(said)
-    assert took, said
+    took = DONE.search(output)
+    assert took, output
     assert float(took[1]) < 15
-    shares = [int(share) for share in re.findall(rf"Putting up {NAME}[^%]*?([0-9]+)%", said)]
+    shares = [int(share) for share in re.findall(rf"Putting up {NAME}[^%]*?([0-9]+)%", output)]
     assert len(set(shares)) > 2
     assert shares == sorted(shares)
     assert 0 <= shares[0] < shares[-1] <= 100
@@ -365,25 +376,25 @@ async def test_a_bar_says_how_far_it_is_and_it_is_put_up_in_seconds(own_database
 async def test_killed_half_way_it_leaves_nothing_and_can_be_put_up_again(own_database: Any, tmp_path: Path) -> None:
     url = own_database()
     connection, holder = await asyncpg.connect(url), await asyncpg.connect(url)
-    ours, theirs = pty.openpty()
+    terminal, child_terminal = pty.openpty()
     environ = clean_environ(**environ_of(url, tmp_path), TERM="xterm", COLUMNS="100")
     async with holder.transaction():
         # The price lists come last: whoever waits for them has put up all goods.
         await holder.execute("lock table price_lists in share mode")
-        process = begin(environ, theirs)
+        process = begin(environ, child_terminal)
         while not await waiting_for(connection, "price_lists"):
             assert process.poll() is None
         process.kill()
         process.wait(10)
-    said = await asyncio.to_thread(_read_all, ours)
+    output = await asyncio.to_thread(_read_all, terminal)
 
-    assert f"Putting up {NAME}" in said
+    assert f"Putting up {NAME}" in output
     assert [await connection.fetchval(f"select count(*) from {table}") for table in ("products", "users")] == [0, 0]
     assert await connection.fetchval("select name from shops") == "Shop"
     assert await connection.fetchval("select count(*) from loose_files") == IMAGES
 
     async with back_office(url, data_dir=tmp_path) as ctx:
-        assert await load_demo(ctx, lambda _done, _steps: None)
+        assert await load_demo(ctx, lambda _step, _steps: None)
     assert await connection.fetchval("select count(*) from products") == 60
     await connection.close()
     await holder.close()
@@ -397,24 +408,24 @@ async def test_asked_to_stop_half_way_it_stops_and_says_why_if_nobody_asked(
     """The shop is asked alone, without the process that puts the demo up; or that process is killed alone."""
     url = own_database()
     connection, holder = await asyncpg.connect(url), await asyncpg.connect(url)
-    ours, theirs = pty.openpty()
+    terminal, child_terminal = pty.openpty()
     async with holder.transaction():
         await holder.execute("lock table price_lists in share mode")
-        process = begin(clean_environ(**environ_of(url, tmp_path), TERM="xterm", COLUMNS="100"), theirs)
+        process = begin(clean_environ(**environ_of(url, tmp_path), TERM="xterm", COLUMNS="100"), child_terminal)
         # Read all the time: a terminal that is full would hold the shop up.
-        reading = asyncio.create_task(asyncio.to_thread(_read_all, ours))
+        reading = asyncio.create_task(asyncio.to_thread(_read_all, terminal))
         while not await waiting_for(connection, "price_lists"):
             assert process.poll() is None
         (filling,) = psutil.Process(process.pid).children()
         filling.suspend()  # It does not end by itself.
         (filling if sign == signal.SIGKILL else process).send_signal(sign)
         status = await asyncio.to_thread(process.wait, 10)
-    said = await reading
+    output = await reading
 
     assert not psutil.pid_exists(filling.pid)
     assert status != 0
-    assert "Traceback" not in said
-    assert (sign == signal.SIGKILL) == ("could not be put up" in said)
+    assert "Traceback" not in output
+    assert (sign == signal.SIGKILL) == ("could not be put up" in output)
     assert await connection.fetchval("select count(*) from products") == 0
     await connection.close()
     await holder.close()
@@ -429,40 +440,40 @@ async def test_broken_off_half_way_it_leaves_nothing_and_can_be_put_up_again(
     url = own_database()
     connection = await asyncpg.connect(url)
 
-    def tell(done: int, steps: int) -> None:
-        if done == steps:
+    def tell(step: int, steps: int) -> None:
+        if step == steps:
             raise KeyboardInterrupt
 
     async with back_office(url, data_dir=tmp_path) as ctx:
         with pytest.raises(KeyboardInterrupt):
             await load_demo(ctx, tell)
         left = [await connection.fetchval(f"select count(*) from {table}") for table in ("products", "users")]
-        named = await connection.fetchval("select name from shops")
+        shop_name = await connection.fetchval("select name from shops")
         loose = await connection.fetchval("select count(*) from loose_files")
-        assert await load_demo(ctx, lambda _done, _steps: None)
+        assert await load_demo(ctx, lambda _step, _steps: None)
 
-    drawn = sum(1 + len(combinations(good)) for _, good in few)
-    assert (left, named, loose) == ([0, 0], "Shop", drawn + len({shelf for shelf, _ in few}))
+    image_count = sum(1 + len(combinations(good)) for _, good in few)
+    assert (left, shop_name, loose) == ([0, 0], "Shop", image_count + len({shelf for shelf, _ in few}))
     assert await connection.fetchval("select count(*) from products") == 6
     await connection.close()
 
 
 def _read_until(terminal: int, word: re.Pattern[str]) -> str:
-    said = ""
-    while not word.search(said):
-        said += os.read(terminal, 65536).decode(errors="replace")
-    return said
+    output = ""
+    while not word.search(output):
+        output += os.read(terminal, 65536).decode(errors="replace")
+    return output
 
 
 def _read_all(terminal: int) -> str:
-    said = b""
+    output = b""
     try:
         while part := os.read(terminal, 65536):
-            said += part
+            output += part
     except OSError:
         pass  # So ends a terminal whose last process is gone.
     os.close(terminal)
-    return said.decode(errors="replace")
+    return output.decode(errors="replace")
 
 
 @pytest.mark.torture
@@ -472,16 +483,16 @@ async def test_of_two_that_put_it_up_at_once_one_does(
     few = all_goods()[::10]
     monkeypatch.setattr(shop, "all_goods", lambda: few)
     url = own_database()
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     async with back_office(url, data_dir=tmp_path) as one, back_office(url, data_dir=tmp_path) as other:
-        done = await asyncio.gather(
-            load_demo(one, lambda *steps: told.append(steps)), load_demo(other, lambda *_steps: None)
+        results = await asyncio.gather(
+            load_demo(one, lambda *steps: progress.append(steps)), load_demo(other, lambda *_steps: None)
         )
 
     connection = await asyncpg.connect(url)
-    assert sorted(done) == [False, True]
+    assert sorted(results) == [False, True]
     assert await connection.fetchval("select count(*) from products") == 6
-    assert (told[0], {steps for _, steps in told}) == ((1, 12), {12})
+    assert (progress[0], {steps for _, steps in progress}) == ((1, 12), {12})
     await connection.close()
 
 
@@ -495,12 +506,12 @@ def test_a_good_is_always_drawn_alike_and_no_two_are_the_same() -> None:
 
 
 def test_the_banner_says_who_can_sign_in_and_where_the_code_is() -> None:
-    told = banner("127.0.0.1", 8000, has_mailbox=True, has_demo=True)
-    untold = banner("127.0.0.1", 8000, has_mailbox=True)
+    with_demo = banner("127.0.0.1", 8000, has_mailbox=True, has_demo=True)
+    without_demo = banner("127.0.0.1", 8000, has_mailbox=True)
 
     for person in SHOPPERS:
-        assert f"{person.email}" in told
-        assert person.email not in untold
-    assert (COUPON in told, COUPON in untold) == (True, False)
-    assert "http://127.0.0.1:8000/mailbox:" in told.replace("\n", " ")
+        assert f"{person.email}" in with_demo
+        assert person.email not in without_demo
+    assert (COUPON in with_demo, COUPON in without_demo) == (True, False)
+    assert "http://127.0.0.1:8000/mailbox:" in with_demo.replace("\n", " ")
     assert "their mail" in banner("127.0.0.1", 8000, has_mailbox=False, has_demo=True)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shop.gateways.mail import Mail, MailDelayed, Smtp
+from shop.gateways.mail import Mail, Smtp, TemporaryMailError
 from tests.mailserver import MailServer
 
 MAIL = Mail(
@@ -32,7 +32,7 @@ async def test_a_password_is_not_sent_without_tls(open_server: MailServer) -> No
     # This machine by a spelling that does not say so: to the shop it is any other one.
     away = Smtp(f"smtp://shop:secret@127.1:{open_server.port}", "shop@example.org")
 
-    with pytest.raises(MailDelayed, match="offers no TLS"):
+    with pytest.raises(TemporaryMailError, match="offers no TLS"):
         await away.send(MAIL)
 
     assert (open_server.logins, open_server.received.mails) == (0, [])

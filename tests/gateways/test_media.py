@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from shop.actions.context import Shared
-from shop.actions.operations.housekeeping import keep_house
+from shop.actions.operations.housekeeping import run_housekeeping
 from shop.base.buckets import parse_bucket
 from shop.base.errors import Unavailable
 from shop.base.ids import new_id
@@ -19,10 +19,10 @@ from shop.base.settings import read_settings
 from shop.db.pool import open_database
 from shop.gateways.media import BucketStore, DirectoryStore, MediaStore
 from shop.models.setup.shop import Shop
-from tests.bucket import SECRET, BucketServer, bucket_server
 from tests.cluster import Cluster
-from tests.pictures import png
-from tests.platform.machine import Machine, new_machine
+from tests.image_files import png
+from tests.platform.client import Machine, new_machine
+from tests.s3_server import SECRET, BucketServer, bucket_server
 from tests.service import KEYS, Service
 
 FILES = {"48.webp": b"small", "960.webp": bytes(range(256)) * 40_000}
@@ -44,12 +44,12 @@ async def test_what_is_saved_is_found_and_what_is_removed_is_not(store: MediaSto
     await store.save(image_id, FILES)
     await store.save(other_id, {"48.webp": b"other"})
 
-    found = {name: await store.find(image_id, name) for name in FILES}
+    contents = {name: await store.find(image_id, name) for name in FILES}
     missing = [await store.find(image_id, "160.webp"), await store.find(new_id(), "48.webp")]
     await store.remove(image_id)
     await store.remove(image_id)
 
-    assert (found, missing) == (FILES, [None, None])
+    assert (contents, missing) == (FILES, [None, None])
     assert [await store.find(image_id, name) for name in FILES] == [None, None]
     assert await store.find(other_id, "48.webp") == b"other"
 
@@ -130,18 +130,18 @@ def test_a_url_that_is_none_is_refused_without_being_repeated(text: str) -> None
 
 
 def test_a_url_is_read_whole_and_its_secret_is_not_shown() -> None:
-    found = parse_bucket("s3://K%2FY:a%2Fb%40c@store.example/pictures/a/b/?region=eu-1")
+    bucket = parse_bucket("s3://K%2FY:a%2Fb%40c@store.example/pictures/a/b/?region=eu-1")
     plain = parse_bucket("s3://k:s@[::1]:9000/pictures?tls=0")
 
-    assert (found.endpoint, found.name, found.prefix, found.region) == (
+    assert (bucket.endpoint, bucket.name, bucket.prefix, bucket.region) == (
         "https://store.example",
         "pictures",
         "a/b",
         "eu-1",
     )
-    assert (found.key_id, found.secret) == ("K/Y", "a/b@c")
+    assert (bucket.key_id, bucket.secret) == ("K/Y", "a/b@c")
     assert (plain.endpoint, plain.prefix, plain.region) == ("http://[::1]:9000", "", "us-east-1")
-    assert "a/b@c" not in f"{found} {found!r}"
+    assert "a/b@c" not in f"{bucket} {bucket!r}"
 
 
 class ServedShop:
@@ -162,8 +162,8 @@ class ServedShop:
         return await self.machine.ask("POST", "/images", files=files, data={"product_id": product_id})
 
     async def rows(self) -> tuple[int, int]:
-        found = await self.db.fetchrow("select (select count(*) from images), (select count(*) from loose_files)")
-        return found[0], found[1]
+        row = await self.db.fetchrow("select (select count(*) from images), (select count(*) from loose_files)")
+        return row[0], row[1]
 
 
 @pytest.fixture(scope="module")
@@ -202,27 +202,27 @@ async def shop(on_s3: ServedShop) -> ServedShop:
 async def test_a_shop_on_s3_keeps_nothing_when_the_store_fails(shop: ServedShop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
-    made = await shop.upload(product.id)
-    served = await shop.machine.http.get(made["styles"][0]["url"])
+    image = await shop.upload(product.id)
+    response = await shop.machine.http.get(image["styles"][0]["url"])
 
     bucket.is_away = True
     away = await shop.upload(product.id)
-    unread = await shop.machine.http.get(made["styles"][0]["url"])
+    unread = await shop.machine.http.get(image["styles"][0]["url"])
     bucket.is_away, bucket.fails_after = False, 2
     full = await shop.upload(product.id)
     bucket.fails_after = None
 
-    assert (made.status, served.status_code, len(bucket.objects)) == (201, 200, 4)
+    assert (image.status, response.status_code, len(bucket.objects)) == (201, 200, 4)
     assert (away.status, away.code, away.headers["retry-after"]) == (503, "temporarily_unavailable", "5")
     assert (unread.status_code, full.status) == (503, 503)
     # What was written before the store failed is gone again; what could not be removed while it was away is noted.
-    assert {key.split("/")[2] for key in bucket.objects} == {made.id}
+    assert {key.split("/")[2] for key in bucket.objects} == {image.id}
     assert await shop.rows() == (1, 1)
     assert not (shop.data_dir / "media").exists()
     assert not any(SECRET in line or "very" in line for line in shop.service.lines)
 
-    removed = await shop.machine.delete(f"/images/{made.id}")
-    assert (removed.status, bucket.objects) == (204, {})
+    deletion = await shop.machine.delete(f"/images/{image.id}")
+    assert (deletion.status, bucket.objects) == (204, {})
 
 
 @pytest.mark.torture
@@ -235,9 +235,9 @@ async def test_when_the_row_cannot_be_kept_the_files_are_removed(shop: ServedSho
 
     await shop.machine.delete(f"/products/{product.id}")
     bucket.may_put.set()
-    refused = await adding
+    response = await adding
 
-    assert (refused.status, set(refused.json["errors"])) == (422, {"product_id"})
+    assert (response.status, set(response.json["errors"])) == (422, {"product_id"})
     assert (bucket.objects, await shop.rows()) == ({}, (0, 0))
 
 
@@ -257,9 +257,9 @@ async def test_when_it_is_not_known_whether_the_row_was_kept_the_files_stay_note
 async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_later(shop: ServedShop) -> None:
     bucket = shop.bucket
     product = await shop.machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
-    made = await shop.upload(product.id)
+    image = await shop.upload(product.id)
     bucket.is_away = True
-    removed = await shop.machine.delete(f"/images/{made.id}")
+    deletion = await shop.machine.delete(f"/images/{image.id}")
     left = dict(bucket.objects)
     bucket.is_away = False
     # Its own worker would be at it too.
@@ -268,9 +268,11 @@ async def test_files_of_a_picture_that_was_removed_while_the_store_was_away_go_l
 
     settings = read_settings({"SHOP_MEDIA_URL": bucket.url, "SHOP_DATA_DIR": str(shop.data_dir)})
     database = open_database(shop.database_url, size=1)
-    kept = await keep_house(Shared(database, parse_keys(KEYS), Shop(currencies=["USD"]), settings, asyncio.Event()))
+    report = await run_housekeeping(
+        Shared(database, parse_keys(KEYS), Shop(currencies=["USD"]), settings, asyncio.Event())
+    )
     await database.close()
 
-    assert kept.removed["loose pictures"] == 1
-    assert (removed.status, len(left), bucket.objects) == (204, 4, {})
+    assert report.removed["loose pictures"] == 1
+    assert (deletion.status, len(left), bucket.objects) == (204, 4, {})
     assert await shop.rows() == (0, 0)

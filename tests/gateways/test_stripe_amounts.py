@@ -3,7 +3,7 @@
 import pytest
 
 from shop.base.money import MINOR_UNITS
-from shop.gateways.stripe_amounts import NO_DIGITS, THREE_DIGITS, AmountRefused, stripe_units
+from shop.gateways.stripe_amounts import NO_DIGITS, THREE_DIGITS, UnsupportedAmount, stripe_units
 
 WITHOUT_CENTS = "BIF CLP DJF GNF KMF KRW PYG RWF VND VUV XAF XOF XPF"
 THOUSANDTHS = "BHD JOD KWD OMR TND"
@@ -44,7 +44,7 @@ def test_an_amount_is_said_in_their_units(minor: int, currency: str, units: int)
     ],
 )
 def test_what_they_cannot_take_is_refused_and_not_rounded(minor: int, currency: str) -> None:
-    with pytest.raises(AmountRefused, match=currency):
+    with pytest.raises(UnsupportedAmount, match=currency):
         stripe_units(minor, currency)
 
 

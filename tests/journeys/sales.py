@@ -5,13 +5,13 @@ from typing import Any
 
 import httpx
 
-from shop.platform.resources.known import COLLECTIONS
-from tests.deals import TENTH, new_code, new_deal
-from tests.make import MadeProduct, Make
+from shop.platform.resources.registry import COLLECTIONS
+from tests.accounts import new_email
+from tests.builders import MadeProduct, Make
+from tests.checkout_builders import ADDRESS, Buyer, Till, new_till
 from tests.platform.builders import sample
-from tests.platform.machine import Machine
-from tests.shoppers import new_email
-from tests.till import ADDRESS, Buyer, Till, new_till
+from tests.platform.client import Machine
+from tests.promotion_builders import TENTH, new_code, new_deal
 
 Ask = Callable[[str, str, dict[str, Any] | None], Awaitable[httpx.Response]]
 
@@ -42,8 +42,8 @@ class Sales:
         till = await self.till()
         await ask("POST", "/cart", None)
         cart = (await ask("POST", "/cart/add_item", {"variant_id": (await self.mug()).sold})).json()
-        told = {"email": "ada@example.org", "bill_address_attributes": ADDRESS, "use_billing": True}
-        await ask("PATCH", "/checkout", {"order": told})
+        fields = {"email": "ada@example.org", "bill_address_attributes": ADDRESS, "use_billing": True}
+        await ask("PATCH", "/checkout", {"order": fields})
         await ask("POST", "/checkout/create_payment", {"payment_method_id": till.check})
         return str(cart["data"]["relationships"]["line_items"]["data"][0]["id"])
 
@@ -69,12 +69,12 @@ class Sales:
         """The owner of a cart, who is made where there is none, has credit."""
         order_id = await db.fetchval("select order_id from line_items where id = $1", line_id)
         if await db.fetchval("select user_id from orders where id = $1", order_id) is None:
-            made = await self.writer.post("/users", {"user": {"email": new_email()}})
-            await db.execute("update orders set user_id = $2 where id = $1", order_id, made.id)
+            record = await self.writer.post("/users", {"user": {"email": new_email()}})
+            await db.execute("update orders set user_id = $2 where id = $1", order_id, record.id)
         user_id = str(await db.fetchval("select user_id from orders where id = $1", order_id))
         credit = {"user_id": user_id, "amount": "5.00", "currency": "USD", "memo": "Sorry"}
-        made = await self.writer.post("/store_credits", {"store_credit": credit})
-        assert made.status == 201, made
+        record = await self.writer.post("/store_credits", {"store_credit": credit})
+        assert record.status == 201, record
 
     async def said(self, path: str) -> dict[str, Any]:
         """What a verb of the platform is sent."""
@@ -84,8 +84,8 @@ class Sales:
         }.get(path.rpartition("/")[2], {})
 
     async def credit(self, _verb: str) -> str:
-        (made,) = await sample(self.writer, None, COLLECTIONS["store_credit"], 1)
-        return made
+        (credit_id,) = await sample(self.writer, None, COLLECTIONS["store_credit"], 1)
+        return credit_id
 
     async def order(self, verb: str) -> str:
         """An order to which this can be done."""
@@ -97,14 +97,14 @@ class Sales:
         if verb == "resume":
             await self.writer.patch(f"/orders/{order_id}/cancel", {})
         if verb == "use_store_credit":
-            shown = await buyer.get("/cart", include="line_items")
-            await self.owe(self.db, shown.json["data"]["relationships"]["line_items"]["data"][0]["id"])
+            cart = await buyer.get("/cart", include="line_items")
+            await self.owe(self.db, cart.json["data"]["relationships"]["line_items"]["data"][0]["id"])
         return order_id
 
     async def shipment(self, verb: str) -> str:
         is_open = verb in {"add_item", "remove_item"}
-        shown = await self.writer.get(f"/orders/{await self.order('next' if is_open else 'approve')}")
-        shipment_id = str(shown.json["data"]["relationships"]["shipments"]["data"][0]["id"])
+        order = await self.writer.get(f"/orders/{await self.order('next' if is_open else 'approve')}")
+        shipment_id = str(order.json["data"]["relationships"]["shipments"]["data"][0]["id"])
         if is_open or verb.startswith("transfer"):
             await self._note_wish(shipment_id, verb)
         before = {"ready": "pend", "resume": "cancel"}.get(verb)
@@ -113,12 +113,12 @@ class Sales:
         return shipment_id
 
     async def _note_wish(self, shipment_id: str, verb: str) -> None:
-        shown = await self.writer.get(f"/shipments/{shipment_id}")
-        place = shown.json["data"]["relationships"]["stock_location"]["data"]["id"]
+        shipment = await self.writer.get(f"/shipments/{shipment_id}")
+        place = shipment.json["data"]["relationships"]["stock_location"]["data"]["id"]
         self.wish = {"variant_id": (await self.mug()).sold, "stock_location_id": place, "quantity": "1"}
         if verb == "transfer_to_shipment":
             make = Make(self.writer)
-            other = (await make.new("stock_locations", "stock_location", name=shown["number"])).id
+            other = (await make.new("stock_locations", "stock_location", name=shipment["number"])).id
             await make.new(
                 "stock_items",
                 "stock_item",
@@ -127,26 +127,26 @@ class Sales:
                 count_on_hand=5,
             )
             wish = {**self.wish, "stock_location_id": other, "quantity": 1}
-            moved = await self.writer.patch(f"/shipments/{shipment_id}/transfer_to_location", {"shipment": wish})
-            self.wish["target_shipment_number"] = str(moved["number"])
+            new_shipment = await self.writer.patch(f"/shipments/{shipment_id}/transfer_to_location", {"shipment": wish})
+            self.wish["target_shipment_number"] = str(new_shipment["number"])
 
     async def payment(self, verb: str) -> str:
         buyer, order_id = await self.buyer()
         if verb == "capture":
             await buyer.pay(method=(await self.till()).check)
         await buyer.complete()
-        shown = await self.writer.get(f"/orders/{order_id}", {"include": "payments"})
+        order = await self.writer.get(f"/orders/{order_id}", {"include": "payments"})
         return next(
             str(record["id"])
-            for record in shown.json["included"]
+            for record in order.json["included"]
             if record["attributes"]["state"] in {"pending", "completed"}
         )
 
     async def void_payment(self) -> str:
         """One for which no money was taken."""
         payment_id = await self.payment("capture")
-        voided = await self.writer.patch(f"/payments/{payment_id}/void", {})
-        assert voided.status == 200, voided
+        response = await self.writer.patch(f"/payments/{payment_id}/void", {})
+        assert response.status == 200, response
         return payment_id
 
     async def record(self, path: str, verb: str) -> str:

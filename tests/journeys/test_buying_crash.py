@@ -13,13 +13,13 @@ import pytest
 
 from shop.actions.operations.verify import verify
 from shop.db.pool import open_database
+from tests.accounts import sign_in
+from tests.builders import MadeProduct, Make
+from tests.checkout_builders import Buyer, SignedIn, Till, new_till, on_hand
 from tests.db.processes import until
-from tests.deals import TENTH, new_code, new_deal
-from tests.make import MadeProduct, Make
-from tests.platform.machine import new_machine
+from tests.platform.client import new_machine
+from tests.promotion_builders import TENTH, new_code, new_deal
 from tests.service import KEYS, Service
-from tests.shoppers import sign_in
-from tests.till import Buyer, SignedIn, Till, new_till, on_hand
 
 UNITS = 10
 
@@ -31,7 +31,7 @@ def serve(data_dir: Path, workers: str = "2") -> Service:
 async def wrong(url: str) -> dict[str, Any]:
     shop = open_database(url, size=1)
     try:
-        return {name: found async for name, found in verify(shop.session()) if found}
+        return {name: errors async for name, errors in verify(shop.session()) if errors}
     finally:
         await shop.close()
 
@@ -78,12 +78,12 @@ async def test_many_buyers_on_two_processes_get_what_there_is(
             buyers = [await ready(http, till, mug) for _ in range(100)]
             statuses = await asyncio.gather(*(finish(buyer) for buyer in buyers))
             again = await ready(http, till, cup)
-            repeated = await asyncio.gather(*(finish(again) for _ in range(50)))
+            repeat_statuses = await asyncio.gather(*(finish(again) for _ in range(50)))
 
             assert statuses.count(200) == UNITS
             assert set(statuses) <= {200, 409, 422, 503}
             assert await on_hand(db, mug.sold) == 0
-            assert {200} <= set(repeated) <= {200, 409, 503}
+            assert {200} <= set(repeat_statuses) <= {200, 409, 503}
             assert await on_hand(db, cup.sold) == 999
             assert await wrong(url) == {}
     finally:
@@ -98,7 +98,7 @@ async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
 ) -> None:
     data_dir, url = own_data_dir()
     db = await asyncpg.connect(url)
-    acknowledged: set[str] = set()
+    acknowledged_ids: set[str] = set()
     service = serve(data_dir)
     try:
         async with service.client(timeout=60) as http:
@@ -112,12 +112,12 @@ async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
 
                 async def buy(buyer: Buyer) -> None:
                     with contextlib.suppress(httpx.TransportError):
-                        done = await buyer.complete()
-                        if done.status == 200:
-                            acknowledged.add(done.id)
+                        order = await buyer.complete()
+                        if order.status == 200:
+                            acknowledged_ids.add(order.id)
 
                 buying = [asyncio.create_task(buy(buyer)) for buyer in buyers]
-                while len(acknowledged) % 30 < 8 and not all(task.done() for task in buying):
+                while len(acknowledged_ids) % 30 < 8 and not all(task.done() for task in buying):
                     await asyncio.wait(buying, timeout=0.05, return_when=asyncio.FIRST_COMPLETED)
                 service.kill()
                 await asyncio.gather(*buying)
@@ -128,12 +128,14 @@ async def test_killed_among_buyers_it_loses_no_order_and_adds_up(
             return not await db.fetchval("select count(*) from payment_attempts where outcome = 'unknown'")
 
         await until(is_settled, 30)
-        kept = {str(row["id"]) for row in await db.fetch("select id from orders where completed_at is not null")}
-        assert acknowledged
-        assert acknowledged <= kept
+        completed_ids = {
+            str(row["id"]) for row in await db.fetch("select id from orders where completed_at is not null")
+        }
+        assert acknowledged_ids
+        assert acknowledged_ids <= completed_ids
         uses = await db.fetchval("select uses from promotions")
-        spent = await db.fetchval("select sum(amount_used)::int from store_credits")
-        assert (uses, spent) == (len(kept), 100 * len(kept))
+        credit_used = await db.fetchval("select sum(amount_used)::int from store_credits")
+        assert (uses, credit_used) == (len(completed_ids), 100 * len(completed_ids))
         assert await wrong(url) == {}
     finally:
         await db.close()

@@ -12,15 +12,15 @@ import httpx
 import pytest
 
 from shop.base.secrets import secret_hash
-from tests.admin.desk import SAME_ORIGIN, new_operator, ticket_of
-from tests.admin.desk import code as totp_code
-from tests.make import Make
-from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
+from tests.accounts import Member, ask_for_code, mailed_code, new_email, refresh, sign_in, trade
+from tests.admin.dashboard import SAME_ORIGIN, new_operator, ticket_of
+from tests.admin.dashboard import code as totp_code
+from tests.builders import Make
+from tests.checkout_builders import Buyer, new_till
+from tests.platform.client import Machine, ask_for_token, new_app, new_machine
 from tests.service import KEYS
 from tests.shopper import PREFIX
-from tests.shoppers import Member, ask_for_code, mailed_code, new_email, refresh, sign_in, trade
 from tests.skew import skewed
-from tests.till import Buyer, new_till
 
 SKEW = 300
 HOLD_SECONDS = 120
@@ -98,8 +98,8 @@ async def test_servers_whose_clocks_are_five_minutes_off_agree_on_every_lifetime
     ahead, behind, db = skewed_nodes
     # That their clocks are wrong is seen in a header.
     for node, seconds in ((ahead, SKEW), (behind, -SKEW)):
-        shown = time.mktime(time.strptime((await node.get("/livez")).headers["date"], "%a, %d %b %Y %H:%M:%S GMT"))
-        assert abs(shown - time.mktime(time.gmtime()) - seconds) < 60
+        node_time = time.mktime(time.strptime((await node.get("/livez")).headers["date"], "%a, %d %b %Y %H:%M:%S GMT"))
+        assert abs(node_time - time.mktime(time.gmtime()) - seconds) < 60
 
     for first, second in ((ahead, behind), (behind, ahead)):
         pair = await exchange_aged_codes(first, second, db)
@@ -114,10 +114,10 @@ async def exchange_aged_codes(first: httpx.AsyncClient, second: httpx.AsyncClien
         await ask_for_code(first, email)
         await db.execute(AGED_CODE, email, age)
     pair = await trade(second, young, await mailed_code(second, young))
-    refused = await trade(second, old, await mailed_code(second, old))
+    refusal = await trade(second, old, await mailed_code(second, old))
 
     now = await db.fetchval("select extract(epoch from now())")
-    assert (pair.status, refused.status) == (200, 401)
+    assert (pair.status, refusal.status) == (200, 401)
     assert abs(pair.json["created_at"] - now) < 30
     assert await db.fetchval(LIFETIME, secret_hash(pair.json["access_token"])) == 86400
     return dict(pair.json)
@@ -137,11 +137,11 @@ async def refresh_within_the_grace(first: httpx.AsyncClient, second: httpx.Async
     member = await sign_in(first)
     child = await member.refresh()
     await db.execute(AGED_ROTATION, 20)
-    repeated = await refresh(second, member.email, member.refresh_token)
+    repeat = await refresh(second, member.email, member.refresh_token)
     await db.execute(AGED_ROTATION, 11)
-    reused = await refresh(second, member.email, member.refresh_token)
+    refusal = await refresh(second, member.email, member.refresh_token)
 
-    assert (repeated.json, reused.status) == (child.json, 401)
+    assert (repeat.json, refusal.status) == (child.json, 401)
 
 
 @pytest.mark.security("T-06", "D-02")
@@ -159,10 +159,10 @@ async def test_servers_whose_clocks_are_five_minutes_off_accept_the_same_operato
     make = Make(await new_machine(ahead, db))
     till = await new_till(Make(make.machine, await make.place()), card="none")
     mug = await till.product()
-    held = "select extract(epoch from expires_at - now())::float from stock_holds where order_id = $1"
+    query = "select extract(epoch from expires_at - now())::float from stock_holds where order_id = $1"
     for node in (ahead, behind):
         buyer = Buyer(node, till)
         await buyer.put_in((mug, 1))
         await buyer.come_from()
         cart = await buyer.pay(method=till.check)
-        assert HOLD_SECONDS - 60 < await db.fetchval(held, UUID(cart.id)) <= HOLD_SECONDS
+        assert HOLD_SECONDS - 60 < await db.fetchval(query, UUID(cart.id)) <= HOLD_SECONDS

@@ -75,9 +75,9 @@ class Load:
 
     async def more(self, count: int, seconds: float = 30) -> None:
         """Returns when that many more carts are acknowledged."""
-        wanted = len(self.tokens) + count
+        target = len(self.tokens) + count
         async with asyncio.timeout(seconds), self._progress:
-            await self._progress.wait_for(lambda: len(self.tokens) >= wanted)
+            await self._progress.wait_for(lambda: len(self.tokens) >= target)
 
     async def end(self) -> None:
         for shopper in self._shoppers:
@@ -98,9 +98,9 @@ async def load_on(service: Service) -> AsyncIterator[Load]:
 async def lost(data_dir: Path, tokens: dict[UUID, str]) -> set[UUID]:
     """The acknowledged carts that are not in the database, which runs."""
     connection = await asyncpg.connect(database_url(data_dir))
-    kept = {row["id"] for row in await connection.fetch("select id from orders")}
+    order_ids = {row["id"] for row in await connection.fetch("select id from orders")}
     await connection.close()
-    return set(tokens) - kept
+    return set(tokens) - order_ids
 
 
 @pytest.mark.security("X-01")

@@ -15,24 +15,24 @@ from shop.base.tokens import order_token
 from shop.cli.credentials import KINDS, OK, OPEN, OWN, answer_to
 from shop.cli.routes import every_route
 from shop.gateways.test_card import TestCard as Card
-from shop.platform.resources.known import COLLECTIONS
+from shop.platform.resources.registry import COLLECTIONS
 from shop.rules.access.operators import csrf_token
 from shop.web.endpoint import Route
 from shop.web.request import LINES, UPLOAD
-from tests.admin.desk import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
+from tests.accounts import Member, new_email, sign_in
+from tests.admin.dashboard import COOKIE, NOBODY, PASSWORD, SAME_ORIGIN, new_operator, new_session
+from tests.builders import Make
+from tests.checkout_builders import Buyer
+from tests.http_client import Kept
 from tests.journeys.sales import Sales
-from tests.kept import Kept
-from tests.make import Make
 from tests.platform.builders import builder_of, new_body, sample, upload_of
 from tests.platform.bulk import in_lines
+from tests.platform.client import Machine, ask_for_token, new_app, new_machine
 from tests.platform.customers.test_addresses import PARIS
-from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
+from tests.sampling import first, usual
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX as STORE
 from tests.shopper import Shopper
-from tests.shoppers import Member, new_email, sign_in
-from tests.till import Buyer
-from tests.usual import first, usual
 
 Headers = dict[str, str]
 PLATFORM = "/api/v2/platform"
@@ -91,7 +91,7 @@ class World:
 
     async def fill(self) -> None:
         http, db = self.http, self.db
-        self.user, other, late, gone = [await sign_in(http) for _ in range(4)]
+        self.user, other, late, revoked_user = [await sign_in(http) for _ in range(4)]
         self.user_id = await self.user.id()
         self.app, self.order_token = await new_app(db), await self.new_order_token()
         self.app_token = (await ask_for_token(http, self.app, "read")).json["access_token"]
@@ -99,9 +99,9 @@ class World:
             await new_machine(http, db, level) for level in ("write", "read", "write", "write")
         ]
         self.sales = Sales(http, self.writer, db)
-        for expired in (late.access_token, late_app.access_token):
-            await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(expired))
-        await http.post("/shop_oauth/revoke", json={"token": gone.access_token})
+        for token in (late.access_token, late_app.access_token):
+            await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(token))
+        await http.post("/shop_oauth/revoke", json={"token": revoked_user.access_token})
         ends = (
             "update sessions set revoked_at = now() where id = (select session_id from access_tokens where hash = $1)"
         )
@@ -115,7 +115,11 @@ class World:
             "write application": bearer(self.writer.access_token),
         }
         self.sent = {
-            "storefront": {**common, "expired": bearer(late.access_token), "revoked": bearer(gone.access_token)},
+            "storefront": {
+                **common,
+                "expired": bearer(late.access_token),
+                "revoked": bearer(revoked_user.access_token),
+            },
             "platform": {**common, "expired": bearer(late_app.access_token), "revoked": bearer(gone_app.access_token)},
             "admin": {**common, "junk": operators_cookie("junk")},
         }
@@ -141,8 +145,8 @@ class World:
         secret = await new_session(self.db, operator_id)
         age = {"expired": "seen_at = seen_at - interval '90 days'", "revoked": "revoked_at = now()"}
         if kind in age:
-            changed = f"update operator_sessions set {age[kind]} where hash = $1"
-            await self.db.execute(changed, secret_hash(secret))
+            statement = f"update operator_sessions set {age[kind]} where hash = $1"
+            await self.db.execute(statement, secret_hash(secret))
         return secret
 
     async def place(self, route: Route) -> str:
@@ -150,8 +154,8 @@ class World:
         path = route.path
         for name, find in self._finders(route).items():
             if f"{{{name}" in path:
-                found = str(await find())
-                path = path.replace(f"{{{name}}}", found).replace(f"{{{name}*}}", found)
+                value = str(await find())
+                path = path.replace(f"{{{name}}}", value).replace(f"{{{name}*}}", value)
         assert "{" not in path, f"say in {__file__} what stands for the parameters of {route.path}"
         return path
 
@@ -201,8 +205,8 @@ class World:
             (self.records[collection.path],) = await sample(self.writer, self.db, collection, 1)
         record_id = self.records[collection.path] if route.method != "DELETE" else self.records.pop(collection.path)
         if route.path.endswith("/reposition"):
-            shown = await self.writer.get(f"/{collection.path}/{record_id}")
-            self.parent_id = shown.json["data"]["relationships"]["parent"]["data"]["id"]
+            record = await self.writer.get(f"/{collection.path}/{record_id}")
+            self.parent_id = record.json["data"]["relationships"]["parent"]["data"]["id"]
         return record_id
 
     async def _public_record(self, route: Route) -> str:
@@ -224,11 +228,11 @@ class World:
         return card_id
 
     async def _order(self) -> str:
-        made = await self.writer.post("/orders", {"order": {}})
-        owned = "update orders set user_id = $2, completed_at = now(), state = 'complete' where id = $1"
-        await self.db.execute(owned, made.id, self.user_id)
-        self.status_token = order_token(parse_keys(KEYS), UUID(made.id), 0)
-        return str(made["number"])
+        order = await self.writer.post("/orders", {"order": {}})
+        statement = "update orders set user_id = $2, completed_at = now(), state = 'complete' where id = $1"
+        await self.db.execute(statement, order.id, self.user_id)
+        self.status_token = order_token(parse_keys(KEYS), UUID(order.id), 0)
+        return str(order["number"])
 
     async def _session(self) -> UUID:
         session_id = uuid4()
@@ -245,8 +249,8 @@ class World:
 
     async def _wishlist(self) -> str:
         """A public one: whoever may see it may still not write on it."""
-        made = await self.user.post("/wishlists", name="Birthday", is_private=False)
-        self.wishlist = str(made["token"])
+        wishlist = await self.user.post("/wishlists", name="Birthday", is_private=False)
+        self.wishlist = str(wishlist["token"])
         return self.wishlist
 
     async def _wished_item(self) -> str:
@@ -260,8 +264,8 @@ class World:
         return (await new_operator(self.db))[0]
 
     async def _picture(self) -> str:
-        made = await self.writer.ask("POST", "/images", **await upload_of(self.writer))
-        return str(made["original_url"]).partition("/media/")[2]
+        image = await self.writer.ask("POST", "/images", **await upload_of(self.writer))
+        return str(image["original_url"]).partition("/media/")[2]
 
     async def _asset(self) -> str:
         return "admin.css"
@@ -299,8 +303,8 @@ class World:
         if route.method not in {"POST", "PATCH", "PUT"}:
             return {}
         if route.path.startswith("/admin"):
-            sent = headers.get("Cookie", "").partition("=")[2]
-            token = csrf_token(parse_keys(KEYS), secret_hash(sent))
+            secret = headers.get("Cookie", "").partition("=")[2]
+            token = csrf_token(parse_keys(KEYS), secret_hash(secret))
             # Another address each time, or the limit of tries would be what is answered.
             return {"data": {"csrf": token, "password": PASSWORD, "email": new_email()}}
         if route.path.startswith("/payment_notices/"):
@@ -373,18 +377,18 @@ class World:
         body = await self.body(route, headers)
         if route.path.startswith("/payment_notices/"):
             headers = {**headers, "X-Test-Card-Signature": self.card.sign(b"{}").decode()}
-        sent = {**headers, **SAME_ORIGIN} | ({"Content-Type": LINES[0]} if route.reads is LINES else {})
-        return await self.http.request(route.method, path, headers=sent, **body)
+        request_headers = {**headers, **SAME_ORIGIN} | ({"Content-Type": LINES[0]} if route.reads is LINES else {})
+        return await self.http.request(route.method, path, headers=request_headers, **body)
 
 
 @pytest.fixture(scope="module")
 async def world(service: Service, database_url: str, kept_lines: Kept) -> AsyncIterator[World]:
     connection = await asyncpg.connect(database_url)
     async with service.client(transport=kept_lines) as client:
-        made = World(client, connection)
-        made.card = Card(Path(service.environ["SHOP_DATA_DIR"]) / "test_card")
-        await made.fill()
-        yield made
+        new_world = World(client, connection)
+        new_world.card = Card(Path(service.environ["SHOP_DATA_DIR"]) / "test_card")
+        await new_world.fill()
+        yield new_world
     await connection.close()
 
 
@@ -436,25 +440,25 @@ async def test_every_route_answers_every_credential_as_the_table_says(
     for kind in kinds_for(route, is_whole):
         response = await world.call(route, path, kind)
 
-        said, status = answer_to(route, kind), response.status_code
-        told = f"{kind}: {status}, and the table says {said}\n{response.text[:300]}"
-        assert status < 500, told
-        if said == OPEN:
-            assert status == nobody, told
-            assert status == route.status or route.path.startswith("/admin"), told
-        elif said == OK and kind == "order token" and route.path.endswith("/add_store_credit"):
-            assert status == 422, told  # What a customer is owed is theirs alone.
-        elif said == OK:
-            assert status not in {401, 403}, told
-            assert status == route.status or route.path.startswith("/admin"), told
-        elif said == OWN:
+        expected, status = answer_to(route, kind), response.status_code
+        message = f"{kind}: {status}, and the table says {expected}\n{response.text[:300]}"
+        assert status < 500, message
+        if expected == OPEN:
+            assert status == nobody, message
+            assert status == route.status or route.path.startswith("/admin"), message
+        elif expected == OK and kind == "order token" and route.path.endswith("/add_store_credit"):
+            assert status == 422, message  # What a customer is owed is theirs alone.
+        elif expected == OK:
+            assert status not in {401, 403}, message
+            assert status == route.status or route.path.startswith("/admin"), message
+        elif expected == OWN:
             # A code is nobody's own, and is not on their cart.
             is_of_nobody = ("remove_coupon_code" in route.path or "store_credit" in route.path) and status == 422
-            assert status == 404 or is_of_nobody or (status == route.status and "{" not in route.path), told
-            assert str(world.user_id) not in response.text, told
-            assert world.user.email not in response.text, told
+            assert status == 404 or is_of_nobody or (status == route.status and "{" not in route.path), message
+            assert str(world.user_id) not in response.text, message
+            assert world.user.email not in response.text, message
         else:
-            assert status == int(said), told
+            assert status == int(expected), message
 
 
 def test_a_route_for_callers_that_nobody_described_has_no_row() -> None:

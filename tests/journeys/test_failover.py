@@ -64,19 +64,19 @@ async def test_a_hung_primary_is_left_for_the_promoted_standby(
         async with shop.client() as http:
             assert (await http.post(CART)).status_code == 201
             with shop.stopped_server():
-                started = time.monotonic()
+                start = time.monotonic()
                 hung = await http.post(CART)
-                waited = time.monotonic() - started
+                wait_seconds = time.monotonic() - start
                 # The standby answers, and is not read: a revoked token may still be valid there.
                 unready = await http.get("/readyz")
                 standby.promote()
-                started = time.monotonic()
+                start = time.monotonic()
                 await until(lambda: is_written(http))
-                recovered = time.monotonic() - started
+                recovery_seconds = time.monotonic() - start
         service.stop()
 
-        assert (hung.status_code, waited < 6.5, unready.status_code) == (503, True, 503)
-        assert recovered < 10
+        assert (hung.status_code, wait_seconds < 6.5, unready.status_code) == (503, True, 503)
+        assert recovery_seconds < 10
         # The one from before, and the one since.
         assert await asyncio.to_thread(ask, standby_url, "select count(*) from orders") == 2
 

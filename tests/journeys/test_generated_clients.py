@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.accounts import new_email
 from tests.cluster import Cluster
 from tests.journeys.node import PROGRAMS, assert_bought, demo_service, install, install_packages, run
 from tests.service import Service
-from tests.shoppers import new_email
 
 pytestmark = pytest.mark.torture
 GENERATOR = "openapi-python-client==0.29.1"
@@ -79,24 +79,24 @@ def test_the_description_has_no_fault_that_a_linter_knows(node_project: Path) ->
 def test_a_client_of_openapi_python_client_is_sound_and_buys(demo: Service, python_client: Path) -> None:
     run("venv/bin/mypy", "--strict", "purchase.py", "shop_client", cwd=python_client, seconds=900)
 
-    bought = run("venv/bin/python", "purchase.py", demo.url, new_email(), cwd=python_client)
+    output = run("venv/bin/python", "purchase.py", demo.url, new_email(), cwd=python_client)
 
-    assert_bought(demo, bought)
+    assert_bought(demo, output)
 
 
 def test_a_client_of_openapi_typescript_is_sound_and_buys(demo: Service, node_project: Path) -> None:
     run("npx", "openapi-typescript", "openapi.json", "-o", "shop.ts", cwd=node_project)
     compile_program(node_project, "openapi_fetch.ts")
 
-    bought = run("node", "out/openapi_fetch.js", demo.url, new_email(), cwd=node_project)
+    output = run("node", "out/openapi_fetch.js", demo.url, new_email(), cwd=node_project)
 
-    assert_bought(demo, bought)
+    assert_bought(demo, output)
 
 
 def test_a_client_of_hey_api_is_sound_and_buys(demo: Service, node_project: Path) -> None:
     run("npx", "openapi-ts", "-i", "openapi.json", "-o", "hey", "-c", "@hey-api/client-fetch", cwd=node_project)
     compile_program(node_project, "hey_api.ts")
 
-    bought = run("node", "out/hey_api.js", demo.url, new_email(), cwd=node_project)
+    output = run("node", "out/hey_api.js", demo.url, new_email(), cwd=node_project)
 
-    assert_bought(demo, bought)
+    assert_bought(demo, output)

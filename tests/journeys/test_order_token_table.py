@@ -10,26 +10,26 @@ import pytest
 
 from shop.base.errors import CannotStart
 from shop.cli.order_token_table import (
-    HIDDEN,
-    IGNORED,
+    INVALID,
     NEVER,
+    OK_HIDDEN,
+    OK_IGNORED,
+    OK_REMOVES_PAYMENT,
     OPERATIONS,
     OWNER_REQUIRED,
-    REFUSED,
-    REMOVES,
     USER,
-    Operation,
+    TokenOperation,
     order_token_section,
 )
 from shop.cli.routes import every_route
 from shop.web.endpoint import Route
+from tests.accounts import Member, sign_in
+from tests.checkout_builders import ADDRESS
+from tests.http_client import Kept
 from tests.journeys.sales import Sales
-from tests.kept import Kept
-from tests.platform.machine import new_machine
+from tests.platform.client import new_machine
 from tests.service import Service
 from tests.shopper import PREFIX, Answer, Shopper
-from tests.shoppers import Member, sign_in
-from tests.till import ADDRESS
 
 BOOK = {**ADDRESS, "firstname": "Augusta", "address1": "12 Book Lane", "phone": "555-0177"}
 CARD_NAME = "Augusta Card"
@@ -120,14 +120,14 @@ class Holder(Shopper):
 
     async def go_to(self, stage: str, *, is_owned: bool) -> None:
         mug, till = await self.carts.sales.mug(), await self.carts.sales.till()
-        added = await self.post("/cart/add_item", variant_id=mug.sold)
-        self.line_id, self.number = added.json["data"]["relationships"]["line_items"]["data"][0]["id"], added["number"]
+        cart = await self.post("/cart/add_item", variant_id=mug.sold)
+        self.line_id, self.number = cart.json["data"]["relationships"]["line_items"]["data"][0]["id"], cart["number"]
         if stage == "coupon":
             await self.ask("PATCH", "/cart/apply_coupon_code", json={"coupon_code": await self.carts.sales.code()})
         if stage in {"line", "coupon"}:
             return
-        typed = {"email": "ada@example.org", "bill_address_attributes": ADDRESS, "use_billing": True}
-        await self.ask("PATCH", "/checkout", json={"order": typed})
+        fields = {"email": "ada@example.org", "bill_address_attributes": ADDRESS, "use_billing": True}
+        await self.ask("PATCH", "/checkout", json={"order": fields})
         if stage == "owner's card" and is_owned:
             await self.as_owner("/checkout/create_payment", source_id=self.carts.card_id)
         elif stage == "owner's credit" and is_owned:
@@ -135,21 +135,21 @@ class Holder(Shopper):
         elif stage != "address":
             await self.post("/checkout/create_payment", payment_method_id=till.check)
         if stage == "complete":
-            done = await self.ask("PATCH", "/checkout/complete")
-            assert done.status == 200, done
+            order = await self.ask("PATCH", "/checkout/complete")
+            assert order.status == 200, order
 
     async def as_owner(self, path: str, **body: Any) -> None:
         bearer = {"Authorization": f"Bearer {self.carts.owner.access_token}"}
         answer = await self.post(path, headers=bearer, **body)
         assert answer.status in {200, 201}, answer
 
-    async def do(self, operation: Operation) -> Answer:
+    async def do(self, operation: TokenOperation) -> Answer:
         path = operation.path.replace("{id}", self.line_id).replace("{number}", self.number)
         path = path.replace("{code}", await self.carts.sales.code()) + QUERIES.get(operation.what, "")
         body = await self._body(operation)
         return await self.ask(operation.method, path, **({} if body is None else {"json": body}))
 
-    async def _body(self, operation: Operation) -> dict[str, Any] | None:
+    async def _body(self, operation: TokenOperation) -> dict[str, Any] | None:
         carts, card = self.carts, {"source_id": self.carts.card_id}
         if operation.method in {"GET", "DELETE"}:
             return None
@@ -206,18 +206,18 @@ async def carts(service: Service, database_url: str, kept_lines: Kept) -> AsyncI
     connection = await asyncpg.connect(database_url)
     async with service.client(transport=kept_lines) as client:
         sales = Sales(client, await new_machine(client, connection, "write"), connection)
-        made = CartFactory(client, connection, sales, await sign_in(client))
-        await made.fill()
-        yield made
+        factory = CartFactory(client, connection, sales, await sign_in(client))
+        await factory.fill()
+        yield factory
     await connection.close()
 
 
 def payments(answer: Answer) -> list[Any]:
-    found: list[Any] = answer.json["data"]["relationships"]["payments"]["data"]
-    return found
+    references: list[Any] = answer.json["data"]["relationships"]["payments"]["data"]
+    return references
 
 
-def check(expected: str, operation: Operation, answer: Answer) -> None:
+def check(expected: str, operation: TokenOperation, answer: Answer) -> None:
     success = STATUSES[operation.method, operation.path]
     warnings = answer.json.get("meta", {}).get("warnings", []) if answer.response.content else []
     if expected == OWNER_REQUIRED:
@@ -225,17 +225,19 @@ def check(expected: str, operation: Operation, answer: Answer) -> None:
         assert answer.headers["www-authenticate"] == 'Bearer realm="shop"'
     elif expected == USER:
         assert (answer.status, answer.code) == (401, "unauthenticated")
-    elif expected == REFUSED:
+    elif expected == INVALID:
         assert answer.status == 422
     else:
         assert answer.status == success
-        assert [each["code"] for each in warnings] == (["payment_choices_removed"] if expected == REMOVES else [])
-    if expected == REMOVES:
+        assert [each["code"] for each in warnings] == (
+            ["payment_choices_removed"] if expected == OK_REMOVES_PAYMENT else []
+        )
+    if expected == OK_REMOVES_PAYMENT:
         assert payments(answer) == []
         assert answer["total_minus_store_credits"] == answer["total"]
-    if expected == HIDDEN:
+    if expected == OK_HIDDEN:
         assert answer.json["included"] == [] or {each["type"] for each in answer.json["included"]} == {"payment"}
-    if expected == IGNORED:
+    if expected == OK_IGNORED:
         assert answer.json["data"]["relationships"]["billing_address"]["data"] is not None
 
 
@@ -250,7 +252,7 @@ CASES = [
 @pytest.mark.security("C-01", "C-08", "C-09", "C-10")
 @pytest.mark.parametrize(("operation", "whose"), CASES)
 async def test_an_order_token_alone_is_answered_as_the_table_says(
-    carts: CartFactory, operation: Operation, whose: str
+    carts: CartFactory, operation: TokenOperation, whose: str
 ) -> None:
     expected = getattr(operation, whose)
     holder = await carts.cart(STAGES.get(operation.what, "line"), is_owned=whose == "owned")
@@ -259,15 +261,17 @@ async def test_an_order_token_alone_is_answered_as_the_table_says(
     answer = await holder.do(operation)
 
     check(expected, operation, answer)
-    if expected in {OWNER_REQUIRED, REFUSED, USER}:
+    if expected in {OWNER_REQUIRED, INVALID, USER}:
         assert await carts.rows(holder.cart_id) == before
-    for known in carts.account:
-        assert known not in answer.response.text
+    for secret in carts.account:
+        assert secret not in answer.response.text
 
 
-@pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.owned in {OWNER_REQUIRED, REMOVES}])
+@pytest.mark.parametrize(
+    "operation", [each for each in OPERATIONS if each.owned in {OWNER_REQUIRED, OK_REMOVES_PAYMENT}]
+)
 async def test_with_the_owners_bearer_beside_it_every_one_of_these_is_done(
-    carts: CartFactory, operation: Operation
+    carts: CartFactory, operation: TokenOperation
 ) -> None:
     holder = await carts.cart(STAGES.get(operation.what, "line"), is_owned=True)
     holder.bearer = carts.owner.access_token
@@ -290,13 +294,13 @@ async def test_an_order_token_does_not_tell_whether_the_owner_has_bought_before(
 
 def test_the_routes_that_may_answer_owner_required_say_so() -> None:
     expected = {(each.method, each.path) for each in OPERATIONS if each.owned == OWNER_REQUIRED}
-    declared = {
+    actual = {
         (route.method, route.path.removeprefix(PREFIX))
         for route in every_route()
         if "owner_required" in route.codes.get(401, ())
     }
 
-    assert declared == expected
+    assert actual == expected
 
 
 def test_the_page_explains_every_answer_of_the_table() -> None:

@@ -9,11 +9,11 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.pictures import png
+from tests.accounts import sign_in
+from tests.checkout_builders import ADDRESS, Buyer, Till
+from tests.image_files import png
 from tests.platform.bulk import in_lines, send
-from tests.platform.machine import Machine
-from tests.shoppers import sign_in
-from tests.till import ADDRESS, Buyer, Till
+from tests.platform.client import Machine
 
 
 class Listener:
@@ -62,19 +62,19 @@ async def as_a_shopper(http: httpx.AsyncClient, buyer: Buyer, till: Till, listen
         await http.get("/api/v2/storefront/products", headers={name: listener.url()})
     await sign_in(http, first_name=listener.url(), last_name=listener.url("https"))
     await buyer.put_in((await till.product(), 1))
-    typed = {**ADDRESS, "address2": listener.url(), "company": listener.url("https")}
-    told = {"bill_address_attributes": typed, "use_billing": True, "special_instructions": listener.url()}
-    assert (await buyer.tell(email="ada@example.org", **told)).status == 200
+    address = {**ADDRESS, "address2": listener.url(), "company": listener.url("https")}
+    fields = {"bill_address_attributes": address, "use_billing": True, "special_instructions": listener.url()}
+    assert (await buyer.tell(email="ada@example.org", **fields)).status == 200
     await buyer.pay()
     assert (await buyer.complete()).status == 200
 
 
 async def as_a_machine(writer: Machine, listener: Listener) -> None:
-    described = {"name": listener.url(), "description": f'<img src="{listener.url()}">', "price": "1.0"}
-    await writer.post("/products", {"product": {**described, "images": [listener.url()]}})
-    made = await writer.post("/products", {"product": described})
-    assert made.status == 201
-    fields: dict[str, Any] = {"product_id": made.id, "alt": listener.url()}
+    product_fields = {"name": listener.url(), "description": f'<img src="{listener.url()}">', "price": "1.0"}
+    await writer.post("/products", {"product": {**product_fields, "images": [listener.url()]}})
+    product = await writer.post("/products", {"product": product_fields})
+    assert product.status == 201
+    fields: dict[str, Any] = {"product_id": product.id, "alt": listener.url()}
     assert (await writer.ask("POST", "/images", files={"attachment": ("a.png", png(9, 9))}, data=fields)).status == 201
     for name in ("attachment", "url"):
         await writer.ask("POST", "/images", data={**fields, name: listener.url()})

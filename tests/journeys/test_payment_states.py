@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shop.rules.checkout.payments import Paid, balance_of
-from tests.platform.machine import Machine
+from shop.rules.checkout.payments import PaymentAmounts, balance_of
+from tests.checkout_builders import Buyer, Till
+from tests.platform.client import Machine
 from tests.shopper import Answer
-from tests.till import Buyer, Till
 
 EVENTS = ("capture", "refund", "refund", "void", "cancel", "resume")
 events = st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(1, 2600)), min_size=2, max_size=7)
@@ -39,40 +39,40 @@ class SoldOrder:
 
     async def balance(self) -> tuple[str, str, int]:
         """As it is shown, which must be what follows from the payments."""
-        shown = await self.writer.get(f"/orders/{self.order_id}")
+        order = await self.writer.get(f"/orders/{self.order_id}")
         rows = await self.db.fetch(
             "select state, amount, captured_amount, refunded_amount from payments where order_id = $1",
             UUID(self.order_id),
         )
-        balance = balance_of([Paid(*row) for row in rows], 2500, is_canceled=shown["canceled_at"] is not None)
-        due = round(float(shown["outstanding_balance"]) * 100)
-        assert (shown["payment_state"], due) == (balance.state, balance.amount_due)
-        assert round(float(shown["payment_total"]) * 100) == balance.payment_total
-        return shown["state"], shown["payment_state"], due
+        balance = balance_of([PaymentAmounts(*row) for row in rows], 2500, is_canceled=order["canceled_at"] is not None)
+        due = round(float(order["outstanding_balance"]) * 100)
+        assert (order["payment_state"], due) == (balance.state, balance.amount_due)
+        assert round(float(order["payment_total"]) * 100) == balance.payment_total
+        return order["state"], order["payment_state"], due
 
 
 async def after_all(
     http: httpx.AsyncClient, db: Any, writer: Machine, till: Till, pays: str, sequence: list[tuple[str, int]]
 ) -> None:
     fields = {"name": uuid4().hex, "type": "test_card", "auto_capture": False}
-    authorised = (await till.make.new("payment_methods", "payment_method", **fields)).id
+    manual_method_id = (await till.make.new("payment_methods", "payment_method", **fields)).id
     buyer = Buyer(http, till)
     await buyer.put_in((await till.product(), 2))
     await buyer.come_from()
-    await buyer.pay(method={"card": till.card, "check": till.check, "authorised": authorised}[pays])
-    sold = SoldOrder(writer, db, (await buyer.complete()).id)
-    _, _, due = await sold.balance()
+    await buyer.pay(method={"card": till.card, "check": till.check, "authorised": manual_method_id}[pays])
+    order = SoldOrder(writer, db, (await buyer.complete()).id)
+    _, _, due = await order.balance()
     for event, amount in sequence:
-        before, answer = due, await sold.do(event, amount)
+        before, answer = due, await order.do(event, amount)
         assert answer.status in {200, 201, 422}, answer
-        state, payment_state, due = await sold.balance()
+        state, payment_state, due = await order.balance()
         if event == "refund":
             assert due <= max(before, 0)
         if event == "resume" and answer.status == 200:
             assert state == "resumed"
             if due > 0:
-                assert (await sold.do("capture", 0)).status == 200, "what is resumed can be paid"
-                state, payment_state, due = await sold.balance()
+                assert (await order.do("capture", 0)).status == 200, "what is resumed can be paid"
+                state, payment_state, due = await order.balance()
             assert (payment_state, due) == ("paid", 0)
 
 

@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from shop.demo.shop import COUPON
+from tests.accounts import new_email
 from tests.cluster import Cluster
 from tests.journeys.node import assert_bought, demo_service, install_packages, run
 from tests.service import Service
-from tests.shoppers import new_email
 
 pytestmark = pytest.mark.torture
 SDK = {

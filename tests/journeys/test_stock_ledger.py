@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shop.queries.catalog.stock import list_wrong_counts
-from tests.make import MadeProduct, Make
+from tests.builders import MadeProduct, Make
+from tests.checkout_builders import Buyer, Till, new_till
 from tests.platform.bulk import bring
-from tests.platform.catalogue import change, master_of, new, send
-from tests.platform.machine import Machine, back_office, new_machine
+from tests.platform.catalog_builders import change, master_of, new, send
+from tests.platform.client import Machine, back_office, new_machine
 from tests.shopper import Answer
-from tests.till import Buyer, Till, new_till
 
 SUMS = """select count_on_hand, coalesce((select sum(quantity) from stock_movements m where m.stock_item_id = i.id), 0)
     from stock_items i"""
@@ -34,9 +34,9 @@ class Store:
     async def fill(self) -> None:
         self.places = [str((await new(self.machine, "stock_location"))["name"]) for _ in range(2)]
         self.goods = [await self.till.product(on_hand=3) for _ in range(2)]
-        held = [good.sold for good in self.goods]
-        found = await self.machine.get(f"/stock_items?filter[variant_id_in]={','.join(held)}")
-        self.items = [item["id"] for item in found.json["data"]]
+        variant_ids = [good.sold for good in self.goods]
+        stock_items = await self.machine.get(f"/stock_items?filter[variant_id_in]={','.join(variant_ids)}")
+        self.items = [item["id"] for item in stock_items.json["data"]]
 
     async def do(self, act: tuple[str, int, int, bool]) -> Answer | None:
         kind, which, number, flag = act
@@ -49,12 +49,12 @@ class Store:
             return await self._buy(good, max(number, 1), "approve" if flag else "decline")
         if kind == "cancel" and self.bought:
             return await self.machine.patch(f"/orders/{self.bought.pop(which % len(self.bought))}/cancel", {})
-        switched = {"backorderable": flag, **({"count_on_hand": number} if number > 6 else {})}
-        moved = {"stock_item_id": item_id, "quantity": number, "reason": ("received", "moved")[flag]}
+        changes = {"backorderable": flag, **({"count_on_hand": number} if number > 6 else {})}
+        movement = {"stock_item_id": item_id, "quantity": number, "reason": ("received", "moved")[flag]}
         plain: dict[str, Callable[[], Awaitable[Answer]]] = {
-            "move": lambda: send(self.machine, "stock_movement", **moved),
+            "move": lambda: send(self.machine, "stock_movement", **movement),
             "recount": lambda: change(self.machine, "stock_item", item_id, count_on_hand=number),
-            "switch": lambda: change(self.machine, "stock_item", item_id, **switched),
+            "switch": lambda: change(self.machine, "stock_item", item_id, **changes),
             "place": lambda: send(self.machine, "stock_movement", variant_id=good.sold, quantity=number),
             "track": lambda: change(self.machine, "variant", good.sold, track_inventory=flag),
         }
@@ -63,15 +63,15 @@ class Store:
     async def _buy(self, good: MadeProduct, quantity: int, source: str) -> Answer | None:
         buyer = Buyer(self.machine.http, self.till)
         await buyer.post("/cart")
-        added = await buyer.post("/cart/add_item", variant_id=good.sold, quantity=quantity)
-        if added.status != 200:
-            return added
+        cart = await buyer.post("/cart/add_item", variant_id=good.sold, quantity=quantity)
+        if cart.status != 200:
+            return cart
         await buyer.come_from()
         await buyer.pay(source)
-        done = await buyer.complete()
-        assert done.status in {200, 409, 422}, done
-        if done.status == 200:
-            self.bought.append(str(done["number"]))
+        order = await buyer.complete()
+        assert order.status in {200, 409, 422}, order
+        if order.status == 200:
+            self.bought.append(str(order["number"]))
         return None
 
 
@@ -131,7 +131,7 @@ async def test_a_count_that_was_changed_past_the_ledger_is_found(
 
     await db.execute("update stock_items set count_on_hand = 4 where id = $1", item_id)
     async with back_office(database_url) as ctx:
-        found = await list_wrong_counts(ctx.db)
+        wrong_counts = await list_wrong_counts(ctx.db)
     await db.execute("update stock_items set count_on_hand = 3 where id = $1", item_id)
 
-    assert [(str(wrong), count, total) for wrong, count, total in found] == [(item_id, 4, 3)]
+    assert [(str(wrong), count, total) for wrong, count, total in wrong_counts] == [(item_id, 4, 3)]

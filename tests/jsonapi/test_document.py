@@ -8,11 +8,11 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from shop.base.loaded import Link, Loaded
-from shop.jsonapi.document import Drawing, Extras, document, list_document
-from shop.jsonapi.encoder import NotLoaded, wire_time
+from shop.base.record import Link, Record
+from shop.jsonapi.document import Extras, RenderOptions, document, list_document
+from shop.jsonapi.encoder import RelationNotLoaded, wire_time
 from shop.jsonapi.query import read_document_query
-from shop.jsonapi.resource import Resource, Scene, computed, many, money, one, resource
+from shop.jsonapi.resource import RenderContext, Resource, computed, many, money, one, resource
 
 
 class Book(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,23 +59,25 @@ def id_of(number: int) -> UUID:
     return UUID(int=number)
 
 
-def book(number: int = 1, **links: Link) -> Loaded:
-    return Loaded(Book(id=id_of(number)), UNLINKED | links)
+def book(number: int = 1, **links: Link) -> Record:
+    return Record(Book(id=id_of(number)), UNLINKED | links)
 
 
-def person(number: int, name: str = "Ann", home: Loaded | None = None) -> Loaded:
-    return Loaded(Person(id=id_of(number), name=name), {"home": home, "books": []})
+def person(number: int, name: str = "Ann", home: Record | None = None) -> Record:
+    return Record(Person(id=id_of(number), name=name), {"home": home, "books": []})
 
 
-def city(number: int) -> Loaded:
-    return Loaded(City(id=id_of(number)))
+def city(number: int) -> Record:
+    return Record(City(id=id_of(number)))
 
 
-def drawing(locale: str = "en-US", **params: Any) -> Drawing:
-    return Drawing(RESOURCES, Scene(locale, "first edition"), read_document_query(params, BOOK, RESOURCES))
+def drawing(locale: str = "en-US", **params: Any) -> RenderOptions:
+    return RenderOptions(
+        RESOURCES, RenderContext(locale, "first edition"), read_document_query(params, BOOK, RESOURCES)
+    )
 
 
-def drawn(record: Loaded, **params: Any) -> Any:
+def render(record: Record, **params: Any) -> Any:
     return json.loads(document(BOOK, record, drawing(**params)))
 
 
@@ -84,9 +86,9 @@ def marks(drawn_document: Any) -> list[tuple[str, int]]:
 
 
 def test_a_record_is_shown_with_id_type_every_attribute_and_every_relationship() -> None:
-    shown = drawn(book())
+    payload = render(book())
 
-    assert shown == {
+    assert payload == {
         "data": {
             "id": "00000000-0000-0000-0000-000000000001",
             "type": "book",
@@ -110,16 +112,16 @@ def test_a_record_is_shown_with_id_type_every_attribute_and_every_relationship()
 
 
 def test_a_record_without_relations_has_an_empty_object_of_them() -> None:
-    shown = json.loads(document(CITY, city(7), drawing()))
+    payload = json.loads(document(CITY, city(7), drawing()))
 
-    assert shown["data"]["relationships"] == {}
+    assert payload["data"]["relationships"] == {}
 
 
 def test_a_list_shows_its_records_in_the_order_given() -> None:
-    shown = json.loads(list_document(BOOK, [book(3), book(1), book(2)], drawing()))
+    payload = json.loads(list_document(BOOK, [book(3), book(1), book(2)], drawing()))
 
-    assert [UUID(item["id"]).int for item in shown["data"]] == [3, 1, 2]
-    assert shown.keys() == {"data"}
+    assert [UUID(item["id"]).int for item in payload["data"]] == [3, 1, 2]
+    assert payload.keys() == {"data"}
 
 
 def test_an_empty_list_is_an_empty_list() -> None:
@@ -129,25 +131,25 @@ def test_an_empty_list_is_an_empty_list() -> None:
 def test_meta_and_links_stand_beside_the_data_when_there_are_any() -> None:
     extras = Extras(meta={"count": 1}, links={"self": "https://shop.example/books"})
 
-    shown = json.loads(list_document(CITY, [city(7)], drawing(), extras))
+    payload = json.loads(list_document(CITY, [city(7)], drawing(), extras))
 
-    assert shown.keys() == {"data", "meta", "links"}
-    assert (shown["meta"], shown["links"]) == ({"count": 1}, {"self": "https://shop.example/books"})
+    assert payload.keys() == {"data", "meta", "links"}
+    assert (payload["meta"], payload["links"]) == ({"count": 1}, {"self": "https://shop.example/books"})
 
 
 def test_links_to_one_and_to_many_name_id_and_type_in_order() -> None:
-    shown = drawn(book(1, author=person(5), readers=[person(7), person(6)]))
+    payload = render(book(1, author=person(5), readers=[person(7), person(6)]))
 
     ann = {"id": str(id_of(5)), "type": "person"}
     others = [{"id": str(id_of(7)), "type": "person"}, {"id": str(id_of(6)), "type": "person"}]
     relationships = {"author": {"data": ann}, "readers": {"data": others}, "sequels": {"data": []}}
-    assert shown["data"]["relationships"] == relationships
+    assert payload["data"]["relationships"] == relationships
 
 
 def test_links_of_one_record_do_not_stay_for_the_next() -> None:
-    shown = json.loads(list_document(BOOK, [book(1, author=person(5), readers=[person(6)]), book(2)], drawing()))
+    payload = json.loads(list_document(BOOK, [book(1, author=person(5), readers=[person(6)]), book(2)], drawing()))
 
-    assert shown["data"][1]["relationships"] == {
+    assert payload["data"][1]["relationships"] == {
         "author": {"data": None},
         "readers": {"data": []},
         "sequels": {"data": []},
@@ -156,44 +158,44 @@ def test_links_of_one_record_do_not_stay_for_the_next() -> None:
 
 @pytest.mark.parametrize("missing", ["author", "readers", "sequels"])
 def test_a_relation_that_was_not_loaded_is_a_defect_and_not_empty(missing: str) -> None:
-    partly = Loaded(Book(id=id_of(1)), {name: link for name, link in UNLINKED.items() if name != missing})
+    partly = Record(Book(id=id_of(1)), {name: link for name, link in UNLINKED.items() if name != missing})
 
-    with pytest.raises(NotLoaded, match=f"^Book.{missing}$"):
-        drawn(partly)
+    with pytest.raises(RelationNotLoaded, match=f"^Book.{missing}$"):
+        render(partly)
 
 
 def test_a_single_relation_that_was_not_loaded_is_a_defect_too() -> None:
-    with pytest.raises(NotLoaded, match=r"^Book\.author$"):
-        drawn(Loaded(Book(id=id_of(1))), fields={"book": "author"})
+    with pytest.raises(RelationNotLoaded, match=r"^Book\.author$"):
+        render(Record(Book(id=id_of(1))), fields={"book": "author"})
 
 
 def test_including_through_a_relation_that_was_not_loaded_is_a_defect() -> None:
-    ann = Loaded(Person(id=id_of(5), name="Ann"), {"books": []})
+    ann = Record(Person(id=id_of(5), name="Ann"), {"books": []})
 
-    with pytest.raises(NotLoaded, match=r"^Person\.home$"):
-        drawn(book(1, author=ann), include="author.home", fields={"person": "name"})
+    with pytest.raises(RelationNotLoaded, match=r"^Person\.home$"):
+        render(book(1, author=ann), include="author.home", fields={"person": "name"})
 
 
 def test_a_relation_that_is_not_shown_need_not_be_loaded() -> None:
-    shown = drawn(Loaded(Book(id=id_of(1))), fields={"book": "title"})
+    payload = render(Record(Book(id=id_of(1))), fields={"book": "title"})
 
-    assert shown["data"]["attributes"] == {"title": "Walden"}
-    assert shown["data"]["relationships"] == {}
+    assert payload["data"]["attributes"] == {"title": "Walden"}
+    assert payload["data"]["relationships"] == {}
 
 
 @pytest.mark.parametrize("params", [{}, {"include": ""}, {"include": "  "}, {"include": None}, {"include": ["author"]}])
 def test_nothing_is_included_unless_asked_for(params: dict[str, Any]) -> None:
-    assert "included" not in drawn(book(1, author=person(5)), **params)
+    assert "included" not in render(book(1, author=person(5)), **params)
 
 
 def test_included_is_an_empty_list_when_asked_for_and_there_is_nothing() -> None:
-    assert drawn(book(), include="author,readers")["included"] == []
+    assert render(book(), include="author,readers")["included"] == []
 
 
 def test_an_included_record_is_shown_in_full() -> None:
-    shown = drawn(book(1, author=person(5, home=city(9))), include="author")
+    payload = render(book(1, author=person(5, home=city(9))), include="author")
 
-    assert shown["included"] == [
+    assert payload["included"] == [
         {
             "id": str(id_of(5)),
             "type": "person",
@@ -204,18 +206,18 @@ def test_an_included_record_is_shown_in_full() -> None:
 
 
 def test_a_dotted_path_includes_every_record_on_its_way_and_the_nested_one_first() -> None:
-    shown = drawn(book(1, author=person(5, home=city(9))), include="author.home")
+    payload = render(book(1, author=person(5, home=city(9))), include="author.home")
 
-    assert marks(shown) == [("city", 9), ("person", 5)]
+    assert marks(payload) == [("city", 9), ("person", 5)]
 
 
 def test_nested_records_come_before_each_of_their_parents() -> None:
     ann, bob, carl = person(5, home=city(9)), person(6, home=city(8)), person(7)
     second = book(2, author=bob, readers=[carl])
 
-    shown = drawn(book(1, author=ann, sequels=[second]), include="sequels.author.home,sequels.readers,author.home")
+    payload = render(book(1, author=ann, sequels=[second]), include="sequels.author.home,sequels.readers,author.home")
 
-    assert marks(shown) == [("city", 8), ("person", 6), ("person", 7), ("book", 2), ("city", 9), ("person", 5)]
+    assert marks(payload) == [("city", 8), ("person", 6), ("person", 7), ("book", 2), ("city", 9), ("person", 5)]
 
 
 def test_each_record_is_included_once_however_often_it_is_linked() -> None:
@@ -223,93 +225,93 @@ def test_each_record_is_included_once_however_often_it_is_linked() -> None:
     ann, bob = person(5, home=home), person(6, home=home)
     records = [book(1, author=ann, readers=[bob, ann, bob]), book(2, author=ann, readers=[bob])]
 
-    shown = json.loads(list_document(BOOK, records, drawing(include="author.home,readers.home")))
+    payload = json.loads(list_document(BOOK, records, drawing(include="author.home,readers.home")))
 
-    assert marks(shown) == [("city", 9), ("person", 5), ("person", 6)]
+    assert marks(payload) == [("city", 9), ("person", 5), ("person", 6)]
 
 
 def test_records_of_two_types_may_have_the_same_id() -> None:
-    shown = drawn(book(1, author=person(5, home=city(5))), include="author.home")
+    payload = render(book(1, author=person(5, home=city(5))), include="author.home")
 
-    assert marks(shown) == [("city", 5), ("person", 5)]
+    assert marks(payload) == [("city", 5), ("person", 5)]
 
 
 def test_relations_that_lead_in_circles_are_walked_once_at_each_place() -> None:
-    entered = 0
+    visits = 0
 
     class Counted(dict[str, Link]):
         def __getitem__(self, name: str) -> Link:
-            nonlocal entered
-            entered += name == "books"
+            nonlocal visits
+            visits += name == "books"
             return super().__getitem__(name)
 
     links = Counted({"home": None, "books": []})
-    author = Loaded(Person(id=id_of(5), name="Ann"), links)
+    author = Record(Person(id=id_of(5), name="Ann"), links)
     links["books"] = [book(number, author=author) for number in range(100, 150)]
 
-    shown = drawn(book(1, author=author), include="author.books.author.books.author.books")
+    payload = render(book(1, author=author), include="author.books.author.books.author.books")
 
-    assert len(shown["included"]) == 51
+    assert len(payload["included"]) == 51
     # Three places of the tree, and a few more to draw the one author.
-    assert entered < 10
+    assert visits < 10
 
 
 def test_a_record_that_is_the_data_is_not_included_once_more() -> None:
-    inner = Loaded(Person(id=id_of(5), name="Ann"), {"home": None, "books": [book(1), book(2)]})
+    inner = Record(Person(id=id_of(5), name="Ann"), {"home": None, "books": [book(1), book(2)]})
 
-    shown = drawn(book(1, author=inner), include="author.books")
+    payload = render(book(1, author=inner), include="author.books")
 
-    assert marks(shown) == [("book", 2), ("person", 5)]
+    assert marks(payload) == [("book", 2), ("person", 5)]
 
 
 def test_fields_choose_attributes_and_relationships_alike() -> None:
-    shown = drawn(book(1, author=person(5)), fields={"book": "title,author"})
+    payload = render(book(1, author=person(5)), fields={"book": "title,author"})
 
-    assert shown["data"]["attributes"] == {"title": "Walden"}
-    assert shown["data"]["relationships"] == {"author": {"data": {"id": str(id_of(5)), "type": "person"}}}
+    assert payload["data"]["attributes"] == {"title": "Walden"}
+    assert payload["data"]["relationships"] == {"author": {"data": {"id": str(id_of(5)), "type": "person"}}}
 
 
 def test_fields_of_an_included_type_leave_the_data_whole() -> None:
-    shown = drawn(book(1, author=person(5, home=city(9))), include="author", fields={"person": "home"})
+    payload = render(book(1, author=person(5, home=city(9))), include="author", fields={"person": "home"})
 
-    assert shown["included"][0]["attributes"] == {}
-    assert shown["included"][0]["relationships"].keys() == {"home"}
-    assert shown["data"]["attributes"].keys() == BOOK.kinds().keys()
-    assert shown["data"]["relationships"].keys() == {"author", "readers", "sequels"}
+    assert payload["included"][0]["attributes"] == {}
+    assert payload["included"][0]["relationships"].keys() == {"home"}
+    assert payload["data"]["attributes"].keys() == BOOK.kinds().keys()
+    assert payload["data"]["relationships"].keys() == {"author", "readers", "sequels"}
 
 
 def test_fields_of_the_datas_type_hold_for_included_records_of_that_type() -> None:
-    shown = drawn(book(1, sequels=[book(2)]), include="sequels", fields={"book": "pages"})
+    payload = render(book(1, sequels=[book(2)]), include="sequels", fields={"book": "pages"})
 
-    assert shown["included"] == [
+    assert payload["included"] == [
         {"id": str(id_of(2)), "type": "book", "attributes": {"pages": 352}, "relationships": {}}
     ]
 
 
 def test_a_record_is_included_even_where_its_relationship_is_not_shown() -> None:
-    shown = drawn(book(1, author=person(5)), include="author", fields={"book": "title"})
+    payload = render(book(1, author=person(5)), include="author", fields={"book": "title"})
 
-    assert shown["data"]["relationships"] == {}
-    assert marks(shown) == [("person", 5)]
+    assert payload["data"]["relationships"] == {}
+    assert marks(payload) == [("person", 5)]
 
 
 def test_unknown_fields_and_types_are_passed_over() -> None:
-    shown = drawn(book(), fields={"book": "pages,weight,id,type,__class__", "planet": "mass"})
+    payload = render(book(), fields={"book": "pages,weight,id,type,__class__", "planet": "mass"})
 
-    assert shown["data"]["attributes"] == {"pages": 352}
-    assert shown["data"]["id"] == str(id_of(1))
+    assert payload["data"]["attributes"] == {"pages": 352}
+    assert payload["data"]["id"] == str(id_of(1))
 
 
 @pytest.mark.parametrize("names", ["", " ", ",", "weight"])
 def test_fields_without_a_known_name_leave_nothing(names: str) -> None:
-    shown = drawn(book(), fields={"book": names})
+    payload = render(book(), fields={"book": names})
 
-    assert shown["data"] == {"id": str(id_of(1)), "type": "book", "attributes": {}, "relationships": {}}
+    assert payload["data"] == {"id": str(id_of(1)), "type": "book", "attributes": {}, "relationships": {}}
 
 
 @pytest.mark.parametrize("fields", ["abc", "", ["title"], None, {"book": {"title": "x"}}, {"book": ["title"]}])
 def test_fields_of_a_shape_without_meaning_leave_everything(fields: Any) -> None:
-    assert drawn(book(), fields=fields) == drawn(book())
+    assert render(book(), fields=fields) == render(book())
 
 
 @pytest.mark.parametrize(
@@ -325,25 +327,25 @@ def test_fields_of_a_shape_without_meaning_leave_everything(fields: Any) -> None
     ],
 )
 def test_an_amount_and_its_text_are_chosen_each_by_its_own_name(names: str, attributes: dict[str, Any]) -> None:
-    assert drawn(book(), fields={"book": names})["data"]["attributes"] == attributes
+    assert render(book(), fields={"book": names})["data"]["attributes"] == attributes
 
 
 def test_amounts_are_written_in_the_currency_of_the_row_and_the_locale_of_the_scene() -> None:
-    yen = Loaded(Book(id=id_of(1), currency="JPY", price=123_456), UNLINKED)
+    yen = Record(Book(id=id_of(1), currency="JPY", price=123_456), UNLINKED)
 
-    shown = drawn(yen, locale="de-DE")
+    payload = render(yen, locale="de-DE")
 
-    assert shown["data"]["attributes"]["price"] == "123456.0"
-    assert shown["data"]["attributes"]["display_price"] == "123.456\xa0\xa5"
+    assert payload["data"]["attributes"]["price"] == "123456.0"
+    assert payload["data"]["attributes"]["display_price"] == "123.456\xa0\xa5"
 
 
 def test_more_amounts_than_are_kept_are_all_written_right() -> None:
-    books = [Loaded(Book(id=id_of(cents), price=cents), UNLINKED) for cents in range(5000)]
+    books = [Record(Book(id=id_of(cents), price=cents), UNLINKED) for cents in range(5000)]
 
-    shown = json.loads(list_document(BOOK, [*books, *books], drawing(fields={"book": "price"})))
+    payload = json.loads(list_document(BOOK, [*books, *books], drawing(fields={"book": "price"})))
 
     expected = [f"{cents / 100:.2f}".rstrip("0") + "0" * (cents % 100 == 0) for cents in range(5000)]
-    assert [item["attributes"]["price"] for item in shown["data"]] == expected * 2
+    assert [item["attributes"]["price"] for item in payload["data"]] == expected * 2
 
 
 @pytest.mark.parametrize(

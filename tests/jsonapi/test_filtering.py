@@ -13,11 +13,11 @@ from shop.base.errors import Malformed
 from shop.base.kinds import split_kind
 from shop.base.listing import Condition, Keyset
 from shop.jsonapi.filtering import (
-    ASKING,
     MOST_CONDITIONS,
     MOST_VALUES,
     PREDICATES,
-    TEXTUAL,
+    TEXT_PREDICATES,
+    UNARY,
     Filterable,
     read_conditions,
 )
@@ -140,8 +140,8 @@ def test_whatever_is_sent_as_a_filter_is_read_or_malformed(filters: Any) -> None
 
     for condition in conditions:
         kinds = {split_kind(ALLOWED["_".join(path)].kind)[0] for path in condition.paths}
-        assert condition.predicate in ASKING or len(kinds) == 1
-        assert condition.predicate not in TEXTUAL or kinds == {str}
+        assert condition.predicate in UNARY or len(kinds) == 1
+        assert condition.predicate not in TEXT_PREDICATES or kinds == {str}
 
 
 @given(st.sampled_from(sorted(KINDS)), st.text(max_size=80))

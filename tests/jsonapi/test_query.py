@@ -28,9 +28,9 @@ def read(**params: Any) -> DocumentQuery:
 
 
 def refusal(include: str) -> Malformed:
-    with pytest.raises(Malformed) as refused:
+    with pytest.raises(Malformed) as excinfo:
         read(include=include)
-    return refused.value
+    return excinfo.value
 
 
 def test_a_request_without_wishes_is_answered_in_full() -> None:
@@ -76,10 +76,10 @@ def test_a_blank_or_odd_include_asks_for_nothing(include: Any) -> None:
     ],
 )
 def test_an_unknown_include_is_refused_and_the_allowed_names_are_told(include: str, named: str, allowed: str) -> None:
-    refused = refusal(include)
+    error = refusal(include)
 
-    assert (refused.status, refused.code) == (400, "unknown_include")
-    assert refused.sentence == f"There is no include {named!r}; allowed at this place: {allowed}."
+    assert (error.status, error.code) == (400, "unknown_include")
+    assert error.sentence == f"There is no include {named!r}; allowed at this place: {allowed}."
 
 
 def test_a_long_unknown_include_is_quoted_in_part_only() -> None:
@@ -95,8 +95,8 @@ def test_no_include_ends_in_anything_but_a_tree_or_a_refusal(include: str) -> No
     code = None
     try:
         read(include=include)
-    except Malformed as refused:
-        code = refused.code
+    except Malformed as error:
+        code = error.code
 
     assert code in {None, "unknown_include"}
 

@@ -10,15 +10,15 @@ import asyncpg
 import httpx
 import pytest
 
+from tests.accounts import Member, ask_for_code, mailed_code, new_email, sign_in, trade
+from tests.builders import Make
+from tests.checkout_builders import ADDRESS, Buyer, SignedIn, Till, new_till
 from tests.cluster import Cluster
 from tests.db.processes import until
-from tests.kept import Kept
-from tests.make import Make
-from tests.platform.machine import new_machine
+from tests.http_client import Kept
+from tests.platform.client import new_machine
 from tests.service import KEYS, Service
-from tests.shoppers import Member, ask_for_code, mailed_code, new_email, sign_in, trade
 from tests.storefront.access.test_login import lasting
-from tests.till import ADDRESS, Buyer, SignedIn, Till, new_till
 
 # Windows of a day, so that hardly ever one ends while a test is at it.
 LIMITS = {
@@ -99,12 +99,12 @@ async def order(buyer: Buyer, email: str, source: dict[str, str] | None = None) 
     """A completed order, paid by check; its id."""
     headers = source or new_source()
     await fill_cart(buyer, email, headers)
-    done = await buyer.patch("/checkout/complete", headers=headers)
-    assert (done.status, done["state"]) == (200, "complete"), done
-    return UUID(done.id)
+    response = await buyer.patch("/checkout/complete", headers=headers)
+    assert (response.status, response["state"]) == (200, "complete"), response
+    return UUID(response.id)
 
 
-async def settled(outbox: Any) -> None:
+async def wait_until_delivered(outbox: Any) -> None:
     """No mail is due any longer: each was sent, given up, or postponed."""
     due = "select count(*) from outbox_mails where sent_at is null and dead_at is null and next_at <= now()"
 
@@ -119,9 +119,9 @@ async def settled(outbox: Any) -> None:
 
 
 async def sent_to(outbox: Any, email: str) -> int:
-    await settled(outbox)
-    sent = "select count(*) from outbox_mails where recipient = $1 and sent_at is not null"
-    return int(await outbox.fetchval(sent, email))
+    await wait_until_delivered(outbox)
+    query = "select count(*) from outbox_mails where recipient = $1 and sent_at is not null"
+    return int(await outbox.fetchval(query, email))
 
 
 async def end_windows(outbox: Any) -> None:
@@ -154,12 +154,12 @@ async def test_guest_orders_cannot_flood_an_address_and_leave_its_owner_room_to_
 
     for spelling in spellings:
         await order(Buyer(client, shop_till), spelling)
-    await settled(outbox)
+    await wait_until_delivered(outbox)
 
     of_orders = "select count(*) filter (where sent_at is null), count(*) from outbox_mails"
     assert tuple(await outbox.fetchrow(of_orders)) == (3, 5)
-    shown = (await client.get("/mailbox.json")).json()
-    assert len(shown) == 2
+    mails = (await client.get("/mailbox.json")).json()
+    assert len(mails) == 2
     await request(client, victim)
     assert (await trade(client, victim, await mailed_code(client, victim))).status == 200
     assert await audited(outbox, "refused", began) == [("mails by address", "2/86400")]
@@ -190,12 +190,12 @@ async def test_a_confirmation_that_finds_no_room_for_three_days_is_dropped(
     victim = new_email()
     for _ in range(3):
         await order(Buyer(client, shop_till), victim)
-    await settled(outbox)
+    await wait_until_delivered(outbox)
     row = "select extract(epoch from not_after - created_at)::int from outbox_mails where sent_at is null"
     assert await outbox.fetchval(row) == 3 * 86400
 
     await outbox.execute("update outbox_mails set not_after = now(), next_at = now() where sent_at is null")
-    await settled(outbox)
+    await wait_until_delivered(outbox)
 
     dead = await outbox.fetch("select last_error from outbox_mails where dead_at is not null")
     assert [row[0] for row in dead] == ["the mail budget had no room in time"]
@@ -209,14 +209,14 @@ async def test_orders_of_one_source_use_half_of_its_budget_whoever_they_write_to
     source = new_source()
     for _ in range(7):
         await order(Buyer(client, shop_till), new_email(), source)
-    await settled(outbox)
+    await wait_until_delivered(outbox)
 
-    sent = await outbox.fetchval("select count(*) from outbox_mails where sent_at is not null")
+    mail_count = await outbox.fetchval("select count(*) from outbox_mails where sent_at is not null")
     codes = [
         await client.post("/api/v2/storefront/auth", json={"user": {"email": new_email()}}, headers=source)
         for _ in range(6)
     ]
-    assert sent == 5
+    assert mail_count == 5
     assert [answer.status_code for answer in codes] == [200] * 5 + [429]
 
 
@@ -244,8 +244,8 @@ async def test_an_order_token_alone_sends_the_owner_no_mail_outside_the_budget(
         owner, holder = SignedIn(client, shop_till, member), Buyer(client, shop_till)
         await fill_cart(owner, member.email, new_source())
         holder.order_token = owner.order_token
-        done = await holder.patch("/checkout/complete", headers=new_source())
-        assert done.status == 200, done
+        response = await holder.patch("/checkout/complete", headers=new_source())
+        assert response.status == 200, response
 
     assert await sent_to(outbox, member.email) == 2
 
@@ -258,8 +258,8 @@ async def test_orders_that_an_application_completes_are_outside_the_budget(
         buyer = Buyer(client, shop_till)
         await fill_cart(buyer, email, new_source())
         cart = await buyer.get("/cart")
-        done = await shop_till.make.machine.patch(f"/orders/{cart.id}/complete", {})
-        assert done.status == 200, done
+        response = await shop_till.make.machine.patch(f"/orders/{cart.id}/complete", {})
+        assert response.status == 200, response
 
     assert await sent_to(outbox, email) == 4
 
@@ -276,14 +276,14 @@ async def test_a_confirmation_whose_count_loses_a_deadlock_is_sent_soon_after(
     async with outbox.transaction():
         await outbox.execute("select 1 from rate_counts for update")
         buyer, headers = Buyer(client, shop_till), new_source()
-        placed = asyncio.create_task(order(buyer, email, headers))
+        purchase = asyncio.create_task(order(buyer, email, headers))
         await until(lambda: outbox.fetchval(waits))
         await outbox.execute("select 1 from outbox_mails for update")
-    await placed
+    await purchase
 
     row = "select attempts, last_error from outbox_mails where recipient = $1 and sent_at is not null"
     await until(lambda: outbox.fetchrow(row, email))
-    assert tuple(await outbox.fetchrow(row, email)) == (2, "the database: Lost")
+    assert tuple(await outbox.fetchrow(row, email)) == (2, "the database: TransactionConflict")
 
 
 @pytest.mark.security("M-08", "L-09")

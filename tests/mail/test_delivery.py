@@ -45,7 +45,7 @@ def someone() -> str:
     return f"{uuid.uuid4().hex[:12]}@example.com"
 
 
-class Posted:
+class MailingShop:
     """A shop that sends its mails to a server, served from the first time it is needed."""
 
     def __init__(self, smtp_url: str, **environ: str) -> None:
@@ -89,14 +89,14 @@ class Posted:
 
 def on_database(url: str, data_dir: Path) -> dict[str, str]:
     # A shop that is killed with its workers leaves its temporary files behind.
-    kept = {"SHOP_DATA_DIR": str(data_dir), "TMPDIR": str(data_dir)}
-    return {**kept, "SHOP_DATABASE_URL": url, "SHOP_SECRET_KEYS": KEYS}
+    directories = {"SHOP_DATA_DIR": str(data_dir), "TMPDIR": str(data_dir)}
+    return {**directories, "SHOP_DATABASE_URL": url, "SHOP_SECRET_KEYS": KEYS}
 
 
 class Pair(NamedTuple):
     """A shop and its mail server; whoever stops one of them starts it again."""
 
-    shop: Posted
+    shop: MailingShop
     server: MailServer
 
 
@@ -105,14 +105,14 @@ def pair(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPathFa
     """The same for all tests; each has addresses of its own."""
     server, data_dir = MailServer().start(), tmp_path_factory.mktemp("data")
     with cluster.database(f"mail_{worker_name}") as url:
-        shop = Posted(f"smtp://127.0.0.1:{server.port}", **on_database(url, data_dir))
+        shop = MailingShop(f"smtp://127.0.0.1:{server.port}", **on_database(url, data_dir))
         yield Pair(shop, server)
         shop.stop()
     server.stop()
 
 
 @pytest.fixture
-def shop(pair: Pair) -> Posted:
+def shop(pair: Pair) -> MailingShop:
     return pair.shop
 
 
@@ -121,7 +121,7 @@ def server(pair: Pair) -> MailServer:
     return pair.server
 
 
-def test_a_code_arrives_by_mail_and_signs_in(shop: Posted, server: MailServer) -> None:
+def test_a_code_arrives_by_mail_and_signs_in(shop: MailingShop, server: MailServer) -> None:
     email = someone()
 
     assert shop.ask(email).status_code == 200
@@ -141,7 +141,7 @@ def test_a_code_arrives_by_mail_and_signs_in(shop: Posted, server: MailServer) -
 
 @pytest.mark.security("M-04", "M-05")
 def test_mail_goes_to_the_stored_spelling_and_nothing_a_caller_supplied_is_in_it(
-    shop: Posted, server: MailServer
+    shop: MailingShop, server: MailServer
 ) -> None:
     email = someone()
     shop.ask(email)
@@ -157,7 +157,7 @@ def test_mail_goes_to_the_stored_spelling_and_nothing_a_caller_supplied_is_in_it
 class Private(NamedTuple):
     """A shop that signs in at its mail server over TLS, and the directory with the certificate that it trusts."""
 
-    shop: Posted
+    shop: MailingShop
     server: MailServer
     trusted: Path
 
@@ -175,7 +175,7 @@ def private(
     smtp_url = f"{scheme}://shop:p%40ss%3Aword@127.0.0.1:{server.port}"
     with cluster.database(f"private_{worker_name}") as url:
         trust = {"SSL_CERT_FILE": str(directory / "certificate.pem")}
-        shop = Posted(smtp_url, **on_database(url, directory), **trust)
+        shop = MailingShop(smtp_url, **on_database(url, directory), **trust)
         yield Private(shop, server, directory)
         shop.stop()
     server.stop()
@@ -183,8 +183,8 @@ def private(
 
 @BY_ITSELF
 def test_mail_goes_over_tls_with_a_login(private: Private) -> None:
-    (shop, server, trusted), email = private, someone()
-    server.show_certificate(trusted)
+    (shop, server, certificate), email = private, someone()
+    server.show_certificate(certificate)
 
     shop.ask(email)
 
@@ -207,7 +207,7 @@ def test_a_server_with_a_certificate_nobody_vouches_for_gets_no_password(private
 
 @pytest.mark.security("X-05")
 async def test_while_the_mail_server_is_away_the_api_answers_and_mails_follow_when_it_is_back(
-    shop: Posted, server: MailServer
+    shop: MailingShop, server: MailServer
 ) -> None:
     email = someone()
     server.stop()
@@ -219,28 +219,28 @@ async def test_while_the_mail_server_is_away_the_api_answers_and_mails_follow_wh
     (mail,) = server.received.wait(email)
 
     assert shop.trade(email, code_in(mail)).status_code == 200
-    sent = "select count(*) from outbox_mails where sent_at is not null and recipient = $1"
-    assert await db.fetchval(sent, email) == 1
+    query = "select count(*) from outbox_mails where sent_at is not null and recipient = $1"
+    assert await db.fetchval(query, email) == 1
     await db.close()
 
 
-async def medians(shop: Posted, count: int = 60) -> dict[str, float]:
+async def medians(shop: MailingShop, count: int = 60) -> dict[str, float]:
     """Seconds until a code is asked for and a cart is made, over one connection and with addresses of nobody."""
-    taken: dict[str, list[float]] = {AUTH: [], CART: []}
+    durations: dict[str, list[float]] = {AUTH: [], CART: []}
     async with shop.service.client() as http:
         for _ in range(count):
             for path, body in ((AUTH, {"user": {"email": someone()}}), (CART, {})):
-                begun = time.perf_counter()
+                start = time.perf_counter()
                 answer = await http.post(path, json=body)
-                taken[path].append(time.perf_counter() - begun)
+                durations[path].append(time.perf_counter() - start)
                 assert answer.status_code in {200, 201}, answer.text
-    return {path: statistics.median(each) for path, each in taken.items()}
+    return {path: statistics.median(each) for path, each in durations.items()}
 
 
 @pytest.mark.security("X-05")
 @pytest.mark.torture
 async def test_while_the_mail_server_is_away_the_api_answers_as_fast_as_before(
-    shop: Posted, server: MailServer
+    shop: MailingShop, server: MailServer
 ) -> None:
     await medians(shop, 10)
     before = await medians(shop)
@@ -260,12 +260,12 @@ async def test_while_the_mail_server_is_away_the_api_answers_as_fast_as_before(
 @pytest.mark.security("X-05")
 @pytest.mark.torture
 async def test_a_live_code_leaves_within_a_minute_of_the_servers_return_however_long_it_was_away(
-    shop: Posted, server: MailServer
+    shop: MailingShop, server: MailServer
 ) -> None:
-    tried, untouched, db = someone(), someone(), await shop.connect()
+    tried_email, untried_email, db = someone(), someone(), await shop.connect()
     server.stop()
-    shop.ask_in_vain(untouched)
-    shop.ask_in_vain(tried)
+    shop.ask_in_vain(untried_email)
+    shop.ask_in_vain(tried_email)
     state = (
         "select attempts, dead_at, extract(epoch from next_at - now()) as pause from outbox_mails where recipient = $1"
     )
@@ -273,22 +273,22 @@ async def test_a_live_code_leaves_within_a_minute_of_the_servers_return_however_
     for number in range(1, 9):
 
         async def is_tried(number: int = number) -> bool:
-            row = await db.fetchrow(state, tried)
+            row = await db.fetchrow(state, tried_email)
             return bool(row["attempts"] == number and row["pause"] > 0)
 
         await until(is_tried)
-        row = await db.fetchrow(state, tried)
+        row = await db.fetchrow(state, tried_email)
         assert row["dead_at"] is None
         pauses.append(float(row["pause"]))
-        await db.execute("update outbox_mails set next_at = now() where recipient = $1", tried)
+        await db.execute("update outbox_mails set next_at = now() where recipient = $1", tried_email)
 
     server.start()
 
     # A look at what is due takes a second more.
     assert max(pauses) <= 59, pauses
-    (mail,) = server.received.wait(untouched, seconds=60)
-    server.received.wait(tried)
-    assert shop.trade(untouched, code_in(mail)).status_code == 200
+    (mail,) = server.received.wait(untried_email, seconds=60)
+    server.received.wait(tried_email)
+    assert shop.trade(untried_email, code_in(mail)).status_code == 200
     await db.close()
 
 
@@ -308,18 +308,20 @@ async def taken_away(url: str) -> AsyncIterator[None]:
 
 @pytest.mark.security("X-05")
 async def test_while_the_database_is_away_no_code_is_mailed_or_taken_and_the_service_lives(
-    shop: Posted, server: MailServer
+    shop: MailingShop, server: MailServer
 ) -> None:
     owner, stranger, later = someone(), someone(), someone()
     shop.ask(owner)
     code = code_in(server.received.wait(owner)[0])
 
     async with taken_away(shop.environ["SHOP_DATABASE_URL"]):
-        closed = [shop.ask(stranger), shop.trade(owner, code)]
+        responses = [shop.ask(stranger), shop.trade(owner, code)]
         alive = shop.service.get("/livez")
 
-    assert [(answer.status_code, answer.json()["code"]) for answer in closed] == [(503, "temporarily_unavailable")] * 2
-    assert {answer.headers["retry-after"] for answer in closed} == {"5"}
+    assert [(answer.status_code, answer.json()["code"]) for answer in responses] == [
+        (503, "temporarily_unavailable")
+    ] * 2
+    assert {answer.headers["retry-after"] for answer in responses} == {"5"}
     assert alive.status_code == 200
     assert shop.trade(owner, code).status_code == 200
     assert shop.ask(later).status_code == 200
@@ -330,7 +332,7 @@ async def test_while_the_database_is_away_no_code_is_mailed_or_taken_and_the_ser
 @pytest.mark.security("X-05")
 @pytest.mark.torture
 async def test_while_nothing_can_be_counted_no_code_is_mailed_or_taken_and_the_shop_is_open(
-    shop: Posted, server: MailServer
+    shop: MailingShop, server: MailServer
 ) -> None:
     owner, stranger, later, db = someone(), someone(), someone(), await shop.connect()
     shop.ask(owner)
@@ -338,10 +340,10 @@ async def test_while_nothing_can_be_counted_no_code_is_mailed_or_taken_and_the_s
 
     async with db.transaction():
         await db.execute("lock table rate_counts in access exclusive mode")
-        closed = [await asyncio.to_thread(shop.ask, stranger), await asyncio.to_thread(shop.trade, owner, code)]
+        responses = [await asyncio.to_thread(shop.ask, stranger), await asyncio.to_thread(shop.trade, owner, code)]
         open_still = await asyncio.to_thread(shop.service.get, "/api/v2/storefront/products")
 
-    assert [answer.status_code for answer in closed] == [503, 503]
+    assert [answer.status_code for answer in responses] == [503, 503]
     assert open_still.status_code == 200
     shop.ask(later)
     server.received.wait(later)
@@ -351,7 +353,7 @@ async def test_while_nothing_can_be_counted_no_code_is_mailed_or_taken_and_the_s
 
 
 @pytest.mark.security("X-04")
-async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: Posted, server: MailServer) -> None:
+async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: MailingShop, server: MailServer) -> None:
     email = someone()
     server.stop()
     shop.ask_in_vain(email)
@@ -369,7 +371,7 @@ async def test_a_code_that_is_no_longer_of_use_is_not_sent(shop: Posted, server:
 
 
 @pytest.mark.security("X-04")
-async def test_a_code_whose_time_is_over_is_dropped(shop: Posted, server: MailServer) -> None:
+async def test_a_code_whose_time_is_over_is_dropped(shop: MailingShop, server: MailServer) -> None:
     """Nobody used it and no other was asked for; only the time has passed."""
     email, other, db = someone(), someone(), await shop.connect()
     server.stop()
@@ -389,54 +391,56 @@ async def test_a_code_whose_time_is_over_is_dropped(shop: Posted, server: MailSe
 
 
 @pytest.mark.security("X-04")
-async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(shop: Posted, server: MailServer) -> None:
-    refused, taken, before = someone(), someone(), len(shop.service.lines)
+async def test_a_mail_refused_for_good_is_given_up_visibly_and_blocks_nobody(
+    shop: MailingShop, server: MailServer
+) -> None:
+    bad_recipient, good_recipient, before = someone(), someone(), len(shop.service.lines)
     server.received.answer = "554 no such mailbox"
-    shop.ask(refused)
+    shop.ask(bad_recipient)
     shop.service.wait_for(lambda line: '"mail given up"' in line, since=before)
     server.received.answer = "250 OK"
 
-    shop.ask(taken)
+    shop.ask(good_recipient)
 
-    server.received.wait(taken)
+    server.received.wait(good_recipient)
     db = await shop.connect()
     reasons = "select last_error from outbox_mails where dead_at is not null and recipient = $1"
-    assert [row[0] for row in await db.fetch(reasons, refused)] == ["the mail server answered 554"]
+    assert [row[0] for row in await db.fetch(reasons, bad_recipient)] == ["the mail server answered 554"]
     await db.close()
 
 
 @pytest.mark.security("X-04")
 @pytest.mark.torture
 async def test_a_kill_between_sending_and_marking_costs_one_duplicate_with_the_same_code(
-    shop: Posted, server: MailServer
+    shop: MailingShop, server: MailServer
 ) -> None:
     """The mail server has the mail but has not said so when the service is killed; the next one finds a leased row."""
-    received, email = server.received, someone()
-    received.hold = threading.Event()
+    inbox, email = server.received, someone()
+    inbox.hold = threading.Event()
     shop.ask(email)
-    (first,) = received.wait(email)
+    (first,) = inbox.wait(email)
     shop.kill()
-    received.hold.set()
-    received.hold = None
+    inbox.hold.set()
+    inbox.hold = None
 
     db = await shop.connect()
     await db.execute("update outbox_mails set locked_until = now()")
     await db.close()
     shop.start()
-    second = received.wait(email, 2)[1]
+    second = inbox.wait(email, 2)[1]
 
     assert shop.trade(email, code_in(second)).status_code == 200
-    assert len(received.to(email)) == 2
+    assert len(inbox.to(email)) == 2
     assert second["Message-ID"] == first["Message-ID"]
     assert code_in(second) == code_in(first)
 
 
 @pytest.mark.security("M-03", "X-04")
-def test_no_mail_leaves_for_a_request_that_was_refused(shop: Posted, server: MailServer) -> None:
+def test_no_mail_leaves_for_a_request_that_was_refused(shop: MailingShop, server: MailServer) -> None:
     before, email = len(server.received.mails), someone()
 
-    for refused in ("nobody", "a@example.com, b@example.com", "a@example.com\r\nBcc: b@example.com", "ö@example.com"):
-        assert shop.ask(refused).status_code == 422
+    for address in ("nobody", "a@example.com, b@example.com", "a@example.com\r\nBcc: b@example.com", "ö@example.com"):
+        assert shop.ask(address).status_code == 422
     shop.ask(email)
 
     server.received.wait(email)
@@ -444,7 +448,7 @@ def test_no_mail_leaves_for_a_request_that_was_refused(shop: Posted, server: Mai
 
 
 @pytest.mark.torture
-def test_a_worker_alone_delivers_what_others_queued(shop: Posted, server: MailServer) -> None:
+def test_a_worker_alone_delivers_what_others_queued(shop: MailingShop, server: MailServer) -> None:
     email = someone()
     server.stop()
     shop.ask_in_vain(email)
@@ -467,7 +471,7 @@ class Left:
     def __init__(self, directory: Path) -> None:
         self.email = someone()
         server, database = MailServer().start(), Embedded(directory)
-        shop = Posted(f"smtp://127.0.0.1:{server.port}", SHOP_DATA_DIR=str(directory))
+        shop = MailingShop(f"smtp://127.0.0.1:{server.port}", SHOP_DATA_DIR=str(directory))
         try:
             url = database.start()
             asyncio.run(self._log_statements(url))
@@ -488,7 +492,7 @@ class Left:
         await db.execute("select pg_reload_conf()")
         await db.close()
 
-    async def _use(self, shop: Posted, server: MailServer) -> tuple[str, list[str]]:
+    async def _use(self, shop: MailingShop, server: MailServer) -> tuple[str, list[str]]:
         shop.ask(self.email)
         code = code_in(server.received.wait(self.email)[0])
         pair = shop.trade(self.email, code).json()

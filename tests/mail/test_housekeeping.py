@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 import asyncpg
 import pytest
 
-from shop.actions.access.login import Names, request_code
-from shop.actions.catalog.products import show_due
+from shop.actions.access.login import UserNames, request_code
+from shop.actions.catalog.products import update_due_products
 from shop.actions.context import Context, Shared
-from shop.actions.operations.housekeeping import BATCH, keep_house
-from shop.actions.payments.settlement import settle_stuck
+from shop.actions.operations.housekeeping import BATCH, run_housekeeping
+from shop.actions.payments.settlement import settle_stale_attempts
 from shop.base.email import read_email
 from shop.base.keys import parse_keys
 from shop.base.settings import read_settings
@@ -62,20 +62,20 @@ async def test_idle_guest_carts_go_and_all_others_stay(house: tuple[Shared, Any]
     for name, row in rows.items():
         await db.execute(CART, uuid.uuid4(), name, *row)
 
-    removed = (await keep_house(shared)).removed
+    counts = (await run_housekeeping(shared)).removed
 
-    assert removed == {"idle guest carts": 1}
+    assert counts == {"idle guest carts": 1}
     assert {row[0] for row in await db.fetch("select number from orders")} == {"fresh", "bought", "owned"}
 
 
 async def test_unverified_users_go_after_a_week(house: tuple[Shared, Any]) -> None:
     shared, db = house
-    for name, verified, days in (("stale", None, 8), ("young", None, 6), ("real", 8, 8)):
+    for name, verified_days, days in (("stale", None, 8), ("young", None, 6), ("real", 8, 8)):
         user = uuid.uuid4()
-        await db.execute(USER, user, name, verified and await ago(db, verified), await ago(db, days))
+        await db.execute(USER, user, name, verified_days and await ago(db, verified_days), await ago(db, days))
         await add_lists(db, user, 1)
 
-    await keep_house(shared)
+    await run_housekeeping(shared)
 
     assert {row[0] for row in await db.fetch("select email from users")} == {"young", "real"}
     assert await db.fetchval("select count(*) from wishlists") == 2
@@ -83,20 +83,20 @@ async def test_unverified_users_go_after_a_week(house: tuple[Shared, Any]) -> No
 
 async def test_unverified_users_who_are_disabled_or_owed_or_have_orders_stay(house: tuple[Shared, Any]) -> None:
     shared, db = house
-    old, buyer, owed = await ago(db, 8), uuid.uuid4(), uuid.uuid4()
-    for name, user in (("stale", uuid.uuid4()), ("disabled", uuid.uuid4()), ("buyer", buyer), ("owed", owed)):
+    old, buyer, creditor = await ago(db, 8), uuid.uuid4(), uuid.uuid4()
+    for name, user in (("stale", uuid.uuid4()), ("disabled", uuid.uuid4()), ("buyer", buyer), ("owed", creditor)):
         await db.execute(USER, user, name, None, old)
     await db.execute(
         "insert into store_credits (id, user_id, currency, amount, memo, actor_kind, created_at, updated_at) "
         "values (gen_random_uuid(), $1, 'USD', 500, 'A late parcel', 'operator', now(), now())",
-        owed,
+        creditor,
     )
     await db.execute("update users set disabled_at = now() where email = 'disabled'")
     await db.execute(CART, uuid.uuid4(), "R1", old, old, buyer)
 
-    removed = (await keep_house(shared)).removed
+    counts = (await run_housekeeping(shared)).removed
 
-    assert removed == {"unverified users": 1}
+    assert counts == {"unverified users": 1}
     assert {row[0] for row in await db.fetch("select email from users")} == {"disabled", "buyer", "owed"}
 
 
@@ -159,9 +159,9 @@ async def test_what_has_had_its_time_goes_and_what_has_not_stays(house: tuple[Sh
     for since in (over, still):
         await db.execute(aging.insert, since)
 
-    removed = (await keep_house(shared)).removed
+    counts = (await run_housekeeping(shared)).removed
 
-    assert removed == {kind: 1}
+    assert counts == {kind: 1}
     assert [row[0] for row in await db.fetch(f"select {aging.since} from {aging.table}")] == [still]
 
 
@@ -169,7 +169,7 @@ async def test_a_count_since_the_last_success_is_kept_however_old_it_is(house: t
     shared, db = house
     await db.execute("insert into rate_counts values ('a', 0, 'epoch', 7)")
 
-    await keep_house(shared)
+    await run_housekeeping(shared)
 
     assert await db.fetchval("select count from rate_counts") == 7
 
@@ -186,7 +186,7 @@ async def test_a_session_goes_with_all_its_tokens_at_its_absolute_end_and_not_be
         await db.execute(session, mark, user, await ago(db, 90), await ago(db, ends), await ago(db, 50))
         await db.execute(token, name, mark, await ago(db, 90))
 
-    await keep_house(shared)
+    await run_housekeeping(shared)
 
     # A rotated token of a revoked session is still known, so that its reuse is still seen.
     assert {row[0] for row in await db.fetch("select hash from refresh_tokens")} == {b"revoked", b"live"}
@@ -199,7 +199,7 @@ async def test_audit_events_go_after_a_year_and_not_before(house: tuple[Shared, 
     await db.execute(event, uuid.uuid4(), await ago(db, 366), "old")
     await db.execute(event, uuid.uuid4(), await ago(db, 364), "kept")
 
-    await keep_house(shared)
+    await run_housekeeping(shared)
 
     assert [row[0] for row in await db.fetch("select action from audit_events")] == ["kept"]
 
@@ -209,9 +209,9 @@ async def test_more_than_a_batch_goes_in_several(house: tuple[Shared, Any]) -> N
     shared, db = house
     await db.execute(COUNTS, BATCH * 2 + 5)
 
-    removed = (await keep_house(shared)).removed
+    counts = (await run_housekeeping(shared)).removed
 
-    assert removed == {"counts": BATCH * 2 + 5}
+    assert counts == {"counts": BATCH * 2 + 5}
 
 
 KEYS_LEFT = """insert into idempotency_keys (scope, key, fingerprint, created_at, expires_at)
@@ -226,7 +226,7 @@ async def test_a_run_has_no_limit_but_its_time(house: tuple[Shared, Any]) -> Non
     shared, db = house
     await db.execute(COUNTS, 30 * BATCH)
 
-    run = await keep_house(shared, budget=300)
+    run = await run_housekeeping(shared, budget=300)
 
     assert (run.removed, run.unfinished) == ({"counts": 30 * BATCH}, [])
 
@@ -238,12 +238,12 @@ async def test_no_kind_waits_for_another_and_what_is_left_is_known(house: tuple[
     await db.execute(COUNTS, 3 * BATCH)
     await db.execute(KEYS_LEFT, 2 * BATCH + 5)
 
-    run = await keep_house(shared, budget=0)
+    run = await run_housekeeping(shared, budget=0)
 
     assert run.removed == {"idempotency keys": BATCH, "counts": BATCH}
     assert run.unfinished == ["idempotency keys", "counts"]
     assert json.loads(await db.fetchval(backlog)) == {"idempotency keys": BATCH + 5, "counts": 2 * BATCH}
-    assert (await keep_house(shared)).removed == {"idempotency keys": BATCH + 5, "counts": 2 * BATCH}
+    assert (await run_housekeeping(shared)).removed == {"idempotency keys": BATCH + 5, "counts": 2 * BATCH}
     assert json.loads(await db.fetchval(backlog)) == {}
 
 
@@ -254,9 +254,9 @@ async def test_a_kind_that_cannot_be_deleted_now_does_not_keep_the_others(house:
     await db.execute(KEYS_LEFT, 5)
     async with db.transaction():
         await db.execute("lock table idempotency_keys in share mode")
-        removed = (await keep_house(shared)).removed
+        counts = (await run_housekeeping(shared)).removed
 
-    assert removed == {"counts": 5}
+    assert counts == {"counts": 5}
     left = json.loads(await db.fetchval("select backlog from housekeeping_runs"))
     assert left == {"idempotency keys": 5}
 
@@ -281,9 +281,9 @@ async def test_a_cart_whose_payment_is_not_settled_stays(house: tuple[Shared, An
         *(attempt, order, payment, old),
     )
 
-    assert (await keep_house(shared)).removed == {}
+    assert (await run_housekeeping(shared)).removed == {}
     await db.execute("update payment_attempts set outcome = 'declined', ended_at = now() where id = $1", attempt)
-    assert (await keep_house(shared)).removed == {"idle guest carts": 1}
+    assert (await run_housekeeping(shared)).removed == {"idle guest carts": 1}
 
 
 @pytest.mark.security("X-19")
@@ -307,9 +307,9 @@ async def test_only_one_keeps_house_at_a_time(house: tuple[Shared, Any]) -> None
     async with db.transaction():
         await db.execute("select pg_advisory_xact_lock(7426732)")
 
-        assert (await keep_house(shared)).removed == {}
+        assert (await run_housekeeping(shared)).removed == {}
 
-    assert (await keep_house(shared)).removed == {"idle guest carts": 1}
+    assert (await run_housekeeping(shared)).removed == {"idle guest carts": 1}
 
 
 async def test_what_others_hold_is_left_for_the_next_time(house: tuple[Shared, Any]) -> None:
@@ -318,9 +318,9 @@ async def test_what_others_hold_is_left_for_the_next_time(house: tuple[Shared, A
         await db.execute(CART, uuid.uuid4(), name, await ago(db, 31), None, None)
     async with db.transaction():
         await db.execute("select 1 from orders where number = 'held' for update")
-        removed = (await keep_house(shared)).removed
+        counts = (await run_housekeeping(shared)).removed
 
-    assert removed == {"idle guest carts": 1}
+    assert counts == {"idle guest carts": 1}
     assert [row[0] for row in await db.fetch("select number from orders")] == ["held"]
 
 
@@ -354,16 +354,16 @@ class _WatchedSession(Session):
 
 async def test_for_one_mail_nobody_looks_but_who_finds_it_and_who_looks_next(house: tuple[Shared, Any]) -> None:
     shared, postman = house[0], Deaf()
-    shared.database = watched = Watched(shared.database.connections)
+    shared.database = database = Watched(shared.database.connections)
     email = read_email("ada@shoppers.example")
     assert email
-    await request_code(Context(shared), email, Names())
+    await request_code(Context(shared), email, UserNames())
     shared.mail_waits.clear()
     loop = asyncio.create_task(work(shared, postman))
 
     await postman.left.wait()
 
-    looks = watched.looks
+    looks = database.looks
     loop.cancel()
     await asyncio.wait([loop], timeout=10)
     assert looks in {1, 2}
@@ -374,15 +374,15 @@ async def test_the_loop_ends_when_it_is_asked_to_even_if_that_was_lost_on_the_wa
     shared, postman = house[0], Deaf()
     email = read_email("ada@shoppers.example")
     assert email
-    await request_code(Context(shared), email, Names())
+    await request_code(Context(shared), email, UserNames())
     loop = asyncio.create_task(work(shared, postman))
     await postman.left.wait()
 
     loop.cancel()
-    ended, _ = await asyncio.wait([loop], timeout=10)
+    finished_tasks, _ = await asyncio.wait([loop], timeout=10)
     loop.cancel()
 
-    assert ended == {loop}
+    assert finished_tasks == {loop}
 
 
 async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_end(house: tuple[Shared, Any]) -> None:
@@ -406,9 +406,9 @@ async def test_operators_sessions_go_after_a_year_and_links_a_day_after_their_en
             "insert into operator_links (hash, created_at, expires_at) values ($1, $2, $2)", str(at).encode(), at
         )
 
-    removed = (await keep_house(shared)).removed
+    counts = (await run_housekeeping(shared)).removed
 
-    assert removed == {"operators' sessions": 1, "operators' links": 1}
+    assert counts == {"operators' sessions": 1, "operators' links": 1}
     assert await db.fetchval("select count(*) from operators") == 1
 
 
@@ -419,9 +419,9 @@ async def test_looking_for_what_is_due_and_finding_nothing_is_no_new_version_of_
     version = "select sum(version) from catalog_versions"
     before = await db.fetchval(version)
 
-    assert await show_due(shared) == 0
-    await settle_stuck(shared)
-    await keep_house(shared)
+    assert await update_due_products(shared) == 0
+    await settle_stale_attempts(shared)
+    await run_housekeeping(shared)
 
     assert await db.fetchval(version) == before
 
@@ -448,9 +448,9 @@ async def test_addresses_that_carts_have_left_go_and_those_of_users_and_orders_s
     for name in names[1:]:
         await db.execute(ship, "open", rows[name])
 
-    removed = (await keep_house(shared)).removed
+    counts = (await run_housekeeping(shared)).removed
 
-    assert removed == {"idle guest carts": 1, "loose addresses": 4}
+    assert counts == {"idle guest carts": 1, "loose addresses": 4}
     left = {row[0] for row in await db.fetch("select city from addresses")}
     assert left == set(rows) - {"of an idle cart", "replaced"}
     assert await db.fetchval("select count(*) from loose_addresses") == 0
@@ -483,7 +483,7 @@ async def test_cards_of_deleted_carts_go_and_saved_ones_and_those_of_orders_stay
         old,
     )
 
-    removed = (await keep_house(shared)).removed
+    counts = (await run_housekeeping(shared)).removed
 
-    assert removed == {"cards of deleted carts": 1}
+    assert counts == {"cards of deleted carts": 1}
     assert {row[0] for row in await db.fetch("select name from payment_sources")} == set(rows) - {"loose"}

@@ -26,11 +26,11 @@ async def test_one_mail_is_leased_at_a_time(own_database: Callable[..., str], *,
         await db.execute(f"alter database {name} set {setting} = off")
     database = open_database(url, size=1)
 
-    leased = [await lease_mail(database.session(), lease=60) for _ in range(9)]
+    leases = [await lease_mail(database.session(), lease=60) for _ in range(9)]
 
     await database.close()
-    locked = await db.fetch("select id, locked_until from outbox_mails order by locked_until")
+    rows = await db.fetch("select id, locked_until from outbox_mails order by locked_until")
     await db.close()
-    assert leased[8] is None
-    assert sorted(mail.id for mail in leased if mail) == sorted(row["id"] for row in locked)
-    assert len({row["locked_until"] for row in locked}) == 8
+    assert leases[8] is None
+    assert sorted(mail.id for mail in leases if mail) == sorted(row["id"] for row in rows)
+    assert len({row["locked_until"] for row in rows}) == 8

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.accounts import sign_in
 from tests.browser import LAPTOP, SMALL_PHONE, Browser, barriers, scrolls_sideways, visit
-from tests.deals import FREE_SHIPPING, TENTH, Part, about, new_deal
-from tests.make import Make
-from tests.shoppers import sign_in
-from tests.till import ADDRESS, Buyer, SignedIn, Till, new_till
+from tests.builders import Make
+from tests.checkout_builders import ADDRESS, Buyer, SignedIn, Till, new_till
+from tests.promotion_builders import FREE_SHIPPING, TENTH, Part, about, new_deal
 
 AMOUNT = re.compile(r"(-?)\$([0-9,]+\.[0-9]{2})")
 FEW = settings(
@@ -35,16 +35,16 @@ purchases = st.fixed_dictionaries(
 
 
 def amount_of(text: str) -> Decimal:
-    found = AMOUNT.search(text)
-    assert found, text
-    return Decimal(found[1] + found[2].replace(",", ""))
+    match = AMOUNT.search(text)
+    assert match, text
+    return Decimal(match[1] + match[2].replace(",", ""))
 
 
 def rows_of(mail: dict[str, Any], part: str) -> list[tuple[str, Decimal]]:
     """Every label with its amount, in the order in which they are read."""
     if part == "text":
-        found = [line.rpartition(": ") for line in mail["text"].splitlines() if re.search(r": -?\$[0-9,.]+$", line)]
-        return [(label, amount_of(amount)) for label, _, amount in found]
+        parts = [line.rpartition(": ") for line in mail["text"].splitlines() if re.search(r": -?\$[0-9,.]+$", line)]
+        return [(label, amount_of(amount)) for label, _, amount in parts]
     cells = re.findall(r"<tr>\s*<td[^>]*>(.*?)</td>\s*<td[^>]*>(.*?)</td>\s*</tr>", mail["html"], re.DOTALL)
     plain = [[html.unescape(re.sub("<[^>]+>", " ", cell)).strip() for cell in row] for row in cells]
     return [(label, amount_of(amount)) for label, amount in plain]
@@ -56,8 +56,8 @@ def check_sums(mail: dict[str, Any], part: str, total: str) -> None:
     items, end = labels.index("Items"), labels.index("Total")
     assert sum(amount for _, amount in rows[:items]) == rows[items][1]
     assert sum(amount for _, amount in rows[items:end]) == rows[end][1] == Decimal(total)
-    paid = [amount for label, amount in rows[end + 1 :] if label != "Tax included"]
-    assert sum(paid) == Decimal(total)
+    amounts = [amount for label, amount in rows[end + 1 :] if label != "Tax included"]
+    assert sum(amounts) == Decimal(total)
 
 
 async def buy(http: httpx.AsyncClient, make: Make, purchase: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -69,24 +69,24 @@ async def buy(http: httpx.AsyncClient, make: Make, purchase: dict[str, Any]) -> 
             fields = {"zone_id": till.zone, "tax_category_id": category, "name": "VAT", "amount": amount}
             await make.new("tax_rates", "tax_rate", **fields, included_in_price=is_included)
     await make.change("shipping_methods", till.post, "shipping_method", tax_category_id=category)
-    wanted = [
+    items = [
         (await till.product(f"{price / 100:.2f}", tax_category_id=category), quantity)
         for price, quantity in purchase["prices"]
     ]
     for deal in purchase["deals"]:
-        await new_deal(make, deal, conditions=[about(*(made for made, _ in wanted))])
+        await new_deal(make, deal, conditions=[about(*(product for product, _ in items))])
     member = await sign_in(http)
     buyer = SignedIn(http, till, member)
-    await buyer.put_in(*wanted)
+    await buyer.put_in(*items)
     await buyer.tell(bill_address_attributes=ADDRESS, use_billing=True)
     if purchase["credit"]:
         credit = {"user_id": str(await member.id()), "amount": f"{purchase['credit'] / 100:.2f}"}
         await make.new("store_credits", "store_credit", **credit, currency="USD", memo="Sorry")
         await buyer.post("/checkout/add_store_credit")
     await buyer.pay(method=till.check)
-    done = await buyer.complete()
-    assert done.status == 200, done
-    return await mail_of(http, member.email, done["number"]), done["total"]
+    order = await buyer.complete()
+    assert order.status == 200, order
+    return await mail_of(http, member.email, order["number"]), order["total"]
 
 
 async def mail_of(http: httpx.AsyncClient, email: str, number: str) -> dict[str, Any]:
@@ -142,27 +142,27 @@ async def test_it_says_where_the_order_goes_and_how_it_is_sent_and_paid(
     addresses = {"bill_address_attributes": ADDRESS, "ship_address_attributes": {**berlin, "state_name": None}}
     assert (await buyer.tell(email=email, **addresses)).status == 200
     await buyer.pay(method=transfer)
-    done = await buyer.complete()
+    order = await buyer.complete()
 
-    mail = await mail_of(http, email, done["number"])
+    mail = await mail_of(http, email, order["number"])
 
     for words in (
         "SHIPPING ADDRESS\nAda Lovelace\nHauptstr. 1\n10115 Berlin\nGermany\n",
         "BILLING ADDRESS\nAda Lovelace\n1 Main Street\nSpringfield, IL 62701\nUnited States\n",
         "SHIPPING METHOD\nPost\n",
-        f"Transfer: $15.00\nPlease pay $15.00 by Transfer, and give the order number {done['number']} with it.\n",
+        f"Transfer: $15.00\nPlease pay $15.00 by Transfer, and give the order number {order['number']} with it.\n",
         f"with it.\n{instructions}\n",
     ):
         assert words in mail["text"]
-    shown = mail["html"]
+    html = mail["html"]
     for words in (
         "Hauptstr. 1<br>10115 Berlin<br>Germany",
         "IBAN &lt;DE02 1203 0000 0000 2020 51&gt;<br>within 14 days",
     ):
-        assert words in shown
+        assert words in html
     # Nothing else is ever sent about an order.
     for promise in ("write again", "when it ships", "let you know", "notify", "keep you"):
-        assert promise not in mail["text"].lower() + shown.lower()
+        assert promise not in mail["text"].lower() + html.lower()
 
 
 @pytest.mark.security("M-10")
@@ -171,9 +171,9 @@ async def test_what_is_paid_needs_no_instructions(http: httpx.AsyncClient, till:
     await buyer.put_in((await till.product("10.00"), 1))
     await buyer.tell(email=email, bill_address_attributes=ADDRESS, use_billing=True)
     await buyer.pay()
-    done = await buyer.complete()
+    order = await buyer.complete()
 
-    mail = await mail_of(http, email, done["number"])
+    mail = await mail_of(http, email, order["number"])
 
     assert "Card (visa ending in 1111): $15.00" in mail["text"]
     assert "Please pay" not in mail["text"] + mail["html"]

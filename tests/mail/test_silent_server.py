@@ -9,7 +9,7 @@ import asyncpg
 
 from tests.cluster import Cluster
 from tests.db.processes import until
-from tests.mail.test_delivery import Posted, on_database, someone
+from tests.mail.test_delivery import MailingShop, on_database, someone
 
 DUE = """insert into products (id, name, slug, status, make_active_at, created_at, updated_at)
     values ($1::uuid, 'Soon', 'soon-' || $1::uuid, 'draft', now(), now(), now())"""
@@ -19,15 +19,15 @@ async def test_a_silent_mail_server_holds_up_nothing_but_mails(
     cluster: Cluster, worker_name: str, tmp_path: Path
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute, cluster.database(f"silent_{worker_name}") as url:
-        shop = Posted(f"smtp://127.0.0.1:{mute.getsockname()[1]}", **on_database(url, tmp_path))
+        shop = MailingShop(f"smtp://127.0.0.1:{mute.getsockname()[1]}", **on_database(url, tmp_path))
         db = await asyncpg.connect(url)
         try:
             for _ in range(6):
                 assert shop.ask(someone()).status_code == 200
 
             async def are_under_way() -> bool:
-                leased = "select count(*) from outbox_mails where attempts > 0 and sent_at is null"
-                return bool(await db.fetchval(leased) >= 4)
+                query = "select count(*) from outbox_mails where attempts > 0 and sent_at is null"
+                return bool(await db.fetchval(query) >= 4)
 
             await until(are_under_way)
             product_id = uuid4()

@@ -10,13 +10,13 @@ from uuid import uuid4
 import msgspec
 
 from shop.platform.collection import Collection
-from shop.platform.resources.known import COLLECTIONS
-from tests.deals import TENTH, new_deal
-from tests.make import Make
-from tests.pictures import png
-from tests.platform.machine import Machine, new_app
-from tests.shoppers import new_email
-from tests.till import Buyer, new_till
+from shop.platform.resources.registry import COLLECTIONS
+from tests.accounts import new_email
+from tests.builders import Make
+from tests.checkout_builders import Buyer, new_till
+from tests.image_files import png
+from tests.platform.client import Machine, new_app
+from tests.promotion_builders import TENTH, new_deal
 
 Body = Mapping[str, Any]
 Find = Callable[[Machine, Any, int], Awaitable[Sequence[str]]]
@@ -61,20 +61,20 @@ def _tax_category(number: int) -> Body:
     return must if number % 3 == 2 else {**must, "tax_code": "a" if number % 2 else "b", "is_default": True}
 
 
-def _named(number: int) -> Body:
+def _name_body(number: int) -> Body:
     return {"name": f"name {uuid4().hex}"}
 
 
-def _presented(number: int) -> Body:
-    shown = "colour" if number % 2 else f"shown {number}"
-    return {**_named(number), "presentation": shown} | ({} if number % 3 == 2 else {"position": number % 4})
+def _presentation_body(number: int) -> Body:
+    presentation = "colour" if number % 2 else f"shown {number}"
+    return {**_name_body(number), "presentation": presentation} | ({} if number % 3 == 2 else {"position": number % 4})
 
 
 def _product(number: int) -> Body:
     if number % 3 == 2:
-        return _named(number)
-    said = {"description": "soft" if number % 2 else f"soft {number}", "status": "active", "tags": ["new", "wool"]}
-    return {**_named(number), **said, "meta_title": "a title", "sku": uuid4().hex, "price": "19.99"}
+        return _name_body(number)
+    fields = {"description": "soft" if number % 2 else f"soft {number}", "status": "active", "tags": ["new", "wool"]}
+    return {**_name_body(number), **fields, "meta_title": "a title", "sku": uuid4().hex, "price": "19.99"}
 
 
 def _variant(number: int) -> Body:
@@ -89,7 +89,7 @@ def _price(number: int) -> Body:
 
 
 def _price_list(number: int) -> Body:
-    must = {**_named(number), "currency": "EUR"}
+    must = {**_name_body(number), "currency": "EUR"}
     return must if number % 3 == 2 else {**must, "priority": number % 4, "percent_off": "12.5"}
 
 
@@ -101,52 +101,52 @@ def _no_more(_number: int) -> Body:
     return {}
 
 
-async def _made(machine: Machine, type_: str) -> str:
+async def _create(machine: Machine, type_: str) -> str:
     return await make(machine, COLLECTIONS[type_])
 
 
 async def _a_product(machine: Machine) -> Body:
-    return {"product_id": await _made(machine, "product")}
+    return {"product_id": await _create(machine, "product")}
 
 
 async def _a_variant(machine: Machine) -> Body:
-    return {"variant_id": await _made(machine, "variant")}
+    return {"variant_id": await _create(machine, "variant")}
 
 
 async def _a_place_for_it(machine: Machine) -> Body:
-    return {**await _a_variant(machine), "stock_location_id": await _made(machine, "stock_location")}
+    return {**await _a_variant(machine), "stock_location_id": await _create(machine, "stock_location")}
 
 
 async def _an_item(machine: Machine) -> Body:
-    return {"stock_item_id": await _made(machine, "stock_item")}
+    return {"stock_item_id": await _create(machine, "stock_item")}
 
 
 async def _an_option_type(machine: Machine) -> Body:
-    return {"option_type_id": await _made(machine, "option_type")}
+    return {"option_type_id": await _create(machine, "option_type")}
 
 
 async def _a_property(machine: Machine) -> Body:
-    return {**await _a_product(machine), "property_id": await _made(machine, "property")}
+    return {**await _a_product(machine), "property_id": await _create(machine, "property")}
 
 
 async def _a_taxonomy(machine: Machine) -> Body:
-    return {"taxonomy_id": await _made(machine, "taxonomy")}
+    return {"taxonomy_id": await _create(machine, "taxonomy")}
 
 
 async def _a_taxon(machine: Machine) -> Body:
-    return {**await _a_product(machine), "taxon_id": await _made(machine, "taxon")}
+    return {**await _a_product(machine), "taxon_id": await _create(machine, "taxon")}
 
 
 async def _a_list(machine: Machine) -> Body:
-    return {"price_list_id": await _made(machine, "price_list")}
+    return {"price_list_id": await _create(machine, "price_list")}
 
 
 async def _a_group(machine: Machine) -> Body:
-    return {"customer_group_id": await _made(machine, "customer_group")}
+    return {"customer_group_id": await _create(machine, "customer_group")}
 
 
 async def _a_user(machine: Machine) -> Body:
-    return {"user_id": await _made(machine, "user")}
+    return {"user_id": await _create(machine, "user")}
 
 
 def _wishlist(number: int) -> Body:
@@ -155,7 +155,7 @@ def _wishlist(number: int) -> Body:
 
 
 async def _a_wishlist(machine: Machine) -> Body:
-    return {"wishlist_id": await _made(machine, "wishlist")}
+    return {"wishlist_id": await _create(machine, "wishlist")}
 
 
 def _all(*needs: Callable[[Machine], Awaitable[Body]]) -> Callable[[Machine], Awaitable[Body]]:
@@ -188,7 +188,7 @@ async def _audit_events(machine: Machine, _db: Any, count: int) -> Sequence[str]
 
 
 def _promotion(number: int) -> Body:
-    must = {**_named(number), "code": uuid4().hex}
+    must = {**_name_body(number), "code": uuid4().hex}
     return must if number % 3 == 2 else {**must, "description": "all" if number % 2 else f"all {number}"}
 
 
@@ -197,7 +197,7 @@ def _credit(number: int) -> Body:
 
 
 async def _a_promotion(machine: Machine) -> Body:
-    return {"promotion_id": await _made(machine, "promotion")}
+    return {"promotion_id": await _create(machine, "promotion")}
 
 
 async def _coupon_codes(machine: Machine, _db: Any, count: int) -> Sequence[str]:
@@ -212,12 +212,12 @@ async def _credit_events(machine: Machine, _db: Any, count: int) -> Sequence[str
     return await _first(machine, "store_credit_events", count)
 
 
-async def _bought(machine: Machine) -> None:
+async def _buy(machine: Machine) -> None:
     """Some orders that were bought and a part of each given back: made once for all that look at their parts."""
     key = str(machine.http.base_url)
-    if key in _SOLD:
+    if key in _SALES:
         return
-    _SOLD.add(key)
+    _SALES.add(key)
     till = await new_till(Make(machine))
     for number in range(6):
         buyer = Buyer(machine.http, till)
@@ -225,19 +225,19 @@ async def _bought(machine: Machine) -> None:
         code = uuid4().hex
         await new_deal(Make(machine), TENTH, code=code, name="same" if number % 2 else f"deal {number}")
         await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
-        done = await buyer.complete()
-        assert done.status == 200, done
+        order = await buyer.complete()
+        assert order.status == 200, order
         (payment,) = cart.json["data"]["relationships"]["payments"]["data"]
-        given = {"payment_id": payment["id"], "amount": "0.25", "reason": "late" if number % 2 else f"late {number}"}
-        assert (await machine.post("/refunds", {"refund": given})).status == 201
+        refund = {"payment_id": payment["id"], "amount": "0.25", "reason": "late" if number % 2 else f"late {number}"}
+        assert (await machine.post("/refunds", {"refund": refund})).status == 201
 
 
-_SOLD: set[str] = set()
+_SALES: set[str] = set()
 
 
-def _sold(path: str) -> Find:
+def _find_after_sale(path: str) -> Find:
     async def find(machine: Machine, _db: Any, count: int) -> Sequence[str]:
-        await _bought(machine)
+        await _buy(machine)
         return await _first(machine, path, count)
 
     return find
@@ -253,9 +253,9 @@ async def _an_order_and_a_good(machine: Machine) -> Body:
 
 
 async def _an_order_with_goods(machine: Machine) -> Body:
-    needed = await _an_order_and_a_good(machine)
-    assert (await machine.post("/line_items", {"line_item": needed})).status == 201
-    return {"order_id": needed["order_id"]}
+    references = await _an_order_and_a_good(machine)
+    assert (await machine.post("/line_items", {"line_item": references})).status == 201
+    return {"order_id": references["order_id"]}
 
 
 async def _what_is_sent(machine: Machine) -> Body:
@@ -269,25 +269,25 @@ async def _what_is_sent(machine: Machine) -> Body:
 
 
 def _zone(number: int) -> Body:
-    return {**_named(number), "description": "far" if number % 2 else f"far {number}"}
+    return {**_name_body(number), "description": "far" if number % 2 else f"far {number}"}
 
 
 def _tax_rate(number: int) -> Body:
-    return {**_named(number), "amount": "0.19" if number % 2 else f"0.0{number % 9 + 1}"}
+    return {**_name_body(number), "amount": "0.19" if number % 2 else f"0.0{number % 9 + 1}"}
 
 
 def _shipping_method(number: int) -> Body:
     if number % 3 == 2:
-        return _named(number)
-    return {**_named(number), "code": "dhl" if number % 2 else f"code {number}", "amounts": {"USD": {"0": "5.0"}}}
+        return _name_body(number)
+    return {**_name_body(number), "code": "dhl" if number % 2 else f"code {number}", "amounts": {"USD": {"0": "5.0"}}}
 
 
 def _payment_method(number: int) -> Body:
-    return {**_named(number), "type": "check", "position": number % 4, "active": False}
+    return {**_name_body(number), "type": "check", "position": number % 4, "active": False}
 
 
 async def _a_zone_and_a_category(machine: Machine) -> Body:
-    return {"zone_id": await _made(machine, "zone"), "tax_category_id": await _made(machine, "tax_category")}
+    return {"zone_id": await _create(machine, "zone"), "tax_category_id": await _create(machine, "tax_category")}
 
 
 def _cms_page(number: int) -> Body:
@@ -312,7 +312,7 @@ def _menu_item(number: int) -> Body:
 
 
 async def _a_menu(machine: Machine) -> Body:
-    return {"menu_id": await _made(machine, "menu")}
+    return {"menu_id": await _create(machine, "menu")}
 
 
 async def upload_of(machine: Machine) -> dict[str, Any]:
@@ -338,10 +338,11 @@ BUILDERS = {
     "price": Builder(
         _price, {"amount": "8.5"}, {"display_amount": "€8.50", "display_price": "€8.50"}, needs=_a_variant
     ),
-    "option_type": Builder(_presented, {"presentation": "Another", "filterable": False}),
-    "option_value": Builder(_presented, {"presentation": "Another"}, needs=_an_option_type),
+    "option_type": Builder(_presentation_body, {"presentation": "Another", "filterable": False}),
+    "option_value": Builder(_presentation_body, {"presentation": "Another"}, needs=_an_option_type),
     "property": Builder(
-        lambda number: {**_named(number), "presentation": "Material"}, {"presentation": "Another", "filterable": False}
+        lambda number: {**_name_body(number), "presentation": "Material"},
+        {"presentation": "Another", "filterable": False},
     ),
     "product_property": Builder(
         lambda number: {"value": "Wool" if number % 2 else f"Wool {number}"},
@@ -349,12 +350,12 @@ BUILDERS = {
         {"filter_param": "cotton"},
         needs=_a_property,
     ),
-    "taxonomy": Builder(_named, {"public_metadata": {"n": 1}}),
+    "taxonomy": Builder(_name_body, {"public_metadata": {"n": 1}}),
     "taxon": Builder(
-        _named, {"description": "all of it", "meta_title": "Another"}, {"seo_title": "Another"}, needs=_a_taxonomy
+        _name_body, {"description": "all of it", "meta_title": "Another"}, {"seo_title": "Another"}, needs=_a_taxonomy
     ),
     "classification": Builder(lambda number: {"position": number % 4}, {"position": 7}, needs=_a_taxon),
-    "stock_location": Builder(_named, {"city": "Berlin", "backorderable_default": True}),
+    "stock_location": Builder(_name_body, {"city": "Berlin", "backorderable_default": True}),
     "stock_item": Builder(
         lambda number: {"count_on_hand": number % 4},
         {"backorderable": True},
@@ -371,7 +372,7 @@ BUILDERS = {
     ),
     "price_list_user": Builder(_no_more, needs=_all(_a_list, _a_user)),
     "price_list_group": Builder(_no_more, needs=_all(_a_list, _a_group)),
-    "customer_group": Builder(_named, {"description": "the others"}),
+    "customer_group": Builder(_name_body, {"description": "the others"}),
     "customer_group_member": Builder(_no_more, needs=_all(_a_group, _a_user)),
     "wishlist": Builder(_wishlist, {"name": "christmas", "is_private": True, "is_default": True}, needs=_a_user),
     "wished_item": Builder(
@@ -383,22 +384,22 @@ BUILDERS = {
     "image": Builder(upload=upload_of, change={"alt": "From the side", "position": 3}),
     "zone": Builder(_zone, {"description": "near", "kind": "state"}),
     "tax_rate": Builder(_tax_rate, {"amount": "0.07", "included_in_price": True}, needs=_a_zone_and_a_category),
-    "shipping_category": Builder(_named, {"description": "bulky"}),
+    "shipping_category": Builder(_name_body, {"description": "bulky"}),
     "shipping_method": Builder(_shipping_method, {"admin_name": "The slow one", "code": "slow"}),
     "payment_method": Builder(_payment_method, {"description": "By post", "auto_capture": False}),
     "line_item": Builder(_line, {"public_metadata": {"engraved": True}}, needs=_an_order_and_a_good),
     "shipment": Builder(lambda _: {}, {"tracking": "1Z 999"}, needs=_what_is_sent),
-    "shipping_rate": Builder(find=_sold("shipping_rates")),
-    "payment": Builder(find=_sold("payments")),
-    "refund": Builder(find=_sold("refunds")),
+    "shipping_rate": Builder(find=_find_after_sale("shipping_rates")),
+    "payment": Builder(find=_find_after_sale("payments")),
+    "refund": Builder(find=_find_after_sale("refunds")),
     "adjustment": Builder(
         lambda number: {"label": "late" if number % 2 else f"late {number}", "amount": f"{number % 3 + 1}.5"},
         {"label": "later", "amount": "-1.0"},
         {"display_amount": "-$1.00"},
         needs=_an_order_with_goods,
     ),
-    "order_promotion": Builder(find=_sold("order_promotions")),
-    "promotion_category": Builder(_named, {"code": "summer"}),
+    "order_promotion": Builder(find=_find_after_sale("order_promotions")),
+    "promotion_category": Builder(_name_body, {"code": "summer"}),
     "promotion": Builder(_promotion, {"description": "some", "usage_limit": 5, "match_policy": "any"}),
     "promotion_rule": Builder(
         lambda number: {"type": "item_total", "preferences": {"amounts": {"USD": f"{number % 3 + 1}.0"}}},
@@ -411,14 +412,14 @@ BUILDERS = {
         needs=_a_promotion,
     ),
     "coupon_batch": Builder(
-        lambda number: {**_named(number), "prefix": "a" if number % 2 else f"a{number}", "codes_count": 1},
+        lambda number: {**_name_body(number), "prefix": "a" if number % 2 else f"a{number}", "codes_count": 1},
         needs=_a_promotion,
     ),
     "coupon_code": Builder(find=_coupon_codes),
     "store_credit": Builder(_credit, {"memo": "another reason", "private_metadata": {"n": 1}}, needs=_a_user),
     "store_credit_event": Builder(find=_credit_events),
-    "store_credit_category": Builder(_named, {"name": "Goodwill of another kind"}),
-    "store_credit_type": Builder(_named, {"priority": 3}),
+    "store_credit_category": Builder(_name_body, {"name": "Goodwill of another kind"}),
+    "store_credit_type": Builder(_name_body, {"priority": 3}),
     "cms_page": Builder(
         _cms_page,
         {"title": "About us", "content": "# About", "type": "homepage", "visible": False},
@@ -444,9 +445,9 @@ BUILDERS = {
 
 
 def builder_of(collection: Collection) -> Builder:
-    found = BUILDERS.get(collection.resource.type)
-    assert found, f"{collection.resource.type} has no row in tests/platform/builders.py: say how one is made"
-    return found
+    builder = BUILDERS.get(collection.resource.type)
+    assert builder, f"{collection.resource.type} has no row in tests/platform/builders.py: say how one is made"
+    return builder
 
 
 async def new_body(machine: Machine, collection: Collection, number: int = 0) -> dict[str, Body]:
@@ -454,8 +455,8 @@ async def new_body(machine: Machine, collection: Collection, number: int = 0) ->
     assert builder.body, (
         f"{collection.resource.type} can be made, and tests/platform/builders.py does not say from what"
     )
-    needed = await builder.needs(machine) if builder.needs else {}
-    return {collection.resource.type: {**needed, **builder.body(number)}}
+    references = await builder.needs(machine) if builder.needs else {}
+    return {collection.resource.type: {**references, **builder.body(number)}}
 
 
 def changed_body(collection: Collection) -> dict[str, Body]:
@@ -466,10 +467,10 @@ def changed_body(collection: Collection) -> dict[str, Body]:
 
 async def make(machine: Machine, collection: Collection, number: int = 0) -> str:
     upload = builder_of(collection).upload
-    sent = await upload(machine) if upload else {"json": await new_body(machine, collection, number)}
-    made = await machine.ask("POST", f"/{collection.path}", **sent)
-    assert made.status == 201, made
-    return made.id
+    request = await upload(machine) if upload else {"json": await new_body(machine, collection, number)}
+    response = await machine.ask("POST", f"/{collection.path}", **request)
+    assert response.status == 201, response
+    return response.id
 
 
 async def sample(machine: Machine, db: Any, collection: Collection, count: int = 5) -> list[str]:
@@ -480,15 +481,15 @@ async def sample(machine: Machine, db: Any, collection: Collection, count: int =
     return [await make(machine, collection, number) for number in range(count)]
 
 
-_KNOWN: dict[tuple[str, str], list[str]] = {}
+_SAMPLES: dict[tuple[str, str], list[str]] = {}
 
 
 async def some(machine: Machine, db: Any, collection: Collection, count: int = 5) -> list[str]:
     """A sample for who only reads: the same for every test of one shop, made when it is first asked for."""
     key = (str(machine.http.base_url), collection.path)
-    if key not in _KNOWN:
-        _KNOWN[key] = await sample(machine, db, collection, 6)
-    return _KNOWN[key][:count]
+    if key not in _SAMPLES:
+        _SAMPLES[key] = await sample(machine, db, collection, 6)
+    return _SAMPLES[key][:count]
 
 
 USUAL = {

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
-from tests.platform.machine import Machine
+from tests.platform.client import Machine
 from tests.shopper import Answer
 
 LINES = "application/x-ndjson"
@@ -24,8 +24,8 @@ async def bring(machine: Machine, noun: str, *values: Any, **params: Any) -> dic
     """What came of an import of these lines."""
     answer = await send(machine, noun, in_lines(values), **params)
     assert answer.status == 200, answer
-    told: dict[str, Any] = answer.json
-    return told
+    report: dict[str, Any] = answer.json
+    return report
 
 
 async def give(machine: Machine, noun: str) -> bytes:
@@ -37,13 +37,13 @@ async def give(machine: Machine, noun: str) -> bytes:
 
 async def given(machine: Machine, slug: str) -> dict[str, Any] | None:
     """One product as the export has it."""
-    found = [line for line in map(json.loads, (await give(machine, "products")).splitlines()) if line["slug"] == slug]
-    return found[0] if found else None
+    records = [line for line in map(json.loads, (await give(machine, "products")).splitlines()) if line["slug"] == slug]
+    return records[0] if records else None
 
 
-def counts(told: dict[str, Any]) -> dict[str, int]:
+def counts(report: dict[str, Any]) -> dict[str, int]:
     """Those that are not zero."""
-    return {name: told[name] for name in COUNTS if told[name]}
+    return {name: report[name] for name in COUNTS if report[name]}
 
 
 def new_slug() -> str:
@@ -70,8 +70,8 @@ async def new_variants(machine: Machine, count: int, **fields: Any) -> list[str]
         for number in range(count)
     ]
     assert (await bring(machine, "products", *goods))["created"] == count
-    made = await machine.get("/variants", {"filter[sku_start]": mark, "per_page": count})
-    return [item["id"] for item in made.json["data"]]
+    response = await machine.get("/variants", {"filter[sku_start]": mark, "per_page": count})
+    return [item["id"] for item in response.json["data"]]
 
 
 async def new_taxon(machine: Machine) -> str:

@@ -5,10 +5,10 @@ from uuid import uuid4
 
 import pytest
 
+from tests.checkout_builders import ADDRESS, Buyer, Till
+from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
-from tests.platform.machine import Machine
 from tests.shopper import Answer
-from tests.till import ADDRESS, Buyer, Till
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ async def test_an_unknown_or_read_only_member_is_refused_by_its_name(
 ) -> None:
     order = await writer.post("/orders", {"order": {}})
 
-    refused = await writer.patch(f"/orders/{order.id}", body)
+    refusal = await writer.patch(f"/orders/{order.id}", body)
 
-    assert_refused(refused, *names)
+    assert_refused(refusal, *names)
     assert (await writer.get(f"/orders/{order.id}"))["email"] is None
 
 
@@ -56,10 +56,10 @@ async def test_a_member_that_a_record_is_made_with_may_be_sent_back_and_not_chan
 
 async def test_a_form_may_send_back_what_it_was_shown(writer: Machine) -> None:
     order = await writer.post("/orders", {"order": {}})
-    shown = {"order[item_count]": "0", "order[considered_risky]": "false", "order[completed_at]": ""}
+    read_only_fields = {"order[item_count]": "0", "order[considered_risky]": "false", "order[completed_at]": ""}
 
-    same = await writer.ask("PATCH", f"/orders/{order.id}", data=shown)
-    other = await writer.ask("PATCH", f"/orders/{order.id}", data={**shown, "order[item_count]": "1"})
+    same = await writer.ask("PATCH", f"/orders/{order.id}", data=read_only_fields)
+    other = await writer.ask("PATCH", f"/orders/{order.id}", data={**read_only_fields, "order[item_count]": "1"})
 
     assert same.status == 200
     assert_refused(other, "item_count")
@@ -68,33 +68,33 @@ async def test_a_form_may_send_back_what_it_was_shown(writer: Machine) -> None:
 async def test_parameters_of_the_response_are_no_members(writer: Machine) -> None:
     body = {"order": {"internal_note": "x"}, "include": "line_items", "fields": {"order": "internal_note"}}
 
-    made = await writer.post("/orders", body)
-    queried = await writer.ask("POST", "/orders?nothing=1", json={"internal_note": "x"})
+    order = await writer.post("/orders", body)
+    response = await writer.ask("POST", "/orders?nothing=1", json={"internal_note": "x"})
 
-    assert (made.status, made.json["data"]["attributes"]) == (201, {"internal_note": "x"})
-    assert queried.status == 201
+    assert (order.status, order.json["data"]["attributes"]) == (201, {"internal_note": "x"})
+    assert response.status == 201
 
 
 @pytest.mark.parametrize("verb", ["next", "advance", "complete", "empty", "approve", "cancel", "apply_coupon_code"])
 async def test_an_operation_refuses_members_that_it_does_not_read(writer: Machine, verb: str) -> None:
     order = await writer.post("/orders", {"order": {}})
 
-    refused = await writer.patch(f"/orders/{order.id}/{verb}", {"nothing": 1, "state": "cart"})
+    refusal = await writer.patch(f"/orders/{order.id}/{verb}", {"nothing": 1, "state": "cart"})
 
-    assert_refused(refused, "nothing")
+    assert_refused(refusal, "nothing")
 
 
 async def test_what_is_told_of_a_parcel_may_be_wrapped_and_must_be_known(writer: Machine, till: Till) -> None:
     buyer = Buyer(writer.http, till)
     await buyer.ready((await till.product(), 1))
-    done = await buyer.complete()
-    shipment = (await writer.get(f"/shipments?filter[order_id_eq]={done.id}")).json["data"][0]["id"]
+    order = await buyer.complete()
+    shipment = (await writer.get(f"/shipments?filter[order_id_eq]={order.id}")).json["data"][0]["id"]
 
-    refused = await writer.patch(f"/shipments/{shipment}/ship", {"shipment": {"tracking": "1Z", "carrier": "x"}})
-    sent = await writer.patch(f"/shipments/{shipment}/ship", {"shipment": {"tracking": "1Z"}})
+    refusal = await writer.patch(f"/shipments/{shipment}/ship", {"shipment": {"tracking": "1Z", "carrier": "x"}})
+    response = await writer.patch(f"/shipments/{shipment}/ship", {"shipment": {"tracking": "1Z"}})
 
-    assert_refused(refused, "carrier")
-    assert (sent.status, sent["tracking"], sent["state"]) == (200, "1Z", "shipped")
+    assert_refused(refusal, "carrier")
+    assert (response.status, response["tracking"], response["state"]) == (200, "1Z", "shipped")
 
 
 async def test_a_refund_and_a_move_refuse_members_that_they_do_not_read(writer: Machine) -> None:
@@ -102,10 +102,10 @@ async def test_a_refund_and_a_move_refuse_members_that_they_do_not_read(writer: 
     root = taxonomy.json["data"]["relationships"]["root"]["data"]["id"]
 
     refund = await writer.post("/refunds", {"refund": {"payment_id": str(uuid4()), "transaction_id": "x"}})
-    moved = await writer.patch(f"/taxons/{root}/reposition", {"taxon": {"new_parent_id": root, "depth": 7}})
+    refusal = await writer.patch(f"/taxons/{root}/reposition", {"taxon": {"new_parent_id": root, "depth": 7}})
 
     assert_refused(refund, "transaction_id")
-    assert_refused(moved, "depth")
+    assert_refused(refusal, "depth")
 
 
 def included(answer: Answer, type_: str) -> dict[str, Any]:
@@ -139,9 +139,9 @@ async def test_a_nested_read_only_member_with_another_value_is_refused(writer: M
     line = included(await writer.get(f"/orders/{order.id}?include=line_items"), "line_item")
     cheaper = [{**line["attributes"], "id": line["id"], "quantity": 3, "price": "0.01"}]
 
-    refused = await writer.patch(f"/orders/{order.id}", {"order": {"line_items_attributes": cheaper}})
+    refusal = await writer.patch(f"/orders/{order.id}", {"order": {"line_items_attributes": cheaper}})
 
-    assert_refused(refused, "line_items_attributes.0.price")
+    assert_refused(refusal, "line_items_attributes.0.price")
     assert (await writer.get(f"/orders/{order.id}"))["item_count"] == 1
 
 
@@ -149,8 +149,8 @@ async def test_the_rules_of_a_promotion_may_be_sent_back_as_they_were_read(write
     rule = {"type": "item_total", "preferences": {"amounts": {"USD": "80"}}}
     promotion = await writer.post("/promotions", {"promotion": {"name": "A", "promotion_rules_attributes": [rule]}})
     read = await writer.get(f"/promotions/{promotion.id}?include=promotion_rules")
-    shown = included(read, "promotion_rule")
-    rules = [{**shown["attributes"], "id": shown["id"]}]
+    original_rule = included(read, "promotion_rule")
+    rules = [{**original_rule["attributes"], "id": original_rule["id"]}]
 
     same = await writer.patch(f"/promotions/{promotion.id}", {"promotion": {"promotion_rules_attributes": rules}})
 

@@ -15,8 +15,8 @@ import pytest
 from shop.queries.catalog import product_index
 from tests.cli.command import external
 from tests.cluster import Cluster
-from tests.platform.catalogue import change, links, master_of, new, removed, reposition, root_of, send, shown
-from tests.platform.machine import Machine, new_machine
+from tests.platform.catalog_builders import change, links, master_of, new, removed, reposition, root_of, send, shown
+from tests.platform.client import Machine, new_machine
 from tests.service import Service
 from tests.shopper import Answer
 
@@ -31,14 +31,14 @@ KEPT = "select scope_id, facet_id, product_count from listing_facets where produ
 
 def plain(row: Any) -> Any:
     """A listing; what has no order of its own is compared without one."""
-    found = json.loads(row[0])
-    return {**found, **{name: sorted(found[name]) for name in ("within_taxon_ids", "facet_ids")}}
+    values = json.loads(row[0])
+    return {**values, **{name: sorted(values[name]) for name in ("within_taxon_ids", "facet_ids")}}
 
 
 async def assert_fresh(db: Any) -> None:
     """Compares what is kept with what is made anew from all the rest, and takes that back."""
     ids = [row["id"] for row in await db.fetch("select id from products")]
-    kept, counted = await db.fetch(LISTED, None), await db.fetch(KEPT)
+    stored_listings, stored_facets = await db.fetch(LISTED, None), await db.fetch(KEPT)
     transaction = db.transaction()
     await transaction.start()
     try:
@@ -48,8 +48,8 @@ async def assert_fresh(db: Any) -> None:
         fresh, facets = await db.fetch(LISTED, None), await db.fetch(COUNTED)
     finally:
         await transaction.rollback()
-    assert [plain(row) for row in kept] == [plain(row) for row in fresh]
-    assert [tuple(row) for row in counted] == [tuple(row) for row in facets]
+    assert [plain(row) for row in stored_listings] == [plain(row) for row in fresh]
+    assert [tuple(row) for row in stored_facets] == [tuple(row) for row in facets]
 
 
 class Small(NamedTuple):
@@ -113,11 +113,11 @@ async def build(machine: Machine) -> World:
     product = (await new(machine, "product", status="active", price="5")).id
     variant = (await new(machine, "variant", product_id=product, option_value_ids=[value], sku=uuid4().hex)).id
     fields = {"product_id": product, "property_id": material, "value": "Wool"}
-    said = (await new(machine, "product_property", **fields)).id
+    product_property_id = (await new(machine, "product_property", **fields)).id
     stands = (await new(machine, "classification", product_id=product, taxon_id=taxon)).id
     item = (await new(machine, "stock_item", variant_id=variant, stock_location_id=place, count_on_hand=3)).id
     return World(
-        product, variant, kind, value, material, said, taxonomy, root, parent, taxon, stands, place, item
+        product, variant, kind, value, material, product_property_id, taxonomy, root, parent, taxon, stands, place, item
     )  # fmt: skip
 
 
@@ -183,11 +183,16 @@ async def share(machine: Machine, world: World) -> World:
     product = (await new(machine, "product", status="active")).id
     ids = {"product_id": product}
     variant = (await new(machine, "variant", **ids, option_value_ids=[world.option_value])).id
-    said = (await new(machine, "product_property", **ids, property_id=world.property, value="Wool")).id
+    product_property_id = (await new(machine, "product_property", **ids, property_id=world.property, value="Wool")).id
     stands = (await new(machine, "classification", **ids, taxon_id=world.taxon)).id
     item = (await new(machine, "stock_item", variant_id=variant, stock_location_id=world.stock_location)).id
     return msgspec.structs.replace(
-        world, product=product, variant=variant, product_property=said, classification=stands, stock_item=item
+        world,
+        product=product,
+        variant=variant,
+        product_property=product_property_id,
+        classification=stands,
+        stock_item=item,
     )
 
 

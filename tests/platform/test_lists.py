@@ -13,17 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shop.base.kinds import split_kind
-from shop.jsonapi.filtering import ASKING, COMPARING, LISTING, TEXTUAL, YES_OR_NO
+from shop.jsonapi.filtering import COMPARISONS, LIST_PREDICATES, TEXT_PREDICATES, UNARY, YES_OR_NO
 from shop.jsonapi.resource import Money
 from shop.platform.collection import Collection, all_filters
-from shop.platform.resources.known import COLLECTIONS
+from shop.platform.resources.registry import COLLECTIONS
 from tests.platform.builders import ALL, sample, some
-from tests.platform.catalogue import master_of, new
+from tests.platform.catalog_builders import master_of, new
+from tests.platform.client import Machine
 from tests.platform.customers.test_addresses import new_address
-from tests.platform.machine import Machine
 from tests.platform.test_resources import each
+from tests.sampling import first
 from tests.shopper import Answer
-from tests.usual import first
 
 Item = dict[str, Any]
 # All that is declared is told by one of each kind; `make torture` looks at each.
@@ -50,8 +50,8 @@ def chosen(kinds: Mapping[str, Any], is_whole: bool) -> dict[str, Any]:
 def predicates_of(kind: Any) -> list[str]:
     """Those that fit a kind of field."""
     plain = split_kind(kind)[0]
-    asking = [word for word in ASKING if word not in YES_OR_NO or plain is bool]
-    return [*COMPARING, *LISTING, *asking, *(TEXTUAL if plain is str else ())]
+    asking = [word for word in UNARY if word not in YES_OR_NO or plain is bool]
+    return [*COMPARISONS, *LIST_PREDICATES, *asking, *(TEXT_PREDICATES if plain is str else ())]
 
 
 def value_of(item: Item, name: str, kind: Any) -> Any:
@@ -83,12 +83,12 @@ async def items_of(machine: Machine, collection: Collection, ids: Sequence[str],
 
 
 FITS: dict[str, Callable[[Any, Any], bool]] = {
-    "eq": lambda mine, asked: mine is not None and mine == asked,
-    "not_eq": lambda mine, asked: mine != asked,
-    "gteq": lambda mine, asked: mine is not None and mine >= asked,
-    "in": lambda mine, asked: mine is not None and mine == asked,
-    "null": lambda mine, _asked: mine is None,
-    "cont": lambda mine, asked: mine is not None and inner(asked).lower() in mine.lower(),
+    "eq": lambda mine, operand: mine is not None and mine == operand,
+    "not_eq": lambda mine, operand: mine != operand,
+    "gteq": lambda mine, operand: mine is not None and mine >= operand,
+    "in": lambda mine, operand: mine is not None and mine == operand,
+    "null": lambda mine, _operand: mine is None,
+    "cont": lambda mine, operand: mine is not None and inner(operand).lower() in mine.lower(),
 }
 
 
@@ -107,20 +107,20 @@ async def test_every_filter_finds_what_a_reader_would_pick(
     fields = chosen({name: field.kind for name, field in collection.own_filters.items()}, is_whole)
 
     for name, kind in fields.items():
-        known = [item for item in items if value_of(item, name, kind) is not None]
-        predicates = [word for word in FITS if word in predicates_of(kind)] if known else ["null"]
+        valued_items = [item for item in items if value_of(item, name, kind) is not None]
+        predicates = [word for word in FITS if word in predicates_of(kind)] if valued_items else ["null"]
         if split_kind(kind)[0] is datetime:
             # Times are shown in milliseconds and kept in microseconds: none equals what is shown of it.
             predicates = [word for word in predicates if word in {"gteq", "null"}]
         for predicate in predicates:
-            asked = value_of(known[-1], name, kind) if known else None
-            text = str(text_of(known[-1], name)) if known else ""
-            sent = {"null": "1", "cont": inner(text)}.get(predicate, text)
+            operand = value_of(valued_items[-1], name, kind) if valued_items else None
+            text = str(text_of(valued_items[-1], name)) if valued_items else ""
+            param = {"null": "1", "cont": inner(text)}.get(predicate, text)
 
-            found = await items_of(writer, collection, ids, **{f"{name}_{predicate}": sent})
+            matches = await items_of(writer, collection, ids, **{f"{name}_{predicate}": param})
 
-            picked = {item["id"] for item in items if FITS[predicate](value_of(item, name, kind), asked)}
-            assert {item["id"] for item in found} == picked, (name, predicate, text)
+            expected_ids = {item["id"] for item in items if FITS[predicate](value_of(item, name, kind), operand)}
+            assert {item["id"] for item in matches} == expected_ids, (name, predicate, text)
 
 
 @WHOLE
@@ -128,10 +128,10 @@ async def test_every_filter_finds_what_a_reader_would_pick(
 async def test_every_field_takes_every_predicate_that_fits_it(
     writer: Machine, collection: Collection, is_whole: bool
 ) -> None:
-    allowed = {name: field.kind for name, field in all_filters(collection, COLLECTIONS).items()}
+    kinds = {name: field.kind for name, field in all_filters(collection, COLLECTIONS).items()}
     filters = [
-        (f"filter[{name}_{predicate}]", "1" if predicate in ASKING else EXAMPLES[split_kind(kind)[0]])
-        for name, kind in chosen(allowed, is_whole).items()
+        (f"filter[{name}_{predicate}]", "1" if predicate in UNARY else EXAMPLES[split_kind(kind)[0]])
+        for name, kind in chosen(kinds, is_whole).items()
         for predicate in predicates_of(kind)
     ]
 
@@ -143,11 +143,11 @@ async def test_every_field_takes_every_predicate_that_fits_it(
 @pytest.mark.security("C-02")
 @each(ALL)
 async def test_an_unknown_filter_or_sort_is_told_what_there_is(writer: Machine, collection: Collection) -> None:
-    filtered = await writer.get(f"/{collection.path}", {"filter[nothing_eq]": "1"})
+    refusal = await writer.get(f"/{collection.path}", {"filter[nothing_eq]": "1"})
     sorted_ = await writer.get(f"/{collection.path}", {"sort": "nothing"})
 
-    assert (filtered.status, filtered.code) == (400, "unknown_filter")
-    assert all(name in filtered.json["error"] for name in all_filters(collection, COLLECTIONS))
+    assert (refusal.status, refusal.code) == (400, "unknown_filter")
+    assert all(name in refusal.json["error"] for name in all_filters(collection, COLLECTIONS))
     assert (sorted_.status, sorted_.code) == (400, "unknown_sort")
     assert all(name in sorted_.json["error"] for name in collection.all_sorts)
 
@@ -156,10 +156,10 @@ async def test_one_filter_is_enough_where_it_is_asked_for(writer: Machine, db: A
     users = COLLECTIONS["user"]
     ids = await sample(writer, db, users, 3)
     first, second, _ = await items_of(writer, users, sorted(ids))
-    wanted = {"filter[email_eq]": first["attributes"]["email"], "filter[id_eq]": second["id"]}
+    filters = {"filter[email_eq]": first["attributes"]["email"], "filter[id_eq]": second["id"]}
 
-    either = await writer.get("/users", {**wanted, "filter[m]": "or"})
-    both = [await writer.get("/users", {**wanted, **more}) for more in ({}, {"filter[m]": "and"}, {"filter[m]": ""})]
+    either = await writer.get("/users", {**filters, "filter[m]": "or"})
+    both = [await writer.get("/users", {**filters, **more}) for more in ({}, {"filter[m]": "and"}, {"filter[m]": ""})]
 
     assert {item["id"] for item in either.json["data"]} == {first["id"], second["id"]}
     assert [answer.json["data"] for answer in both] == [[], [], []]
@@ -177,11 +177,11 @@ async def test_a_filter_reaches_over_a_relation(writer: Machine, db: Any) -> Non
     email = (await writer.get(f"/users/{user_id}"))["email"]
     await db.execute("update addresses set user_id = $2 where id = $1", address_id, user_id)
 
-    ours = await writer.get("/addresses", {"filter[user_email_eq]": email})
-    theirs = await writer.get("/users", {"filter[addresses_id_in]": f"{address_id},{other_id}"})
+    addresses = await writer.get("/addresses", {"filter[user_email_eq]": email})
+    users = await writer.get("/users", {"filter[addresses_id_in]": f"{address_id},{other_id}"})
 
-    assert [item["id"] for item in ours.json["data"]] == [address_id]
-    assert [item["id"] for item in theirs.json["data"]] == [user_id]
+    assert [item["id"] for item in addresses.json["data"]] == [address_id]
+    assert [item["id"] for item in users.json["data"]] == [user_id]
 
 
 async def test_a_filter_reaches_over_two_relations_and_into_either_of_two(writer: Machine) -> None:
@@ -192,9 +192,9 @@ async def test_a_filter_reaches_over_two_relations_and_into_either_of_two(writer
     items = [(await new(writer, "stock_item", variant_id=master, stock_location_id=place)).id for master in masters]
 
     field = "filter[variant_product_name_or_variant_sku_cont]"
-    found = [await writer.get("/stock_items", {field: text}) for text in (name, sku, f"{name}{sku}")]
+    responses = [await writer.get("/stock_items", {field: text}) for text in (name, sku, f"{name}{sku}")]
 
-    assert [ids_of(answer) for answer in found] == [[items[0]], [items[1]], []]
+    assert [ids_of(answer) for answer in responses] == [[items[0]], [items[1]], []]
 
 
 async def test_several_filters_over_a_relation_are_about_the_same_record(writer: Machine) -> None:
@@ -204,14 +204,14 @@ async def test_several_filters_over_a_relation_are_about_the_same_record(writer:
     items = [(await new(writer, "stock_item", variant_id=master, stock_location_id=place)).id for master in masters]
     mugs_name, jugs_sku = f"Mug {word}", f"Jug-{word}"
 
-    async def found(**filters: str) -> set[str]:
-        sent = {f"filter[{name}]": value for name, value in filters.items()}
-        return set(ids_of(await writer.get("/stock_items", {**sent, "filter[stock_location_id_eq]": place})))
+    async def find_ids(**filters: str) -> set[str]:
+        params = {f"filter[{name}]": value for name, value in filters.items()}
+        return set(ids_of(await writer.get("/stock_items", {**params, "filter[stock_location_id_eq]": place})))
 
-    named = {"variant_product_name_eq": mugs_name, "variant_product_slug_not_null": "1"}
-    assert await found(**named) == {items[0]}
-    assert await found(**named, variant_sku_eq=f"Mug-{word}") == {items[0]}
-    assert await found(**named, variant_sku_eq=jugs_sku) == set()
+    name_filters = {"variant_product_name_eq": mugs_name, "variant_product_slug_not_null": "1"}
+    assert await find_ids(**name_filters) == {items[0]}
+    assert await find_ids(**name_filters, variant_sku_eq=f"Mug-{word}") == {items[0]}
+    assert await find_ids(**name_filters, variant_sku_eq=jugs_sku) == set()
     either = {"filter[variant_product_name_eq]": mugs_name, "filter[variant_sku_eq]": jugs_sku, "filter[m]": "or"}
     assert set(ids_of(await writer.get("/stock_items", either))) == set(items)
 
@@ -221,22 +221,22 @@ async def test_products_are_found_by_their_master_in_the_familys_word(writer: Ma
     product = await new(writer, "product", sku=sku)
     await new(writer, "variant", product_id=product.id, sku=f"{sku}-2")
 
-    found = [await writer.get("/products", {"filter[master_sku_eq]": text}) for text in (sku, f"{sku}-2")]
+    responses = [await writer.get("/products", {"filter[master_sku_eq]": text}) for text in (sku, f"{sku}-2")]
 
-    assert [ids_of(answer) for answer in found] == [[product.id], []]
+    assert [ids_of(answer) for answer in responses] == [[product.id], []]
 
 
 async def test_orders_are_found_by_either_of_their_addresses(writer: Machine, db: Any) -> None:
     names = [uuid4().hex for _ in range(3)]
     addresses = [(await new_address(writer, firstname=name)).id for name in names]
     ids = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
-    told = "update orders set bill_address_id = $2, ship_address_id = $3 where id = $1"
-    await db.execute(told, ids[0], addresses[0], addresses[1])
-    await db.execute(told, ids[1], addresses[1], addresses[2])
+    statement = "update orders set bill_address_id = $2, ship_address_id = $3 where id = $1"
+    await db.execute(statement, ids[0], addresses[0], addresses[1])
+    await db.execute(statement, ids[1], addresses[1], addresses[2])
 
-    found = [await writer.get("/orders", {"filter[addresses_firstname_eq]": name, "sort": "id"}) for name in names]
+    responses = [await writer.get("/orders", {"filter[addresses_firstname_eq]": name, "sort": "id"}) for name in names]
 
-    assert [ids_of(answer) for answer in found] == [[ids[0]], ids, [ids[1]]]
+    assert [ids_of(answer) for answer in responses] == [[ids[0]], ids, [ids[1]]]
 
 
 async def test_orders_are_found_by_the_risk_in_them(writer: Machine, db: Any) -> None:
@@ -244,10 +244,10 @@ async def test_orders_are_found_by_the_risk_in_them(writer: Machine, db: Any) ->
     ids = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
     await db.execute("update orders set considered_risky = true where id = $1", ids[0])
 
-    found = [await items_of(writer, orders, ids, considered_risky_true=word) for word in ("1", "0")]
+    matches = [await items_of(writer, orders, ids, considered_risky_true=word) for word in ("1", "0")]
 
-    assert [[item["id"] for item in items] for items in found] == [[ids[0]], [ids[1]]]
-    assert found[0][0]["attributes"]["considered_risky"] is True
+    assert [[item["id"] for item in items] for items in matches] == [[ids[0]], [ids[1]]]
+    assert matches[0][0]["attributes"]["considered_risky"] is True
 
 
 async def test_variants_are_found_by_their_sizes(writer: Machine) -> None:
@@ -256,9 +256,9 @@ async def test_variants_are_found_by_their_sizes(writer: Machine) -> None:
     product_id = (await new(writer, "product")).id
     ids = [(await new(writer, "variant", product_id=product_id, **fields)).id for fields in (sizes, {})]
 
-    found = [await items_of(writer, variants, ids, **{f"{name}_gteq": size}) for name, size in sizes.items()]
+    matches = [await items_of(writer, variants, ids, **{f"{name}_gteq": size}) for name, size in sizes.items()]
 
-    assert [[item["id"] for item in items] for items in found] == [[ids[0]]] * 4
+    assert [[item["id"] for item in items] for items in matches] == [[ids[0]]] * 4
 
 
 async def test_what_is_removed_is_not_offered_to_be_filtered_by(writer: Machine) -> None:
@@ -271,23 +271,25 @@ async def test_amounts_are_compared_in_the_currencys_own_units(writer: Machine, 
     ids = [(await writer.post("/orders", {"order": {"currency": code}})).id for code in ("USD", "JPY")]
     await db.execute("update orders set item_total = 1250, total = 1250 where id = any($1)", ids)
 
-    found = [
+    matches = [
         await items_of(writer, COLLECTIONS["order"], ids, **{filter_: value})
         for filter_, value in {"total_eq": "12.5", "total_gt": "12.5", "total_in": "1250,9"}.items()
     ]
 
-    assert [[item["id"] for item in items] for items in found] == [[ids[0]], [ids[1]], [ids[1]]]
+    assert [[item["id"] for item in items] for items in matches] == [[ids[0]], [ids[1]], [ids[1]]]
 
 
 @pytest.mark.security("C-02")
 @pytest.mark.parametrize("text", ["%", "_", "\\", "'", "a%b", "' or 1=1 --"])
 async def test_a_filters_text_is_only_text(writer: Machine, text: str) -> None:
-    made = await writer.post("/orders", {"order": {"special_instructions": "x", "email": None}})
-    await writer.post("/tax_categories", {"tax_category": {"name": f"{text} {made.id}"}})
+    order = await writer.post("/orders", {"order": {"special_instructions": "x", "email": None}})
+    await writer.post("/tax_categories", {"tax_category": {"name": f"{text} {order.id}"}})
 
-    found = await writer.get("/tax_categories", {"filter[name_cont]": f"{text} {made.id}", "filter[name_start]": text})
+    response = await writer.get(
+        "/tax_categories", {"filter[name_cont]": f"{text} {order.id}", "filter[name_start]": text}
+    )
 
-    assert [item["attributes"]["name"] for item in found.json["data"]] == [f"{text} {made.id}"]
+    assert [item["attributes"]["name"] for item in response.json["data"]] == [f"{text} {order.id}"]
 
 
 async def following(machine: Machine, answer: Answer) -> Answer:
@@ -302,20 +304,20 @@ def ids_of(answer: Answer) -> list[str]:
 async def by_number(machine: Machine, path: str, params: dict[str, str]) -> list[str]:
     """The records of all pages, from link to link."""
     answer = await machine.get(f"/{path}", params)
-    found = ids_of(answer)
+    ids = ids_of(answer)
     for _ in range(answer.json["meta"]["total_pages"] - 1):
         answer = await following(machine, answer)
-        found += ids_of(answer)
-    return found
+        ids += ids_of(answer)
+    return ids
 
 
 async def by_place(machine: Machine, path: str, params: dict[str, str]) -> list[str]:
     answer = await machine.get(f"/{path}", {**params, "page[after]": ""})
-    found = ids_of(answer)
+    ids = ids_of(answer)
     while "next" in answer.json["links"]:
         answer = await following(machine, answer)
-        found += ids_of(answer)
-    return found
+        ids += ids_of(answer)
+    return ids
 
 
 def in_order(values: Iterable[Any]) -> bool:
@@ -340,10 +342,10 @@ async def test_both_pagings_walk_every_sort_up_and_down_and_meet_each_record_onc
     for name in chosen({name: columns[name] for name in collection.all_sorts}, is_whole):
         wish = {"filter[id_in]": ",".join(ids), "per_page": "3", "sort": name}
         up = await by_number(writer, collection.path, wish)
-        placed = await by_place(writer, collection.path, wish)
+        cursor_ids = await by_place(writer, collection.path, wish)
         down = await by_place(writer, collection.path, {**wish, "sort": f"-{name}"})
 
-        assert up == placed == down[::-1], name
+        assert up == cursor_ids == down[::-1], name
         assert sorted(up) == sorted(ids)
         if name in visible:
             assert in_order(value_of(items[record_id], name, columns[name]) for record_id in up), name
@@ -377,9 +379,9 @@ async def test_pages_by_place_are_the_sorted_list_whatever_the_rows(
     up = await by_place(writer, "orders", {**wish, "sort": sort})
     down = await by_place(writer, "orders", {**wish, "sort": f"-{sort}"})
 
-    listed = await db.fetch(f"select id::text from orders where id = any($1) order by {sort}, id", ids)
+    listed_rows = await db.fetch(f"select id::text from orders where id = any($1) order by {sort}, id", ids)
     await db.execute("delete from orders where id = any($1)", ids)
-    assert up == [row[0] for row in listed]
+    assert up == [row[0] for row in listed_rows]
     assert down == up[::-1]
 
 
@@ -431,10 +433,10 @@ async def test_amounts_are_compared_as_they_are_written(
         [(ids[name], f"A{ids[name].hex}", *row) for name, row in rows.items()],
     )
 
-    found = await writer.get(f"/orders?filter[id_in]={','.join(map(str, ids.values()))}&{filters}")
+    response = await writer.get(f"/orders?filter[id_in]={','.join(map(str, ids.values()))}&{filters}")
 
     names = {str(key): name for name, key in ids.items()}
-    assert sorted(names[record["id"]] for record in found.json["data"]) == sorted(expected)
+    assert sorted(names[record["id"]] for record in response.json["data"]) == sorted(expected)
 
 
 # In two hours, with a tie; the first and the last are at the very edges of an hour. In the future: housekeeping deletes
@@ -448,25 +450,25 @@ async def test_orders_are_sorted_paged_and_filtered_by_their_last_update(writer:
         "insert into orders (id, number, currency, created_at, updated_at) values ($1, $2, 'USD', now(), $3)",
         [(key, f"U{key}", datetime.fromisoformat(at)) for key, at in zip(ids, UPDATED, strict=True)],
     )
-    ours = {"filter[id_in]": ",".join(ids)}
+    id_filter = {"filter[id_in]": ",".join(ids)}
 
-    async def filtered(**filters: str) -> list[str]:
+    async def list_ids(**filters: str) -> list[str]:
         wish = {f"filter[updated_at_{name}]": at for name, at in filters.items()}
-        found = await writer.get(f"/orders?{urlencode({**ours, **wish, 'sort': 'id'})}")
-        return [record["id"] for record in found.json["data"]]
+        response = await writer.get(f"/orders?{urlencode({**id_filter, **wish, 'sort': 'id'})}")
+        return [record["id"] for record in response.json["data"]]
 
-    up = await by_place(writer, "orders", {**ours, "per_page": "2", "sort": "updated_at"})
-    down = await by_place(writer, "orders", {**ours, "per_page": "2", "sort": "-updated_at"})
-    numbered = await writer.get(f"/orders?{urlencode({**ours, 'sort': '-updated_at'})}")
-    found = [
-        await filtered(gt=UPDATED[1]),
-        await filtered(gteq=UPDATED[1]),
-        await filtered(lt=UPDATED[1]),
-        await filtered(lteq=UPDATED[3]),
-        await filtered(eq=UPDATED[1]),
-        await filtered(gt=UPDATED[0], lt=UPDATED[4]),
+    up = await by_place(writer, "orders", {**id_filter, "per_page": "2", "sort": "updated_at"})
+    down = await by_place(writer, "orders", {**id_filter, "per_page": "2", "sort": "-updated_at"})
+    sorted_page = await writer.get(f"/orders?{urlencode({**id_filter, 'sort': '-updated_at'})}")
+    results = [
+        await list_ids(gt=UPDATED[1]),
+        await list_ids(gteq=UPDATED[1]),
+        await list_ids(lt=UPDATED[1]),
+        await list_ids(lteq=UPDATED[3]),
+        await list_ids(eq=UPDATED[1]),
+        await list_ids(gt=UPDATED[0], lt=UPDATED[4]),
     ]
 
     assert (up, down) == (ids, ids[::-1])
-    assert [record["id"] for record in numbered.json["data"]] == ids[::-1]
-    assert found == [ids[3:], ids[1:], ids[:1], ids[:4], ids[1:3], ids[1:4]]
+    assert [record["id"] for record in sorted_page.json["data"]] == ids[::-1]
+    assert results == [ids[3:], ids[1:], ids[:1], ids[:4], ids[1:3], ids[1:4]]

@@ -21,22 +21,22 @@ from tests.platform.builders import (
     new_body,
     some,
 )
-from tests.platform.machine import PREFIX, Machine
+from tests.platform.client import PREFIX, Machine
+from tests.sampling import usual
 from tests.service import Service
 from tests.shopper import Answer
-from tests.usual import usual
 
 
 def each(collections: list[Collection]) -> pytest.MarkDecorator:
-    chosen = usual(collections, lambda collection: collection.path in USUAL)
-    return pytest.mark.parametrize("collection", chosen, ids=lambda collection: collection.path)
+    selection = usual(collections, lambda collection: collection.path in USUAL)
+    return pytest.mark.parametrize("collection", selection, ids=lambda collection: collection.path)
 
 
 def told(answer: Answer) -> dict[str, Any]:
     """What a record shows, by the names under which it is sent: `product_id` is shown as the relation `product`."""
     links = {name: link["data"] for name, link in answer.json["data"]["relationships"].items()}
-    named = {f"{name}_id": link["id"] for name, link in links.items() if isinstance(link, dict)}
-    return {**answer.json["data"]["attributes"], **named}
+    link_ids = {f"{name}_id": link["id"] for name, link in links.items() if isinstance(link, dict)}
+    return {**answer.json["data"]["attributes"], **link_ids}
 
 
 def shown(body: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
@@ -93,12 +93,12 @@ async def test_a_record_that_is_not_there_is_not_found(writer: Machine, collecti
 async def test_a_record_is_made_as_it_was_sent(writer: Machine, collection: Collection) -> None:
     body = await new_body(writer, collection)
 
-    made = await writer.post(f"/{collection.path}", body)
+    response = await writer.post(f"/{collection.path}", body)
 
-    assert made.status == 201
-    assert shown(body[collection.resource.type], made) != {}
-    assert shown(body[collection.resource.type], made).items() <= told(made).items()
-    assert (await writer.get(f"/{collection.path}/{made.id}")).json == made.json
+    assert response.status == 201
+    assert shown(body[collection.resource.type], response) != {}
+    assert shown(body[collection.resource.type], response).items() <= told(response).items()
+    assert (await writer.get(f"/{collection.path}/{response.id}")).json == response.json
 
 
 @pytest.mark.security("H-10")
@@ -122,22 +122,22 @@ async def test_a_record_changes_as_it_was_told(writer: Machine, collection: Coll
     record_id = await make(writer, collection)
     before = (await writer.get(f"/{collection.path}/{record_id}")).json["data"]["attributes"]
 
-    changed = await writer.ask(method, f"/{collection.path}/{record_id}", json=changed_body(collection))
+    response = await writer.ask(method, f"/{collection.path}/{record_id}", json=changed_body(collection))
 
     builder = builder_of(collection)
-    after = {**before, **builder.change, **builder.follows, "updated_at": changed["updated_at"]}
-    assert changed.status == 200
-    assert changed.json["data"]["attributes"] == after
-    assert (await writer.get(f"/{collection.path}/{record_id}")).json == changed.json
+    after = {**before, **builder.change, **builder.follows, "updated_at": response["updated_at"]}
+    assert response.status == 200
+    assert response.json["data"]["attributes"] == after
+    assert (await writer.get(f"/{collection.path}/{record_id}")).json == response.json
 
 
 @each([collection for collection in REMOVED if builder_of(collection).body])
 async def test_a_removed_record_is_gone(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)
 
-    removed = await writer.delete(f"/{collection.path}/{record_id}")
+    response = await writer.delete(f"/{collection.path}/{record_id}")
 
-    assert (removed.status, removed.response.content) == (204, b"")
+    assert (response.status, response.response.content) == (204, b"")
     assert (await writer.get(f"/{collection.path}/{record_id}")).status == 404
     assert (await writer.delete(f"/{collection.path}/{record_id}")).status == 404
 
@@ -160,9 +160,9 @@ async def test_without_a_token_the_door_is_shut_and_with_a_reading_one_nothing_i
     for method, path in reads:
         assert (await reader.ask(method, path)).status == 200
     for method, path in writes:
-        refused = await reader.ask(method, path)
-        assert (refused.status, refused.code) == (403, "insufficient_scope")
-        assert refused.headers["www-authenticate"] == 'Bearer realm="shop", error="insufficient_scope", scope="write"'
+        refusal = await reader.ask(method, path)
+        assert (refusal.status, refusal.code) == (403, "insufficient_scope")
+        assert refusal.headers["www-authenticate"] == 'Bearer realm="shop", error="insufficient_scope", scope="write"'
     assert (await writer.get(one)).status == 200
 
 
@@ -172,12 +172,12 @@ async def test_what_cannot_be_done_to_a_record_has_no_address(writer: Machine, d
     noun = collection.noun
     has_own = builder_of(collection).upload
     verbs = {"PATCH": noun.update, "PUT": noun.update, "DELETE": noun.delete or has_own}
-    allowed = {"GET", "HEAD", *(method for method, verb in verbs.items() if verb)}
+    allowed_methods = {"GET", "HEAD", *(method for method, verb in verbs.items() if verb)}
 
-    for method in verbs.keys() - allowed:
+    for method in verbs.keys() - allowed_methods:
         answer = await writer.ask(method, f"/{collection.path}/{record_id}", json={})
         assert (answer.status, answer.code) == (405, "method_not_allowed")
-        assert set(answer.headers["allow"].split(", ")) == allowed
+        assert set(answer.headers["allow"].split(", ")) == allowed_methods
     # Money is given back by a call to a provider, which no transaction may wait for: it has an address of its own.
     if noun.create is None and not has_own and collection.path != "refunds":
         assert (await writer.post(f"/{collection.path}", {})).status == 405
@@ -214,30 +214,32 @@ async def test_what_is_not_for_callers_to_set_is_not_set(writer: Machine, db: An
     name, table = collection.resource.type, collection.noun.records.table.name
     body, extra = (await new_body(writer, collection))[name], protected(collection, is_new=True)
 
-    refused = await writer.post(f"/{collection.path}", {name: {**extra, **body}})
-    made = await writer.post(f"/{collection.path}", {name: body})
+    refusal = await writer.post(f"/{collection.path}", {name: {**extra, **body}})
+    record = await writer.post(f"/{collection.path}", {name: body})
 
-    assert (refused.status, set(refused.json["errors"]), made.status) == (422, set(extra), 201)
+    assert (refusal.status, set(refusal.json["errors"]), record.status) == (422, set(extra), 201)
     if collection.noun.update:
-        before = dict(await db.fetchrow(f"select * from {table} where id = $1", made.id))
+        before = dict(await db.fetchrow(f"select * from {table} where id = $1", record.id))
         late = protected(collection, is_new=False)
-        changed = await writer.patch(f"/{collection.path}/{made.id}", {name: {**builder_of(collection).change, **late}})
-        assert (changed.status, set(changed.json["errors"])) == (422, set(late))
-        assert dict(await db.fetchrow(f"select * from {table} where id = $1", made.id)) == before
+        response = await writer.patch(
+            f"/{collection.path}/{record.id}", {name: {**builder_of(collection).change, **late}}
+        )
+        assert (response.status, set(response.json["errors"])) == (422, set(late))
+        assert dict(await db.fetchrow(f"select * from {table} where id = $1", record.id)) == before
 
 
 @each(CHANGED)
 async def test_what_was_read_can_be_sent_back(writer: Machine, collection: Collection) -> None:
     record_id = await make(writer, collection)
-    shown = await writer.get(f"/{collection.path}/{record_id}")
-    body = {"id": record_id, **told(shown)}
+    response = await writer.get(f"/{collection.path}/{record_id}")
+    body = {"id": record_id, **told(response)}
 
-    wrapped = await writer.patch(f"/{collection.path}/{record_id}", {collection.resource.type: body})
+    wrapped_response = await writer.patch(f"/{collection.path}/{record_id}", {collection.resource.type: body})
     bare = await writer.ask("PUT", f"/{collection.path}/{record_id}", json=body)
 
-    for answer in (wrapped, bare):
+    for answer in (wrapped_response, bare):
         assert answer.status == 200, answer
-        assert {**told(answer), "updated_at": None} == {**told(shown), "updated_at": None}
+        assert {**told(answer), "updated_at": None} == {**told(response), "updated_at": None}
 
 
 @each(ALL)
@@ -247,15 +249,15 @@ async def test_every_relation_can_be_included_and_no_other(writer: Machine, db: 
 
     for path in (f"/{collection.path}", f"/{collection.path}/{record_id}"):
         answer = await writer.get(path, {"include": ",".join(relations), "per_page": 3})
-        refused = await writer.get(path, {"include": "nothing"})
+        refusal = await writer.get(path, {"include": "nothing"})
 
         assert answer.status == 200
         assert ("included" in answer.json) == bool(relations)
         assert {item["type"] for item in answer.json.get("included", ())} <= {
             type_ for relation in relations.values() for type_ in relation.types
         }
-        assert (refused.status, refused.code) == (400, "unknown_include")
-        assert all(name in refused.json["error"] for name in relations)
+        assert (refusal.status, refusal.code) == (400, "unknown_include")
+        assert all(name in refusal.json["error"] for name in relations)
 
 
 @each(ALL)
@@ -283,16 +285,18 @@ async def test_every_change_is_in_the_audit_with_what_was_and_what_is(writer: Ma
 
     events = (await writer.get("/audit_events", {"filter[subject_id_eq]": record_id, "sort": "id"})).json["data"]
 
-    told = {event["attributes"]["action"]: event["attributes"] for event in events}
+    attributes_by_action = {event["attributes"]["action"]: event["attributes"] for event in events}
     noun = collection.noun
     verbs = {"created": noun.create, "updated": noun.update, "deleted": noun.delete}
     assert [event["attributes"]["action"] for event in events] == [
         f"{noun.name}_{verb}" for verb in verbs if verbs[verb]
     ]
-    assert {(event["outcome"], event["actor_kind"]) for event in told.values()} == {("done", "application")}
+    assert {(event["outcome"], event["actor_kind"]) for event in attributes_by_action.values()} == {
+        ("done", "application")
+    }
     change = builder_of(collection).change
     if collection.noun.update:
-        detail = told[f"{noun.name}_updated"]["detail"]
+        detail = attributes_by_action[f"{noun.name}_updated"]["detail"]
         assert detail == {"before": {name: before[name] for name in change}, "after": change}
 
 
@@ -303,12 +307,12 @@ async def test_a_list_costs_as_many_statements_for_many_records_as_for_few(
     ids = await some(writer, db, collection, 6)
     include = ",".join(collection.resource.relations)
 
-    asked = [
+    responses = [
         await writer.get(f"/{collection.path}", {"filter[id_in]": ",".join(ids[:count]), "include": include})
         for count in (2, 6)
     ]
 
-    assert [len(answer.json["data"]) for answer in asked] == [2, 6]
-    few, many = [service.request_line(answer.request_id)["statements"] for answer in asked]
+    assert [len(answer.json["data"]) for answer in responses] == [2, 6]
+    few, many = [service.request_line(answer.request_id)["statements"] for answer in responses]
     kin = collection.noun.records.kin
     assert few == many <= 3 + len(kin) + sum(len(kin[name].records.kin) for name in kin)

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
+from tests.checkout_builders import Buyer, Till
+from tests.platform.client import Machine
 from tests.platform.customers.test_users import new_user
-from tests.platform.machine import Machine
-from tests.till import Buyer, Till
 
 
 async def found(machine: Machine, path: str, **params: Any) -> list[str]:
@@ -67,19 +67,19 @@ async def test_zones_and_store_credit_are_found_by_their_texts(writer: Machine) 
 async def test_a_pattern_has_the_callers_own_wildcards(writer: Machine, pattern: str, is_found: bool) -> None:
     word = uuid4().hex
     zone = await writer.post("/zones", {"zone": {"name": f"a%bc{word}"}})
-    asked = pattern.format(word=word)
+    filter_value = pattern.format(word=word)
 
-    matching = await found(writer, "zones", **{"filter[name_matches]": asked})
-    others = await found(writer, "zones", **{"filter[name_does_not_match]": asked, "filter[id_eq]": zone.id})
+    matching = await found(writer, "zones", **{"filter[name_matches]": filter_value})
+    others = await found(writer, "zones", **{"filter[name_does_not_match]": filter_value, "filter[id_eq]": zone.id})
 
     assert (matching, others) == (([zone.id], []) if is_found else ([], [zone.id]))
 
 
 @pytest.mark.parametrize("pattern", ["x" * 256, "%" * 11, "a\\"])
 async def test_a_pattern_has_bounds(writer: Machine, pattern: str) -> None:
-    refused = await writer.get("/zones", {"filter[name_matches]": pattern})
+    refusal = await writer.get("/zones", {"filter[name_matches]": pattern})
 
-    assert (refused.status, refused.code) == (400, "bad_filter")
+    assert (refusal.status, refusal.code) == (400, "bad_filter")
 
 
 async def test_orders_are_sorted_by_what_it_costs_to_send_them(writer: Machine, till: Till) -> None:
@@ -97,13 +97,13 @@ async def test_orders_are_sorted_by_what_it_costs_to_send_them(writer: Machine, 
 async def test_products_are_sorted_by_number_and_position(writer: Machine, till: Till) -> None:
     word, taxonomy = uuid4().hex, await writer.post("/taxonomies", {"taxonomy": {"name": uuid4().hex}})
     taxon = taxonomy.json["data"]["relationships"]["root"]["data"]["id"]
-    made = [(await till.product(sku=f"{letter}{word}")).id for letter in "ba"]
-    for place, product_id in enumerate(made):
+    product_ids = [(await till.product(sku=f"{letter}{word}")).id for letter in "ba"]
+    for place, product_id in enumerate(product_ids):
         fields = {"product_id": product_id, "taxon_id": taxon, "position": place}
         await till.make.new("classifications", "classification", **fields)
-    ids = {"filter[id_in]": ",".join(made)}
+    ids = {"filter[id_in]": ",".join(product_ids)}
 
-    assert await found(writer, "products", **ids, sort="number") == made[::-1]
-    assert await found(writer, "products", **ids, sort="position") == made
-    assert await found(writer, "products", **ids, sort="-position", **{"page[after]": ""}) == made[::-1]
-    assert sorted(await found(writer, "products", **ids, sort="deleted_at")) == sorted(made)
+    assert await found(writer, "products", **ids, sort="number") == product_ids[::-1]
+    assert await found(writer, "products", **ids, sort="position") == product_ids
+    assert await found(writer, "products", **ids, sort="-position", **{"page[after]": ""}) == product_ids[::-1]
+    assert sorted(await found(writer, "products", **ids, sort="deleted_at")) == sorted(product_ids)

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
+from tests.platform.client import Machine
 from tests.platform.customers.test_users import new_user
 from tests.platform.hostile import assert_refused
-from tests.platform.machine import Machine
 
 ADJUST = "Spree::Promotion::Actions::CreateAdjustment"
 ADJUST_ITEMS = "Spree::Promotion::Actions::CreateItemAdjustments"
@@ -23,16 +23,16 @@ async def test_a_promotion_without_a_code_is_automatic(writer: Machine) -> None:
     by_batch = await new_promotion(writer, is_automatic=False)
     by_code = await new_promotion(writer, code=uuid4().hex)
 
-    assert [made["is_automatic"] for made in (without, by_batch, by_code)] == [True, False, False]
+    assert [promotion["is_automatic"] for promotion in (without, by_batch, by_code)] == [True, False, False]
 
 
 async def test_a_payment_method_is_made_by_the_name_of_spree(writer: Machine) -> None:
-    made = await writer.post(
+    payment_method = await writer.post(
         "/payment_methods",
         {"payment_method": {"name": "Cheque", "type": "Spree::PaymentMethod::Check", "active": False}},
     )
 
-    assert (made.status, made["type"]) == (201, "check")
+    assert (payment_method.status, payment_method["type"]) == (201, "check")
 
 
 @pytest.mark.parametrize(
@@ -58,21 +58,21 @@ async def test_an_action_is_made_by_the_name_of_spree(
     promotion = await new_promotion(writer, code=uuid4().hex)
     body = {"type": type_, **({"calculator_attributes": calculator} if calculator else {})}
 
-    made = await writer.post("/promotion_actions", {"promotion_action": {"promotion_id": promotion.id, **body}})
-    nested = await new_promotion(writer, code=uuid4().hex, promotion_actions_attributes=[body])
+    action = await writer.post("/promotion_actions", {"promotion_action": {"promotion_id": promotion.id, **body}})
+    nested_promotion = await new_promotion(writer, code=uuid4().hex, promotion_actions_attributes=[body])
 
-    assert (made.status, (made["type"], made["preferences"])) == (201, shown)
-    assert nested.status == 201, nested
+    assert (action.status, (action["type"], action["preferences"])) == (201, shown)
+    assert nested_promotion.status == 201, nested_promotion
 
 
 async def test_a_rule_is_made_by_the_name_of_spree(writer: Machine) -> None:
     rule = {"type": "Spree::Promotion::Rules::ItemTotal", "preferences": {"amounts": {"USD": "80"}}}
-    made = await new_promotion(writer, code=uuid4().hex, promotion_rules_attributes=[rule])
+    promotion = await new_promotion(writer, code=uuid4().hex, promotion_rules_attributes=[rule])
 
-    (rule_id,) = [each["id"] for each in made.json["data"]["relationships"]["promotion_rules"]["data"]]
-    shown = await writer.get(f"/promotion_rules/{rule_id}")
+    (rule_id,) = [each["id"] for each in promotion.json["data"]["relationships"]["promotion_rules"]["data"]]
+    response = await writer.get(f"/promotion_rules/{rule_id}")
 
-    assert (shown["type"], shown["code"]) == ("item_total", None)
+    assert (response["type"], response["code"]) == ("item_total", None)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ async def test_a_rule_is_made_by_the_name_of_spree(writer: Machine) -> None:
     ],
 )
 async def test_a_part_that_is_not_known_is_refused(writer: Machine, part: dict[str, Any], field: str) -> None:
-    refused = await new_promotion(writer, promotion_rules_attributes=[part])
+    refusal = await new_promotion(writer, promotion_rules_attributes=[part])
 
-    assert_refused(refused, f"promotion_rules_attributes.0.{field}")
+    assert_refused(refusal, f"promotion_rules_attributes.0.{field}")
 
 
 @pytest.mark.parametrize(
@@ -106,26 +106,26 @@ async def test_a_calculator_that_is_not_known_is_refused(
 ) -> None:
     action = {"type": ADJUST, "calculator_attributes": calculator}
 
-    refused = await new_promotion(writer, promotion_actions_attributes=[action])
+    refusal = await new_promotion(writer, promotion_actions_attributes=[action])
 
-    assert refused.status == 422
+    assert refusal.status == 422
     name = f"calculator_attributes.{field}" if field else "preferences.percent"
-    assert list(refused.json["errors"]) == [f"promotion_actions_attributes.0.{name}"]
+    assert list(refusal.json["errors"]) == [f"promotion_actions_attributes.0.{name}"]
 
 
 async def test_a_shipping_method_takes_a_calculator_of_spree(writer: Machine) -> None:
     calculator = {"type": "Spree::Calculator::Shipping::PerItem", "preferences": {"amount": 3, "currency": "USD"}}
     body = {"name": "Post", "calculator_attributes": calculator}
 
-    made = await writer.ask("POST", "/shipping_methods?include=calculator", json={"shipping_method": body})
+    shipping_method = await writer.ask("POST", "/shipping_methods?include=calculator", json={"shipping_method": body})
     unknown = {"type": "Spree::Calculator::Shipping::PriceSack"}
-    refused = await writer.post("/shipping_methods", {"shipping_method": {**body, "calculator_attributes": unknown}})
+    refusal = await writer.post("/shipping_methods", {"shipping_method": {**body, "calculator_attributes": unknown}})
 
-    (shown,) = made.json["included"]
-    assert (made["calculator_type"], made["amounts"]) == ("per_item", {"USD": {"0": "3.0"}})
-    assert (shown["type"], shown["attributes"]["type"]) == ("calculator", "per_item")
-    assert shown["attributes"]["preferences"] == {"amounts": {"USD": {"0": "3.0"}}}
-    assert_refused(refused, "calculator")
+    (shown_calculator,) = shipping_method.json["included"]
+    assert (shipping_method["calculator_type"], shipping_method["amounts"]) == ("per_item", {"USD": {"0": "3.0"}})
+    assert (shown_calculator["type"], shown_calculator["attributes"]["type"]) == ("calculator", "per_item")
+    assert shown_calculator["attributes"]["preferences"] == {"amounts": {"USD": {"0": "3.0"}}}
+    assert_refused(refusal, "calculator")
 
 
 async def test_store_credit_takes_its_category_and_type_by_the_names_of_spree(writer: Machine) -> None:
@@ -133,12 +133,12 @@ async def test_store_credit_takes_its_category_and_type_by_the_names_of_spree(wr
     kind = await writer.post("/store_credit_types", {"store_credit_type": {"name": uuid4().hex}})
     body = {"user_id": await new_user(writer), "currency": "USD", "amount": 5, "memo": "late"}
 
-    made = await writer.post(
+    store_credit = await writer.post(
         "/store_credits", {"store_credit": {**body, "category_id": category.id, "type_id": kind.id}}
     )
 
-    links = made.json["data"]["relationships"]
-    assert made.status == 201
+    links = store_credit.json["data"]["relationships"]
+    assert store_credit.status == 201
     assert links["store_credit_category"]["data"]["id"] == category.id
     assert links["store_credit_type"]["data"]["id"] == kind.id
-    assert (links["created_by"]["data"]["type"], made["created_by_type"]) == ("application", "application")
+    assert (links["created_by"]["data"]["type"], store_credit["created_by_type"]) == ("application", "application")

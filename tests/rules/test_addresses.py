@@ -71,8 +71,8 @@ def test_every_country_of_the_shop_can_be_judged_and_wants_a_street() -> None:
 
 @given(st.fixed_dictionaries({}, optional={name: st.none() | st.text(max_size=300) for name in home("US")}))
 def test_any_text_is_judged_and_never_breaks_the_rule(fields: dict[str, str | None]) -> None:
-    known = {*home("US"), "address2", "phone", "company", "label"}
-    assert set(address_errors(fields)) <= known
+    names = {*home("US"), "address2", "phone", "company", "label"}
+    assert set(address_errors(fields)) <= names
 
 
 ADA = {"firstname": "Ada", "lastname": "Lovelace", "company": "Engines", "address1": "1 Main St", "address2": "Flat 2"}
@@ -91,15 +91,15 @@ ADA = {"firstname": "Ada", "lastname": "Lovelace", "company": "Engines", "addres
 def test_an_address_is_written_as_its_country_writes_it(
     country: str, fields: tuple[str, str, str, str | None], lines: list[str]
 ) -> None:
-    typed = dict(zip(("city", "zipcode", "state_name", "state_code"), fields, strict=True))
+    values = dict(zip(("city", "zipcode", "state_name", "state_code"), fields, strict=True))
 
-    found = address_lines({**ADA, **typed, "country_iso": country, "country_name": "There"})
+    address = address_lines({**ADA, **values, "country_iso": country, "country_name": "There"})
 
-    assert found == ["Ada Lovelace", "Engines", "1 Main St", "Flat 2", *lines, "There"]
+    assert address == ["Ada Lovelace", "Engines", "1 Main St", "Flat 2", *lines, "There"]
 
 
 def test_an_address_that_begins_with_the_largest_place_keeps_its_city() -> None:
-    typed = {
+    values = {
         "zipcode": "150-0001",
         "state_name": "東京都",
         "city": "渋谷区",
@@ -107,6 +107,6 @@ def test_an_address_that_begins_with_the_largest_place_keeps_its_city() -> None:
         "address2": "",
     }
 
-    found = address_lines({**ADA, **typed, "country_iso": "JP", "country_name": "Japan"})
+    address = address_lines({**ADA, **values, "country_iso": "JP", "country_name": "Japan"})
 
-    assert found == ["〒150-0001", "東京都", "渋谷区", "神宮前 100%n 1", "Engines", "Ada Lovelace", "Japan"]
+    assert address == ["〒150-0001", "東京都", "渋谷区", "神宮前 100%n 1", "Engines", "Ada Lovelace", "Japan"]

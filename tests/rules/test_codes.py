@@ -122,9 +122,9 @@ def test_another_nonce_request_key_or_length_is_another_code() -> None:
 
 
 def test_a_flipped_bit_of_the_nonce_changes_the_short_code() -> None:
-    flipped = [(int.from_bytes(NONCE) ^ (1 << bit)).to_bytes(16) for bit in range(128)]
+    nonces = [(int.from_bytes(NONCE) ^ (1 << bit)).to_bytes(16) for bit in range(128)]
 
-    codes = {short(nonce) for nonce in flipped}
+    codes = {short(nonce) for nonce in nonces}
 
     assert short(NONCE) not in codes
     assert len(codes) > 125
@@ -184,20 +184,20 @@ def test_what_cannot_be_a_code_is_none(text: str) -> None:
 @pytest.mark.security("L-11")
 @given(text=st.text(max_size=60) | st.text(alphabet="0123456789 -oOiIlLuU_\n", max_size=40))
 def test_whatever_is_typed_is_none_or_a_plain_code(text: str) -> None:
-    typed = typed_code(text)
+    code = typed_code(text)
 
-    if typed is not None:
-        assert typed.isascii()
-        assert typed.isdigit() or (len(typed) == 26 and set(typed) <= CROCKFORD)
-        assert typed_code(typed) == typed
+    if code is not None:
+        assert code.isascii()
+        assert code.isdigit() or (len(code) == 26 and set(code) <= CROCKFORD)
+        assert typed_code(code) == code
 
 
 @given(number=st.integers(0, 2**128 - 1), groups=st.lists(st.integers(0, 26), max_size=6), data=st.data())
 def test_every_long_code_survives_being_copied_by_hand(number: int, groups: list[int], data: st.DataObject) -> None:
     code = long(number.to_bytes(16))
     looks = {"0": "0Oo", "1": "1IiLl"}
-    written = "".join(data.draw(st.sampled_from(looks.get(letter, letter + letter.lower()))) for letter in code)
+    copy = "".join(data.draw(st.sampled_from(looks.get(letter, letter + letter.lower()))) for letter in code)
     for place in sorted(groups, reverse=True):
-        written = written[:place] + data.draw(st.sampled_from(" -")) + written[place:]
+        copy = copy[:place] + data.draw(st.sampled_from(" -")) + copy[place:]
 
-    assert matches(code, str(typed_code(written)))
+    assert matches(code, str(typed_code(copy)))

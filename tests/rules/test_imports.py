@@ -11,14 +11,14 @@ import pytest
 from msgspec import UNSET
 
 from shop.base.errors import Invalid
-from shop.models.catalog.full_products import WholeProduct, WholeVariant
+from shop.models.catalog.full_products import FullProduct, FullVariant
 from shop.models.catalog.prices import Price, PriceList
 from shop.models.catalog.products import Product, ProductOptionType, Variant
 from shop.models.catalog.stock import StockItem, StockLocation
 from shop.rules.imports.errors import line_errors
-from shop.rules.imports.prices import Owned, PriceBook, Priced, PriceLine
-from shop.rules.imports.products import changes_of, same
-from shop.rules.imports.rows import Names, ProductLine, StockLine, VariantLine, missing_names, wanted_names
+from shop.rules.imports.prices import PriceBook, PriceData, PricedVariant, PriceLine
+from shop.rules.imports.products import build_changes, same
+from shop.rules.imports.rows import Names, ProductLine, StockLine, VariantLine, collect_names, missing_names
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 STAMPS: dict[str, Any] = {"created_at": NOW, "updated_at": NOW}
@@ -43,17 +43,17 @@ NAMES = Names(
 )
 
 
-def variant(number: int, **more: Any) -> WholeVariant:
+def variant(number: int, **more: Any) -> FullVariant:
     row = Variant(id=identity(number), product_id=identity(1), sku=more.pop("sku", ""), **STAMPS, **more.pop("row", {}))
     there: dict[str, Any] = {"tax_category": None, "options": {}, "prices": {}, "stock": {}}
-    return WholeVariant(row=row, **{**there, **more})
+    return FullVariant(row=row, **{**there, **more})
 
 
-def product(*variants: WholeVariant, **more: Any) -> WholeProduct:
+def product(*variants: FullVariant, **more: Any) -> FullProduct:
     row = Product(id=identity(1), name="Mug", slug="mug", **STAMPS, **more.pop("row", {}))
     there: dict[str, Any] = {"tax_category": None, "shipping_category": None}
     there |= {"option_types": {}, "properties": {}, "taxons": {}}
-    return WholeProduct(row=row, master=variant(2, row={"is_master": True}), variants=variants, **{**there, **more})
+    return FullProduct(row=row, master=variant(2, row={"is_master": True}), variants=variants, **{**there, **more})
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,10 @@ def test_a_line_that_says_nothing_new_changes_nothing(new_id: Iterator[UUID]) ->
         at="variants.0", sku="mug-s", options={"size": "S"}, prices={"USD": (500, None)}, stock={"Main": StockLine(2)}
     )
 
-    said = ProductLine(slug="mug", fields={"name": "Mug", "tags": []}, taxons=[], properties={}, variants=[line])
-    changes = changes_of(said, product(small), NAMES, lambda: next(new_id))
+    product_line = ProductLine(
+        slug="mug", fields={"name": "Mug", "tags": []}, taxons=[], properties={}, variants=[line]
+    )
+    changes = build_changes(product_line, product(small), NAMES, lambda: next(new_id))
 
     assert not changes
 
@@ -95,8 +97,8 @@ def test_only_what_differs_is_written(new_id: Iterator[UUID]) -> None:
     small = variant(4, sku="mug-s", options={"size": (identity(6), "S")})
     line = VariantLine(at="variants.0", sku="mug-s", fields={"barcode": "7"}, options={"size": "M"})
 
-    said = ProductLine(slug="mug", fields={"name": "Cup", "description": None}, variants=[line])
-    changes = changes_of(said, product(small), NAMES, lambda: next(new_id))
+    product_line = ProductLine(slug="mug", fields={"name": "Cup", "description": None}, variants=[line])
+    changes = build_changes(product_line, product(small), NAMES, lambda: next(new_id))
 
     assert changes.updates == {
         "products": [{"id": identity(1), "name": "Cup"}],
@@ -111,22 +113,24 @@ def test_option_types_are_as_the_line_says_or_grow_with_what_variants_need(new_i
     there = product(option_types={"colour": link})
     small = VariantLine(at="variants.0", sku="mug-s", options={"size": "S"})
 
-    grown = changes_of(ProductLine(slug="mug", variants=[small]), there, NAMES, lambda: next(new_id))
-    told = changes_of(ProductLine(slug="mug", option_types=["size", "colour"]), there, NAMES, lambda: next(new_id))
-    fixed = changes_of(
+    with_variants = build_changes(ProductLine(slug="mug", variants=[small]), there, NAMES, lambda: next(new_id))
+    with_types = build_changes(
+        ProductLine(slug="mug", option_types=["size", "colour"]), there, NAMES, lambda: next(new_id)
+    )
+    without_change = build_changes(
         ProductLine(slug="mug", option_types=["colour"], variants=[small]), there, NAMES, lambda: next(new_id)
     )
 
-    assert [row["position"] for row in grown.inserts["product_option_types"]] == [2]
-    assert told.updates == {"product_option_types": [{"id": identity(7), "position": 2}]}
-    assert "product_option_types" not in fixed.inserts
+    assert [row["position"] for row in with_variants.inserts["product_option_types"]] == [2]
+    assert with_types.updates == {"product_option_types": [{"id": identity(7), "position": 2}]}
+    assert "product_option_types" not in without_change.inserts
 
 
 def test_a_new_variant_stands_behind_those_that_are_there(new_id: Iterator[UUID]) -> None:
     there = product(variant(4, sku="a", row={"position": 7}))
     new = [VariantLine(at=f"variants.{place}", sku=sku) for place, sku in enumerate("bac")]
 
-    changes = changes_of(ProductLine(slug="mug", variants=new), there, NAMES, lambda: next(new_id))
+    changes = build_changes(ProductLine(slug="mug", variants=new), there, NAMES, lambda: next(new_id))
 
     assert [(row["sku"], row["position"]) for row in changes.inserts["variants"]] == [("b", 8), ("c", 9)]
 
@@ -149,7 +153,7 @@ def test_counts_move_by_the_difference(
     there = product(variant(4, sku="a", stock={} if is_new else {"Main": item}))
     line = VariantLine(at="variants.0", sku="a", stock={"Main": wanted})
 
-    changes = changes_of(ProductLine(slug="mug", variants=[line]), there, NAMES, lambda: next(new_id))
+    changes = build_changes(ProductLine(slug="mug", variants=[line]), there, NAMES, lambda: next(new_id))
 
     assert [quantity for _, quantity, _ in changes.moved] == moved
     assert len(changes.recounts) == recounted
@@ -161,29 +165,29 @@ def test_options_may_be_exchanged_between_variants_but_not_shared() -> None:
         variant(number, sku=sku, options={"size": (identity(number + 100), sku)})
         for number, sku in ((4, "S"), (5, "M"))
     )
-    swapped = [
+    variants = [
         VariantLine(at="variants.0", sku="S", options={"size": "M"}),
         VariantLine(at="variants.1", sku="M", options={"size": "S"}),
     ]
 
     there = product(small, medium)
 
-    assert line_errors(ProductLine(slug="mug", variants=swapped), there, NAMES) == {}
-    assert list(line_errors(ProductLine(slug="mug", variants=swapped[:1]), there, NAMES)) == ["variants.0.options"]
+    assert line_errors(ProductLine(slug="mug", variants=variants), there, NAMES) == {}
+    assert list(line_errors(ProductLine(slug="mug", variants=variants[:1]), there, NAMES)) == ["variants.0.options"]
 
 
 def test_a_sku_is_free_once_its_variant_is_gone_or_renamed() -> None:
     there = product(variant(4, sku="a"), variant(5, sku="b"))
     master = VariantLine(at="master", sku="a")
 
-    taken = line_errors(ProductLine(slug="mug", master=master), there, NAMES)
-    gone = ProductLine(
+    errors = line_errors(ProductLine(slug="mug", master=master), there, NAMES)
+    removal = ProductLine(
         slug="mug", master=master, variants=[VariantLine(at="variants.0", sku="b")], variants_complete=True
     )
-    renamed = ProductLine(slug="mug", master=master, variants=[VariantLine(at="variants.0", id=identity(4), sku="c")])
+    renaming = ProductLine(slug="mug", master=master, variants=[VariantLine(at="variants.0", id=identity(4), sku="c")])
 
-    assert taken == {"master.sku": ["is taken"]}
-    assert line_errors(gone, there, NAMES) == line_errors(renamed, there, NAMES) == {}
+    assert errors == {"master.sku": ["is taken"]}
+    assert line_errors(removal, there, NAMES) == line_errors(renaming, there, NAMES) == {}
 
 
 def test_names_that_nobody_had_are_those_to_make_in_one_order() -> None:
@@ -192,24 +196,24 @@ def test_names_that_nobody_had_are_those_to_make_in_one_order() -> None:
         ProductLine(slug="a", variants=[VariantLine(at="variants.0", sku="a", options={"size": "S", "a": "1"})]),
     ]
 
-    assert wanted_names(lines).option_types == {"size", "a", "b"}
+    assert collect_names(lines).option_types == {"size", "a", "b"}
     assert missing_names(lines, NAMES) == (["a", "b"], [("a", "1")], ["z"])
 
 
 def book() -> PriceBook:
     price = Price(id=identity(3), variant_id=identity(4), currency="USD", amount=500, compare_at_amount=700, **STAMPS)
     price_list = PriceList(id=identity(8), name="trade", currency="EUR", **STAMPS)
-    owned = Owned(identity(4), identity(1), "mug")
-    return PriceBook(Priced(variants=(owned,), lists={"trade": price_list}, prices=(price,)))
+    variant = PricedVariant(identity(4), identity(1), "mug")
+    return PriceBook(PriceData(variants=(variant,), lists={"trade": price_list}, prices=(price,)))
 
 
 def test_each_price_sees_what_those_before_it_have_done(new_id: Iterator[UUID]) -> None:
     prices = book()
     amounts: list[Any] = [Decimal("6"), Decimal("6.0"), None, None, Decimal("5")]
 
-    told = [prices.apply(PriceLine(sku="mug", currency="USD", amount=amount)) for amount in amounts]
+    outcomes = [prices.apply(PriceLine(sku="mug", currency="USD", amount=amount)) for amount in amounts]
 
-    assert told == ["updated", "unchanged", "updated", "unchanged", "created"]
+    assert outcomes == ["updated", "unchanged", "updated", "unchanged", "created"]
     assert prices.changes(lambda: next(new_id)).updates == {
         "prices": [{"id": identity(3), "amount": 500, "compare_at_amount": None}]
     }
@@ -219,9 +223,9 @@ def test_each_price_sees_what_those_before_it_have_done(new_id: Iterator[UUID]) 
 def test_what_a_list_says_touches_no_product(new_id: Iterator[UUID]) -> None:
     prices = book()
 
-    told = prices.apply(PriceLine(sku="mug", price_list="trade", amount=Decimal(4), min_quantity=3))
+    outcome = prices.apply(PriceLine(sku="mug", price_list="trade", amount=Decimal(4), min_quantity=3))
 
-    assert told == "created"
+    assert outcome == "created"
     assert prices.changes(lambda: next(new_id)).inserts["price_list_entries"][0]["min_quantity"] == 3
     assert prices.touched_products() == set()
 

@@ -1,6 +1,6 @@
 """Limits: when a count has passed one, and how long to wait then."""
 
-from shop.rules.limits import Count, Limit, exceeded, retry_after
+from shop.rules.limits import Count, Limit, exceeded_limits, retry_after
 
 
 def limit(count: int, seconds: int, key: bytes = b"a") -> Limit:
@@ -10,35 +10,35 @@ def limit(count: int, seconds: int, key: bytes = b"a") -> Limit:
 def test_a_limit_is_passed_by_the_first_beyond_it_and_not_by_the_last_within() -> None:
     counts = [Count(b"a", 900, count, 60) for count in (1, 4, 5, 6, 100)]
 
-    passed = [bool(exceeded([limit(5, 900)], [count])) for count in counts]
+    is_exceeded = [bool(exceeded_limits([limit(5, 900)], [count])) for count in counts]
 
-    assert passed == [False, False, False, True, True]
+    assert is_exceeded == [False, False, False, True, True]
 
 
 def test_a_limit_of_no_times_is_passed_by_the_first() -> None:
-    assert exceeded([limit(0, 900)], [Count(b"a", 900, 1, 60)]) != []
+    assert exceeded_limits([limit(0, 900)], [Count(b"a", 900, 1, 60)]) != []
 
 
 def test_a_limit_is_held_against_the_count_of_its_own_key_and_window() -> None:
     counts = [Count(b"b", 900, 99, 60), Count(b"a", 3600, 99, 60), Count(b"a", 0, 99, 1)]
 
-    assert exceeded([limit(5, 900)], counts) == []
-    assert exceeded([limit(5, 900)], []) == []
-    assert exceeded([], counts) == []
+    assert exceeded_limits([limit(5, 900)], counts) == []
+    assert exceeded_limits([limit(5, 900)], []) == []
+    assert exceeded_limits([], counts) == []
 
 
 def test_each_limit_that_is_passed_comes_with_its_count() -> None:
     short, long, other = limit(5, 900), limit(10, 3600), limit(5, 900, b"b")
     counts = [Count(b"a", 3600, 8, 1200), Count(b"a", 900, 8, 300), Count(b"b", 900, 6, 300)]
 
-    assert exceeded([short, long, other], counts) == [(short, counts[1]), (other, counts[2])]
+    assert exceeded_limits([short, long, other], counts) == [(short, counts[1]), (other, counts[2])]
 
 
 def test_a_count_without_a_window_is_a_limit_like_any_other() -> None:
     since_success = limit(100, 0)
 
-    assert exceeded([since_success], [Count(b"a", 0, 100, 1)]) == []
-    assert exceeded([since_success], [Count(b"a", 0, 101, 1)]) == [(since_success, Count(b"a", 0, 101, 1))]
+    assert exceeded_limits([since_success], [Count(b"a", 0, 100, 1)]) == []
+    assert exceeded_limits([since_success], [Count(b"a", 0, 101, 1)]) == [(since_success, Count(b"a", 0, 101, 1))]
 
 
 def test_the_time_to_wait_is_that_of_the_window_that_ends_last() -> None:

@@ -74,16 +74,16 @@ class Checker(HTMLParser):
         self.links: list[dict[str, str | None]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         assert tag in TAGS, tag
-        assert set(given) <= ATTRIBUTES.get(tag, set()), (tag, given)
-        if "href" in given:
-            assert str(given["href"]).startswith(ADDRESSES), given
-            assert not str(given["href"]).startswith("//"), given
-        if "src" in given:
-            assert str(given["src"]).startswith(("https://", "/media/")), given
-            assert ".." not in str(given["src"]), given
-        self.links += [given] if tag in {"a", "img"} else []
+        assert set(attributes) <= ATTRIBUTES.get(tag, set()), (tag, attributes)
+        if "href" in attributes:
+            assert str(attributes["href"]).startswith(ADDRESSES), attributes
+            assert not str(attributes["href"]).startswith("//"), attributes
+        if "src" in attributes:
+            assert str(attributes["src"]).startswith(("https://", "/media/")), attributes
+            assert ".." not in str(attributes["src"]), attributes
+        self.links += [attributes] if tag in {"a", "img"} else []
         self.open += [tag] if tag not in {"br", "hr", "img"} else []
 
     def handle_endtag(self, tag: str) -> None:

@@ -7,67 +7,67 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.rules.cart.cart_merge import STRATEGIES, Line, Strategy, merge_carts
+from shop.rules.cart.cart_merge import STRATEGIES, MergeLine, Strategy, merge_carts
 from shop.rules.cart.line_items import MOST_LINES, MOST_PIECES
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
 VARIANTS = st.sampled_from([A, B, C])
-LINES = st.dictionaries(VARIANTS, st.integers(1, 9)).map(lambda found: [Line(*item) for item in found.items()])
+LINES = st.dictionaries(VARIANTS, st.integers(1, 9)).map(lambda found: [MergeLine(*item) for item in found.items()])
 STOCK = st.dictionaries(VARIANTS, st.integers(0, 12))
 
 
-def quantities(lines: Sequence[Line]) -> Counter[UUID]:
+def quantities(lines: Sequence[MergeLine]) -> Counter[UUID]:
     return Counter({line.variant_id: line.quantity for line in lines})
 
 
 def test_merging_moves_the_users_lines_into_the_guests_cart() -> None:
-    merge = merge_carts("merge", [Line(A, 1), Line(B, 2)], [Line(B, 3), Line(C, 4)], {})
+    merge = merge_carts("merge", [MergeLine(A, 1), MergeLine(B, 2)], [MergeLine(B, 3), MergeLine(C, 4)], {})
 
     assert (merge.strategy, merge.survivor) == ("merge", "guest")
-    assert list(merge.lines) == [Line(A, 1), Line(B, 5), Line(C, 4)]
-    assert (list(merge.moved), list(merge.capped)) == ([Line(B, 3), Line(C, 4)], [])
+    assert list(merge.lines) == [MergeLine(A, 1), MergeLine(B, 5), MergeLine(C, 4)]
+    assert (list(merge.moved), list(merge.capped)) == ([MergeLine(B, 3), MergeLine(C, 4)], [])
 
 
 def test_what_the_stock_does_not_have_is_capped_and_told() -> None:
-    merge = merge_carts("merge", [Line(A, 2)], [Line(A, 5), Line(B, 1)], {A: 4, B: 0})
+    merge = merge_carts("merge", [MergeLine(A, 2)], [MergeLine(A, 5), MergeLine(B, 1)], {A: 4, B: 0})
 
-    assert list(merge.lines) == [Line(A, 4)]
-    assert (list(merge.moved), list(merge.capped)) == ([Line(A, 2)], [Line(A, 3), Line(B, 1)])
+    assert list(merge.lines) == [MergeLine(A, 4)]
+    assert (list(merge.moved), list(merge.capped)) == ([MergeLine(A, 2)], [MergeLine(A, 3), MergeLine(B, 1)])
 
 
 def test_the_guests_own_lines_are_never_cut_by_a_merge() -> None:
-    merge = merge_carts("merge", [Line(A, 9)], [Line(A, 1)], {A: 3})
+    merge = merge_carts("merge", [MergeLine(A, 9)], [MergeLine(A, 1)], {A: 3})
 
-    assert list(merge.lines) == [Line(A, 9)]
-    assert (list(merge.moved), list(merge.capped)) == ([], [Line(A, 1)])
+    assert list(merge.lines) == [MergeLine(A, 9)]
+    assert (list(merge.moved), list(merge.capped)) == ([], [MergeLine(A, 1)])
 
 
 def test_a_full_cart_takes_more_of_what_it_has_and_nothing_new() -> None:
-    guest = [Line(UUID(int=number), 1) for number in range(10, 10 + MOST_LINES - 1)]
-    more = [Line(guest[0].variant_id, MOST_PIECES), Line(A, 2), Line(B, 3)]
+    guest = [MergeLine(UUID(int=number), 1) for number in range(10, 10 + MOST_LINES - 1)]
+    more = [MergeLine(guest[0].variant_id, MOST_PIECES), MergeLine(A, 2), MergeLine(B, 3)]
 
     merge = merge_carts("merge", guest, more, {})
 
     assert len(merge.lines) == MOST_LINES
-    assert list(merge.moved) == [Line(guest[0].variant_id, MOST_PIECES - 1), Line(A, 2)]
-    assert list(merge.capped) == [Line(guest[0].variant_id, 1), Line(B, 3)]
+    assert list(merge.moved) == [MergeLine(guest[0].variant_id, MOST_PIECES - 1), MergeLine(A, 2)]
+    assert list(merge.capped) == [MergeLine(guest[0].variant_id, 1), MergeLine(B, 3)]
 
 
 def test_keeping_the_guests_cart_keeps_its_lines_only() -> None:
-    merge = merge_carts("keep_guest", [Line(A, 1)], [Line(B, 2)], {})
+    merge = merge_carts("keep_guest", [MergeLine(A, 1)], [MergeLine(B, 2)], {})
 
-    assert (merge.survivor, list(merge.lines), list(merge.moved)) == ("guest", [Line(A, 1)], [])
+    assert (merge.survivor, list(merge.lines), list(merge.moved)) == ("guest", [MergeLine(A, 1)], [])
 
 
 def test_keeping_the_users_cart_keeps_its_lines_only() -> None:
-    merge = merge_carts("keep_user", [Line(A, 1)], [Line(B, 2)], {})
+    merge = merge_carts("keep_user", [MergeLine(A, 1)], [MergeLine(B, 2)], {})
 
-    assert (merge.survivor, list(merge.lines), list(merge.moved)) == ("user", [Line(B, 2)], [])
+    assert (merge.survivor, list(merge.lines), list(merge.moved)) == ("user", [MergeLine(B, 2)], [])
 
 
 @given(st.sampled_from(STRATEGIES), LINES, STOCK)
 def test_the_only_cart_survives_under_any_strategy(
-    strategy: Strategy, guest: list[Line], stock: dict[UUID, int]
+    strategy: Strategy, guest: list[MergeLine], stock: dict[UUID, int]
 ) -> None:
     merge = merge_carts(strategy, guest, None, stock)
 
@@ -76,11 +76,17 @@ def test_the_only_cart_survives_under_any_strategy(
 
 
 @given(LINES, LINES, STOCK)
-def test_no_unit_is_lost_or_made_by_a_merge(guest: list[Line], user: list[Line], stock: dict[UUID, int]) -> None:
+def test_no_unit_is_lost_or_made_by_a_merge(
+    guest: list[MergeLine], user: list[MergeLine], stock: dict[UUID, int]
+) -> None:
     merge = merge_carts("merge", guest, user, stock)
 
-    moved, capped, after = quantities(merge.moved), quantities(merge.capped), quantities(merge.lines)
-    assert moved + capped == quantities(user)
-    assert after == quantities(guest) + moved
+    moved_quantities, capped_quantities, after = (
+        quantities(merge.moved),
+        quantities(merge.capped),
+        quantities(merge.lines),
+    )
+    assert moved_quantities + capped_quantities == quantities(user)
+    assert after == quantities(guest) + moved_quantities
     for variant, available in stock.items():
         assert after[variant] <= max(available, quantities(guest)[variant])

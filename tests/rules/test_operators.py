@@ -25,26 +25,26 @@ ADA = UUID(int=7)
 
 @pytest.mark.parametrize(("second", "code"), [(59, "287082"), (1111111109, "081804"), (1234567890, "005924")])
 def test_codes_are_those_of_rfc_6238(second: int, code: str) -> None:
-    assert totp_step(SECRET, code, now=second, used=0) == second // 30
+    assert totp_step(SECRET, code, now=second, last_step=0) == second // 30
 
 
 @pytest.mark.parametrize(("away", "counts"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
 def test_a_neighbouring_step_counts_and_no_other(away: int, counts: bool) -> None:
     code = pyotp.TOTP(authenticator_text(SECRET)).generate_otp(1000 + away)
 
-    assert (totp_step(SECRET, code, now=30_000, used=0) == 1000 + away) is counts
+    assert (totp_step(SECRET, code, now=30_000, last_step=0) == 1000 + away) is counts
 
 
 def test_a_step_counts_once_and_none_before_it() -> None:
     code = pyotp.TOTP(authenticator_text(SECRET)).generate_otp(1000)
 
-    assert totp_step(SECRET, code, now=30_000, used=999) == 1000
-    assert totp_step(SECRET, code, now=30_000, used=1000) is None
+    assert totp_step(SECRET, code, now=30_000, last_step=999) == 1000
+    assert totp_step(SECRET, code, now=30_000, last_step=1000) is None
 
 
 @pytest.mark.parametrize("typed", ["", "12345", "1234567", "abcdef", "١٢٣٤٥٦", "-12345"])
 def test_what_is_not_six_digits_is_no_code(typed: str) -> None:
-    assert totp_step(SECRET, typed, now=30_000, used=0) is None
+    assert totp_step(SECRET, typed, now=30_000, last_step=0) is None
 
 
 def test_the_address_of_a_secret_names_shop_and_operator() -> None:

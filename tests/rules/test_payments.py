@@ -7,13 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.rules.checkout.payments import Paid, balance_of, covered, is_valid, missing_payment, refusal_of
+from shop.rules.checkout.payments import (
+    PaymentAmounts,
+    balance_of,
+    is_valid,
+    missing_payment,
+    refusal_of,
+    sum_covered_amount,
+)
 
 TOTAL = 2500
 
 
-def card(state: str, captured: int = 0, refunded: int = 0, amount: int = TOTAL) -> Paid:
-    return Paid(state, amount, captured, refunded)
+def card(state: str, captured: int = 0, refunded: int = 0, amount: int = TOTAL) -> PaymentAmounts:
+    return PaymentAmounts(state, amount, captured, refunded)
 
 
 @pytest.mark.security("C-14")
@@ -43,7 +50,7 @@ def card(state: str, captured: int = 0, refunded: int = 0, amount: int = TOTAL) 
     ],
 )
 def test_the_state_and_the_amount_due_are_those_of_the_table(
-    payments: list[Paid], is_canceled: bool, state: str, due: int
+    payments: list[PaymentAmounts], is_canceled: bool, state: str, due: int
 ) -> None:
     balance = balance_of(payments, TOTAL, is_canceled=is_canceled)
 
@@ -59,7 +66,7 @@ class Ledger:
 
     def __init__(self, total: int) -> None:
         self.total, self.is_canceled = total, False
-        self.payments: list[Paid] = []
+        self.payments: list[PaymentAmounts] = []
 
     @property
     def due(self) -> int:
@@ -68,8 +75,8 @@ class Ledger:
     def do(self, event: str, which: int, amount: int) -> bool:
         """Whether it could be done."""
         if event == "authorise":
-            missing = self.total - covered(self.payments)
-            self.payments += [Paid("pending", missing, 0, 0)] if missing > 0 and not self.is_canceled else []
+            missing = self.total - sum_covered_amount(self.payments)
+            self.payments += [PaymentAmounts("pending", missing, 0, 0)] if missing > 0 and not self.is_canceled else []
             return True
         if event == "cancel":
             return self._cancel(gets_through=amount % 4 > 0)
@@ -103,7 +110,7 @@ class Ledger:
         if missing is None:
             return False
         self.is_canceled = False
-        self.payments += [Paid("pending", missing, 0, 0)] if missing else []
+        self.payments += [PaymentAmounts("pending", missing, 0, 0)] if missing else []
         return True
 
 
@@ -133,13 +140,13 @@ def test_states_agree_with_the_ledger_after_any_sequence(total: int, events: lis
 def check(ledger: Ledger) -> None:
     payments, total, is_canceled = ledger.payments, ledger.total, ledger.is_canceled
     balance = balance_of(payments, total, is_canceled=is_canceled)
-    captured = sum(payment.captured for payment in payments)
+    captured_total = sum(payment.captured for payment in payments)
     assert all(0 <= payment.refunded <= payment.captured <= payment.amount for payment in payments)
-    assert balance.payment_total == captured - balance.refunded >= 0
+    assert balance.payment_total == captured_total - balance.refunded >= 0
     assert (balance.amount_due > 0) == (balance.state in {"balance_due", "failed"})
     assert (balance.amount_due < 0) == (balance.state == "credit_owed")
     assert balance.state != "failed" or not any(map(is_valid, payments))
-    assert balance.state != "paid" or (captured >= total and not is_canceled)
+    assert balance.state != "paid" or (captured_total >= total and not is_canceled)
     assert balance.state != "void" or balance.payment_total == 0
     assert -balance.amount_due <= balance.payment_total, "the shop owes no more than it has"
     assert balance.amount_due <= total

@@ -11,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.rules.cart.promotion_kinds import BENEFITS, CONDITIONS, Basket, Good, fill_basket
-from shop.rules.cart.promotions import Deal, Part, make_deal, named_goods, promote, shown
-from shop.rules.promotions.settings import kept, part_errors, settled
+from shop.rules.cart.promotions import (
+    Deal,
+    Part,
+    calculate_discounts,
+    find_eligible_goods,
+    make_deal,
+    summarize_discounts,
+)
+from shop.rules.promotions.settings import normalize_preferences, parse_part, part_errors
 
 MUG, CUP, HAT = (UUID(int=number) for number in (1, 2, 3))
 KITCHEN, CLOTHES = UUID(int=11), UUID(int=12)
@@ -24,10 +31,10 @@ def good(price: int, quantity: int = 1, *, product: UUID = MUG, taxon: UUID = KI
     return Good(UUID(int=number), number - 100, product.int, frozenset({taxon.int}), price, quantity, amount)
 
 
-def part(what: str, kind: str, **given: Any) -> Part:
-    found = settled(what, kind, given)
-    assert found, (kind, given)
-    return found
+def part(what: str, kind: str, **values: Any) -> Part:
+    result = parse_part(what, kind, values)
+    assert result, (kind, values)
+    return result
 
 
 def deal(*parts: Part, number: int = 1, is_any: bool = False) -> Deal:
@@ -36,16 +43,16 @@ def deal(*parts: Part, number: int = 1, is_any: bool = False) -> Deal:
     return make_deal(UUID(int=number), f"Deal {number}", conditions, benefits, is_any=is_any)
 
 
-def off(kind: str, **given: Any) -> Part:
-    return part("benefit", kind, **given)
+def off(kind: str, **values: Any) -> Part:
+    return part("benefit", kind, **values)
 
 
-def when(kind: str, **given: Any) -> Part:
-    return part("condition", kind, **given)
+def when(kind: str, **values: Any) -> Part:
+    return part("condition", kind, **values)
 
 
-def taken(basket: Basket, *deals: Deal) -> list[tuple[str, int, int]]:
-    return [(each.on, each.id.int if each.id else 0, each.amount) for each in promote(basket, deals)]
+def list_discounts(basket: Basket, *deals: Deal) -> list[tuple[str, int, int]]:
+    return [(each.on, each.id.int if each.id else 0, each.amount) for each in calculate_discounts(basket, deals)]
 
 
 def dollars(*goods: Good, **more: Any) -> Basket:
@@ -58,10 +65,10 @@ TENTH = off("percent_off_items", percent="10")
 def test_a_percentage_of_each_line_is_rounded_half_up_and_says_so() -> None:
     basket = dollars(good(1_005), good(5, number=101))
 
-    found = promote(basket, [deal(TENTH)])
+    discounts = calculate_discounts(basket, [deal(TENTH)])
 
-    assert [each.amount for each in found] == [101, 1]
-    (entry,) = shown(found, "USD").values()
+    assert [each.amount for each in discounts] == [101, 1]
+    (entry,) = summarize_discounts(discounts, "USD").values()
     assert [each.get("exact") for each in entry["parts"]] == ["-1.005", "-0.005"]
     assert entry["amount"] == -102
 
@@ -69,21 +76,21 @@ def test_a_percentage_of_each_line_is_rounded_half_up_and_says_so() -> None:
 def test_an_amount_off_a_piece_is_never_more_than_the_piece_costs() -> None:
     basket = dollars(good(300, 2), good(1_000, number=101))
 
-    assert taken(basket, deal(off("amount_off_items", amounts={"USD": "5"}))) == [
+    assert list_discounts(basket, deal(off("amount_off_items", amounts={"USD": "5"}))) == [
         ("line", 100, 600),
         ("line", 101, 500),
     ]
-    assert taken(basket, deal(off("amount_off_items", amounts={"EUR": "5"}))) == []
+    assert list_discounts(basket, deal(off("amount_off_items", amounts={"EUR": "5"}))) == []
 
 
 @pytest.mark.parametrize(("pieces", "given_away"), [(2, 0), (3, 1), (5, 1), (6, 2)])
 def test_buy_two_get_one_gives_the_cheapest(pieces: int, given_away: int) -> None:
     basket = dollars(good(1_000, pieces - 1), good(400, number=101))
 
-    found = taken(basket, deal(off("buy_some_get_some", buy=2, get=1, percent="100")))
+    prices = list_discounts(basket, deal(off("buy_some_get_some", buy=2, get=1, percent="100")))
 
     expected = {0: [], 1: [("line", 101, 400)], 2: [("line", 101, 400), ("line", 100, 1_000)]}
-    assert sorted(found) == sorted(expected[given_away])
+    assert sorted(prices) == sorted(expected[given_away])
 
 
 def test_the_best_of_several_counts_for_a_line_and_of_equals_the_newest() -> None:
@@ -91,20 +98,20 @@ def test_the_best_of_several_counts_for_a_line_and_of_equals_the_newest() -> Non
     fifth, tenth = deal(off("percent_off_items", percent="20")), deal(TENTH, number=2)
     also_fifth = deal(off("amount_off_items", amounts={"USD": "2"}), number=3)
 
-    assert [each.deal.id.int for each in promote(basket, [fifth, tenth])] == [1]
-    assert [each.deal.id.int for each in promote(basket, [fifth, also_fifth])] == [3]
+    assert [each.deal.id.int for each in calculate_discounts(basket, [fifth, tenth])] == [1]
+    assert [each.deal.id.int for each in calculate_discounts(basket, [fifth, also_fifth])] == [3]
 
 
 def test_those_of_the_whole_come_after_and_each_takes_of_what_is_left() -> None:
     basket = dollars(good(1_000))
     half = off("percent_off_order", percent="50")
 
-    assert taken(basket, deal(TENTH), deal(half, number=2), deal(half, number=3)) == [
+    assert list_discounts(basket, deal(TENTH), deal(half, number=2), deal(half, number=3)) == [
         ("line", 100, 100),
         ("order", 0, 450),
         ("order", 0, 225),
     ]
-    assert taken(basket, deal(off("amount_off_order", amounts={"USD": "99"})), deal(half, number=2)) == [
+    assert list_discounts(basket, deal(off("amount_off_order", amounts={"USD": "99"})), deal(half, number=2)) == [
         ("order", 0, 1_000)
     ]
 
@@ -112,13 +119,15 @@ def test_those_of_the_whole_come_after_and_each_takes_of_what_is_left() -> None:
 def test_free_shipping_is_free_and_has_nothing_to_do_with_the_goods() -> None:
     basket = dollars(good(1_000), shipments=[(UUID(int=500), 700)])
 
-    assert taken(basket, deal(off("free_shipping"))) == [("shipment", 500, 700)]
+    assert list_discounts(basket, deal(off("free_shipping"))) == [("shipment", 500, 700)]
 
 
 def test_of_two_that_pay_for_the_same_parcel_the_newest_counts() -> None:
     basket = dollars(good(1_000), shipments=[(UUID(int=500), 700)])
 
-    assert [each.deal.id.int for each in promote(basket, [deal(off("free_shipping"), number=n) for n in (1, 2)])] == [2]
+    assert [
+        each.deal.id.int for each in calculate_discounts(basket, [deal(off("free_shipping"), number=n) for n in (1, 2)])
+    ] == [2]
 
 
 def test_each_condition_says_why_it_does_not_hold() -> None:
@@ -129,19 +138,24 @@ def test_each_condition_says_why_it_does_not_hold() -> None:
         "customer_group": {"group_ids": [str(STAFF)]},
         "item_total": {"amounts": {"USD": "10.01"}},
     }
-    told = {kind: named_goods(deal(when(kind, **given), TENTH), basket)[0] for kind, given in unfit.items()}
+    reasons = {
+        kind: find_eligible_goods(deal(when(kind, **values), TENTH), basket)[0] for kind, values in unfit.items()
+    }
 
-    assert told == {
+    assert reasons == {
         "product": "none of its products is in the cart",
         "taxon": "nothing of its categories is in the cart",
         "customer_group": "it is for a group of customers",
         "item_total": "it needs goods for at least 10.01 USD",
     }
     first_order = deal(when("first_order"), TENTH)
-    ordered, guest = (msgspec.structs.replace(basket, has_ordered=each) for each in (True, None))
-    assert named_goods(first_order, ordered)[0] == "it is for a first order"
-    assert named_goods(first_order, guest)[0] == "it is for a first order; sign in to use it"
-    assert named_goods(deal(when("item_total", amounts={"EUR": "1"}), TENTH), basket)[0] == "it does not count in USD"
+    returning, guest = (msgspec.structs.replace(basket, has_ordered=each) for each in (True, None))
+    assert find_eligible_goods(first_order, returning)[0] == "it is for a first order"
+    assert find_eligible_goods(first_order, guest)[0] == "it is for a first order; sign in to use it"
+    assert (
+        find_eligible_goods(deal(when("item_total", amounts={"EUR": "1"}), TENTH), basket)[0]
+        == "it does not count in USD"
+    )
 
 
 def test_conditions_that_hold_let_it_through() -> None:
@@ -154,25 +168,28 @@ def test_conditions_that_hold_let_it_through() -> None:
         when("item_total", amounts={"USD": "10"}),
     ]
 
-    assert taken(basket, deal(*conditions, TENTH)) == [("line", 100, 100)]
+    assert list_discounts(basket, deal(*conditions, TENTH)) == [("line", 100, 100)]
 
 
 def test_only_the_goods_that_it_is_about_get_cheaper() -> None:
     basket = dollars(good(1_000), good(500, product=HAT, taxon=CLOTHES, number=101))
     of_hats, of_kitchen = when("product", product_ids=[str(HAT)]), when("taxon", taxon_ids=[str(KITCHEN)])
 
-    assert taken(basket, deal(of_hats, TENTH)) == [("line", 101, 50)]
-    assert taken(basket, deal(of_hats, of_kitchen, TENTH)) == []
-    assert taken(basket, deal(of_hats, of_kitchen, TENTH, is_any=True)) == [("line", 100, 100), ("line", 101, 50)]
+    assert list_discounts(basket, deal(of_hats, TENTH)) == [("line", 101, 50)]
+    assert list_discounts(basket, deal(of_hats, of_kitchen, TENTH)) == []
+    assert list_discounts(basket, deal(of_hats, of_kitchen, TENTH, is_any=True)) == [
+        ("line", 100, 100),
+        ("line", 101, 50),
+    ]
 
 
 def test_any_of_several_conditions_is_enough_where_the_promotion_says_so() -> None:
     basket = dollars(good(1_000))
     of_staff, of_much = when("customer_group", group_ids=[str(STAFF)]), when("item_total", amounts={"USD": "5"})
 
-    assert taken(basket, deal(of_staff, of_much, TENTH)) == []
-    assert taken(basket, deal(of_staff, of_much, TENTH, is_any=True)) == [("line", 100, 100)]
-    why, _ = named_goods(deal(of_staff, when("item_total", amounts={"USD": "50"}), TENTH, is_any=True), basket)
+    assert list_discounts(basket, deal(of_staff, of_much, TENTH)) == []
+    assert list_discounts(basket, deal(of_staff, of_much, TENTH, is_any=True)) == [("line", 100, 100)]
+    why, _ = find_eligible_goods(deal(of_staff, when("item_total", amounts={"USD": "50"}), TENTH, is_any=True), basket)
     assert why == "it is for a group of customers; it needs goods for at least 50.0 USD"
 
 
@@ -180,11 +197,11 @@ def test_what_is_not_promotionable_keeps_its_price() -> None:
     kept_as_it_is = msgspec.structs.replace(good(1_000), is_promotionable=False)
     basket = dollars(kept_as_it_is, good(500, number=101))
 
-    assert taken(basket, deal(TENTH), deal(off("percent_off_order", percent="50"), number=2)) == [
+    assert list_discounts(basket, deal(TENTH), deal(off("percent_off_order", percent="50"), number=2)) == [
         ("line", 101, 50),
         ("order", 0, 225),
     ]
-    assert named_goods(deal(TENTH), dollars(kept_as_it_is))[0] == "it is for other products"
+    assert find_eligible_goods(deal(TENTH), dollars(kept_as_it_is))[0] == "it is for other products"
 
 
 @pytest.mark.parametrize(
@@ -212,13 +229,13 @@ def test_what_cannot_be_settled_is_named(what: str, kind: str, given: Any, field
 
 
 def test_what_is_settled_is_kept_in_one_way_and_nothing_else_with_it() -> None:
-    stored = kept("benefit", "percent_off_items", {"percent": 12.50, "other": "x"})
+    preferences = normalize_preferences("benefit", "percent_off_items", {"percent": 12.50, "other": "x"})
 
-    assert stored == {"percent": "12.5"}
-    assert kept("condition", "item_total", {"amounts": {"USD": "10.00", "JPY": 500}}) == {
+    assert preferences == {"percent": "12.5"}
+    assert normalize_preferences("condition", "item_total", {"amounts": {"USD": "10.00", "JPY": 500}}) == {
         "amounts": {"USD": "10.0", "JPY": "500.0"}
     }
-    assert settled("benefit", "percent_off_items", {"percent": "spoiled"}) is None
+    assert parse_part("benefit", "percent_off_items", {"percent": "spoiled"}) is None
 
 
 def half_up(value: Fraction) -> int:
@@ -250,19 +267,19 @@ def model(basket: Basket, deals: list[Offer]) -> tuple[dict[UUID, int], dict[UUI
 
 
 def _line_off(one: Offer, each: Good, basket: Basket) -> Fraction:
-    found = Fraction(0)
+    discount = Fraction(0)
     for benefit in one:
         settings = benefit.settings
         if benefit.type == "percent_off_items":
-            found += each.amount * Fraction(*settings["percent"])
+            discount += each.amount * Fraction(*settings["percent"])
         if benefit.type == "amount_off_items":
-            found += min(settings["amounts"].get(basket.currency, 0), each.price) * each.quantity
+            discount += min(settings["amounts"].get(basket.currency, 0), each.price) * each.quantity
         if benefit.type == "buy_some_get_some":
             pieces = sorted((other.price, other.id) for other in basket.goods for _ in range(other.quantity))
             groups = len(pieces) // (settings["buy"] + settings["get"])
             cheapest = pieces[: groups * settings["get"]]
-            found += sum(price for price, owner in cheapest if owner == each.id) * Fraction(*settings["percent"])
-    return found
+            discount += sum(price for price, owner in cheapest if owner == each.id) * Fraction(*settings["percent"])
+    return discount
 
 
 percents = st.decimals(min_value="0.001", max_value=100, places=3).map(str)
@@ -301,12 +318,14 @@ def baskets(draw: Any) -> Basket:
 def test_what_is_taken_off_is_what_the_model_says_and_nothing_falls_below_zero(
     basket: Basket, offers: list[Offer]
 ) -> None:
-    found = promote(basket, [deal(*parts, number=number + 1) for number, parts in enumerate(offers)])
+    discounts = calculate_discounts(basket, [deal(*parts, number=number + 1) for number, parts in enumerate(offers)])
 
     of_lines, of_shipments, of_whole = model(basket, offers)
-    by_id = {(each.on, each.id): each.amount for each in found if each.on != "order"}
+    by_id = {(each.on, each.id): each.amount for each in discounts if each.on != "order"}
     assert {each.id: by_id.get(("line", each.id), 0) for each in basket.goods} == of_lines
     assert {each: by_id.get(("shipment", each), 0) for each, _ in basket.shipments} == of_shipments
-    assert sum(each.amount for each in found if each.on == "order") == of_whole
-    assert all(0 < each.amount <= each.of for each in found)
-    assert -sum(entry["amount"] for entry in shown(found, "USD").values()) == sum(each.amount for each in found)
+    assert sum(each.amount for each in discounts if each.on == "order") == of_whole
+    assert all(0 < each.amount <= each.of for each in discounts)
+    assert -sum(entry["amount"] for entry in summarize_discounts(discounts, "USD").values()) == sum(
+        each.amount for each in discounts
+    )

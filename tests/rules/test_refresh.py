@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shop.rules.access.refresh import Outcome, Shown, outcome
+from shop.rules.access.refresh import Outcome, RefreshFacts, outcome
 
 GRACE = 30
 ELAPSED = st.one_of(st.none(), st.floats(min_value=-5, max_value=10**7))
@@ -26,28 +26,28 @@ ELAPSED = st.one_of(st.none(), st.floats(min_value=-5, max_value=10**7))
 def test_head_rotates_parent_repeats_within_the_grace_and_all_else_is_reuse(
     elapsed: float | None, child_is_head: bool, expected: Outcome
 ) -> None:
-    assert outcome(Shown(True, True, elapsed, child_is_head), GRACE) == expected
+    assert outcome(RefreshFacts(True, True, elapsed, child_is_head), GRACE) == expected
 
 
 @given(st.booleans(), ELAPSED, st.booleans())
 def test_a_token_of_an_ended_session_is_refused_and_ends_nothing(
     is_owners: bool, elapsed: float | None, child_is_head: bool
 ) -> None:
-    assert outcome(Shown(False, is_owners, elapsed, child_is_head), GRACE) == "refuse"
+    assert outcome(RefreshFacts(False, is_owners, elapsed, child_is_head), GRACE) == "refuse"
 
 
 @given(st.booleans(), ELAPSED, st.booleans())
 def test_a_token_with_anothers_address_is_refused_and_ends_nothing(
     is_live: bool, elapsed: float | None, child_is_head: bool
 ) -> None:
-    assert outcome(Shown(is_live, False, elapsed, child_is_head), GRACE) == "refuse"
+    assert outcome(RefreshFacts(is_live, False, elapsed, child_is_head), GRACE) == "refuse"
 
 
 @given(st.floats(min_value=0.001, max_value=10**7))
 def test_without_a_grace_every_later_repetition_is_reuse(elapsed: float) -> None:
-    assert outcome(Shown(True, True, elapsed, True), 0) == "reuse"
+    assert outcome(RefreshFacts(True, True, elapsed, True), 0) == "reuse"
 
 
 @given(ELAPSED, st.booleans(), st.integers(0, 60))
 def test_a_live_token_of_its_user_is_never_just_refused(elapsed: float | None, head: bool, grace: int) -> None:
-    assert outcome(Shown(True, True, elapsed, head), grace) in {"rotate", "repeat", "reuse"}
+    assert outcome(RefreshFacts(True, True, elapsed, head), grace) in {"rotate", "repeat", "reuse"}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.models.catalog.taxons import Taxon
-from shop.rules.catalog.taxons import is_within, number_tree, put_at
+from shop.rules.catalog.taxons import is_within, move_to_index, number_tree
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 Shape = list[tuple[int, int, str]]
@@ -48,8 +48,8 @@ def walk(taxons: list[Taxon], parent_id: UUID | None = None) -> list[tuple[str, 
 
 def above(taxons: list[Taxon], taxon: Taxon) -> list[Taxon]:
     """From the root down to the taxon itself."""
-    found = [other for other in taxons if other.id == taxon.parent_id]
-    return [*(above(taxons, found[0]) if found else []), taxon]
+    parents = [other for other in taxons if other.id == taxon.parent_id]
+    return [*(above(taxons, parents[0]) if parents else []), taxon]
 
 
 @given(shape=shapes)
@@ -74,15 +74,15 @@ def test_numbers_are_the_steps_of_a_walk_around_the_tree(shape: Shape) -> None:
 @given(shape=shapes, which=st.integers(0, 30), index=st.integers(-3, 20))
 def test_a_taxon_is_put_at_its_index_and_the_others_keep_their_order(shape: Shape, which: int, index: int) -> None:
     taxons = tree_of(shape)
-    moved = taxons[which % len(taxons)]
-    siblings = [item.id for kind, item in walk(taxons) if kind == "in" and item.parent_id == moved.parent_id]
+    taxon = taxons[which % len(taxons)]
+    siblings = [item.id for kind, item in walk(taxons) if kind == "in" and item.parent_id == taxon.parent_id]
 
-    after = put_at(taxons, moved.id, index)
+    after = move_to_index(taxons, taxon.id, index)
 
-    order = [item.id for kind, item in walk(after) if kind == "in" and item.parent_id == moved.parent_id]
-    siblings.remove(moved.id)
-    assert order.index(moved.id) == min(max(index, 0), len(siblings))
-    assert [item for item in order if item != moved.id] == siblings
+    order = [item.id for kind, item in walk(after) if kind == "in" and item.parent_id == taxon.parent_id]
+    siblings.remove(taxon.id)
+    assert order.index(taxon.id) == min(max(index, 0), len(siblings))
+    assert [item for item in order if item != taxon.id] == siblings
     assert sorted(item.id for item in after) == sorted(item.id for item in taxons)
 
 

@@ -28,7 +28,7 @@ def half_up(value: Fraction) -> int:
 
 def model(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate], off_the_whole: int = 0) -> dict[str, Any]:
     """Each sum written out."""
-    found: dict[str, Any] = dict.fromkeys(COLUMNS, 0)
+    totals: dict[str, Any] = dict.fromkeys(COLUMNS, 0)
     for taxable in [*lines, *shipments]:
         amount = taxable.price * taxable.quantity
         left = amount + taxable.promo_total
@@ -36,20 +36,20 @@ def model(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate], off
         within = sum((Fraction(each.amount) for each in due if each.included_in_price), Fraction(0))
         before = half_up(Fraction(left) / (1 + within))
         on_top = sum(half_up(left * Fraction(each.amount)) for each in due if not each.included_in_price)
-        found["item_total" if taxable in lines else "ship_total"] += amount
-        found["promo_total"] += taxable.promo_total
-        found["adjustment_total"] += taxable.promo_total + on_top
-        found["additional_tax_total"] += on_top
-        found["included_tax_total"] += left - before
-        found["pre_tax_total"] += before
+        totals["item_total" if taxable in lines else "ship_total"] += amount
+        totals["promo_total"] += taxable.promo_total
+        totals["adjustment_total"] += taxable.promo_total + on_top
+        totals["additional_tax_total"] += on_top
+        totals["included_tax_total"] += left - before
+        totals["pre_tax_total"] += before
         if taxable in lines:
-            found["item_count"] += taxable.quantity
-            found["pre_tax_item_amount"] += before
-    found["promo_total"] -= off_the_whole
-    found["order_promo_total"] = -off_the_whole
-    found["adjustment_total"] -= off_the_whole
-    found["total"] = found["item_total"] + found["ship_total"] + found["adjustment_total"]
-    return found
+            totals["item_count"] += taxable.quantity
+            totals["pre_tax_item_amount"] += before
+    totals["promo_total"] -= off_the_whole
+    totals["order_promo_total"] = -off_the_whole
+    totals["adjustment_total"] -= off_the_whole
+    totals["total"] = totals["item_total"] + totals["ship_total"] + totals["adjustment_total"]
+    return totals
 
 
 @st.composite
@@ -72,14 +72,14 @@ some_rates = st.lists(
 
 @given(taxables(100), taxables(200), some_rates)
 def test_totals_are_the_models(lines: list[Taxable], shipments: list[Taxable], rates: list[Rate]) -> None:
-    found = total_order(lines, shipments, rates)
+    totals = total_order(lines, shipments, rates)
 
-    assert found.columns == model(lines, shipments, rates)
-    assert found.total >= 0
-    assert all(each.total >= 0 for each in [*found.lines, *found.shipments])
+    assert totals.columns == model(lines, shipments, rates)
+    assert totals.total >= 0
+    assert all(each.total >= 0 for each in [*totals.lines, *totals.shipments])
     assert all(
         each.pre_tax_amount + each.included_tax_total == each.amount + each.promo_total
-        for each in [*found.lines, *found.shipments]
+        for each in [*totals.lines, *totals.shipments]
     )
 
 
@@ -90,17 +90,17 @@ def test_the_steps_lead_to_the_total(lines: list[Taxable], shipments: list[Taxab
         for on, taxables in (("line", lines), ("shipment", shipments))
         for each in taxables
     ]
-    promoted = {"1": {"name": "A sale", "code": None, "amount": 0, "parts": parts}}
-    found = total_order(lines, shipments, rates, promoted=promoted)
+    promotions = {"1": {"name": "A sale", "code": None, "amount": 0, "parts": parts}}
+    totals = total_order(lines, shipments, rates, applied_promotions=promotions)
 
     kinds = {"line", "shipment", "promotion", "added_tax"}
-    assert sum(step["amount"] for step in found.steps if step["step"] in kinds) == found.total
-    assert found.steps[-1] == {"step": "total", "amount": found.total}
-    assert sum(step["amount"] for step in found.steps if step["step"] == "included_tax") == found.included_tax_total
+    assert sum(step["amount"] for step in totals.steps if step["step"] in kinds) == totals.total
+    assert totals.steps[-1] == {"step": "total", "amount": totals.total}
+    assert sum(step["amount"] for step in totals.steps if step["step"] == "included_tax") == totals.included_tax_total
 
 
-def summed(found: Totals) -> tuple[int, ...]:
-    return found.item_total, found.ship_total, found.promo_total, found.adjustment_total, found.total
+def summed(totals: Totals) -> tuple[int, ...]:
+    return totals.item_total, totals.ship_total, totals.promo_total, totals.adjustment_total, totals.total
 
 
 def test_a_coupon_of_a_tenth_on_one_line_with_shipping() -> None:
@@ -113,9 +113,9 @@ def test_a_coupon_of_a_tenth_on_one_line_with_shipping() -> None:
 
 
 def test_free_shipping_takes_off_what_the_shipment_costs() -> None:
-    found = total_order([line(1_000)], [line(500, promo=-500, category=None, number=20)], [])
+    totals = total_order([line(1_000)], [line(500, promo=-500, category=None, number=20)], [])
 
-    assert (found.promo_total, found.total, found.shipments[0].total) == (-500, 1_000, 0)
+    assert (totals.promo_total, totals.total, totals.shipments[0].total) == (-500, 1_000, 0)
 
 
 def test_included_tax_is_within_the_total_and_added_tax_on_top() -> None:
@@ -139,10 +139,10 @@ def test_halves_go_up_in_currencies_of_any_digits() -> None:
 
 
 def test_each_kind_of_goods_has_its_own_taxes() -> None:
-    found = total_order(
+    totals = total_order(
         [line(1_000), line(1_000, category=FOOD, number=11), line(1_000, category=None, number=12)],
         [],
         [rate("0.2"), rate("0.1", FOOD), rate("0.05")],
     )
 
-    assert [each.additional_tax_total for each in found.lines] == [250, 100, 0]
+    assert [each.additional_tax_total for each in totals.lines] == [250, 100, 0]

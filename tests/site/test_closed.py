@@ -68,7 +68,7 @@ async def test_a_try_out_opens_them_to_this_machine(http: httpx.AsyncClient, pat
 @pytest.fixture(scope="module")
 def opened(service: Service, database_url: str) -> Iterator[Service]:
     """The same shop, no try-out, with both opened by their settings."""
-    served = Service(
+    shop = Service(
         SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"],
         SHOP_DATABASE_URL=database_url,
         SHOP_SECRET_KEYS=KEYS,
@@ -76,8 +76,8 @@ def opened(service: Service, database_url: str) -> Iterator[Service]:
         SHOP_METRICS="public",
         SHOP_DRAIN_SECONDS="0",
     )
-    yield served
-    served.stop()
+    yield shop
+    shop.stop()
 
 
 @pytest.mark.security("H-12")

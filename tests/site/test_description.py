@@ -20,20 +20,20 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from shop.app import DOORS
+from shop.app import DOCUMENTED_APIS
 from shop.jsonapi.filtering import MOST_CONDITIONS
-from shop.site.reference import CREDENTIALS, describe
+from shop.site.reference import CREDENTIALS, build_openapi
+from shop.storefront.product_filters import FILTERS
 from shop.storefront.resources.sales import CART
-from shop.storefront.wishes import FILTERS
 from shop.web.request import LINES, MAX_QUERY
 from shop.web.router import ABSENT
-from tests.make import Make
-from tests.platform.machine import Machine, new_machine
+from tests.accounts import AUTH, new_email
+from tests.builders import Make
+from tests.platform.client import Machine, new_machine
 from tests.service import Service
-from tests.shoppers import AUTH, new_email
 
-ROUTES = [route for door in DOORS for route in door.routes]
-DESCRIPTION = describe(DOORS)
+ROUTES = [route for door in DOCUMENTED_APIS for route in door.routes]
+DESCRIPTION = build_openapi(DOCUMENTED_APIS)
 # `make torture` asks more of the same, and at every edge.
 SMALL = settings(max_examples=4, derandomize=True, deadline=None)
 SMALLEST = settings(SMALL, max_examples=2)
@@ -46,10 +46,10 @@ schema.config.phases.update(phases=["fuzzing"])
 @schemathesis.serializer(*LINES)
 def lines(_context: Any, value: Any) -> bytes:
     """A body of lines is bytes; what is none is sent as the JSON that it is."""
-    sent = getattr(value, "data", value)
-    if isinstance(sent, bytes):
-        return sent
-    return sent.encode() if isinstance(sent, str) else json.dumps(sent).encode()
+    body = getattr(value, "data", value)
+    if isinstance(body, bytes):
+        return body
+    return body.encode() if isinstance(body, str) else json.dumps(body).encode()
 
 
 @pytest.mark.torture
@@ -77,8 +77,8 @@ async def test_what_shows_more_of_itself_alone_is_described_so(
     taxon = (await make.taxonomy())[1]
     await make.product(taxons=[taxon])
     kind = {"countries": "countries/{iso}", "taxons": "taxons/{permalink}"}[path.partition("/")[0]]
-    shown = DESCRIPTION["paths"][f"/api/v2/storefront/{kind}"]["get"]["responses"]["200"]
-    ((_, content),) = shown["content"].items()
+    response = DESCRIPTION["paths"][f"/api/v2/storefront/{kind}"]["get"]["responses"]["200"]
+    ((_, content),) = response["content"].items()
     schema = {**content["schema"], "components": DESCRIPTION["components"]}
 
     answer = await http.get(f"/api/v2/storefront/{path.replace('{taxon}', taxon)}")
@@ -89,13 +89,13 @@ async def test_what_shows_more_of_itself_alone_is_described_so(
 
 def untold(route: Any) -> list[str]:
     """What the description does not say of a route."""
-    described = DESCRIPTION["paths"][route.path.replace("*}", "}")][route.method.lower()]
-    answers = described["responses"]
+    operation = DESCRIPTION["paths"][route.path.replace("*}", "}")][route.method.lower()]
+    answers = operation["responses"]
     is_told = {
-        "what it takes": ("requestBody" in described) == (route.method in {"POST", "PATCH", "PUT"}),
+        "what it takes": ("requestBody" in operation) == (route.method in {"POST", "PATCH", "PUT"}),
         "what it shows": ("content" in answers[str(route.status)]) == (route.status != 204),
         "by which words it fails": all(words_of(answers[str(status)]) for status in route.errors),
-        "whom it lets in": all(set(choice) <= set(CREDENTIALS) for choice in described["security"]),
+        "whom it lets in": all(set(choice) <= set(CREDENTIALS) for choice in operation["security"]),
     }
     return [what for what, is_there in is_told.items() if not is_there]
 
@@ -107,33 +107,43 @@ def words_of(answer: Any) -> Any:
 
 
 def test_every_route_says_what_it_takes_shows_and_how_it_fails() -> None:
-    found = {f"{route.method} {route.path}": untold(route) for route in ROUTES}
+    gaps = {f"{route.method} {route.path}": untold(route) for route in ROUTES}
 
-    assert {route: what for route, what in found.items() if what} == {}
+    assert {route: what for route, what in gaps.items() if what} == {}
 
 
 def test_a_list_that_can_be_filtered_says_by_what_and_how_that_fails() -> None:
-    described = DESCRIPTION["paths"]["/api/v2/platform/orders"]["get"]
+    operation = DESCRIPTION["paths"]["/api/v2/platform/orders"]["get"]
 
-    told = {parameter["name"]: parameter["schema"] for parameter in described["parameters"]}
-    assert "user_email" in described["description"]
-    assert told["filter[total_gteq]"]["type"] == told["filter[user_email_cont]"]["type"] == "string"
-    assert told["filter[item_count_gt]"]["type"] == "integer"
-    assert {"page", "per_page", "page[after]", "sort", "filter[m]", "include"} <= set(told)
-    (content,) = described["responses"]["400"]["content"].values()
+    parameters = {parameter["name"]: parameter["schema"] for parameter in operation["parameters"]}
+    assert "user_email" in operation["description"]
+    assert parameters["filter[total_gteq]"]["type"] == parameters["filter[user_email_cont]"]["type"] == "string"
+    assert parameters["filter[item_count_gt]"]["type"] == "integer"
+    assert {"page", "per_page", "page[after]", "sort", "filter[m]", "include"} <= set(parameters)
+    (content,) = operation["responses"]["400"]["content"].values()
     assert (
         str(content).count("unknown_filter") == str(content).count("bad_filter") == str(content).count("bad_page") == 1
     )
 
 
 def test_the_catalogue_says_what_it_can_be_asked_and_that_it_may_be_kept() -> None:
-    described = DESCRIPTION["paths"]["/api/v2/storefront/products"]["get"]
+    operation = DESCRIPTION["paths"]["/api/v2/storefront/products"]["get"]
 
-    told = {parameter["name"] for parameter in described["parameters"]}
-    assert {f"filter[{name}]" for name in FILTERS} <= told
-    assert not any("_eq]" in name for name in told)
-    assert {"currency", "q", "sort_by", "explain", "include", "sort", "page", "page[after]", "per_page"} <= told
-    assert "304" in described["responses"]
+    parameter_names = {parameter["name"] for parameter in operation["parameters"]}
+    assert {f"filter[{name}]" for name in FILTERS} <= parameter_names
+    assert not any("_eq]" in name for name in parameter_names)
+    assert {
+        "currency",
+        "q",
+        "sort_by",
+        "explain",
+        "include",
+        "sort",
+        "page",
+        "page[after]",
+        "per_page",
+    } <= parameter_names
+    assert "304" in operation["responses"]
 
 
 def test_every_operation_is_a_verb_with_its_noun_and_keeps_the_name_it_once_had() -> None:
@@ -142,22 +152,22 @@ def test_every_operation_is_a_verb_with_its_noun_and_keeps_the_name_it_once_had(
     assert len(set(names)) == len(names)
     assert [name for name in names if not re.fullmatch("[a-z]+([A-Z][a-z]*)+|sign(In|Out)", name)] == []
     # Generated clients call these; a new operation adds its own here.
-    published = (Path(__file__).parent / "operation_ids.txt").read_text().split()
-    assert sorted(published) == sorted(names)
+    published_names = (Path(__file__).parent / "operation_ids.txt").read_text().split()
+    assert sorted(published_names) == sorted(names)
 
 
 def test_schemas_have_plain_names_and_all_of_them_are_used() -> None:
     schemas = DESCRIPTION["components"]["schemas"]
-    used = set(re.findall('"#/components/schemas/([^"]+)"', json.dumps(DESCRIPTION)))
+    references = set(re.findall('"#/components/schemas/([^"]+)"', json.dumps(DESCRIPTION)))
 
     assert [name for name in schemas if not re.fullmatch("([A-Z][a-z0-9]*)+", name)] == []
-    assert set(schemas) == used
+    assert set(schemas) == references
 
 
 def test_the_two_answers_of_a_sign_in_are_told_apart_by_what_they_must_have() -> None:
-    shown = DESCRIPTION["paths"]["/api/v2/storefront/auth"]["post"]["responses"]["200"]["content"]["application/json"]
+    content = DESCRIPTION["paths"]["/api/v2/storefront/auth"]["post"]["responses"]["200"]["content"]["application/json"]
 
-    notice, tokens = (DESCRIPTION["components"]["schemas"][part["$ref"][21:]] for part in shown["schema"]["oneOf"])
+    notice, tokens = (DESCRIPTION["components"]["schemas"][part["$ref"][21:]] for part in content["schema"]["oneOf"])
     assert notice["required"] == ["message"]
     assert {"access_token", "refresh_token"} <= set(tokens["required"])
     assert not set(notice["properties"]) & set(tokens["properties"])

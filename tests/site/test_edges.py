@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import schemathesis
 
-from shop.app import DOORS
-from shop.site.reference import describe
+from shop.app import DOCUMENTED_APIS
+from shop.site.reference import build_openapi
 from tests.service import Service
 from tests.site.test_description import (
     CATALOGUE,
@@ -24,7 +24,7 @@ from tests.site.test_description import (
 
 __all__ = ["machine", "member"]
 pytestmark = pytest.mark.torture
-schema = schemathesis.openapi.from_dict(describe(DOORS))
+schema = schemathesis.openapi.from_dict(build_openapi(DOCUMENTED_APIS))
 
 
 @pytest.mark.security("X-10")

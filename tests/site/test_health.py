@@ -13,11 +13,11 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.admin.desk import sign_in
+from tests.accounts import trade
+from tests.admin.dashboard import sign_in
 from tests.cluster import Cluster, with_database
 from tests.db.processes import until
 from tests.service import KEYS, Service
-from tests.shoppers import trade
 
 ALERTS = yaml.safe_load(Path("docs/alerts.yaml").read_text())
 # Mails that are due but leased to nobody, and that a retry has put off; a payment that nobody has answered for yet.
@@ -84,7 +84,7 @@ async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_a
         assert (await http.get("/readyz")).json() == {"status": "ready"}
 
         await admin.execute("alter table alembic_version rename to hidden")
-        hidden = await http.get("/readyz")
+        without_version = await http.get("/readyz")
         await admin.execute("alter table hidden rename to alembic_version")
         newest = await admin.fetchval("select version_num from alembic_version")
         await admin.execute("update alembic_version set version_num = '0001'")
@@ -100,7 +100,7 @@ async def test_a_database_that_is_away_or_behind_makes_the_service_unready_but_a
     admin.terminate()
     await outside.close()
 
-    assert (hidden.status_code, behind.status_code) == (503, 503)
+    assert (without_version.status_code, behind.status_code) == (503, 503)
     assert (away.status_code, alive.status_code, cart.status_code) == (503, 200, 503)
     assert (cart.json()["code"], cart.headers["retry-after"]) == ("temporarily_unavailable", "5")
     assert name not in away.text
@@ -113,11 +113,11 @@ def test_metrics_add_up_over_all_workers(two_workers: Service) -> None:
         assert two_workers.get("/openapi.json").status_code == 200
 
     # The worker that did not answer this leaves its numbers a few times a second.
-    wanted = 'shop_request_seconds_count{method="GET",route="/openapi.json",status="200"} 30.0'
+    sample = 'shop_request_seconds_count{method="GET",route="/openapi.json",status="200"} 30.0'
     deadline = time.monotonic() + 5
-    while wanted not in (text := two_workers.get("/metrics").text) and time.monotonic() < deadline:
+    while sample not in (text := two_workers.get("/metrics").text) and time.monotonic() < deadline:
         pass
-    assert wanted in text
+    assert sample in text
 
 
 def read_metrics(text: str) -> dict[str, float]:
@@ -129,12 +129,12 @@ def read_metrics(text: str) -> dict[str, float]:
 @pytest.mark.security("X-20")
 async def test_metrics_show_what_waits_and_what_failed(two_workers: Service, two_workers_url: str) -> None:
     db = await asyncpg.connect(two_workers_url)
-    failed = "select count(*) from audit_events where action = 'sign_in' and outcome = 'refused'"
+    query = "select count(*) from audit_events where action = 'sign_in' and outcome = 'refused'"
     async with two_workers.client() as http:
         for _ in range(2):
             assert (await trade(http, "a@shoppers.example", "000000")).status == 401
         await sign_in(http, "a@operators.example", "not the one at all")
-        assert await db.fetchval(failed) == 3
+        assert await db.fetchval(query) == 3
         await db.execute(WAITING)
         metrics: dict[str, float] = {}
 
@@ -181,14 +181,14 @@ async def test_metrics_are_shown_without_the_database(two_workers: Service, two_
         try:
             await outside.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
             await until(is_down, 20)
-            shown = read_metrics((await http.get("/metrics")).text)
+            metrics = read_metrics((await http.get("/metrics")).text)
         finally:
             await outside.execute(f"alter database {name} with allow_connections true")
             await outside.close()
         await until(is_up, 20)
 
-    assert "shop_pool_wait_seconds_count" in shown
-    assert "shop_outbox_mails due" not in shown
+    assert "shop_pool_wait_seconds_count" in metrics
+    assert "shop_outbox_mails due" not in metrics
 
 
 @pytest.mark.security("X-20")
@@ -204,9 +204,9 @@ async def test_the_alert_rules_use_every_number_and_no_other(two_workers: Servic
 
         await until(is_counted, 20)
         families = text_string_to_metric_families((await http.get("/metrics")).text)
-        shown = {family.name: {sample.name for sample in family.samples} for family in families}
-    used = {name for rule in rules for name in re.findall(r"\bshop_\w+", rule["expr"])}
+        samples_by_family = {family.name: {sample.name for sample in family.samples} for family in families}
+    metric_names = {name for rule in rules for name in re.findall(r"\bshop_\w+", rule["expr"])}
 
-    assert used <= {sample for samples in shown.values() for sample in samples}
-    assert [family for family, samples in shown.items() if not used & samples] == []
+    assert metric_names <= {sample for samples in samples_by_family.values() for sample in samples}
+    assert [family for family, samples in samples_by_family.items() if not metric_names & samples] == []
     assert all(rule["annotations"]["summary"] and rule["labels"]["severity"] in {"page", "warn"} for rule in rules)

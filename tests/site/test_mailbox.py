@@ -26,8 +26,8 @@ async def test_a_mail_is_there_at_once_newest_first_by_any_spelling_of_its_addre
     assert mails[0]["sent_at"] > mails[1]["sent_at"]
     assert re.fullmatch(r"[0-9]{6}", mails[0]["code"])
     assert mails[0]["code"] in mails[0]["text"]
-    traded = await http.post(AUTH, json={"user": {"email": email, "code": mails[0]["code"]}})
-    assert traded.status_code == 200
+    response = await http.post(AUTH, json={"user": {"email": email, "code": mails[0]["code"]}})
+    assert response.status_code == 200
 
 
 async def test_the_page_shows_the_code_under_a_strict_policy(http: httpx.AsyncClient) -> None:

@@ -4,9 +4,9 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
+from tests.accounts import ask_for_code, mailed_code, new_email
 from tests.browser import LAPTOP, PHONE, Browser, barriers, scrolls_sideways, visit
 from tests.service import Service
-from tests.shoppers import ask_for_code, mailed_code, new_email
 
 pytestmark = pytest.mark.torture
 

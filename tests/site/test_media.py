@@ -8,8 +8,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.pictures import png
-from tests.platform.machine import new_machine
+from tests.image_files import png
+from tests.platform.client import new_machine
 from tests.service import Service
 
 
@@ -18,8 +18,8 @@ async def new_picture(http: httpx.AsyncClient, db: Any) -> str:
     machine = await new_machine(http, db)
     product = await machine.post("/products", {"product": {"name": f"Lamp {uuid4().hex}"}})
     files = {"file": ("a.png", png(60, 40))}
-    made = await machine.ask("POST", "/images", files=files, data={"product_id": product.id})
-    return str(urlsplit(made["original_url"]).path)
+    image = await machine.ask("POST", "/images", files=files, data={"product_id": product.id})
+    return str(urlsplit(image["original_url"]).path)
 
 
 async def test_a_file_may_be_kept_for_good_and_can_do_nothing(http: httpx.AsyncClient, db: Any) -> None:
@@ -38,8 +38,8 @@ async def test_a_file_that_a_client_has_is_not_sent_again(http: httpx.AsyncClien
     path = await new_picture(http, db)
     tag = (await http.get(path)).headers["etag"]
 
-    for sent in (tag, f"W/{tag}", f'"another", {tag}'):
-        same = await http.get(path, headers={"If-None-Match": sent})
+    for if_none_match in (tag, f"W/{tag}", f'"another", {tag}'):
+        same = await http.get(path, headers={"If-None-Match": if_none_match})
         assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
         assert same.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert "content-length" not in same.headers
@@ -103,8 +103,8 @@ async def test_no_address_leads_out_of_the_store(service: Service, http: httpx.A
 
     # As it is written, for a client of manners would tidy the path before it is sent.
     with socket.create_connection((server.hostname or "", server.port or 0), 10) as line:
-        asked = path.replace("{id}", image_id)
-        line.sendall(f"GET {asked} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n".encode())
+        target = path.replace("{id}", image_id)
+        line.sendall(f"GET {target} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n".encode())
         answer = b"".join(iter(lambda: line.recv(65536), b""))
 
     assert answer.split()[1] in {b"404", b"400"}, answer[:200]

@@ -16,7 +16,7 @@ import msgspec
 import psutil
 import pytest
 
-from shop.base.remembered import Answers, Kept
+from shop.base.response_cache import CachedResponse, ResponseCache
 from shop.base.secrets import USER_ACCESS, new_bytes, secret_text
 from tests.cluster import Cluster
 from tests.db.processes import postmaster_pid, until
@@ -75,8 +75,8 @@ def outage(cluster: Cluster, worker_name: str, tmp_path_factory: pytest.TempPath
 
 
 async def timed(answer: Awaitable[httpx.Response]) -> tuple[httpx.Response, float]:
-    started = time.monotonic()
-    return await answer, time.monotonic() - started
+    start = time.monotonic()
+    return await answer, time.monotonic() - start
 
 
 async def until_ready(http: httpx.AsyncClient) -> None:
@@ -98,21 +98,21 @@ async def test_the_catalog_stays_available_while_the_database_is_away(outage: Ou
         before, bestsellers = await http.get(CATALOG), await http.get(BESTSELLERS)
 
         outage.path.refuse()
-        shown, seconds = await timed(http.get(CATALOG))
+        page, seconds = await timed(http.get(CATALOG))
         same = await http.get(CATALOG, headers={"If-None-Match": before.headers["etag"]})
-        sold = await http.get(BESTSELLERS)
-        unseen, owned = await http.get(f"{CATALOG}?page=7"), await http.get(CATALOG, headers=bearer)
+        bestsellers_after = await http.get(BESTSELLERS)
+        unseen, with_bearer = await http.get(f"{CATALOG}?page=7"), await http.get(CATALOG, headers=bearer)
         cart, ready, live = await http.post(CART), await http.get("/readyz"), await http.get("/livez")
         readable = await http.get("/readyz?for=reads")
         outage.path.accept()
         await until_ready(http)
         after = await http.get(CATALOG)
 
-    assert (shown.status_code, shown.content, sold.content) == (200, before.content, bestsellers.content)
-    assert int(shown.headers["age"]) < 60
-    assert shown.headers["cache-control"] == "public, no-cache"
+    assert (page.status_code, page.content, bestsellers_after.content) == (200, before.content, bestsellers.content)
+    assert int(page.headers["age"]) < 60
+    assert page.headers["cache-control"] == "public, no-cache"
     assert (same.status_code, "age" in same.headers) == (304, True)
-    assert_turned_away(unseen, owned, cart)
+    assert_turned_away(unseen, with_bearer, cart)
     assert (ready.status_code, live.status_code, readable.status_code) == (503, 200, 200)
     assert "age" not in {*before.headers, *after.headers}
     assert seconds < 1.5
@@ -125,7 +125,7 @@ async def test_a_database_that_cannot_be_written_to_makes_the_service_unready_fo
         await change_setting(outage.url, "default_transaction_read_only", "on")
         try:
             ready, readable = await http.get("/readyz"), await http.get("/readyz?for=reads")
-            cart, shown = await http.post(CART), await http.get(CATALOG)
+            cart, page = await http.post(CART), await http.get(CATALOG)
             odd = await http.get("/readyz?for=fun")
         finally:
             await change_setting(outage.url, "default_transaction_read_only", "off")
@@ -134,13 +134,13 @@ async def test_a_database_that_cannot_be_written_to_makes_the_service_unready_fo
     assert (ready.status_code, readable.status_code, odd.status_code) == (503, 200, 400)
     assert_turned_away(cart)
     # From memory: a standby is never read.
-    assert (shown.status_code, "age" in shown.headers) == (200, True)
+    assert (page.status_code, "age" in page.headers) == (200, True)
 
 
 @pytest.mark.security("X-17")
 def test_an_answer_is_shown_no_longer_than_the_bound() -> None:
-    answers = Answers()
-    answers.keep("page", Kept(1, b"body", b"tag"))
+    answers = ResponseCache()
+    answers.keep("page", CachedResponse(1, b"body", b"tag"))
     answers.find("page", 1)
 
     assert (answers.find_stale("page", 60), answers.has_stale(60)) == ((answers.find("page", 1), 0), True)
@@ -153,14 +153,14 @@ def haproxy(upstream: str, directory: Path) -> Iterator[str]:
     """The shipped example in front of one shop that runs and one that does not; it asks how they are more often."""
     listening, missing = free_port(), free_port()
     text = EXAMPLE.read_text()
-    for shipped, here in {
+    for original, here in {
         "bind :80": f"bind 127.0.0.1:{listening}",
         "127.0.0.1:8000": upstream,
         "127.0.0.1:8001": f"127.0.0.1:{missing}",
         "inter 2s": "inter 100ms",
     }.items():
-        assert shipped in text
-        text = text.replace(shipped, here)
+        assert original in text
+        text = text.replace(original, here)
     file = directory / "haproxy.cfg"
     file.write_text(text)
     process = subprocess.Popen([installed("haproxy"), "-db", "-f", str(file)], stderr=subprocess.PIPE, text=True)
@@ -198,12 +198,12 @@ async def test_haproxy_sends_reads_to_shops_that_only_have_the_catalog_in_memory
             await until(is_without_writers)
             # The proxy may check the shop for reads a moment later.
             await until(is_read)
-            shown = await http.get(CATALOG)
+            page = await http.get(CATALOG)
             others = [await status("GET", CATALOG, headers=bearer), await status("GET", "/metrics")]
             outage.path.accept()
             await until(is_served)
 
-    assert (shown.status_code, "age" in shown.headers, others) == (200, True, [503, 404])
+    assert (page.status_code, "age" in page.headers, others) == (200, True, [503, 404])
 
 
 @pytest.mark.torture
@@ -229,20 +229,20 @@ async def test_whatever_hangs_every_caller_is_answered_within_six_seconds(outage
             rounds = await break_it()
             outage.path.refuse()
             outage.path.accept()
-        started = time.monotonic()
+        start = time.monotonic()
         await until_ready(http)
-        recovered = time.monotonic() - started
+        recovery_seconds = time.monotonic() - start
         cart = await http.post(CART)
 
     for answers in rounds:
         assert max(seconds for _, seconds in answers) < 6.0
-        *carts, shown, ready = [response for response, _ in answers]
+        *carts, page, ready = [response for response, _ in answers]
         assert_turned_away(*carts, ready)
-        assert (shown.status_code, "age" in shown.headers) == (200, True)
+        assert (page.status_code, "age" in page.headers) == (200, True)
     # Once it is known to be away, nobody waits long.
     assert max(seconds for _, seconds in rounds[-1]) < 3
     assert rounds[-1][-2][1] < 1
-    assert (cart.status_code, recovered < 10) == (201, True)
+    assert (cart.status_code, recovery_seconds < 10) == (201, True)
 
 
 @pytest.mark.torture
@@ -255,15 +255,15 @@ async def test_without_the_synchronous_standby_writes_end_in_time_and_reads_go_o
         try:
             carts = [asyncio.create_task(timed(http.post(CART))) for _ in range(6)]
             await asyncio.sleep(1)
-            shown, waited = await timed(http.get(CATALOG))
-            written = await asyncio.gather(*carts)
+            page, wait_seconds = await timed(http.get(CATALOG))
+            outcomes = await asyncio.gather(*carts)
             ready, readable = await http.get("/readyz"), await http.get("/readyz?for=reads")
         finally:
             await change_setting(outage.url, "synchronous_standby_names", "")
         await until_ready(http)
         cart = await http.post(CART)
 
-    assert_turned_away(*(response for response, _ in written))
-    assert max(seconds for _, seconds in written) < 6.0
-    assert (shown.status_code, waited < 1.5) == (200, True)
+    assert_turned_away(*(response for response, _ in outcomes))
+    assert max(seconds for _, seconds in outcomes) < 6.0
+    assert (page.status_code, wait_seconds < 1.5) == (200, True)
     assert (ready.status_code, readable.status_code, cart.status_code) == (503, 200, 201)

@@ -14,15 +14,15 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[import-untyped]
 from playwright.async_api import expect
 
-from shop.app import DOORS
-from shop.jsonapi.examples import Imagination
-from shop.site.docs_entries import LIKELY
-from shop.site.reference import describe
+from shop.app import DOCUMENTED_APIS
+from shop.jsonapi.examples import ExampleGenerator
+from shop.site.docs_entries import EXAMPLE_VALUES
+from shop.site.reference import build_openapi
+from tests.accounts import sign_in
 from tests.browser import LAPTOP, PHONE, SMALL_PHONE, Browser, barriers, scrolls_sideways, visit
 from tests.service import KEYS, Service
-from tests.shoppers import sign_in
 
-DESCRIPTION = describe(DOORS)
+DESCRIPTION = build_openapi(DOCUMENTED_APIS)
 CART_PAGE = "/docs/storefront-cart"
 OPEN_ALL = "for (const part of document.querySelectorAll('details')) part.open = true"
 
@@ -43,17 +43,17 @@ class Reference(HTMLParser):
             self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        assert not any(name.startswith("on") or name == "style" for name in given)
-        self.fetched += [str(given[name]) for name in ("src", "action", "data", "srcset") if given.get(name)]
-        self.fetched += [str(given["href"])] if tag == "link" else []
+        attributes = dict(attrs)
+        assert not any(name.startswith("on") or name == "style" for name in attributes)
+        self.fetched += [str(attributes[name]) for name in ("src", "action", "data", "srcset") if attributes.get(name)]
+        self.fetched += [str(attributes["href"])] if tag == "link" else []
         self._inline = tag if tag in {"style", "script"} else ""
-        if tag == "a" and str(given["href"]).startswith("/docs/"):
-            self.sections.append(str(given["href"]).partition("#")[0])
+        if tag == "a" and str(attributes["href"]).startswith("/docs/"):
+            self.sections.append(str(attributes["href"]).partition("#")[0])
         if tag == "article":
-            self._article = str(given["id"])
+            self._article = str(attributes["id"])
             self.commands[self._article] = []
-        if tag == "pre" and given.get("class") == "curl":
+        if tag == "pre" and attributes.get("class") == "curl":
             self._is_command = True
             self.commands[self._article].append("")
 
@@ -97,9 +97,11 @@ def paste(command: str, **variables: str) -> tuple[int, Any]:
 
 
 async def test_every_route_of_the_apis_is_on_the_page(reference: Reference) -> None:
-    shown = set().union(*reference.operations.values())
+    operations = set().union(*reference.operations.values())
 
-    assert shown == {(route.method, route.path.replace("*}", "}")) for door in DOORS for route in door.routes}
+    assert operations == {
+        (route.method, route.path.replace("*}", "}")) for door in DOCUMENTED_APIS for route in door.routes
+    }
     assert all(reference.commands.values())
 
 
@@ -112,8 +114,8 @@ async def test_a_page_reaches_for_nothing_outside(http: httpx.AsyncClient, path:
     answer = await http.get(path)
     page = Reference(answer.text)
 
-    said = [part.strip().split(" ") for part in answer.headers["content-security-policy"].split(";")]
-    policy: dict[str, list[str]] = {name: sources for name, *sources in said}
+    directives = [part.strip().split(" ") for part in answer.headers["content-security-policy"].split(";")]
+    policy: dict[str, list[str]] = {name: sources for name, *sources in directives}
     assert page.fetched == []
     assert policy == {
         "default-src": ["'none'"],
@@ -159,8 +161,8 @@ async def test_operations_are_found_by_their_ordinary_names(
 ) -> None:
     operations = (await http.get("/docs/operations.json")).json()
 
-    found = [row for row in operations if all(word in row["summary"].lower() for word in words.split())]
-    assert summary in [row["summary"] for row in found]
+    matches = [row for row in operations if all(word in row["summary"].lower() for word in words.split())]
+    assert summary in [row["summary"] for row in matches]
     assert all(row["page"].partition("#")[2] in reference.commands for row in operations)
 
 
@@ -176,12 +178,12 @@ async def test_the_examples_of_a_cart_work_as_pasted(reference: Reference) -> No
     (opening,), (showing,) = reference.commands["createCart"], reference.commands["showCart"]
     (leaving,) = reference.commands["deleteCart"]
 
-    status, opened = paste(opening)
-    token = opened["data"]["attributes"]["token"]
-    shown = paste(showing, ORDER_TOKEN=token)
+    status, cart = paste(opening)
+    token = cart["data"]["attributes"]["token"]
+    response = paste(showing, ORDER_TOKEN=token)
 
-    assert (status, opened["data"]["attributes"]["currency"]) == (201, "EUR")
-    assert shown == (200, opened)
+    assert (status, cart["data"]["attributes"]["currency"]) == (201, "EUR")
+    assert response == (200, cart)
     assert paste(leaving, ORDER_TOKEN=token) == (204, None)
 
 
@@ -254,26 +256,26 @@ def examples() -> list[tuple[str, Any]]:
 
 def faults_of(schema: Any) -> list[str]:
     components = DESCRIPTION["components"]
-    imagination = Imagination(components["schemas"], LIKELY)
+    imagination = ExampleGenerator(components["schemas"], EXAMPLE_VALUES)
     checker = Draft202012Validator({**schema, "components": components}, format_checker=FormatChecker())
     parts = schema.get("anyOf") or schema.get("oneOf") or [schema]
     return [error.message for part in parts for error in checker.iter_errors(imagination.whole(part))]
 
 
 def test_example_answers_are_true_to_their_schema() -> None:
-    found = {name: faults_of(schema) for name, schema in examples()}
+    faults_by_name = {name: faults_of(schema) for name, schema in examples()}
 
-    assert len(found) > 200
-    assert {name: faults for name, faults in found.items() if faults} == {}
+    assert len(faults_by_name) > 200
+    assert {name: faults for name, faults in faults_by_name.items() if faults} == {}
 
 
 @pytest.mark.torture
 async def test_an_example_is_run_from_the_page_and_its_token_used_for_the_next(
     browser: Browser, service: Service
 ) -> None:
-    asked: list[str] = []
+    urls: list[str] = []
     async with visit(browser, service.url + CART_PAGE) as page:
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: urls.append(request.url))
         creating, showing = page.locator("#createCart"), page.locator("#showCart")
         await showing.get_by_role("button", name="Run").click()
         await expect(showing.locator(".outcome")).to_contain_text("401")
@@ -281,14 +283,14 @@ async def test_an_example_is_run_from_the_page_and_its_token_used_for_the_next(
         await creating.get_by_label("Body").fill('{"currency": "JPY"}')
         await creating.get_by_role("button", name="Run").click()
         await expect(creating.locator(".outcome")).to_contain_text("201 Created")
-        made = json.loads(await creating.locator("pre.body").inner_text())
+        cart = json.loads(await creating.locator("pre.body").inner_text())
         await showing.get_by_role("button", name="Run").click()
         await expect(showing.locator(".outcome")).to_contain_text("200 OK")
 
-        assert json.loads(await showing.locator("pre.body").inner_text()) == made
-        assert {urlsplit(url).netloc for url in asked} == {urlsplit(service.url).netloc}
-        kept = "[localStorage.length, sessionStorage.length, document.cookie]"
-        assert await page.evaluate(kept) == [0, 0, ""]
+        assert json.loads(await showing.locator("pre.body").inner_text()) == cart
+        assert {urlsplit(url).netloc for url in urls} == {urlsplit(service.url).netloc}
+        expression = "[localStorage.length, sessionStorage.length, document.cookie]"
+        assert await page.evaluate(expression) == [0, 0, ""]
         await page.reload()
         assert await page.get_by_label("Order token").input_value() == ""
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.browser import LAPTOP, PHONE, Browser, barriers, scrolls_sideways, visit
+from tests.checkout_builders import Buyer, Till
 from tests.storefront.payments.test_test_card import needs_action, path_of
-from tests.till import Buyer, Till
 
 pytestmark = pytest.mark.torture
 
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.torture
 async def test_a_shopper_confirms_and_comes_back_to_the_storefront(
     browser: Browser, buyer: Buyer, till: Till, size: tuple[int, int], is_dark: bool
 ) -> None:
-    asked, _ = await needs_action(buyer, till, price="1234.50")
+    conflict, _ = await needs_action(buyer, till, price="1234.50")
     storefront = str(buyer.http.base_url).replace("127.0.0.1", "localhost") + "/docs"
-    url = f"{buyer.http.base_url}{path_of(asked, buyer)}?return_url={storefront}"
+    url = f"{buyer.http.base_url}{path_of(conflict, buyer)}?return_url={storefront}"
 
     async with visit(browser, url, size, is_dark=is_dark) as page:
         button = page.get_by_role("button", name="Confirm payment")
@@ -35,9 +35,9 @@ async def test_a_shopper_confirms_and_comes_back_to_the_storefront(
 
 
 async def test_a_shopper_declines_and_is_told_what_to_do(browser: Browser, buyer: Buyer, till: Till) -> None:
-    asked, _ = await needs_action(buyer, till)
+    conflict, _ = await needs_action(buyer, till)
 
-    async with visit(browser, f"{buyer.http.base_url}{path_of(asked, buyer)}", PHONE) as page:
+    async with visit(browser, f"{buyer.http.base_url}{path_of(conflict, buyer)}", PHONE) as page:
         await page.get_by_role("button", name="Decline").click()
         await page.get_by_role("heading", name="Payment declined").wait_for()
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.make import Make
+from tests.builders import Make
 from tests.shopper import Shopper
-from tests.storefront.shelf import Shelf, new_shelf
+from tests.storefront.product_lists import Shelf, new_shelf
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.make import Make
-from tests.pictures import png
-from tests.platform.machine import Machine
+from tests.accounts import Member, sign_in
+from tests.builders import Make
+from tests.checkout_builders import ADDRESS, Buyer, Till
+from tests.image_files import png
+from tests.platform.client import Machine
 from tests.shopper import PREFIX, Answer, Shopper
-from tests.shoppers import Member, sign_in
-from tests.storefront.shelf import Shelf, ids, included, linked, word
-from tests.till import ADDRESS, Buyer, Till
+from tests.storefront.product_lists import Shelf, ids, included, linked, word
 
 
 @pytest.fixture
@@ -27,55 +27,55 @@ async def upload(machine: Machine, **fields: Any) -> Answer:
 @pytest.fixture
 async def pictured(make: Make) -> Any:
     """A product with an image of its own and one of its variant."""
-    made = await make.product(options={word(): ["s", "m"]}, price="10.0", on_hand=5)
-    own = await upload(make.machine, product_id=made.id)
-    of_variant = await upload(make.machine, viewable_type="Spree::Variant", viewable_id=made.sold)
+    product = await make.product(options={word(): ["s", "m"]}, price="10.0", on_hand=5)
+    own = await upload(make.machine, product_id=product.id)
+    of_variant = await upload(make.machine, viewable_type="Spree::Variant", viewable_id=product.sold)
     assert (own.status, of_variant.status) == (201, 201), (own, of_variant)
-    return made, own.id, of_variant.id
+    return product, own.id, of_variant.id
 
 
 async def test_the_master_has_the_products_images_and_a_variant_its_own(guest: Shopper, pictured: Any) -> None:
-    made, own, of_variant = pictured
+    product, own, of_variant = pictured
 
-    shown = await guest.get(f"/products/{made.id}", include="primary_variant.images,variants.images,images")
+    page = await guest.get(f"/products/{product.id}", include="primary_variant.images,variants.images,images")
 
-    variants = included(shown, "variant")
+    variants = included(page, "variant")
     images = {key: linked(variant, "images") for key, variant in variants.items()}
-    master = linked(shown.json["data"], "primary_variant")
-    assert linked(shown.json["data"], "images") == [own, of_variant]
-    assert (images[master], images[made.sold]) == ([own], [of_variant])
+    master = linked(page.json["data"], "primary_variant")
+    assert linked(page.json["data"], "images") == [own, of_variant]
+    assert (images[master], images[product.sold]) == ([own], [of_variant])
 
 
 async def test_an_image_that_is_taken_from_its_variant_becomes_the_masters(writer: Machine, pictured: Any) -> None:
-    made, own, of_variant = pictured
+    product, own, of_variant = pictured
 
-    changed = await writer.patch(f"/images/{of_variant}", {"image": {"variant_id": None}})
+    image = await writer.patch(f"/images/{of_variant}", {"image": {"variant_id": None}})
 
     master = (await writer.get(f"/images/{own}")).json["data"]["relationships"]["variant"]["data"]
-    assert changed.json["data"]["relationships"]["variant"]["data"] == master
-    assert changed["viewable_id"] == master["id"] != made.sold
+    assert image.json["data"]["relationships"]["variant"]["data"] == master
+    assert image["viewable_id"] == master["id"] != product.sold
 
 
 async def test_an_image_is_of_a_variant_a_product_or_a_taxon(writer: Machine) -> None:
-    refused = await upload(writer, viewable_type="Spree::Order", viewable_id=str(uuid4()))
+    refusal = await upload(writer, viewable_type="Spree::Order", viewable_id=str(uuid4()))
 
-    assert (refused.status, list(refused.json["errors"])) == (422, ["viewable_type"])
+    assert (refusal.status, list(refusal.json["errors"])) == (422, ["viewable_type"])
 
 
 async def test_addresses_of_images_have_one_form_everywhere(guest: Shopper, service: Any, pictured: Any) -> None:
-    made, _, of_variant = pictured
+    product, _, of_variant = pictured
     size = "&image_transformation[size]=100x50"
     await guest.post("/cart")
-    await guest.post("/cart/add_item", variant_id=made.sold)
+    await guest.post("/cart/add_item", variant_id=product.sold)
 
-    catalog = await guest.get(f"/products/{made.id}?include=variants.images{size}")
+    catalog = await guest.get(f"/products/{product.id}?include=variants.images{size}")
     cart = await guest.get(f"/cart?include=line_items.variant.images{size}")
 
-    shown = [included(answer, "image")[of_variant]["attributes"] for answer in (catalog, cart)]
-    assert shown[0] == shown[1]
-    assert [style["url"] for style in shown[0]["styles"]][:1] == [f"/media/{of_variant}/48.webp"]
-    assert shown[0]["transformed_url"] == f"/media/{of_variant}/160.webp"
-    assert shown[0]["original_url"] == f"{service.url}/media/{of_variant}/200.webp"
+    images = [included(answer, "image")[of_variant]["attributes"] for answer in (catalog, cart)]
+    assert images[0] == images[1]
+    assert [style["url"] for style in images[0]["styles"]][:1] == [f"/media/{of_variant}/48.webp"]
+    assert images[0]["transformed_url"] == f"/media/{of_variant}/160.webp"
+    assert images[0]["original_url"] == f"{service.url}/media/{of_variant}/200.webp"
 
 
 async def test_a_property_filter_takes_several_values_a_slug_and_blanks(make: Make, shelf: Shelf) -> None:
@@ -96,9 +96,9 @@ async def test_a_property_filter_takes_several_values_a_slug_and_blanks(make: Ma
 
 
 async def test_every_failing_field_of_an_address_is_named(member: Member) -> None:
-    typed = {"firstname": 7, "country_iso": "US", "zipcode": "9501", "state_id": str(uuid4()), "address1": "1 Loop"}
+    address = {"firstname": 7, "country_iso": "US", "zipcode": "9501", "state_id": str(uuid4()), "address1": "1 Loop"}
 
-    in_country = await member.post("/account/addresses", address=typed)
+    in_country = await member.post("/account/addresses", address=address)
     nowhere = await member.post("/account/addresses", address={"firstname": "Ada", "country_iso": "??"})
 
     assert set(in_country.json["errors"]) == {"firstname", "lastname", "zipcode", "state_id", "city"}
@@ -108,24 +108,24 @@ async def test_every_failing_field_of_an_address_is_named(member: Member) -> Non
 async def test_a_zip_code_of_another_state_is_reported_on_the_state(member: Member) -> None:
     elsewhere = {**ADDRESS, "country_iso": "US", "state_name": "California", "zipcode": "10001"}
 
-    refused = await member.post("/account/addresses", address=elsewhere)
+    refusal = await member.post("/account/addresses", address=elsewhere)
 
-    assert refused.json["errors"] == {"state_name": ["does not match the ZIP code"]}
+    assert refusal.json["errors"] == {"state_name": ["does not match the ZIP code"]}
 
 
 async def test_a_cart_is_opened_with_metadata(guest: Shopper) -> None:
-    opened = await guest.post("/cart", public_metadata={"campaign": "spring"}, private_metadata={"secret": 1})
+    cart = await guest.post("/cart", public_metadata={"campaign": "spring"}, private_metadata={"secret": 1})
 
     read = await guest.get("/cart")
-    assert (opened.status, read["public_metadata"]) == (201, {"campaign": "spring"})
+    assert (cart.status, read["public_metadata"]) == (201, {"campaign": "spring"})
     assert "private_metadata" not in read.json["data"]["attributes"]
 
 
 @pytest.mark.security("H-10")
 async def test_metadata_of_a_cart_is_bounded(guest: Shopper) -> None:
-    refused = await guest.post("/cart", public_metadata={"x": "y" * 17_000}, private_metadata=[])
+    refusal = await guest.post("/cart", public_metadata={"x": "y" * 17_000}, private_metadata=[])
 
-    assert (refused.status, sorted(refused.json["errors"])) == (422, ["private_metadata", "public_metadata"])
+    assert (refusal.status, sorted(refusal.json["errors"])) == (422, ["private_metadata", "public_metadata"])
 
 
 async def test_metadata_does_not_change_a_cart_that_is_open(guest: Shopper) -> None:
@@ -138,12 +138,12 @@ async def test_metadata_does_not_change_a_cart_that_is_open(guest: Shopper) -> N
 
 
 async def test_a_deleted_variant_is_not_found(guest: Shopper, make: Make, writer: Machine) -> None:
-    made = await make.product(price="5.0", on_hand=9)
+    product = await make.product(price="5.0", on_hand=9)
     await guest.post("/cart")
-    before = await guest.post("/cart/add_item", variant_id=made.sold)
+    before = await guest.post("/cart/add_item", variant_id=product.sold)
 
-    await writer.delete(f"/products/{made.id}")
-    after = await guest.post("/cart/add_item", variant_id=made.sold)
+    await writer.delete(f"/products/{product.id}")
+    after = await guest.post("/cart/add_item", variant_id=product.sold)
 
     assert (before.status, after.status, after.code) == (200, 404, "not_found")
 
@@ -152,9 +152,9 @@ async def test_put_changes_a_checkout_like_patch(buyer: Buyer, till: Till) -> No
     await buyer.post("/cart")
     await buyer.post("/cart/add_item", variant_id=(await till.product()).sold)
 
-    changed = await buyer.ask("PUT", "/checkout", json={"order": {"email": "ada@example.org"}})
+    cart = await buyer.ask("PUT", "/checkout", json={"order": {"email": "ada@example.org"}})
 
-    assert (changed.status, changed["email"]) == (200, "ada@example.org")
+    assert (cart.status, cart["email"]) == (200, "ada@example.org")
 
 
 async def test_a_form_may_have_a_list_of_groups(guest: Shopper, make: Make) -> None:
@@ -163,9 +163,9 @@ async def test_a_form_may_have_a_list_of_groups(guest: Shopper, make: Make) -> N
     form = f"items[][variant_id]={mug.sold}&items[][quantity]=2&items[][variant_id]={pot.sold}&items[][quantity]=3"
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
 
-    added = await guest.ask("POST", "/cart/add_items", headers=kind, content=form)
+    cart = await guest.ask("POST", "/cart/add_items", headers=kind, content=form)
 
-    assert (added.status, added["item_count"]) == (200, 5)
+    assert (cart.status, cart["item_count"]) == (200, 5)
 
 
 async def test_amounts_are_shown_in_hundredths_too(buyer: Buyer, till: Till) -> None:
@@ -214,16 +214,16 @@ async def test_a_shoppers_session_is_refreshed_without_a_client(
 async def test_a_refresh_token_that_is_nobodys_is_an_invalid_grant(http: httpx.AsyncClient) -> None:
     grant = {"grant_type": "refresh_token", "refresh_token": "shprt_" + "a" * 43}
 
-    refused = await http.post("/spree_oauth/token", data=grant)
+    refusal = await http.post("/spree_oauth/token", data=grant)
 
-    assert (refused.status_code, refused.json()["error"]) in {(400, "invalid_grant"), (401, "invalid_client")}
+    assert (refusal.status_code, refusal.json()["error"]) in {(400, "invalid_grant"), (401, "invalid_client")}
 
 
 async def test_accounts_are_not_created_with_a_password(guest: Shopper) -> None:
-    refused = await guest.post("/account", user={"email": "ada@example.org", "password": "secret"})
+    refusal = await guest.post("/account", user={"email": "ada@example.org", "password": "secret"})
 
-    assert refused.status == 404
-    assert "/auth" in refused.json["error"]
+    assert refusal.status == 404
+    assert "/auth" in refusal.json["error"]
 
 
 async def test_the_rest_of_an_address_may_end_in_a_slash(http: httpx.AsyncClient, make: Make, member: Member) -> None:
@@ -231,7 +231,7 @@ async def test_the_rest_of_an_address_may_end_in_a_slash(http: httpx.AsyncClient
     permalink = (await make.machine.get(f"/taxons/{root}"))["permalink"]
 
     taxon = await http.get(f"{PREFIX}/taxons/{permalink}/")
-    ended = await http.delete(f"{PREFIX}/auth/{member.access_token}/")
+    response = await http.delete(f"{PREFIX}/auth/{member.access_token}/")
 
-    assert (taxon.status_code, ended.status_code) == (200, 200)
+    assert (taxon.status_code, response.status_code) == (200, 200)
     assert (await member.get("/account")).status == 401

@@ -12,12 +12,12 @@ import pytest
 from shop.actions.operations.verify import verify
 from shop.db.pool import open_database
 from tests import secrets_seen
+from tests.builders import Make
+from tests.checkout_builders import Till, new_till
 from tests.cluster import Cluster, execute
-from tests.make import Make
-from tests.platform.machine import Machine
+from tests.platform.client import Machine
 from tests.service import KEYS, Service
 from tests.stripe.stand_in import PUBLISHABLE_KEY, SECRET_KEY, WEBHOOK_SECRET, StandIn, stand_in
-from tests.till import Till, new_till
 
 
 def environ(url: str, data: Path, stripe: StandIn) -> dict[str, str]:
@@ -39,8 +39,8 @@ def environ(url: str, data: Path, stripe: StandIn) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def standing_in() -> Iterator[StandIn]:
-    with stand_in() as made:
-        yield made
+    with stand_in() as stand_in_server:
+        yield stand_in_server
 
 
 @pytest.fixture
@@ -81,18 +81,18 @@ def common() -> dict[str, Any]:
 @pytest.fixture
 async def till(make: Make, common: dict[str, Any]) -> Till:
     """Its card is one of Stripe, and a test's own."""
-    made = await make.new("payment_methods", "payment_method", name="Card", type="stripe")
+    method = await make.new("payment_methods", "payment_method", name="Card", type="stripe")
     if "till" not in common:
-        common["till"] = await new_till(make, card=made.id, KWD="1.000")
+        common["till"] = await new_till(make, card=method.id, KWD="1.000")
     shared: Till = common["till"]
-    return msgspec.structs.replace(shared, make=make, card=made.id)
+    return msgspec.structs.replace(shared, make=make, card=method.id)
 
 
 async def wrong(url: str) -> dict[str, Any]:
     """What `shop verify` finds."""
     shop = open_database(url, size=1)
     try:
-        return {name: found async for name, found in verify(shop.session()) if found}
+        return {name: problems async for name, problems in verify(shop.session()) if problems}
     finally:
         await shop.close()
 

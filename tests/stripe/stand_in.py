@@ -35,16 +35,16 @@ CARDS: dict[str, Values] = {
 }
 
 
-class Refused(Exception):
+class StripeError(Exception):
     """An answer that is no success, in the shape of theirs."""
 
-    def __init__(self, status: int, kind: str, **said: Any) -> None:
+    def __init__(self, status: int, kind: str, **fields: Any) -> None:
         self.status = status
-        self.body = {"error": {"type": kind, "message": f"No, said the stand-in of {SECRET_KEY}.", **said}}
+        self.body = {"error": {"type": kind, "message": f"No, said the stand-in of {SECRET_KEY}.", **fields}}
 
 
-def invalid(code: str, param: str | None = None) -> Refused:
-    return Refused(404 if code == "resource_missing" else 400, "invalid_request_error", code=code, param=param)
+def invalid(code: str, param: str | None = None) -> StripeError:
+    return StripeError(404 if code == "resource_missing" else 400, "invalid_request_error", code=code, param=param)
 
 
 class StandIn:
@@ -86,8 +86,8 @@ class StandIn:
     # What a test asks.
 
     def intents(self, order_number: str) -> list[Values]:
-        found = [each for each in self.things.values() if each["object"] == "payment_intent"]
-        return [each for each in found if each["metadata"].get("order") == order_number]
+        all_intents = [each for each in self.things.values() if each["object"] == "payment_intent"]
+        return [each for each in all_intents if each["metadata"].get("order") == order_number]
 
     @property
     def keys(self) -> set[str]:
@@ -117,7 +117,7 @@ class StandIn:
 
     # What the shop asks.
 
-    def answer(self, method: str, path: str, given: Values) -> Values:
+    def answer(self, method: str, path: str, params: Values) -> Values:
         resource, *rest = path.removeprefix("/v1/").split("/")
         verbs: Mapping[tuple[str, str, int], Callable[..., Values]] = {
             ("POST", "payment_intents", 0): self._make,
@@ -130,19 +130,19 @@ class StandIn:
             ("POST", "payment_methods", 2): self._detach,
         }
         if (method, resource, len(rest)) not in verbs:
-            raise Refused(404, "invalid_request_error", code="url_unknown")
-        return verbs[method, resource, len(rest)](given, *rest)
+            raise StripeError(404, "invalid_request_error", code="url_unknown")
+        return verbs[method, resource, len(rest)](params, *rest)
 
-    def _make(self, given: Values) -> Values:
-        assert given["confirm"] == "true"
-        assert given["payment_method_types"] == {"0": "card"}
-        if int(given["amount"]) < 1 or not re.fullmatch("[a-z]{3}", given["currency"]):
+    def _make(self, params: Values) -> Values:
+        assert params["confirm"] == "true"
+        assert params["payment_method_types"] == {"0": "card"}
+        if int(params["amount"]) < 1 or not re.fullmatch("[a-z]{3}", params["currency"]):
             raise invalid("parameter_invalid_integer", "amount")
-        if given.get("customer") and given["customer"] not in self.things:
+        if params.get("customer") and params["customer"] not in self.things:
             raise invalid("resource_missing", "customer")
-        method = self._card(given)
-        intent = self._new("pi", "payment_intent", **{name: given.get(name) for name in _KEPT}, status="", next=None)
-        intent |= {"amount": int(given["amount"]), "amount_received": 0, "metadata": given.get("metadata", {})}
+        method = self._card(params)
+        intent = self._new("pi", "payment_intent", **{name: params.get(name) for name in _KEPT}, status="", next=None)
+        intent |= {"amount": int(params["amount"]), "amount_received": 0, "metadata": params.get("metadata", {})}
         intent |= {"payment_method": method["id"], "last_payment_error": None, "latest_charge": None}
         intent["client_secret"] = note(f"{intent['id']}_secret_{secrets.token_hex(16)}")
         if method["card"].get("asks") and not method["customer"]:
@@ -151,19 +151,23 @@ class StandIn:
             return intent
         self._finish(intent, method["card"] if "code" in method["card"] else None)
         if trouble := intent["last_payment_error"]:
-            raise Refused(402, "card_error", **trouble, payment_intent=intent)
+            raise StripeError(402, "card_error", **trouble, payment_intent=intent)
         return intent
 
-    def _card(self, given: Values) -> Values:
+    def _card(self, params: Values) -> Values:
         """Their names for trying out are a new card each time."""
-        name, customer = given.get("payment_method", ""), given.get("customer")
+        name, customer = params.get("payment_method", ""), params.get("customer")
         if name in CARDS:
             face = {"exp_month": 12, "exp_year": NEXT_YEAR, **CARDS[name]}
             return self._new("pm", "payment_method", card=face, customer=None, was_used=False)
-        found = self.things.get(name)
-        if found is None or found["customer"] not in (None, customer) or (found["was_used"] and not customer):
+        payment_method = self.things.get(name)
+        if (
+            payment_method is None
+            or payment_method["customer"] not in (None, customer)
+            or (payment_method["was_used"] and not customer)
+        ):
             raise invalid("resource_missing", "payment_method")
-        return found
+        return payment_method
 
     def _finish(self, intent: Values, trouble: Values | None) -> None:
         method = self.things[intent["payment_method"]]
@@ -181,50 +185,50 @@ class StandIn:
             intent |= {"status": "succeeded", "amount_received": intent["amount"]}
             self._tell("payment_intent.succeeded", intent)
 
-    def _find(self, _given: Values, intent_id: str) -> Values:
+    def _find(self, _params: Values, intent_id: str) -> Values:
         if intent_id not in self.things:
             raise invalid("resource_missing", "intent")
         return self.things[intent_id]
 
-    def _list_intents(self, given: Values) -> Values:
-        created = {name: int(value) for name, value in given.get("created", {}).items()}
-        found = [each for each in self.things.values() if each["object"] == "payment_intent"]
-        found = [each for each in found if created.get("gte", 0) <= each["created"] <= created.get("lte", 1 << 40)]
-        return _page("/v1/payment_intents", found[::-1], given)
+    def _list_intents(self, params: Values) -> Values:
+        window = {name: int(value) for name, value in params.get("created", {}).items()}
+        intents = [each for each in self.things.values() if each["object"] == "payment_intent"]
+        intents = [each for each in intents if window.get("gte", 0) <= each["created"] <= window.get("lte", 1 << 40)]
+        return _page("/v1/payment_intents", intents[::-1], params)
 
-    def _act(self, given: Values, intent_id: str, verb: str) -> Values:
+    def _act(self, params: Values, intent_id: str, verb: str) -> Values:
         intent = self._find({}, intent_id)
         may = {"capture": {"requires_capture"}, "cancel": {"requires_capture", "requires_action"}}[verb]
         if intent["status"] not in may:
             raise invalid("payment_intent_unexpected_state")
-        intent["metadata"] = {**intent["metadata"], **given.get("metadata", {})}
+        intent["metadata"] = {**intent["metadata"], **params.get("metadata", {})}
         if verb == "capture":
-            intent |= {"status": "succeeded", "amount_received": int(given["amount_to_capture"])}
+            intent |= {"status": "succeeded", "amount_received": int(params["amount_to_capture"])}
         else:
             intent["status"] = "canceled"
         self._tell(f"payment_intent.{intent['status']}", intent)
         return intent
 
-    def _refund(self, given: Values) -> Values:
-        intent = self._find({}, given["payment_intent"])
+    def _refund(self, params: Values) -> Values:
+        intent = self._find({}, params["payment_intent"])
         before = [each for each in self.things.values() if each.get("payment_intent") == intent["id"]]
         left = intent["amount_received"] - sum(each["amount"] for each in before)
-        amount = int(given.get("amount", left))
+        amount = int(params.get("amount", left))
         if not 0 < amount <= left:
             raise invalid("charge_already_refunded" if not left else "amount_too_large", "amount")
-        refund = self._new("re", "refund", amount=amount, status="succeeded", metadata=given.get("metadata", {}))
+        refund = self._new("re", "refund", amount=amount, status="succeeded", metadata=params.get("metadata", {}))
         refund["payment_intent"] = intent["id"]
         self._tell("refund.created", refund)
         return refund
 
-    def _list_refunds(self, given: Values) -> Values:
-        of = given["payment_intent"]
-        return _page("/v1/refunds", [each for each in self.things.values() if each.get("payment_intent") == of], given)
+    def _list_refunds(self, params: Values) -> Values:
+        of = params["payment_intent"]
+        return _page("/v1/refunds", [each for each in self.things.values() if each.get("payment_intent") == of], params)
 
-    def _make_customer(self, given: Values) -> Values:
-        return self._new("cus", "customer", metadata=given.get("metadata", {}))
+    def _make_customer(self, params: Values) -> Values:
+        return self._new("cus", "customer", metadata=params.get("metadata", {}))
 
-    def _detach(self, _given: Values, method_id: str, verb: str) -> Values:
+    def _detach(self, _params: Values, method_id: str, verb: str) -> Values:
         assert verb == "detach"
         if not self.things.get(method_id, {}).get("customer"):
             raise invalid("resource_missing", "payment_method")
@@ -232,20 +236,20 @@ class StandIn:
         return self.things[method_id]
 
     def _new(self, prefix: str, kind: str, **fields: Any) -> Values:
-        made = {"id": f"{prefix}_{secrets.token_hex(12)}", "object": kind, "created": int(time.time()), **fields}
-        self.things[made["id"]] = made
-        return made
+        resource = {"id": f"{prefix}_{secrets.token_hex(12)}", "object": kind, "created": int(time.time()), **fields}
+        self.things[resource["id"]] = resource
+        return resource
 
     def _tell(self, kind: str, thing: Values) -> None:
         snapshot = json.loads(json.dumps(thing))
         event = {"id": f"evt_{secrets.token_hex(12)}", "object": "event", "type": kind, "data": {"object": snapshot}}
         self.events.append(event)
 
-    def _tell_first(self, known: int) -> None:
-        for event in self.events[known:] if self.tells_to else ():
+    def _tell_first(self, event_count: int) -> None:
+        for event in self.events[event_count:] if self.tells_to else ():
             body, headers = self.signed(event)
-            asked = urllib.request.Request(f"{self.tells_to}/payment_notices/stripe", body, headers)
-            with urllib.request.urlopen(asked, timeout=10) as answer:
+            request = urllib.request.Request(f"{self.tells_to}/payment_notices/stripe", body, headers)
+            with urllib.request.urlopen(request, timeout=10) as answer:
                 assert answer.status == 204
 
     # How it is asked.
@@ -277,13 +281,13 @@ class StandIn:
         if request.headers.get("Authorization") != f"Bearer {SECRET_KEY}":
             fault = "shut"
         if fault in _REFUSALS:
-            status, said = _REFUSALS[fault]
-            self._reply(request, status, Refused(status, said).body)
+            status, kind = _REFUSALS[fault]
+            self._reply(request, status, StripeError(status, kind).body)
             return
-        given = _nested(parts.query + "&" + body)
-        known = len(self.events)
-        status, answer = self._once(key, request.command, parts.path, given)
-        self._tell_first(known)
+        params = _nested(parts.query + "&" + body)
+        event_count = len(self.events)
+        status, answer = self._once(key, request.command, parts.path, params)
+        self._tell_first(event_count)
         if fault == "held":
             self.is_held.set()
             self.may_answer.wait(60)
@@ -292,30 +296,30 @@ class StandIn:
             return
         self._reply(request, status, answer)
 
-    def _fault(self, asked: str) -> str | None:
+    def _fault(self, request_line: str) -> str | None:
         with self._lock:
-            method, _, path = asked.partition(" ")
+            method, _, path = request_line.partition(" ")
             self.asked.append((method, path))
             for place, (begins, how) in enumerate(self.faults):
-                if asked.startswith(begins):
+                if request_line.startswith(begins):
                     del self.faults[place]
                     return how
         return None
 
-    def _once(self, key: str | None, method: str, path: str, given: Values) -> tuple[int, Values]:
+    def _once(self, key: str | None, method: str, path: str, params: Values) -> tuple[int, Values]:
         """Under one key, once: again it is the same answer, for another request none."""
         with self._lock:
-            asked = (method, path, json.dumps(given))
+            request = (method, path, json.dumps(params))
             if method == "POST" and key in self._known:
                 before, answer = self._known[key]
-                return answer if before == asked else (400, Refused(400, "idempotency_error").body)
+                return answer if before == request else (400, StripeError(400, "idempotency_error").body)
             try:
-                done = 200, _expanded(self.answer(method, path, given), given, self.things)
-            except Refused as refused:
-                done = refused.status, refused.body
+                result = 200, _expanded(self.answer(method, path, params), params, self.things)
+            except StripeError as error:
+                result = error.status, error.body
             if key:
-                self._known[key] = (asked, done)
-            return done
+                self._known[key] = (request, result)
+            return result
 
     @staticmethod
     def _reply(request: BaseHTTPRequestHandler, status: int, body: Values) -> None:
@@ -340,36 +344,36 @@ _KEPT = ("currency", "customer", "capture_method", "setup_future_usage", "descri
 
 def _nested(form: str) -> Values:
     """`metadata[order]=R1` as an object in an object."""
-    found: Values = {}
+    params: Values = {}
     for name, value in parse_qsl(form, keep_blank_values=True):
         *path, last = re.findall(r"[^\[\]]+", name)
-        place = found
+        place = params
         for part in path:
             place = place.setdefault(part, {})
         place[last] = value
-    return found
+    return params
 
 
-def _expanded(answer: Values, given: Values, things: Mapping[str, Values]) -> Values:
+def _expanded(answer: Values, params: Values, things: Mapping[str, Values]) -> Values:
     """With the card in place of its name, where that was asked for; and without what only the stand-in knows."""
-    shown = json.loads(json.dumps(answer))
-    is_asked = any("payment_method" in each for each in given.get("expand", {}).values())
-    for each in shown["data"] if shown["object"] == "list" else [shown]:
+    result = json.loads(json.dumps(answer))
+    is_asked = any("payment_method" in each for each in params.get("expand", {}).values())
+    for each in result["data"] if result["object"] == "list" else [result]:
         if is_asked and each.get("payment_method"):
             each["payment_method"] = json.loads(json.dumps(things[each["payment_method"]]))
-    return dict(shown)
+    return dict(result)
 
 
-def _page(url: str, found: list[Values], given: Values) -> Values:
-    after = next((place + 1 for place, each in enumerate(found) if each["id"] == given.get("starting_after")), 0)
-    size = int(given.get("limit", 10))
-    return {"object": "list", "url": url, "data": found[after : after + size], "has_more": len(found) > after + size}
+def _page(url: str, items: list[Values], params: Values) -> Values:
+    after = next((place + 1 for place, each in enumerate(items) if each["id"] == params.get("starting_after")), 0)
+    size = int(params.get("limit", 10))
+    return {"object": "list", "url": url, "data": items[after : after + size], "has_more": len(items) > after + size}
 
 
 @contextmanager
 def stand_in() -> Iterator[StandIn]:
-    made = StandIn()
+    server = StandIn()
     try:
-        yield made
+        yield server
     finally:
-        made.stop()
+        server.stop()

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.admin.desk import new_desk
+from tests.admin.dashboard import new_desk
+from tests.checkout_builders import Buyer, Till
 from tests.cli.command import Command, external
-from tests.platform.machine import Machine
+from tests.platform.client import Machine
 from tests.service import KEYS, Service
 from tests.stripe.stand_in import SECRET_KEY, WEBHOOK_SECRET, StandIn
-from tests.stripe.test_paying import VISA, bought, payment_of
-from tests.till import Buyer, Till
+from tests.stripe.test_paying import VISA, buy_by_card, payment_of
 
 BOTH = {"SHOP_STRIPE_SECRET_KEY": SECRET_KEY, "SHOP_STRIPE_WEBHOOK_SECRET": WEBHOOK_SECRET}
 
@@ -21,8 +21,8 @@ async def test_without_keys_nobody_pays_by_stripe_and_what_was_paid_is_still_kno
     buyer: Buyer, till: Till, writer: Machine, db: Any, database_url: str, tmp_path: Path, stripe: StandIn
 ) -> None:
     await till.make.change("payment_methods", till.card, "payment_method", auto_capture=False)
-    done = await bought(buyer, till)
-    payment = await payment_of(db, done)
+    order = await buy_by_card(buyer, till)
+    payment = await payment_of(db, order)
     service = Service(
         SHOP_DATA_DIR=str(tmp_path),
         SHOP_DATABASE_URL=database_url,
@@ -36,25 +36,25 @@ async def test_without_keys_nobody_pays_by_stripe_and_what_was_paid_is_still_kno
             await buyer.put_in((await till.product(), 1))
             await buyer.come_from()
 
-            offered = await buyer.get("/checkout/payment_methods")
+            methods = await buyer.get("/checkout/payment_methods")
             source = {"gateway_payment_profile_id": VISA}
-            chosen = await buyer.post("/checkout/create_payment", payment_method_id=till.card, source_attributes=source)
-            made = await elsewhere.post("/payment_methods", {"payment_method": {"name": "Card", "type": "stripe"}})
-            captured = await elsewhere.patch(f"/payments/{payment['id']}/capture", {})
+            choice = await buyer.post("/checkout/create_payment", payment_method_id=till.card, source_attributes=source)
+            method = await elsewhere.post("/payment_methods", {"payment_method": {"name": "Card", "type": "stripe"}})
+            capture = await elsewhere.patch(f"/payments/{payment['id']}/capture", {})
             body, headers = stripe.signed(stripe.events[-1])
             page = (await (await new_desk(http, db)).get("/admin/settings/payments")).text
-            told = await http.post("/payment_notices/stripe", content=body, headers=headers)
+            webhook = await http.post("/payment_notices/stripe", content=body, headers=headers)
     finally:
         service.stop()
 
-    ids = [each["id"] for each in offered.json["data"]]
+    ids = [each["id"] for each in methods.json["data"]]
     assert (till.check in ids, till.card in ids) == (True, False)
-    assert (chosen.status, chosen.code) == (422, "payment_method_not_found")
-    assert (made.status, list(made.json["errors"])) == (422, ["type"])
-    assert "SHOP_STRIPE_SECRET_KEY" in made.json["errors"]["type"][0]
-    assert (captured.status, captured.code) == (422, "payment_refused")
+    assert (choice.status, choice.code) == (422, "payment_method_not_found")
+    assert (method.status, list(method.json["errors"])) == (422, ["type"])
+    assert "SHOP_STRIPE_SECRET_KEY" in method.json["errors"]["type"][0]
+    assert (capture.status, capture.code) == (422, "payment_refused")
     assert "has no keys" in page
-    assert (told.status_code, told.json()["code"]) == (400, "bad_signature")
+    assert (webhook.status_code, webhook.json()["code"]) == (400, "bad_signature")
     # With the keys there again, nothing is lost.
     assert (await writer.patch(f"/payments/{payment['id']}/capture", {}))["state"] == "completed"
 
@@ -63,15 +63,15 @@ async def test_without_keys_nobody_pays_by_stripe_and_what_was_paid_is_still_kno
 async def test_the_doctor_says_whether_stripe_answers_and_never_the_keys(
     shop: Command, till: Till, database_url: str, tmp_path: Path, stripe: StandIn
 ) -> None:
-    def said(**keys: str) -> tuple[int, str]:
-        done = shop("doctor", **external(database_url, SHOP_DATA_DIR=str(tmp_path)), **keys)
-        assert not any(secret[12:] in done.stdout + done.stderr for secret in BOTH.values())
-        return done.returncode, next(line.strip() for line in done.stdout.splitlines() if " payments: " in line)
+    def run_doctor(**keys: str) -> tuple[int, str]:
+        process = shop("doctor", **external(database_url, SHOP_DATA_DIR=str(tmp_path)), **keys)
+        assert not any(secret[12:] in process.stdout + process.stderr for secret in BOTH.values())
+        return process.returncode, next(line.strip() for line in process.stdout.splitlines() if " payments: " in line)
 
-    right = said(**BOTH, SHOP_STRIPE_API_BASE=stripe.url)
-    unknown = said(**{**BOTH, "SHOP_STRIPE_SECRET_KEY": "sk_test_another00"}, SHOP_STRIPE_API_BASE=stripe.url)
-    half = said(SHOP_STRIPE_SECRET_KEY=SECRET_KEY)
-    none = said()
+    right = run_doctor(**BOTH, SHOP_STRIPE_API_BASE=stripe.url)
+    unknown = run_doctor(**{**BOTH, "SHOP_STRIPE_SECRET_KEY": "sk_test_another00"}, SHOP_STRIPE_API_BASE=stripe.url)
+    half = run_doctor(SHOP_STRIPE_SECRET_KEY=SECRET_KEY)
+    none = run_doctor()
 
     assert right == (0, f"ok    payments: Stripe at {stripe.url}, for trying out, which answers")
     assert (unknown[0], "look at SHOP_STRIPE_SECRET_KEY" in unknown[1]) == (1, True)

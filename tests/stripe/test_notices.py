@@ -14,14 +14,14 @@ import asyncpg
 import httpx
 import pytest
 
-from tests.make import Make
-from tests.platform.machine import Machine, new_machine
+from tests.builders import Make
+from tests.checkout_builders import Buyer, Till, new_till, on_hand
+from tests.platform.client import Machine, new_machine
 from tests.service import Service
 from tests.shopper import Answer
 from tests.stripe.conftest import environ, wrong
 from tests.stripe.stand_in import WEBHOOK_SECRET, StandIn
-from tests.stripe.test_paying import VISA, bought, payment_of, settled
-from tests.till import Buyer, Till, new_till, on_hand
+from tests.stripe.test_paying import VISA, buy_by_card, payment_of, wait_until_settled
 
 HERE = "/payment_notices/stripe"
 MAKING = "POST /v1/payment_intents"
@@ -34,8 +34,8 @@ async def tell(http: httpx.AsyncClient, stripe: StandIn, event: dict[str, Any], 
 
 
 async def completions(db: Any, cart: Answer) -> int:
-    counted = "select count(*) from audit_events where subject_id = $1 and action = 'order_complete'"
-    return int(await db.fetchval(counted, UUID(cart.id)))
+    query = "select count(*) from audit_events where subject_id = $1 and action = 'order_complete'"
+    return int(await db.fetchval(query, UUID(cart.id)))
 
 
 class Waiting:
@@ -57,10 +57,10 @@ async def wait_at(stripe: StandIn, buyer: Buyer, cart: Answer) -> Waiting:
 @pytest.fixture
 async def waiting(stripe: StandIn, buyer: Buyer, till: Till) -> AsyncIterator[Waiting]:
     cart = await buyer.ready((await till.product(on_hand=3), 1), source=VISA)
-    made = await wait_at(stripe, buyer, cart)
-    yield made
+    pending = await wait_at(stripe, buyer, cart)
+    yield pending
     stripe.may_answer.set()
-    await asyncio.gather(made.asking, return_exceptions=True)
+    await asyncio.gather(pending.asking, return_exceptions=True)
 
 
 async def test_whoever_waits_is_answered_with_the_order_that_a_notice_completed(
@@ -68,12 +68,12 @@ async def test_whoever_waits_is_answered_with_the_order_that_a_notice_completed(
 ) -> None:
     meanwhile = await buyer.complete()
     status = await tell(http, stripe, waiting.event)
-    seen = await buyer.get(f"/order_status/{waiting.cart['number']}")
+    order = await buyer.get(f"/order_status/{waiting.cart['number']}")
     stripe.may_answer.set()
-    done = await waiting.asking
+    response = await waiting.asking
 
     assert (meanwhile.status, meanwhile.code, status) == (409, "payment_in_progress", 204)
-    assert (seen["payment_state"], done.status, done.id) == ("paid", 200, seen.id)
+    assert (order["payment_state"], response.status, response.id) == ("paid", 200, order.id)
     assert await completions(db, waiting.cart) == 1
 
 
@@ -84,10 +84,10 @@ async def test_told_twenty_times_at_once_after_the_client_vanished_it_is_one_ord
     others = [{**waiting.event, "id": f"evt_other{place}"} for place in range(5)]
 
     statuses = await asyncio.gather(*(tell(http, stripe, event) for event in [waiting.event, *others] * 4))
-    done = await buyer.complete()
+    order = await buyer.complete()
 
     assert set(statuses) == {204}
-    assert (done.status, done["payment_state"], await completions(db, waiting.cart)) == (200, "paid", 1)
+    assert (order.status, order["payment_state"], await completions(db, waiting.cart)) == (200, "paid", 1)
     assert [each["amount_received"] for each in stripe.intents(waiting.cart["number"])] == [1500]
     notices = "select count(*) from payment_notices n join payments p on p.id = n.payment_id where p.order_id = $1"
     assert 1 <= await db.fetchval(notices, UUID(waiting.cart.id)) <= 6
@@ -100,9 +100,9 @@ async def test_a_notice_before_the_answer_changes_nothing_about_it(
     cart = await buyer.ready((mug, 1), source=VISA)
     stripe.tells_to = service.url
 
-    done = await buyer.complete()
+    order = await buyer.complete()
 
-    assert (done.status, done["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
+    assert (order.status, order["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
     assert await completions(db, cart) == 1
     assert (await payment_of(db, cart))["captured_amount"] == 1500
 
@@ -114,10 +114,10 @@ async def test_a_refusal_before_the_answer_changes_nothing_about_it(
     cart = await buyer.ready((mug, 1), source="pm_card_chargeDeclinedInsufficientFunds")
     stripe.tells_to = service.url
 
-    refused = await buyer.complete()
+    response = await buyer.complete()
 
-    assert (refused.status, refused.code, await on_hand(db, mug.sold)) == (422, "payment_refused", 3)
-    assert "not enough money" in refused.json["errors"]["payments"][0]
+    assert (response.status, response.code, await on_hand(db, mug.sold)) == (422, "payment_refused", 3)
+    assert "not enough money" in response.json["errors"]["payments"][0]
     assert (await payment_of(db, cart))["state"] == "failed"
 
 
@@ -125,26 +125,26 @@ async def test_a_confirmed_payment_becomes_an_order_by_its_notice_alone(
     buyer: Buyer, till: Till, db: Any, http: httpx.AsyncClient, stripe: StandIn
 ) -> None:
     cart = await buyer.ready((await till.product(), 1), source=MUST_CONFIRM)
-    asked = await buyer.complete()
+    response = await buyer.complete()
     (intent,) = stripe.intents(cart["number"])
     stripe.shopper_confirms(intent["id"])
 
     statuses = [await tell(http, stripe, event) for event in reversed(stripe.events[-2:])]
     status = await buyer.get(f"/order_status/{cart['number']}")
 
-    assert (asked.code, statuses) == ("payment_needs_action", [204, 204])
+    assert (response.code, statuses) == ("payment_needs_action", [204, 204])
     assert (status["state"], status["payment_state"], await completions(db, cart)) == ("complete", "paid", 1)
 
 
 async def test_a_failure_that_is_told_after_the_success_changes_nothing(
     waiting: Waiting, buyer: Buyer, db: Any, http: httpx.AsyncClient, stripe: StandIn
 ) -> None:
-    failed = {**waiting.event, "id": "evt_failed", "type": "payment_intent.payment_failed"}
+    failure = {**waiting.event, "id": "evt_failed", "type": "payment_intent.payment_failed"}
 
-    statuses = [await tell(http, stripe, event) for event in (waiting.event, failed)]
-    done = await buyer.complete()
+    statuses = [await tell(http, stripe, event) for event in (waiting.event, failure)]
+    order = await buyer.complete()
 
-    assert (statuses, done["payment_state"], await completions(db, waiting.cart)) == ([204, 204], "paid", 1)
+    assert (statuses, order["payment_state"], await completions(db, waiting.cart)) == ([204, 204], "paid", 1)
 
 
 async def test_a_success_that_is_told_after_a_failure_is_given_back(
@@ -158,11 +158,9 @@ async def test_a_success_that_is_told_after_a_failure_is_given_back(
     stripe.shopper_confirms(intent["id"], is_refused=True)
     intent["status"] = "requires_action"
     stripe.shopper_confirms(intent["id"])
-    failed, succeeded = [
-        stripe.told(f"payment_intent.{kind}", intent["id"]) for kind in ("payment_failed", "succeeded")
-    ]
+    failure, success = [stripe.told(f"payment_intent.{kind}", intent["id"]) for kind in ("payment_failed", "succeeded")]
 
-    statuses = [await tell(http, stripe, event) for event in (failed, succeeded, succeeded, failed)]
+    statuses = [await tell(http, stripe, event) for event in (failure, success, success, failure)]
 
     assert statuses == [204] * 4
     assert stripe.refunds(intent["id"]) == [1500]
@@ -185,7 +183,7 @@ async def test_what_could_not_be_undone_at_once_is_undone_by_the_worker(
 
     status = await tell(http, stripe, stripe.told("payment_intent.succeeded", intent["id"]))
     before = stripe.refunds(intent["id"])
-    await settled(db, cart, 2)
+    await wait_until_settled(db, cart, 2)
 
     assert (status, before, stripe.refunds(intent["id"])) == (204, [], [1500])
     assert (await payment_of(db, cart))["state"] == "void"
@@ -196,31 +194,31 @@ async def test_a_capture_whose_answer_was_lost_is_known_by_its_notice(
     buyer: Buyer, till: Till, make: Make, writer: Machine, db: Any, http: httpx.AsyncClient, stripe: StandIn
 ) -> None:
     await make.change("payment_methods", till.card, "payment_method", auto_capture=False)
-    done = await bought(buyer, till)
-    (intent,) = stripe.intents(done["number"])
+    order = await buy_by_card(buyer, till)
+    (intent,) = stripe.intents(order["number"])
     stripe.faults += [(f"POST /v1/payment_intents/{intent['id']}/capture", "lost")] * 2
-    waiting = await writer.patch(f"/payments/{(await payment_of(db, done))['id']}/capture", {})
+    waiting = await writer.patch(f"/payments/{(await payment_of(db, order))['id']}/capture", {})
 
     kinds = ("succeeded", "amount_capturable_updated")
     statuses = [await tell(http, stripe, stripe.told(f"payment_intent.{kind}", intent["id"])) for kind in kinds]
 
     assert (waiting.code, statuses) == ("payment_in_progress", [204, 204])
-    assert (await payment_of(db, done))["state"] == "completed"
+    assert (await payment_of(db, order))["state"] == "completed"
 
 
 async def test_a_refund_that_failed_later_is_told_to_the_operator(
     buyer: Buyer, till: Till, writer: Machine, db: Any, http: httpx.AsyncClient, stripe: StandIn, service: Service
 ) -> None:
-    done = await bought(buyer, till)
-    await writer.patch(f"/orders/{done.id}/cancel", {})
+    order = await buy_by_card(buyer, till)
+    await writer.patch(f"/orders/{order.id}/cancel", {})
     event = {**stripe.events[-1], "type": "refund.failed"}
 
-    known = len(service.lines)
+    line_count = len(service.lines)
     status = await tell(http, stripe, event)
 
     assert status == 204
-    assert (await payment_of(db, done))["number"] in service.wait_for(
-        lambda line: "money that was given back came back" in line, since=known
+    assert (await payment_of(db, order))["number"] in service.wait_for(
+        lambda line: "money that was given back came back" in line, since=line_count
     )
 
 
@@ -246,13 +244,13 @@ async def test_what_is_not_signed_as_agreed_is_refused(
     now, _, mac = headers["Stripe-Signature"].partition(",")
     parts, kind = {"now": now.removeprefix("t="), "mac": mac.removeprefix("v1=")}, headers["Content-Type"].encode()
 
-    refused = {}
+    answers = {}
     for header in WRONG:
-        sent = [(b"Stripe-Signature", header.format(**parts).encode("latin-1")), (b"Content-Type", kind)]
-        answer = await http.post(HERE, content=body, headers=sent)
-        refused[header] = (answer.status_code, answer.json()["code"])
+        request_headers = [(b"Stripe-Signature", header.format(**parts).encode("latin-1")), (b"Content-Type", kind)]
+        answer = await http.post(HERE, content=body, headers=request_headers)
+        answers[header] = (answer.status_code, answer.json()["code"])
 
-    assert refused == dict.fromkeys(WRONG, (400, "bad_signature"))
+    assert answers == dict.fromkeys(WRONG, (400, "bad_signature"))
     assert (await payment_of(db, waiting.cart))["state"] == "processing"
 
 
@@ -261,21 +259,21 @@ async def test_what_is_old_changed_or_signed_by_another_is_refused_and_a_changed
     waiting: Waiting, db: Any, http: httpx.AsyncClient, stripe: StandIn
 ) -> None:
     body, headers = stripe.signed(waiting.event)
-    changed = await http.post(HERE, content=body.replace(b"1500", b"1501"), headers=headers)
-    refused = [
+    response = await http.post(HERE, content=body.replace(b"1500", b"1501"), headers=headers)
+    statuses = [
         await tell(http, stripe, waiting.event, at=time.time() - 301),
         await tell(http, stripe, waiting.event, secret="whsec_" + "0" * 48),
-        changed.status_code,
+        response.status_code,
     ]
     before = (await payment_of(db, waiting.cart))["state"]
 
     # While a secret is changed they sign with both.
     both = headers["Stripe-Signature"].replace(",v1=", f",v1={'0' * 64},v1=")
-    told = await http.post(HERE, content=body, headers={**headers, "Stripe-Signature": both})
+    second_response = await http.post(HERE, content=body, headers={**headers, "Stripe-Signature": both})
     almost = await tell(http, stripe, waiting.event, at=time.time() - 290)
 
-    assert (refused, before) == ([400] * 3, "processing")
-    assert (told.status_code, almost) == (204, 204)
+    assert (statuses, before) == ([400] * 3, "processing")
+    assert (second_response.status_code, almost) == (204, 204)
     assert (await payment_of(db, waiting.cart))["state"] == "completed"
 
 
@@ -330,20 +328,20 @@ async def test_killed_while_stripe_takes_the_money_it_is_one_order_and_one_charg
             card = await make.new("payment_methods", "payment_method", name="Card", type="stripe")
             till = await new_till(make, card=card.id)
             buyer, mug = Buyer(http, till), await till.product(on_hand=3)
-            held = await wait_at(stripe, buyer, await buyer.ready((mug, 1), source=VISA))
+            pending = await wait_at(stripe, buyer, await buyer.ready((mug, 1), source=VISA))
             service.kill()
-            await asyncio.gather(held.asking, return_exceptions=True)
+            await asyncio.gather(pending.asking, return_exceptions=True)
         service = Service(**settings)
         async with service.client() as http:
             buyer.http = http
             if is_told:
-                assert await tell(http, stripe, held.event) == 204
+                assert await tell(http, stripe, pending.event) == 204
             else:
-                await settled(db, held.cart, 2)
-            done = await buyer.complete()
-        assert (done.status, done["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
-        assert [each["amount_received"] for each in stripe.intents(held.cart["number"])] == [1500]
-        assert await completions(db, held.cart) == 1
+                await wait_until_settled(db, pending.cart, 2)
+            order = await buyer.complete()
+        assert (order.status, order["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
+        assert [each["amount_received"] for each in stripe.intents(pending.cart["number"])] == [1500]
+        assert await completions(db, pending.cart) == 1
         assert await wrong(url) == {}
     finally:
         await db.close()
@@ -354,8 +352,8 @@ async def test_killed_while_stripe_takes_the_money_it_is_one_order_and_one_charg
 async def test_a_slow_answer_is_not_waited_for_longer_than_ten_seconds(
     waiting: Waiting, buyer: Buyer, http: httpx.AsyncClient, stripe: StandIn
 ) -> None:
-    answered = await waiting.asking
+    response = await waiting.asking
     await tell(http, stripe, waiting.event)
 
-    assert (answered.status, answered.code) == (409, "payment_in_progress")
+    assert (response.status, response.code) == (409, "payment_in_progress")
     assert (await buyer.complete())["payment_state"] == "paid"

@@ -6,15 +6,15 @@ from uuid import UUID
 import httpx
 import pytest
 
+from tests.builders import Make
+from tests.checkout_builders import Buyer, Till, on_hand
 from tests.db.processes import until
-from tests.make import Make
-from tests.platform.machine import Machine
+from tests.platform.client import Machine
+from tests.sampling import first
 from tests.service import Service
 from tests.shopper import Answer
-from tests.storefront.shelf import linked
+from tests.storefront.product_lists import linked
 from tests.stripe.stand_in import PUBLISHABLE_KEY, SECRET_KEY, StandIn
-from tests.till import Buyer, Till, on_hand
-from tests.usual import first
 
 VISA = "pm_card_visa"
 AGED = """update payment_attempts set created_at = now() - $2 * interval '1 minute', looked_at = null
@@ -26,7 +26,7 @@ async def payment_of(db: Any, cart: Answer) -> Any:
     return await db.fetchrow("select * from payments where order_id = $1 order by id desc limit 1", UUID(cart.id))
 
 
-async def settled(db: Any, cart: Answer, minutes: int) -> None:
+async def wait_until_settled(db: Any, cart: Answer, minutes: int) -> None:
     """The worker looks at what nobody has heard of for so long."""
     await db.execute(AGED, UUID(cart.id), minutes)
 
@@ -37,29 +37,29 @@ async def settled(db: Any, cart: Answer, minutes: int) -> None:
     await until(is_settled)
 
 
-async def bought(buyer: Buyer, till: Till, source: str = VISA) -> Answer:
+async def buy_by_card(buyer: Buyer, till: Till, source: str = VISA) -> Answer:
     await buyer.ready((await till.product("10.00", on_hand=9), 1), source=source)
-    done = await buyer.complete()
-    assert done.status == 200, done
-    return done
+    order = await buyer.complete()
+    assert order.status == 200, order
+    return order
 
 
 async def test_a_card_is_charged_once_and_shown_as_stripe_knows_it(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn
 ) -> None:
-    done = await bought(buyer, till)
+    order = await buy_by_card(buyer, till)
     again = await buyer.complete()
-    shown = await buyer.get(f"/order_status/{done['number']}", include="payments.source.payment_method")
+    status = await buyer.get(f"/order_status/{order['number']}", include="payments.source.payment_method")
 
-    (intent,) = stripe.intents(done["number"])
-    assert (done["state"], done["payment_state"], again.id) == ("complete", "paid", done.id)
+    (intent,) = stripe.intents(order["number"])
+    assert (order["state"], order["payment_state"], again.id) == ("complete", "paid", order.id)
     assert (intent["status"], intent["amount_received"], intent["currency"]) == ("succeeded", 1500, "usd")
-    payment = await payment_of(db, done)
+    payment = await payment_of(db, order)
     assert (payment["state"], payment["captured_amount"]) == ("completed", 1500)
     assert payment["response_code"] == intent["id"]
     attempt = await db.fetchval("select id from payment_attempts where payment_id = $1", payment["id"])
     assert (intent["metadata"]["attempt"], str(attempt) in stripe.keys) == (str(attempt), True)
-    (card,) = [each for each in shown.json["included"] if each["type"] == "credit_card"]
+    (card,) = [each for each in status.json["included"] if each["type"] == "credit_card"]
     # The client had said that it ends in 1111.
     assert [card["attributes"][name] for name in ("cc_type", "last_digits", "month", "default")] == [
         "visa",
@@ -74,16 +74,16 @@ async def test_what_a_form_must_know_is_told_and_nothing_else(
 ) -> None:
     await buyer.put_in((await till.product(), 1))
 
-    offered = await buyer.get("/checkout/payment_methods")
-    seen = await writer.get(f"/payment_methods/{till.card}")
-    refused = await writer.patch(
+    methods = await buyer.get("/checkout/payment_methods")
+    method = await writer.get(f"/payment_methods/{till.card}")
+    response = await writer.patch(
         f"/payment_methods/{till.card}", {"payment_method": {"preferences": {"a": {"b": [SECRET_KEY]}}}}
     )
 
-    (card,) = [each for each in offered.json["data"] if each["id"] == till.card]
+    (card,) = [each for each in methods.json["data"] if each["id"] == till.card]
     assert card["attributes"]["preferences"] == {"publishable_key": PUBLISHABLE_KEY}
-    assert (seen["type"], seen["preferences"]) == ("stripe", {})
-    assert (refused.status, list(refused.json["errors"])) == (422, ["preferences"])
+    assert (method["type"], method["preferences"]) == ("stripe", {})
+    assert (response.status, list(response.json["errors"])) == (422, ["preferences"])
 
 
 @pytest.mark.parametrize("source", first(2, ["pm_card/../x", None, "", "approve", "pm_", "tok_visa"]))
@@ -91,30 +91,34 @@ async def test_only_what_stripes_form_gives_can_be_paid_with(buyer: Buyer, till:
     await buyer.put_in((await till.product(), 1))
     await buyer.come_from()
 
-    refused = await buyer.post(
+    response = await buyer.post(
         "/checkout/create_payment",
         payment_method_id=till.card,
         source_attributes={"gateway_payment_profile_id": source, "last_digits": "1111"},
     )
 
-    assert refused.status == 422
-    assert list(refused.json["errors"]) == ["source_attributes.gateway_payment_profile_id"]
+    assert response.status == 422
+    assert list(response.json["errors"]) == ["source_attributes.gateway_payment_profile_id"]
 
 
 async def test_a_card_is_authorised_and_captured_later(
     buyer: Buyer, till: Till, make: Make, writer: Machine, stripe: StandIn, db: Any
 ) -> None:
     await make.change("payment_methods", till.card, "payment_method", auto_capture=False)
-    done = await bought(buyer, till)
-    (intent,) = stripe.intents(done["number"])
-    before, payment = dict(intent), await payment_of(db, done)
+    order = await buy_by_card(buyer, till)
+    (intent,) = stripe.intents(order["number"])
+    before, payment = dict(intent), await payment_of(db, order)
 
-    captured = await writer.patch(f"/payments/{payment['id']}/capture", {})
+    capture = await writer.patch(f"/payments/{payment['id']}/capture", {})
 
-    assert (done["payment_state"], payment["state"], before["status"]) == ("balance_due", "pending", "requires_capture")
-    assert (captured.status, captured["state"]) == (200, "completed")
+    assert (order["payment_state"], payment["state"], before["status"]) == (
+        "balance_due",
+        "pending",
+        "requires_capture",
+    )
+    assert (capture.status, capture["state"]) == (200, "completed")
     assert (intent["status"], intent["amount_received"]) == ("succeeded", 1500)
-    assert (await buyer.get(f"/order_status/{done['number']}"))["payment_state"] == "paid"
+    assert (await buyer.get(f"/order_status/{order['number']}"))["payment_state"] == "paid"
 
 
 @pytest.mark.parametrize("is_captured", [False, True])
@@ -128,34 +132,34 @@ async def test_a_void_cancels_or_gives_everything_back(
     is_captured: bool,
 ) -> None:
     await make.change("payment_methods", till.card, "payment_method", auto_capture=is_captured)
-    done = await bought(buyer, till)
-    payment = await payment_of(db, done)
+    order = await buy_by_card(buyer, till)
+    payment = await payment_of(db, order)
 
-    voided = await writer.patch(f"/payments/{payment['id']}/void", {})
+    response = await writer.patch(f"/payments/{payment['id']}/void", {})
 
-    (intent,) = stripe.intents(done["number"])
-    assert (voided.status, voided["state"]) == (200, "void")
+    (intent,) = stripe.intents(order["number"])
+    assert (response.status, response["state"]) == (200, "void")
     assert intent["status"] == ("succeeded" if is_captured else "canceled")
     assert stripe.refunds(intent["id"]) == ([1500] if is_captured else [])
     # Without a payment that counts it would not add up.
-    await writer.patch(f"/orders/{done.id}/cancel", {})
+    await writer.patch(f"/orders/{order.id}/cancel", {})
 
 
 async def test_a_canceled_order_is_given_back_in_full_after_a_part_was(
     buyer: Buyer, till: Till, writer: Machine, stripe: StandIn, db: Any
 ) -> None:
-    done = await bought(buyer, till)
-    payment = await payment_of(db, done)
+    order = await buy_by_card(buyer, till)
+    payment = await payment_of(db, order)
     part = {"payment_id": str(payment["id"]), "amount": "4.0", "reason": "a scratch"}
     refund = await writer.post("/refunds", {"refund": part})
 
-    canceled = await writer.patch(f"/orders/{done.id}/cancel", {})
+    canceled_order = await writer.patch(f"/orders/{order.id}/cancel", {})
 
-    (intent,) = stripe.intents(done["number"])
+    (intent,) = stripe.intents(order["number"])
     assert (refund.status, refund["state"]) == (201, "completed")
-    assert (canceled["state"], canceled["payment_state"]) == ("canceled", "void")
+    assert (canceled_order["state"], canceled_order["payment_state"]) == ("canceled", "void")
     assert stripe.refunds(intent["id"]) == [400, 1100]
-    assert (await payment_of(db, done))["response_code"] == intent["id"]
+    assert (await payment_of(db, order))["response_code"] == intent["id"]
 
 
 @pytest.mark.parametrize(
@@ -178,10 +182,10 @@ async def test_a_declined_card_says_why_and_the_cart_goes_on(
     mug = await till.product(on_hand=3)
     cart = await buyer.ready((mug, 2), source=source)
 
-    refused = await buyer.complete()
+    response = await buyer.complete()
 
-    assert (refused.status, refused.code) == (422, "payment_refused")
-    assert words in refused.json["errors"]["payments"][0]
+    assert (response.status, response.code) == (422, "payment_refused")
+    assert words in response.json["errors"]["payments"][0]
     assert (await payment_of(db, cart))["state"] == "failed"
     assert await on_hand(db, mug.sold) == 3
     if source == "pm_card_chargeDeclined":
@@ -200,12 +204,12 @@ async def test_an_amount_is_taken_exactly_or_not_at_all(
     await buyer.post(f"/cart?currency={currency}")
     cart = await buyer.ready((mug, 1), source=VISA)
 
-    done = await buyer.complete()
+    response = await buyer.complete()
 
     assert [each["amount_received"] for each in stripe.intents(cart["number"])] == ([units] if units else [])
-    assert done.status == (200 if units else 422)
+    assert response.status == (200 if units else 422)
     if not units:
-        assert "so small a part of KWD" in done.json["errors"]["payments"][0]
+        assert "so small a part of KWD" in response.json["errors"]["payments"][0]
 
 
 async def test_an_answer_that_was_lost_is_asked_for_again_and_charged_once(
@@ -213,9 +217,9 @@ async def test_an_answer_that_was_lost_is_asked_for_again_and_charged_once(
 ) -> None:
     stripe.faults.append(("POST /v1/payment_intents", "lost"))
 
-    done = await bought(buyer, till)
+    order = await buy_by_card(buyer, till)
 
-    assert [each["status"] for each in stripe.intents(done["number"])] == ["succeeded"]
+    assert [each["status"] for each in stripe.intents(order["number"])] == ["succeeded"]
 
 
 # What is told as a failure is for the shop what is not told at all.
@@ -231,12 +235,12 @@ async def test_what_nobody_heard_of_is_found_out_by_the_worker(
 
     waiting = await buyer.complete()
     stripe.faults.clear()
-    await settled(db, cart, 2 if fault == "lost" else 11)
+    await wait_until_settled(db, cart, 2 if fault == "lost" else 11)
 
     assert (waiting.status, waiting.code) == (409, "payment_in_progress")
     if fault == "lost":
-        done = await buyer.complete()
-        assert (done.status, done["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
+        order = await buyer.complete()
+        assert (order.status, order["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
         assert [each["amount_received"] for each in stripe.intents(cart["number"])] == [1500]
     else:
         assert ((await payment_of(db, cart))["state"], await on_hand(db, mug.sold)) == ("failed", 3)
@@ -255,7 +259,7 @@ async def test_a_payment_is_found_among_all_that_were_made_at_the_same_time(
     others = {f"pi_other{place}": {**intent, "id": f"pi_other{place}", "metadata": {}} for place in range(120)}
     stripe.things |= others
 
-    await settled(db, cart, 2)
+    await wait_until_settled(db, cart, 2)
 
     assert (await payment_of(db, cart))["response_code"] == intent["id"]
     for other in others:
@@ -268,8 +272,8 @@ async def test_what_an_operator_did_and_was_not_told_of_is_found_out(
     buyer: Buyer, till: Till, make: Make, writer: Machine, db: Any, stripe: StandIn, act: str
 ) -> None:
     await make.change("payment_methods", till.card, "payment_method", auto_capture=act == "refund")
-    done = await bought(buyer, till)
-    payment = str((await payment_of(db, done))["id"])
+    order = await buy_by_card(buyer, till)
+    payment = str((await payment_of(db, order))["id"])
     stripe.faults += [("POST /v1/refunds" if act == "refund" else "POST /v1/payment_intents/", "lost")] * 2
 
     if act == "refund":
@@ -277,22 +281,22 @@ async def test_what_an_operator_did_and_was_not_told_of_is_found_out(
         waiting = await writer.post("/refunds", wish)
     else:
         waiting = await writer.patch(f"/payments/{payment}/{act}", {})
-    await settled(db, done, 2)
+    await wait_until_settled(db, order, 2)
 
     assert (waiting.status, waiting.code) == (409, "payment_in_progress")
-    state, refunded = {"capture": ("completed", 0), "void": ("void", 0), "refund": ("completed", 1500)}[act]
-    row = await payment_of(db, done)
-    assert (row["state"], row["refunded_amount"]) == (state, refunded)
+    state, refund = {"capture": ("completed", 0), "void": ("void", 0), "refund": ("completed", 1500)}[act]
+    row = await payment_of(db, order)
+    assert (row["state"], row["refunded_amount"]) == (state, refund)
     if act != "capture":
-        await writer.patch(f"/orders/{done.id}/cancel", {})
+        await writer.patch(f"/orders/{order.id}/cancel", {})
 
 
 @pytest.mark.torture
 async def test_a_refund_that_never_arrived_is_not_taken_for_another(
     buyer: Buyer, till: Till, writer: Machine, db: Any, stripe: StandIn
 ) -> None:
-    done = await bought(buyer, till)
-    payment = str((await payment_of(db, done))["id"])
+    order = await buy_by_card(buyer, till)
+    payment = str((await payment_of(db, order))["id"])
 
     async def refund(amount: str) -> Answer:
         return await writer.post("/refunds", {"refund": {"payment_id": payment, "amount": amount, "reason": "late"}})
@@ -300,12 +304,12 @@ async def test_a_refund_that_never_arrived_is_not_taken_for_another(
     await refund("4.0")
     stripe.faults += [("POST /v1/refunds", "dropped")] * 2
     waiting = await refund("5.0")
-    await settled(db, done, 11)
+    await wait_until_settled(db, order, 11)
 
     states = await db.fetch("select amount, state from refunds where payment_id = $1 order by amount", UUID(payment))
     assert (waiting.status, waiting.code) == (409, "payment_in_progress")
     assert [tuple(row) for row in states] == [(400, "completed"), (500, "failed")]
-    assert (await payment_of(db, done))["refunded_amount"] == 400
+    assert (await payment_of(db, order))["refunded_amount"] == 400
 
 
 @pytest.mark.torture
@@ -315,14 +319,14 @@ async def test_a_key_that_stripe_does_not_know_is_the_operators_to_read_of(
     await buyer.ready((await till.product(), 1), source=VISA)
     stripe.faults.append(("POST /v1/payment_intents", "shut"))
 
-    known = len(service.lines)
-    refused = await buyer.complete()
-    said = service.wait_for(lambda line: "Stripe refused a request" in line, since=known)
+    line_count = len(service.lines)
+    response = await buyer.complete()
+    log_line = service.wait_for(lambda line: "Stripe refused a request" in line, since=line_count)
 
-    assert (refused.status, refused.code) == (422, "payment_refused")
-    assert "choose another way" in refused.json["errors"]["payments"][0]
-    assert '"status":401' in said
-    assert SECRET_KEY[:12] not in said + refused.response.text
+    assert (response.status, response.code) == (422, "payment_refused")
+    assert "choose another way" in response.json["errors"]["payments"][0]
+    assert '"status":401' in log_line
+    assert SECRET_KEY[:12] not in log_line + response.response.text
 
 
 async def test_a_payment_that_must_be_confirmed_waits_for_the_shopper(
@@ -331,17 +335,17 @@ async def test_a_payment_that_must_be_confirmed_waits_for_the_shopper(
     mug = await till.product(on_hand=3)
     cart = await buyer.ready((mug, 1), source="pm_card_authenticationRequired")
 
-    asked, again = await buyer.complete(), await buyer.complete()
+    response, again = await buyer.complete(), await buyer.complete()
     (intent,) = stripe.intents(cart["number"])
     meddling = await buyer.put_in_anyway(mug)
     stripe.shopper_confirms(intent["id"])
-    done = await buyer.complete()
+    order = await buyer.complete()
 
-    for answer in (asked, again):
+    for answer in (response, again):
         assert (answer.status, answer.code) == (409, "payment_needs_action")
         assert answer.json["client_secret"] == intent["client_secret"]
     assert (meddling.status, meddling.code) == (409, "payment_in_progress")
-    assert (done.status, done["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
+    assert (order.status, order["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
     assert stripe.intents(cart["number"]) == [intent]
 
 
@@ -351,20 +355,20 @@ async def test_what_must_be_confirmed_is_told_again_though_the_first_answer_was_
 ) -> None:
     cart = await buyer.ready((await till.product(), 1), source="pm_card_authenticationRequired")
     stripe.faults += [("POST /v1/payment_intents", "lost")] * 2
-    lost = await buyer.complete()
+    response = await buyer.complete()
     (intent,) = stripe.intents(cart["number"])
     await db.execute(AGED, UUID(cart.id), 2)
 
     async def is_found() -> bool:
-        noted = "select reference from payment_attempts where order_id = $1"
-        return bool(await db.fetchval(noted, UUID(cart.id)))
+        query = "select reference from payment_attempts where order_id = $1"
+        return bool(await db.fetchval(query, UUID(cart.id)))
 
     await until(is_found)
-    asked = await buyer.complete()
+    second_response = await buyer.complete()
     stripe.shopper_confirms(intent["id"])
 
-    assert (lost.code, asked.code) == ("payment_in_progress", "payment_needs_action")
-    assert asked.json["client_secret"] == intent["client_secret"]
+    assert (response.code, second_response.code) == ("payment_in_progress", "payment_needs_action")
+    assert second_response.json["client_secret"] == intent["client_secret"]
     assert (await buyer.complete())["payment_state"] == "paid"
 
 
@@ -385,14 +389,14 @@ async def test_a_payment_that_waits_is_asked_about_now_and_then(
 
     await until(is_looked_at)
     other = Buyer(buyer.http, till)
-    lost = await other.ready((await till.product(), 1), source=VISA)
+    order = await other.ready((await till.product(), 1), source=VISA)
     stripe.faults += [("POST /v1/payment_intents", "lost")] * 2
     await other.complete()
     # The worker has looked again, and at this one.
-    await settled(db, lost, 2)
+    await wait_until_settled(db, order, 2)
 
     assert looks() == 1
-    await settled(db, cart, 11)
+    await wait_until_settled(db, cart, 11)
 
 
 async def test_a_payment_that_was_not_confirmed_is_declined_and_the_cart_goes_on(
@@ -404,10 +408,10 @@ async def test_a_payment_that_was_not_confirmed_is_declined_and_the_cart_goes_on
     (intent,) = stripe.intents(cart["number"])
     stripe.shopper_confirms(intent["id"], is_refused=True)
 
-    refused = await buyer.complete()
+    response = await buyer.complete()
 
-    assert (refused.status, refused.code) == (422, "payment_refused")
-    assert "not confirmed" in refused.json["errors"]["payments"][0]
+    assert (response.status, response.code) == (422, "payment_refused")
+    assert "not confirmed" in response.json["errors"]["payments"][0]
     assert ((await buyer.get("/cart"))["state"], await on_hand(db, mug.sold)) == ("payment", 3)
 
 
@@ -420,7 +424,7 @@ async def test_a_payment_that_is_never_confirmed_is_closed_before_its_goods_are_
     await buyer.complete()
     (intent,) = stripe.intents(cart["number"])
 
-    await settled(db, cart, 11)
+    await wait_until_settled(db, cart, 11)
 
     assert intent["status"] == "canceled"
     after = await buyer.get("/cart")
@@ -430,10 +434,10 @@ async def test_a_payment_that_is_never_confirmed_is_closed_before_its_goods_are_
 async def test_stripe_is_called_by_nobody_but_those_who_pay(
     buyer: Buyer, till: Till, stripe: StandIn, http: httpx.AsyncClient
 ) -> None:
-    asked = len(stripe.asked)
+    call_count = len(stripe.asked)
 
     await buyer.ready((await till.product(), 1), source=VISA)
     await buyer.get("/checkout/payment_methods")
     await http.post("/payment_notices/stripe", content=b"{}", headers={"Stripe-Signature": "t=1,v1=00"})
 
-    assert stripe.asked[asked:] == []
+    assert stripe.asked[call_count:] == []

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from shop.actions.payments.charges import CHARGES_PER_CONNECTION
+from tests.checkout_builders import Buyer, Till, on_hand
 from tests.db.processes import until
 from tests.service import Service
 from tests.shopper import Answer
@@ -18,7 +19,6 @@ from tests.stripe.conftest import environ
 from tests.stripe.stand_in import StandIn
 from tests.stripe.test_notices import MAKING, completions, wait_at
 from tests.stripe.test_paying import VISA, payment_of
-from tests.till import Buyer, Till, on_hand
 
 DECLINED = "pm_card_chargeDeclined"
 
@@ -46,14 +46,14 @@ async def test_a_repeated_complete_asks_for_the_lost_answer_at_once(
     mug = await till.product(on_hand=3)
     cart = await buyer.ready((mug, 1), source=VISA)
     stripe.faults += [(MAKING, "lost")] * 2
-    lost = await buyer.complete()
+    response = await buyer.complete()
 
-    started = time.monotonic()
-    done = await buyer.complete()
+    start = time.monotonic()
+    order = await buyer.complete()
 
-    assert (lost.status, lost.code) == (409, "payment_in_progress")
-    assert (done.status, done["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
-    assert time.monotonic() - started < 2
+    assert (response.status, response.code) == (409, "payment_in_progress")
+    assert (order.status, order["payment_state"], await on_hand(db, mug.sold)) == (200, "paid", 2)
+    assert time.monotonic() - start < 2
     assert [each["amount_received"] for each in stripe.intents(cart["number"])] == [1500]
     assert await completions(db, cart) == 1
 
@@ -62,16 +62,16 @@ async def test_a_repeated_complete_asks_for_the_lost_answer_at_once(
 async def test_a_charge_that_another_process_waits_for_is_recorded_once(
     buyer: Buyer, till: Till, db: Any, stripe: StandIn, other: Service
 ) -> None:
-    held = await wait_at(stripe, buyer, await buyer.ready((await till.product(), 1), source=VISA))
+    pending = await wait_at(stripe, buyer, await buyer.ready((await till.product(), 1), source=VISA))
 
     async with other.client() as there:
         second = await at(there, buyer).complete()
     stripe.may_answer.set()
-    first = await held.asking
+    first = await pending.asking
 
     assert (second.status, first.status) == (200, 200), (second, first)
     assert second.id == first.id
-    assert await completions(db, held.cart) == 1
+    assert await completions(db, pending.cart) == 1
 
 
 async def test_a_refusal_is_not_final_while_another_process_waits_for_the_answer(
@@ -100,13 +100,13 @@ async def test_a_charge_that_never_arrived_is_made_by_whoever_completes_again(
     stripe.faults += [(MAKING, "dropped")] * 2
     await buyer.complete()
     at_once = await buyer.complete()
-    aged = "update payment_attempts set created_at = now() - interval '20 s' where order_id = $1"
-    await db.execute(aged, UUID(cart.id))
+    statement = "update payment_attempts set created_at = now() - interval '20 s' where order_id = $1"
+    await db.execute(statement, UUID(cart.id))
 
-    done = await buyer.complete()
+    order = await buyer.complete()
 
     assert (at_once.status, at_once.code) == (409, "payment_in_progress")
-    assert (done.status, done["payment_state"]) == (200, "paid")
+    assert (order.status, order["payment_state"]) == (200, "paid")
     assert [each["amount_received"] for each in stripe.intents(cart["number"])] == [1500]
 
 
@@ -119,17 +119,17 @@ async def test_a_charge_is_recorded_before_others_get_a_connection(
         mug = await till.product(on_hand=9)
         cart = await crowd.put_in((mug, 1))
         ready = await buyer.ready((mug, 1), source=VISA)
-        held = await wait_at(stripe, at(there, buyer), ready)
+        pending = await wait_at(stripe, at(there, buyer), ready)
         async with db.transaction():
             # Each request of the crowd keeps the only connection for the 2 s that it waits for the lock.
             await db.execute("select from orders where id = $1 for update", UUID(cart.id))
             waiting = [asyncio.create_task(crowd.put_in_anyway(mug)) for _ in range(4)]
             await until_blocked(db)
             stripe.may_answer.set()
-            done = await held.asking
+            order = await pending.asking
         answers = await asyncio.gather(*waiting)
 
-    assert (done.status, done["payment_state"]) == (200, "paid")
+    assert (order.status, order["payment_state"]) == (200, "paid")
     assert {answer.status for answer in answers} <= {200, 503}
 
 
@@ -146,12 +146,12 @@ async def test_load_is_shed_before_anything_is_charged(till: Till, stripe: Stand
             asking.append(asyncio.create_task(buyer.complete()))
             await until(partial(is_charged, stripe, cart))
 
-        shed = await buyers[-1].complete()
+        response = await buyers[-1].complete()
         stripe.may_answer.set()
-        done = await asyncio.gather(*asking)
+        responses = await asyncio.gather(*asking)
 
-    assert (shed.status, shed.headers["retry-after"], stripe.intents(carts[-1]["number"])) == (503, "5", [])
-    assert [answer.status for answer in done] == [200] * CHARGES_PER_CONNECTION
+    assert (response.status, response.headers["retry-after"], stripe.intents(carts[-1]["number"])) == (503, "5", [])
+    assert [answer.status for answer in responses] == [200] * CHARGES_PER_CONNECTION
 
 
 @pytest.mark.torture
@@ -164,9 +164,9 @@ async def test_a_burst_is_shed_too_before_any_of_it_is_charged(till: Till, strip
 
         answers = await asyncio.gather(*(buyer.complete() for buyer in buyers))
 
-    charged = [bool(stripe.intents(cart["number"])) for cart in carts]
+    has_intent = [bool(stripe.intents(cart["number"])) for cart in carts]
     assert sorted({answer.status for answer in answers}) == [200, 503]
-    assert charged == [answer.status == 200 for answer in answers]
+    assert has_intent == [answer.status == 200 for answer in answers]
 
 
 async def is_charged(stripe: StandIn, cart: Answer) -> bool:
@@ -175,7 +175,7 @@ async def is_charged(stripe: StandIn, cart: Answer) -> bool:
 
 
 async def until_blocked(db: Any) -> None:
-    blocked = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+    query = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
     async with asyncio.timeout(5):
-        while not await db.fetchval(blocked):
+        while not await db.fetchval(query):
             pass

@@ -233,13 +233,13 @@ HEADERS = [
 @pytest.mark.parametrize("name", HEADERS)
 async def test_junk_in_a_header_never_breaks_the_service(http: httpx.AsyncClient, name: str) -> None:
     for junk in JUNK:
-        created = await http.post(CART, headers=[(name.encode(), junk)])
+        response = await http.post(CART, headers=[(name.encode(), junk)])
         read = await http.get(CART, headers=[(name.encode(), junk)])
 
-        assert created.status_code in {201, 400}, (junk, created.text)
+        assert response.status_code in {201, 400}, (junk, response.text)
         assert read.status_code in {400, 401, 404}, (junk, read.text)
-        assert name != "Idempotency-Key" or created.status_code == 400
-        for answer in (created, read):
+        assert name != "Idempotency-Key" or response.status_code == 400
+        for answer in (response, read):
             assert answer.status_code == 201 or "error" in answer.json()
             assert answer.status_code == 201 or answer.json()["request_id"] == answer.headers["x-request-id"]
 
@@ -320,9 +320,9 @@ async def test_a_body_that_nobody_reads_must_be_readable_all_the_same(guest: Sho
     await guest.post("/cart")
     token = {"X-Shop-Order-Token": guest.order_token or ""}
 
-    refused = await http.request("DELETE", CART, content=b'{"a": 1, "a": NaN', headers={**JSON, **token})
+    response = await http.request("DELETE", CART, content=b'{"a": 1, "a": NaN', headers={**JSON, **token})
 
-    assert_error(refused, 400, "malformed")
+    assert_error(response, 400, "malformed")
     assert (await guest.get("/cart")).status == 200
 
 

@@ -6,10 +6,10 @@ from itertools import count
 import httpx
 import pytest
 
-from shop.base.errors import TooMany
-from shop.web.crowd import MOST_SOURCES, Crowd
+from shop.base.errors import RateLimitError
+from shop.web.memory_limits import MAX_SOURCES, InMemoryRateLimiter
 from tests.cluster import Cluster
-from tests.kept import Kept
+from tests.http_client import Kept
 from tests.rate_limits import assert_limited
 from tests.service import KEYS, Service
 
@@ -69,13 +69,15 @@ async def test_every_address_counts_and_is_refused_but_health_and_metrics(
     for path in (CART, "/api/v2/nowhere", "/nowhere"):
         assert (await proxy.get(path, headers=source)).status_code in {401, 404}
 
-    refused = [await proxy.get(path, headers=source) for path in (CART, "/api/v2/nowhere", "/nowhere", "/openapi.json")]
-    revoked = await proxy.post("/shop_oauth/revoke", json={"token": "x"}, headers=source)
-    spared = [await proxy.get(path, headers=source) for path in ("/livez", "/readyz", "/metrics")]
+    responses = [
+        await proxy.get(path, headers=source) for path in (CART, "/api/v2/nowhere", "/nowhere", "/openapi.json")
+    ]
+    revocation = await proxy.post("/shop_oauth/revoke", json={"token": "x"}, headers=source)
+    exempt = [await proxy.get(path, headers=source) for path in ("/livez", "/readyz", "/metrics")]
 
-    assert {answer.status_code for answer in refused} == {429}
-    assert (revoked.status_code, revoked.json()["error"]) == (429, "temporarily_unavailable")
-    assert {answer.status_code for answer in spared} == {200}
+    assert {answer.status_code for answer in responses} == {429}
+    assert (revocation.status_code, revocation.json()["error"]) == (429, "temporarily_unavailable")
+    assert {answer.status_code for answer in exempt} == {200}
 
 
 async def test_an_ipv6_network_of_64_bits_is_one_source(proxy: httpx.AsyncClient) -> None:
@@ -90,21 +92,21 @@ async def test_an_ipv6_network_of_64_bits_is_one_source(proxy: httpx.AsyncClient
 
 @pytest.mark.security("M-07")
 def test_larger_ipv6_networks_have_4_and_16_times_the_limit() -> None:
-    crowd = Crowd(((1, 10**9),), with_loopback=False)
+    crowd = InMemoryRateLimiter(((1, 10**9),), with_loopback=False)
 
-    def refused(network: int, count: int) -> int:
+    def count_rejections(network: int, count: int) -> int:
         """How many of so many /64 networks of one /56 are refused, which call once each."""
-        found = 0
+        rejections = 0
         for number in range(count):
             try:
                 crowd.count(f"2001:db8:7:{network:02x}{number:02x}::1")
-            except TooMany:
-                found += 1
-        return found
+            except RateLimitError:
+                rejections += 1
+        return rejections
 
-    assert [refused(network, 5) for network in range(3)] == [1, 1, 1]
+    assert [count_rejections(network, 5) for network in range(3)] == [1, 1, 1]
     # Fifteen calls of the /48 so far.
-    assert refused(4, 3) == 2
+    assert count_rejections(4, 3) == 2
 
 
 async def test_this_machine_is_not_counted(proxy: httpx.AsyncClient) -> None:
@@ -114,21 +116,21 @@ async def test_this_machine_is_not_counted(proxy: httpx.AsyncClient) -> None:
 
 
 def test_this_machine_is_counted_when_asked_for() -> None:
-    crowd = Crowd(((1, 60),), with_loopback=True)
+    crowd = InMemoryRateLimiter(((1, 60),), with_loopback=True)
     crowd.count("127.0.0.1")
 
-    with pytest.raises(TooMany):
+    with pytest.raises(RateLimitError):
         crowd.count("127.0.0.1")
 
 
 def test_a_source_is_heard_again_when_its_window_ends_and_the_longest_one_is_told() -> None:
     moments = iter([0.0, 1.0, 2.5, 10.0, 11.0, 99.5, 100.0])
-    crowd = Crowd(((1, 10), (3, 100)), with_loopback=False, clock=lambda: next(moments))
+    crowd = InMemoryRateLimiter(((1, 10), (3, 100)), with_loopback=False, clock=lambda: next(moments))
 
     def waits() -> int:
         try:
             crowd.count("198.51.100.1")
-        except TooMany as error:
+        except RateLimitError as error:
             return error.retry_after
         return 0
 
@@ -137,14 +139,14 @@ def test_a_source_is_heard_again_when_its_window_ends_and_the_longest_one_is_tol
 
 
 def test_the_source_not_seen_for_longest_is_forgotten_and_memory_is_bounded() -> None:
-    crowd = Crowd(((1, 60),), with_loopback=False, clock=lambda: 0.0)
+    crowd = InMemoryRateLimiter(((1, 60),), with_loopback=False, clock=lambda: 0.0)
     crowd.count("first")
     crowd.count("second")
-    for number in range(MOST_SOURCES - 1):
+    for number in range(MAX_SOURCES - 1):
         crowd.count(f"caller {number}")
 
     crowd.count("first")
-    with pytest.raises(TooMany):
+    with pytest.raises(RateLimitError):
         crowd.count("first")
 
-    assert len(crowd) == MOST_SOURCES
+    assert len(crowd) == MAX_SOURCES

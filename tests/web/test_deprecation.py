@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from shop.cli.routes import every_route
-from tests.platform.machine import Machine
+from tests.platform.client import Machine
 from tests.service import Service
 from tests.shopper import PREFIX
 
@@ -46,16 +46,16 @@ async def test_a_deprecated_attribute_that_is_asked_for_names_its_dates(
     line = service.request_line(answers[0].headers["x-request-id"])
     assert line["deprecated_for"].startswith("application ")
     schemas = (await http.get("/openapi.json")).json()["components"]["schemas"]
-    marked = {name: part for name, part in schemas.items() if "amount_left" in part.get("properties", {})}
-    assert [part["properties"]["amount_left"]["deprecated"] for part in marked.values()] == [True]
+    parts = {name: part for name, part in schemas.items() if "amount_left" in part.get("properties", {})}
+    assert [part["properties"]["amount_left"]["deprecated"] for part in parts.values()] == [True]
 
 
 @pytest.mark.security("H-06")
 async def test_the_description_marks_what_is_deprecated(http: httpx.AsyncClient) -> None:
     paths = (await http.get("/openapi.json")).json()["paths"]
 
-    marked = {(route.method.lower(), route.path) for route in every_route() if route.deprecated}
-    assert marked == {("get", f"{PREFIX}/stores/{{code}}")}
-    for method, path in marked:
+    routes = {(route.method.lower(), route.path) for route in every_route() if route.deprecated}
+    assert routes == {("get", f"{PREFIX}/stores/{{code}}")}
+    for method, path in routes:
         assert paths[path][method]["deprecated"] is True
         assert "Deprecated since" in paths[path][method]["description"]

@@ -40,8 +40,8 @@ async def test_every_answer_has_the_security_headers(
 
 
 async def test_an_address_may_end_in_a_slash(http: httpx.AsyncClient) -> None:
-    made = await http.post(f"{CART}/")
-    token = {"X-Spree-Order-Token": made.json()["data"]["attributes"]["token"]}
+    cart = await http.post(f"{CART}/")
+    token = {"X-Spree-Order-Token": cart.json()["data"]["attributes"]["token"]}
     products = await http.get("/api/v2/storefront/products/", params={"per_page": 1})
     statuses = {
         path: (await http.get(path, headers=token)).status_code
@@ -49,7 +49,7 @@ async def test_an_address_may_end_in_a_slash(http: httpx.AsyncClient) -> None:
     }
     wrong = await http.put(f"{CART}/")
 
-    assert (made.status_code, products.status_code) == (201, 200)
+    assert (cart.status_code, products.status_code) == (201, 200)
     assert list(statuses.values()) == [200, 200, 200, 404, 404, 404]
     assert (wrong.status_code, wrong.headers["allow"]) == (405, (await http.put(CART)).headers["allow"])
 
@@ -95,13 +95,13 @@ async def test_errors_of_a_json_api_route_have_its_media_type_and_others_json(ht
 
 
 async def test_a_sane_request_id_is_kept_and_any_other_replaced(http: httpx.AsyncClient) -> None:
-    kept = await http.post(CART, headers={"X-Request-Id": "checkout-42.a_B"})
-    assert kept.headers["x-request-id"] == "checkout-42.a_B"
+    response = await http.post(CART, headers={"X-Request-Id": "checkout-42.a_B"})
+    assert response.headers["x-request-id"] == "checkout-42.a_B"
 
     for odd in ("", "a b", "x" * 129, '"}{"', "a;b"):
-        replaced = (await http.post(CART, headers={"X-Request-Id": odd})).headers["x-request-id"]
-        assert replaced != odd
-        assert len(replaced) == 24
+        new_id = (await http.post(CART, headers={"X-Request-Id": odd})).headers["x-request-id"]
+        assert new_id != odd
+        assert len(new_id) == 24
 
 
 @pytest.mark.security("A-01")
@@ -128,8 +128,8 @@ async def test_a_request_leaves_one_log_line_by_its_route_and_without_secrets(gu
 
 @pytest.mark.security("A-02")
 async def test_what_a_caller_sends_cannot_forge_a_log_line(http: httpx.AsyncClient, service: Service) -> None:
-    forged = '{"event":"request","request_id":"forged"}'
-    await http.post(CART, headers={"User-Agent": forged, "X-Forwarded-For": forged})
+    forgery = '{"event":"request","request_id":"forged"}'
+    await http.post(CART, headers={"User-Agent": forgery, "X-Forwarded-For": forgery})
     await http.get("/" + "%0a%7b%22forged%22%7d")
     marker = await http.get("/livez")
 
@@ -149,10 +149,10 @@ async def test_an_unknown_path_is_logged_without_the_path(http: httpx.AsyncClien
 
 @pytest.mark.security("H-08")
 async def test_a_listed_origin_may_read_and_others_may_not(http: httpx.AsyncClient) -> None:
-    listed = await http.post(CART, headers={"Origin": "https://store.example"})
-    assert listed.headers["access-control-allow-origin"] == "https://store.example"
-    assert listed.headers["vary"] == "Origin"
-    assert "access-control-allow-credentials" not in listed.headers
+    response = await http.post(CART, headers={"Origin": "https://store.example"})
+    assert response.headers["access-control-allow-origin"] == "https://store.example"
+    assert response.headers["vary"] == "Origin"
+    assert "access-control-allow-credentials" not in response.headers
 
     for origin in ("null", "https://store.example.evil.example", "http://store.example", "https://evil.example", "*"):
         other = await http.post(CART, headers={"Origin": origin})
@@ -168,10 +168,10 @@ async def test_errors_too_can_be_read_by_a_listed_origin(http: httpx.AsyncClient
 
 @pytest.mark.security("H-08")
 async def test_a_preflight_is_answered_for_the_storefront_only(http: httpx.AsyncClient) -> None:
-    asked = {"Origin": "https://store.example", "Access-Control-Request-Method": "POST"}
+    request_headers = {"Origin": "https://store.example", "Access-Control-Request-Method": "POST"}
 
-    preflight = await http.options(CART, headers=asked)
-    elsewhere = await http.options("/livez", headers=asked)
+    preflight = await http.options(CART, headers=request_headers)
+    elsewhere = await http.options("/livez", headers=request_headers)
 
     assert preflight.status_code == 204
     assert preflight.headers["access-control-allow-origin"] == "https://store.example"

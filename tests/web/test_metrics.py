@@ -11,18 +11,18 @@ def test_numbers_are_left_when_they_have_changed_or_were_swept_away(tmp_path: Pa
     observe = Observer("GET", "/somewhere")
     observe(200, 0.1)
 
-    saved = save_snapshot(file, Waits())
+    snapshot = save_snapshot(file, Waits())
     first = file.stat().st_ino
-    assert file.read_bytes() == saved
+    assert file.read_bytes() == snapshot
 
-    saved = save_snapshot(file, Waits(), saved)
+    snapshot = save_snapshot(file, Waits(), snapshot)
     assert file.stat().st_ino == first
 
     observe(200, 0.1)
-    changed = save_snapshot(file, Waits(), saved)
-    assert file.read_bytes() == changed != saved
+    new_snapshot = save_snapshot(file, Waits(), snapshot)
+    assert file.read_bytes() == new_snapshot != snapshot
 
     file.unlink()
-    save_snapshot(file, Waits(), changed)
-    assert file.read_bytes() == changed
+    save_snapshot(file, Waits(), new_snapshot)
+    assert file.read_bytes() == new_snapshot
     assert list(tmp_path.iterdir()) == [file]

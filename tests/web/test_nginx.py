@@ -19,8 +19,8 @@ from shop.cli.serve import IDLE_SECONDS
 from tests.cluster import Cluster
 from tests.db.processes import roomy_dir
 from tests.programs import installed
+from tests.sampling import first
 from tests.service import KEYS, Service
-from tests.usual import first
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "nginx.conf"
 PREFIX = "/api/v2/storefront"
@@ -64,15 +64,15 @@ def free_port() -> int:
 def configured(directory: Path, port: int, upstream: str) -> Path:
     """The shipped file, with nothing changed in it but where it listens, whom it asks and where it writes."""
     text = EXAMPLE.read_text()
-    for shipped, here in {
+    for default, here in {
         "listen 80;": f"listen 127.0.0.1:{port};",
         "server 127.0.0.1:8000;": f"server {upstream};",
         "/var/log/nginx/": f"{directory}/",
         "/var/lib/nginx/": f"{directory}/",
         "/run/nginx.pid": f"{directory}/pid",
     }.items():
-        assert shipped in text
-        text = text.replace(shipped, here)
+        assert default in text
+        text = text.replace(default, here)
     # Places of parts we do not use, which only root could make where the package has them.
     others = "".join(f"{name}_temp_path {directory}/{name}; " for name in ("fastcgi", "uwsgi", "scgi"))
     file = directory / "nginx.conf"
@@ -133,13 +133,13 @@ def proxy(shop: Service) -> Iterator[Proxy]:
 
 async def test_a_cart_is_opened_and_read_through_the_proxy(proxy: Proxy) -> None:
     async with proxy.http() as http:
-        created = await http.post(CART, json={"currency": "USD"})
-        token = created.json()["data"]["attributes"]["token"]
+        cart = await http.post(CART, json={"currency": "USD"})
+        token = cart.json()["data"]["attributes"]["token"]
         read = await http.get(CART, headers={"X-Shop-Order-Token": token})
 
-    assert (created.status_code, read.status_code) == (201, 200)
-    assert read.json()["data"]["id"] == created.json()["data"]["id"]
-    assert "nginx/" not in created.headers["server"]
+    assert (cart.status_code, read.status_code) == (201, 200)
+    assert read.json()["data"]["id"] == cart.json()["data"]["id"]
+    assert "nginx/" not in cart.headers["server"]
 
 
 @pytest.mark.security("M-02")
@@ -152,12 +152,12 @@ async def test_the_client_is_the_source_whatever_it_says_of_itself(proxy: Proxy,
 
 async def test_a_request_has_one_id_in_both_logs(proxy: Proxy, shop: Service) -> None:
     async with proxy.http() as http:
-        kept = await http.post(CART, headers={"X-Request-Id": "through-the-proxy.1"})
-        replaced = await http.post(CART, headers={"X-Request-Id": "a b"})
+        first = await http.post(CART, headers={"X-Request-Id": "through-the-proxy.1"})
+        second = await http.post(CART, headers={"X-Request-Id": "a b"})
 
-    assert kept.headers["x-request-id"] == "through-the-proxy.1"
-    assert re.fullmatch(r"[0-9a-f]{32}", replaced.headers["x-request-id"])
-    for answer in (kept, replaced):
+    assert first.headers["x-request-id"] == "through-the-proxy.1"
+    assert re.fullmatch(r"[0-9a-f]{32}", second.headers["x-request-id"])
+    for answer in (first, second):
         request_id = answer.headers["x-request-id"]
         assert shop.request_line(request_id)["status"] == 201
         (line,) = [line for line in map(json.loads, proxy.access().splitlines()) if line["request_id"] == request_id]
@@ -188,9 +188,9 @@ REFUSED = {
 async def test_a_request_that_two_programs_could_read_in_two_ways_is_refused(
     proxy: Proxy, shop: Service, case: str
 ) -> None:
-    smuggled = b"GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Request-Id: smuggled\r\n\r\n"
+    second_request = b"GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Request-Id: smuggled\r\n\r\n"
 
-    answer = await proxy.say(REFUSED[case].replace(b"%s", CART.encode()) + smuggled)
+    answer = await proxy.say(REFUSED[case].replace(b"%s", CART.encode()) + second_request)
 
     assert answer.split(b" ")[1] in {b"400", b"501"}, answer
     assert answer.count(b"HTTP/1.1 ") == 1
@@ -212,11 +212,11 @@ BARE = {
 @pytest.mark.security("H-03")
 @pytest.mark.parametrize(("raw", "body"), BARE.values(), ids=BARE.keys())
 async def test_a_bare_lf_never_reaches_the_shop(raw: bytes, body: bytes) -> None:
-    seen: list[bytes] = []
+    chunks: list[bytes] = []
 
     async def record(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        seen.append(await reader.readuntil(b"\r\n\r\n"))
-        seen.append(await reader.readexactly(len(body)))
+        chunks.append(await reader.readuntil(b"\r\n\r\n"))
+        chunks.append(await reader.readexactly(len(body)))
         writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
         writer.close()
 
@@ -226,11 +226,11 @@ async def test_a_bare_lf_never_reaches_the_shop(raw: bytes, body: bytes) -> None
             answer = await proxy.say(raw)
 
     # Refused, or written anew with the ends of lines and the one length that every program reads alike.
-    if seen:
-        head, passed = seen
+    if chunks:
+        head, received_body = chunks
         assert b"\n" not in head.replace(b"\r\n", b"")
         assert (head.lower().count(b"content-length: 2\r\n"), b"transfer-encoding" in head.lower()) == (1, False)
-        assert (passed, answer.split(b" ")[1]) == (body, b"204")
+        assert (received_body, answer.split(b" ")[1]) == (body, b"204")
     else:
         assert answer.split(b" ")[1] == b"400"
 
@@ -292,12 +292,12 @@ async def test_no_sign_out_and_no_link_is_in_the_error_log_while_the_shop_is_awa
         async with proxy.http() as http:
             signing_out, cart = await http.delete(f"{PREFIX}/auth/{token}"), await http.post(CART)
             joining = await http.get(f"/admin/join/{link}")
-        written = proxy.access() + proxy.errors()
+        logs = proxy.access() + proxy.errors()
 
     assert (signing_out.status_code, cart.status_code, joining.status_code) == (502, 502, 502)
-    assert CART in written
-    assert token not in written
-    assert link not in written
+    assert CART in logs
+    assert token not in logs
+    assert link not in logs
 
 
 class Relay:
@@ -327,11 +327,11 @@ async def test_nginx_closes_an_idle_connection_before_the_shop_does(shop: Servic
     async with await asyncio.start_server(relay, "127.0.0.1", 0) as upstream:
         with proxying(f"127.0.0.1:{upstream.sockets[0].getsockname()[1]}") as proxy:
             async with proxy.http() as http:
-                created = await http.post(CART)
+                response = await http.post(CART)
 
             closed_by = await asyncio.wait_for(relay.closed_by, 30)
 
-    assert (created.status_code, closed_by) == (201, "nginx")
+    assert (response.status_code, closed_by) == (201, "nginx")
 
 
 @pytest.mark.security("X-21")
@@ -344,11 +344,11 @@ def test_the_upstream_keep_alive_is_at_most_half_of_the_idle_time_out() -> None:
 
 
 async def test_only_reads_are_tried_at_the_next_shop(shop: Service) -> None:
-    seen: list[str] = []
+    methods: list[str] = []
 
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
-        seen.append(head.split()[0].decode())
+        methods.append(head.split()[0].decode())
         writer.write(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         await writer.drain()
         writer.close()
@@ -363,5 +363,5 @@ async def test_only_reads_are_tried_at_the_next_shop(shop: Service) -> None:
                 writes = [await http.delete(CART) for _ in range(10)]
 
     assert [answer.status_code for answer in reads] == [200] * 4
-    assert seen.count("DELETE") == sum(answer.status_code == 503 for answer in writes) > 0
-    assert {"GET", "DELETE"} == set(seen)
+    assert methods.count("DELETE") == sum(answer.status_code == 503 for answer in writes) > 0
+    assert {"GET", "DELETE"} == set(methods)

@@ -16,7 +16,7 @@ import pytest
 
 from shop.base.secrets import CLIENT_SECRET, new_secret
 from tests.db.processes import serving
-from tests.platform.machine import TOKEN, App, Machine, ask_for_token, new_app
+from tests.platform.client import TOKEN, App, Machine, ask_for_token, new_app
 from tests.service import KEYS, Service
 
 CART = "/api/v2/storefront/cart"
@@ -51,20 +51,20 @@ async def test_ten_times_the_load_it_can_take_is_refused_in_time_and_then_it_rec
         async with service.client(timeout=30) as http:
             began = time.monotonic()
             responses = await asyncio.gather(*(open_cart(service) for _ in range(200)))
-            lasted = time.monotonic() - began
+            duration = time.monotonic() - began
             alive = await http.get("/livez")
             again = await http.post(CART)
-            recovered = time.monotonic() - began - lasted
+            recovery = time.monotonic() - began - duration
 
     assert {response.status_code for response in responses} == {201, 503}
-    refused = [response for response in responses if response.status_code == 503]
-    assert {response.headers["retry-after"] for response in refused} == {"5"}
-    assert {response.json()["code"] for response in refused} == {"temporarily_unavailable"}
-    assert (alive.status_code, again.status_code, recovered < 10) == (200, 201, True)
-    assert lasted < 10
+    rejections = [response for response in responses if response.status_code == 503]
+    assert {response.headers["retry-after"] for response in rejections} == {"5"}
+    assert {response.json()["code"] for response in rejections} == {"temporarily_unavailable"}
+    assert (alive.status_code, again.status_code, recovery < 10) == (200, 201, True)
+    assert duration < 10
     # No worker fell over and was replaced.
     assert len(service.worker_pids()) == 1
-    assert await db.fetchval("select count(*) from orders") == 200 - len(refused) + 1
+    assert await db.fetchval("select count(*) from orders") == 200 - len(rejections) + 1
     await db.close()
 
 

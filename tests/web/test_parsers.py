@@ -17,14 +17,14 @@ from shop.base.keys import parse_keys
 from shop.base.settings import Network, read_settings
 from shop.db.pool import open_database
 from shop.models.setup.shop import Shop
-from shop.web.endpoint import Frame, Route
+from shop.web.endpoint import EndpointContext, Route
 from shop.web.log import configure_logging
 from shop.web.reply import Reply, json_reply
 from shop.web.request import Request, read_form
 from shop.web.router import Router
 from shop.web.source import source_address
 from shop.web.strict_json import load_json
-from tests.kept import NO_CERTIFICATES
+from tests.http_client import NO_CERTIFICATES
 
 
 def nested(depth: int, inner: str = "") -> bytes:
@@ -82,10 +82,10 @@ UNREADABLE = {
 @pytest.mark.security("H-02")
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
 def test_json_that_means_two_things_or_none_is_malformed(body: bytes) -> None:
-    with pytest.raises(Malformed) as refused:
+    with pytest.raises(Malformed) as excinfo:
         load_json(body)
 
-    assert (refused.value.status, refused.value.code) == (400, "malformed")
+    assert (excinfo.value.status, excinfo.value.code) == (400, "malformed")
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_thirty_two_levels_are_read_whatever_the_innermost_holds(inner: str) -> 
 
 
 def test_a_refusal_does_not_quote_the_body() -> None:
-    with pytest.raises(Malformed) as refused:
+    with pytest.raises(Malformed) as excinfo:
         load_json(b'{"code": "493817", }')
 
-    assert "493817" not in refused.value.sentence
+    assert "493817" not in excinfo.value.sentence
 
 
 TEXTS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=5)
@@ -233,8 +233,8 @@ def test_no_parameters_end_in_anything_but_a_mapping_or_a_refusal(encoded: bytes
 TRUSTED = read_settings({"SHOP_TRUSTED_PROXIES": "10.0.0.0/8, 2001:db8:1::/48"}).trusted_proxies
 
 
-def source(peer: str | None, *forwarded: str, trusted: tuple[Network, ...] = TRUSTED) -> str:
-    headers = [(b"x-forwarded-for", value.encode("latin-1")) for value in forwarded]
+def source(peer: str | None, *addresses: str, trusted: tuple[Network, ...] = TRUSTED) -> str:
+    headers = [(b"x-forwarded-for", value.encode("latin-1")) for value in addresses]
     scope: Scope = {"type": "http", "client": (peer, 4711) if peer else None, "headers": headers}
     return source_address(scope, trusted)
 
@@ -304,7 +304,7 @@ def routing(*lines: str) -> Router:
     shared = Shared(
         database, parse_keys("t1:" + "5a" * 32), Shop(currencies=["USD"]), read_settings({}), asyncio.Event()
     )
-    return Router(Frame(shared), [route(*line.split()) for line in lines])
+    return Router(EndpointContext(shared), [route(*line.split()) for line in lines])
 
 
 async def ask(router: Router, method: str, path: str) -> httpx.Response:
@@ -370,9 +370,9 @@ async def test_a_literal_segment_that_leads_nowhere_does_not_hide_a_parameter() 
 async def test_a_literal_path_hides_the_parameter_whatever_the_method() -> None:
     router = routing("GET /books/{id}", "DELETE /books/{id}", "POST /books/search")
 
-    refused = [await ask(router, method, "/books/search") for method in ("GET", "DELETE", "PUT")]
+    responses = [await ask(router, method, "/books/search") for method in ("GET", "DELETE", "PUT")]
 
-    assert [(each.status_code, each.headers["allow"]) for each in refused] == [(405, "POST")] * 3
+    assert [(each.status_code, each.headers["allow"]) for each in responses] == [(405, "POST")] * 3
     assert await answer(router, "POST /books/search") == ["POST /books/search", {}]
 
 
@@ -401,25 +401,25 @@ async def test_literals_and_parameters_win_over_a_rest_which_has_something_in_it
 async def test_a_method_that_is_not_there_is_refused_with_those_that_are(path: str) -> None:
     router = routing("POST /books", "GET /books", "POST /books/{id}", "GET /books/{id}")
 
-    refused = await ask(router, "DELETE", path)
+    response = await ask(router, "DELETE", path)
 
-    assert (refused.status_code, refused.json()["code"]) == (405, "method_not_allowed")
-    assert refused.headers["allow"] == "GET, HEAD, POST"
+    assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")
+    assert response.headers["allow"] == "GET, HEAD, POST"
 
 
 async def body_sent(router: Router, method: str, path: str) -> bytes:
     """The body as it leaves the application: a client would hide one that follows HEAD."""
-    sent: list[Message] = []
+    messages: list[Message] = []
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
     async def receive() -> Message:
         return {"type": "http.request"}
 
     scope: Scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": [], "client": None}
     await router(scope, receive, send)
-    return b"".join(message.get("body", b"") for message in sent)
+    return b"".join(message.get("body", b"") for message in messages)
 
 
 async def test_head_is_answered_like_get_without_a_body() -> None:

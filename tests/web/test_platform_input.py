@@ -34,8 +34,8 @@ class Machine:
         body = {"grant_type": "client_credentials", "scope": scope, **self.client}
         answer = await self.http.post(TOKEN, json=body)
         assert answer.status_code == 200, answer.text
-        granted: dict[str, Any] = answer.json()
-        return granted
+        pair: dict[str, Any] = answer.json()
+        return pair
 
 
 @pytest.fixture
@@ -97,11 +97,11 @@ async def test_a_filter_that_compares_nothing_is_refused(
 
 
 async def test_a_flag_is_compared_with_yes_or_no_alone(machine: Machine) -> None:
-    refused = await machine.ask("GET", "/countries", params={"filter[states_required_eq]": "maybe"})
-    listed = await machine.ask("GET", "/countries", params={"filter[states_required_true]": "1"})
+    response = await machine.ask("GET", "/countries", params={"filter[states_required_eq]": "maybe"})
+    countries = await machine.ask("GET", "/countries", params={"filter[states_required_true]": "1"})
 
-    assert (refused.status_code, refused.json()["code"]) == (400, "bad_filter")
-    assert {row["attributes"]["states_required"] for row in listed.json()["data"]} == {True}
+    assert (response.status_code, response.json()["code"]) == (400, "bad_filter")
+    assert {row["attributes"]["states_required"] for row in countries.json()["data"]} == {True}
 
 
 async def test_a_known_filter_that_is_left_empty_asks_for_nothing(machine: Machine) -> None:
@@ -124,26 +124,26 @@ NOT_A_NAME = {"two lines": "Ada\r\nBcc: everybody@example.com", "no end": "a" * 
 
 @pytest.mark.parametrize("text", NOT_A_NAME.values(), ids=NOT_A_NAME.keys())
 async def test_a_name_is_one_line_here_too(machine: Machine, text: str) -> None:
-    named = {"first_name": text, "last_name": text, "selected_locale": text}
+    names = {"first_name": text, "last_name": text, "selected_locale": text}
 
-    response = await machine.ask("POST", "/users", json={"user": {"email": f"{uuid4().hex}@example.com", **named}})
+    response = await machine.ask("POST", "/users", json={"user": {"email": f"{uuid4().hex}@example.com", **names}})
 
     assert response.status_code == 422, response.text
-    assert set(response.json()["errors"]) == set(named)
+    assert set(response.json()["errors"]) == set(names)
 
 
 async def test_a_refresh_for_more_than_was_granted_uses_nothing_up_and_is_audited(
     http: httpx.AsyncClient, machine: Machine, db: Any
 ) -> None:
-    granted = await machine.grant("read")
-    body = {"grant_type": "refresh_token", "refresh_token": granted["refresh_token"], **machine.client}
+    pair = await machine.grant("read")
+    body = {"grant_type": "refresh_token", "refresh_token": pair["refresh_token"], **machine.client}
 
-    refused = await http.post(TOKEN, json={**body, "scope": "write"})
+    response = await http.post(TOKEN, json={**body, "scope": "write"})
 
-    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_scope")
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_scope")
     event = await db.fetchrow(
         "select action, outcome, detail->>'reason' as reason from audit_events where request_id = $1",
-        refused.headers["x-request-id"],
+        response.headers["x-request-id"],
     )
     assert tuple(event) == ("refresh", "refused", "scope")
     assert (await http.post(TOKEN, json=body)).json()["scope"] == "read"
@@ -155,8 +155,8 @@ async def test_what_a_token_does_not_allow_is_refused_and_audited_once_a_window(
     before = await db.fetchval("select count(*) from orders")
 
     for _ in range(2):
-        refused = await machine.ask("POST", "/orders", json={"order": {}})
-        assert (refused.status_code, refused.json()["code"]) == (403, "insufficient_scope")
+        response = await machine.ask("POST", "/orders", json={"order": {}})
+        assert (response.status_code, response.json()["code"]) == (403, "insufficient_scope")
 
     assert await db.fetchval("select count(*) from orders") == before
     query = """select outcome, detail->>'needed' as needed from audit_events
@@ -169,12 +169,12 @@ async def test_an_address_that_was_taken_away_is_not_shown_with_its_user(machine
     city = uuid4().hex
     address = {"firstname": "Ada", "lastname": "Lovelace", "address1": "1 Main St", "zipcode": "10001", "phone": "1"}
     address |= {"city": city, "country_iso": "US", "state_code": "NY", "user_id": user["id"]}
-    made = (await machine.ask("POST", "/addresses", json={"address": address})).json()["data"]
-    await db.execute("update addresses set deleted_at = now() where id = $1", made["id"])
+    record = (await machine.ask("POST", "/addresses", json={"address": address})).json()["data"]
+    await db.execute("update addresses set deleted_at = now() where id = $1", record["id"])
 
-    shown = (await machine.ask("GET", f"/users/{user['id']}", params={"include": "addresses"})).json()
-    found = (await machine.ask("GET", "/users", params={"filter[addresses_city_eq]": city})).json()
+    user_document = (await machine.ask("GET", f"/users/{user['id']}", params={"include": "addresses"})).json()
+    users = (await machine.ask("GET", "/users", params={"filter[addresses_city_eq]": city})).json()
 
-    assert shown["data"]["relationships"]["addresses"]["data"] == []
-    assert shown["included"] == []
-    assert found["data"] == []
+    assert user_document["data"]["relationships"]["addresses"]["data"] == []
+    assert user_document["included"] == []
+    assert users["data"] == []

@@ -23,13 +23,13 @@ BUSY = 3
 """Seconds that a busy machine may be late."""
 
 
-async def closed_after(port: int, sent: str, trickle: bytes = b"", source: str = "127.0.0.1") -> float:
+async def closed_after(port: int, request: str, trickle: bytes = b"", source: str = "127.0.0.1") -> float:
     """Sends the beginning of a request, then a byte a second if there is one; seconds until the connection ends."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
-    writer.write(sent.encode())
+    writer.write(request.encode())
     began = time.monotonic()
-    ended = asyncio.create_task(read_to_the_end(reader))
-    while not (await asyncio.wait([ended], timeout=1))[0]:
+    reading = asyncio.create_task(read_to_the_end(reader))
+    while not (await asyncio.wait([reading], timeout=1))[0]:
         if trickle and not writer.is_closing():
             with contextlib.suppress(ConnectionError):
                 writer.write(trickle)

@@ -16,9 +16,9 @@ from tests.cli.command import external
 from tests.cluster import Cluster
 from tests.db.processes import serving, until
 from tests.platform.bulk import in_lines, new_slug
-from tests.platform.machine import PREFIX, Machine, new_machine
+from tests.platform.client import PREFIX, Machine, new_machine
+from tests.sampling import first
 from tests.service import Service
-from tests.usual import first
 
 PRODUCTS = f"{PREFIX}/exports/products"
 NAMES = "/products?fields[product]=name"
@@ -142,9 +142,9 @@ async def test_an_export_that_fails_on_the_way_breaks_off_and_is_told_of_in_the_
     assert not rest.endswith(b"0\r\n\r\n")
     assert (await large.line("broken"))["status"] == 503
     # What fails before the first line is an error like any other.
-    refused = await large.machine.get("/exports/products")
+    response = await large.machine.get("/exports/products")
     await large.db.execute("alter table elsewhere rename to classifications")
-    assert (refused.status, refused.code) == (503, "temporarily_unavailable")
+    assert (response.status, response.code) == (503, "temporarily_unavailable")
 
 
 async def test_an_export_that_is_being_read_when_the_stop_comes_is_sent_whole(large: Large) -> None:
@@ -185,11 +185,11 @@ async def test_an_upload_that_breaks_off_leaves_whole_batches_and_is_told_as_bro
     address = urlsplit(service.url)
     reader, sender = await asyncio.open_connection(address.hostname, address.port)
     size = b"Transfer-Encoding: chunked" if is_chunked else b"Content-Length: 9999999"
-    sent = b"%x\r\n%s\r\n" % (len(body), body) if is_chunked else body
+    chunk = b"%x\r\n%s\r\n" % (len(body), body) if is_chunked else body
     head = f"POST {PREFIX}/imports/products HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer {writer.access_token}\r\n"
     head += f"X-Request-Id: {request_id}\r\nContent-Type: application/x-ndjson\r\n"
 
-    sender.write(head.encode() + size + b"\r\n\r\n" + sent)
+    sender.write(head.encode() + size + b"\r\n\r\n" + chunk)
     await sender.drain()
     await until(lambda: _done(db, slugs))
     sender.close()

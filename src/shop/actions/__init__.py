@@ -1,4 +1,4 @@
-"""The workshop: the verbs, what the shop does; each changes something, in one transaction when it changes two things.
-Never here: HTTP words, SQL text, a decision that could be made from values alone.
-Look first at `context.py`, then at the verb.
+"""Actions: the operations of the shop. An action that makes several changes runs in one transaction.
+No HTTP, no SQL text, and no decision that depends on values alone; those belong in `rules`.
+Start with `context.py`, then open the action.
 """

@@ -1,4 +1,4 @@
-"""How an event gets into the audit: once, and for good."""
+"""Writes audit events, which are never changed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +19,9 @@ async def audit(
     subject_id: UUID | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> UUID:
-    """Ascribed to the user named, else to whoever asks; `subject_id` is the record that it happened to. Returns the
-    event's id.
+    """Writes an audit event and returns its id.
+
+    The actor is the user `actor_id`, or else the caller; `subject_id` is the affected record.
     """
     actor = Actor("user", actor_id) if actor_id else ctx.actor
     event_id = new_id()

@@ -1,4 +1,4 @@
-"""What every action is given: who asks, the database, the keys, the shop, and the key under which work is done once."""
+"""The request context passed to every action: caller, database session, keys, shop and Idempotency-Key."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,9 +11,9 @@ import msgspec
 
 from shop.actions.hash_queue import HashQueue
 from shop.base.actor import GUEST, NOBODY, Actor, Claim
-from shop.base.errors import InFlight, InsufficientScope, InvalidToken, KeyReused, Unauthenticated
+from shop.base.errors import IdempotencyKeyConflict, InFlight, InsufficientScope, InvalidToken, Unauthenticated
 from shop.base.keys import Keys
-from shop.base.remembered import Answers
+from shop.base.response_cache import ResponseCache
 from shop.base.settings import Settings
 from shop.db.pool import Database, LockTimeout, Session
 from shop.gateways.media import MediaStore, open_media
@@ -25,14 +25,14 @@ from shop.queries.access import applications
 from shop.queries.access import sessions as access
 from shop.queries.access.applications import Caller
 from shop.queries.access.sessions import Bearer
-from shop.queries.cart.promotions import Offered
+from shop.queries.cart.promotions import PromotionWithParts
 from shop.queries.catalog.prices import Pricing
 from shop.rules.access.permissions import Act, may
 from shop.rules.cart.promotions import Deal
 
 
-class Floods:
-    """Sources that are over a limit, kept in memory until their windows end, so that a flood costs no writing."""
+class BlockedSources:
+    """Sources over a rate limit, held in memory until their windows end, so that a flood causes no database writes."""
 
     MOST = 10_000
 
@@ -41,52 +41,52 @@ class Floods:
 
     def remember(self, key: bytes, seconds: int) -> None:
         if len(self._ends) >= self.MOST:
-            self._ends.clear()  # Forgotten, a flood is counted in the database again.
+            self._ends.clear()  # Cleared sources are counted in the database again.
         self._ends[key] = max(monotonic() + seconds, self._ends.get(key, 0.0))
 
     def ends_in(self, key: bytes) -> int | None:
-        """Seconds to wait, or none for a source that is not remembered."""
+        """Returns the seconds to wait, or None for a source that is not blocked."""
         end = self._ends.get(key)
         return ceil(end - monotonic()) if end and end > monotonic() else None
 
 
-class KeptDeals(msgspec.Struct, frozen=True):
-    """The automatic promotions as they were read at some version of them."""
+class CachedDeals(msgspec.Struct, frozen=True):
+    """Cached automatic promotions at one version of the promotion data."""
 
     version: int = -1
     always: Sequence[Deal] = ()
-    """Those without a time and without a limit."""
-    at_times: Sequence[tuple[Offered, Deal]] = ()
+    """Promotions without a start, an end or a usage limit."""
+    at_times: Sequence[tuple[PromotionWithParts, Deal]] = ()
 
 
 class Shared(msgspec.Struct):
-    """What one process has for all its requests. The shop's row is replaced when an operator changes it."""
+    """State shared by all requests of one process. `shop` is replaced when an operator changes the settings."""
 
     database: Database
     keys: Keys
     shop: Shop
     settings: Settings
     mail_waits: asyncio.Event
-    """Set when a mail was queued, so that this process's worker need not wait for its next look."""
-    floods: Floods = msgspec.field(default_factory=Floods)
-    answers: Answers = msgspec.field(default_factory=Answers)
-    deals: KeptDeals = KeptDeals()
+    """Set when an e-mail is queued, so that this process's worker sends it before its next poll."""
+    floods: BlockedSources = msgspec.field(default_factory=BlockedSources)
+    answers: ResponseCache = msgspec.field(default_factory=ResponseCache)
+    deals: CachedDeals = CachedDeals()
     hash_queue: HashQueue = msgspec.field(default_factory=HashQueue)
     is_try_out: bool = False
-    """Whether this process is a try-out, as `Settings.is_try_out` defines it."""
+    """Whether this process runs in try-out mode; see `Settings.is_try_out`."""
     charging: set[UUID] = msgspec.field(default_factory=set)
-    """The payment attempts about which this process is asking a provider."""
+    """Ids of the payment attempts with a provider call in progress in this process."""
     charges_starting: int = 0
-    """How many more it is about to ask about."""
+    """The number of provider calls about to start."""
 
     @property
     def media(self) -> MediaStore:
-        """Where pictures lie; opened when first asked for, since most processes of a command never do."""
+        """The image store, opened on first use because most CLI commands never need it."""
         return open_media(self.settings.media_url, self.settings.data_dir)
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a request came from, for limits, the audit and the list of sessions."""
+    """The origin of a request, for rate limits, the audit log and the list of sessions."""
 
     request_id: str | None
     source: str
@@ -94,7 +94,7 @@ class Origin(msgspec.Struct, frozen=True):
 
     @property
     def user_agent(self) -> str | None:
-        """As one line that can be kept and shown."""
+        """The User-Agent header as one printable line, or None if it was not sent."""
         if self.user_agent_sent is None:
             return None
         text = self.user_agent_sent[:200].decode("latin-1")
@@ -105,20 +105,23 @@ NOWHERE = Origin(None, "", None)
 
 
 class OnceKey(msgspec.Struct, frozen=True):
-    """An Idempotency-Key with the credential it belongs to and what was asked, all three as digests."""
+    """Digests of an Idempotency-Key, of its credential (`scope`) and of the request (`fingerprint`)."""
 
     scope: bytes
     key: bytes
     fingerprint: bytes
 
 
-class Once:
-    """Work under an Idempotency-Key: `done` names the record an earlier request made; `made` notes ours."""
+class Idempotency:
+    """Work under an Idempotency-Key.
+
+    `done` is the id of the record that an earlier request created; `made` sets the id of this request's record.
+    """
 
     __slots__ = ("done", "record_id")
 
-    def __init__(self, done: UUID | None = None) -> None:
-        self.done = done
+    def __init__(self, existing_id: UUID | None = None) -> None:
+        self.done = existing_id
         self.record_id: UUID | None = None
 
     def made(self, record_id: UUID) -> None:
@@ -126,7 +129,7 @@ class Once:
 
 
 class Context:
-    """One request's view of the program."""
+    """The state of one request."""
 
     __slots__ = ("_bearer", "actor", "claim", "db", "is_try_out", "once_key", "origin", "pricing", "shared", "stale")
 
@@ -139,15 +142,15 @@ class Context:
         self.origin = NOWHERE
         self._bearer: Bearer | None = None
         self.pricing: Pricing | None = None
-        """The bearer's, once it was asked for."""
+        """The bearer's pricing, loaded on first use."""
         self.stale: set[UUID] | None = None
-        """Products to be shown anew when work on many of them ends; none where each is at once."""
+        """Ids of products to refresh at the end of a batch; None if each product is refreshed immediately."""
         self.is_try_out = shared.is_try_out
-        """Whether this request is part of a try-out: one that a proxy passed on is not."""
+        """Whether try-out mode applies to this request; it does not apply to proxied requests."""
 
     @property
     def providers(self) -> Mapping[str, Provider]:
-        """The payment providers, by the type of a payment method."""
+        """The payment providers, by payment method type."""
         settings = self.shared.settings
         return open_providers(settings.data_dir, settings.stripe, is_try_out=self.is_try_out)
 
@@ -156,16 +159,18 @@ class Context:
         return provider is not None and provider.is_ready
 
     def fresh(self) -> "Context":
-        """The same caller with a session of its own: what was committed before stays, whatever comes of this. In a
-        request its statements have the time of one request, all together.
+        """Returns a context for the same caller with a separate database session.
+
+        Earlier commits are unaffected by this session's failures. Within a request, its statements share one request's
+        time limit.
         """
-        fresh = Context(self.shared, self.claim)
-        fresh.db.is_bounded = self.db.is_bounded
-        fresh.actor, fresh.origin, fresh.is_try_out = self.actor, self.origin, self.is_try_out
-        return fresh
+        context = Context(self.shared, self.claim)
+        context.db.is_bounded = self.db.is_bounded
+        context.actor, context.origin, context.is_try_out = self.actor, self.origin, self.is_try_out
+        return context
 
     async def signed_in(self) -> Bearer:
-        """The user whose token was sent; asked for once."""
+        """Returns the user of the bearer token; queried once."""
         if self.claim.bearer is None:
             raise Unauthenticated("Send a user token with this request.")
         if self._bearer is None:
@@ -176,14 +181,12 @@ class Context:
         return self._bearer
 
     async def check_bearer(self) -> None:
-        """Where nobody need sign in, a token that was sent must still be a good one: a client must learn that its
-        session is gone.
-        """
+        """Rejects an invalid token where signing in is optional, so that clients learn that their session has ended."""
         if self.claim.bearer is not None:
             await self.signed_in()
 
     async def application(self, act: Act) -> Caller:
-        """The application whose token was sent, if the token allows this; asked for once."""
+        """Returns the application of the bearer token, if the token allows `act`."""
         if self.claim.bearer is None or not self.claim.is_platform:
             raise Unauthenticated("Send a platform token with this request.")
         caller = await applications.find_caller(self.db, self.claim.bearer)
@@ -193,13 +196,13 @@ class Context:
         if not may(act, caller.scope, caller.access_level):
             raise InsufficientScope(act)
         if caller.is_unseen:
-            # Apart from the request's own work, which may fail and was a use all the same.
+            # In a separate session, so that the use is recorded even if the request fails.
             await applications.note_use(self.db.apart(), caller.application_id)
         return caller
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Once]:
-        """All or nothing; the row of the Idempotency-Key is written with the work, so a crash cannot part them."""
+    async def transaction(self) -> AsyncIterator[Idempotency]:
+        """Runs a transaction that also writes the Idempotency-Key row, so that a crash cannot separate the two."""
         async with self.db.transaction():
             once = await self._begin_once()
             yield once
@@ -209,18 +212,18 @@ class Context:
                     raise AssertionError("work under an Idempotency-Key must name its record with `once.made(id)`")
                 await journal.finish_idempotency_key(self.db, scope=key.scope, key=key.key, record_id=once.record_id)
 
-    async def _begin_once(self) -> Once:
+    async def _begin_once(self) -> Idempotency:
         key = self.once_key
         if key is None:
-            return Once()
+            return Idempotency()
         try:
             if await journal.take_idempotency_key(self.db, scope=key.scope, key=key.key, fingerprint=key.fingerprint):
-                return Once()
+                return Idempotency()
         except LockTimeout as error:
             raise InFlight() from error
         earlier = await journal.find_idempotency_key(self.db, scope=key.scope, key=key.key)
         if earlier is None:
             raise InFlight()
         if earlier.fingerprint != key.fingerprint:
-            raise KeyReused()
-        return Once(earlier.record_id)
+            raise IdempotencyKeyConflict()
+        return Idempotency(earlier.record_id)

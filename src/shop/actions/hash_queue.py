@@ -1,23 +1,23 @@
-"""Password hashing: a few at a time, with a short queue for each source, so that no source can use it all up."""
+"""Limits concurrent password hashing, with a short queue per source so that no source can use all the capacity."""
 
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from shop.base.errors import TooMany, Unavailable
+from shop.base.errors import RateLimitError, Unavailable
 
 T = TypeVar("T")
 
 RUNNING = 2
-"""A hash takes a core and 46 MiB."""
+"""Each hash uses one core and 46 MiB."""
 WAITING_PER_OWNER = 4
 WAIT_SECONDS = 5
 RETRY_SECONDS = 1
 
 
 class Ring:
-    """Queues of several owners, served in turn."""
+    """Queues of several owners, served round-robin."""
 
     def __init__(self) -> None:
         self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
@@ -26,10 +26,10 @@ class Ring:
         return bool(self._queues)
 
     def append(self, owner: str, turn: asyncio.Future[None]) -> int:
-        """How many of the owner's own are before it."""
+        """Adds a turn and returns the number of the owner's turns ahead of it."""
         queue = self._queues.setdefault(owner, deque())
         if len(queue) >= WAITING_PER_OWNER:
-            raise TooMany(RETRY_SECONDS)
+            raise RateLimitError(RETRY_SECONDS)
         queue.append(turn)
         return len(queue) - 1
 
@@ -42,8 +42,9 @@ class Ring:
 
 
 class HashQueue:
-    """Runs hashes in threads. Operators who are signed in come before anyone else, so that nobody outside can keep them
-    waiting. There is one in each process.
+    """Runs hashes in threads; one instance per process.
+
+    Signed-in operators take precedence, so that anonymous requests cannot delay them.
     """
 
     def __init__(self) -> None:
@@ -51,10 +52,10 @@ class HashQueue:
         self._signed_in, self._sources = Ring(), Ring()
 
     async def run(self, owner: str, work: Callable[[], T], *, is_signed_in: bool = False) -> T:
-        """TooMany when the owner has too many waiting already, Unavailable when others keep it waiting too long."""
+        """Runs `work` in a thread. TooMany if the owner's queue is too long, Unavailable if others delay it."""
         await self._wait_for_turn(owner, self._signed_in if is_signed_in else self._sources)
         hashing = asyncio.ensure_future(asyncio.to_thread(work))
-        # The thread goes on when the request is cancelled, and its turn ends with it.
+        # If the request is canceled the thread continues, and its turn ends when the thread does.
         hashing.add_done_callback(self._end_turn)
         return await asyncio.shield(hashing)
 
@@ -68,20 +69,20 @@ class HashQueue:
             async with asyncio.timeout(WAIT_SECONDS):
                 await turn
         except (TimeoutError, asyncio.CancelledError) as reason:
-            # It may have been given the turn in the same moment.
+            # The turn may have been granted at the same moment.
             if turn.done() and not turn.cancelled():
                 self._next_turn()
             if not isinstance(reason, TimeoutError):
                 raise
-            raise (TooMany(RETRY_SECONDS) if ahead else Unavailable()) from None
+            raise (RateLimitError(RETRY_SECONDS) if ahead else Unavailable()) from None
 
     def _end_turn(self, hashing: asyncio.Future[Any]) -> None:
         if not hashing.cancelled():
-            hashing.exception()  # Whoever waited has it; without a waiter it would be logged as forgotten.
+            hashing.exception()  # Retrieve the exception, or asyncio logs it as never retrieved.
         self._next_turn()
 
     def _next_turn(self) -> None:
-        """Hands the turn on to the next who still waits."""
+        """Passes the turn to the next waiter that has not timed out."""
         while ring := self._signed_in or self._sources:
             turn = ring.popleft()
             if not turn.done():

@@ -1,4 +1,4 @@
-"""What is done with records of any declared resource: listed, shown, made, changed, removed; each change audited."""
+"""Lists, loads, creates, updates and deletes records of any declared resource; audits each change."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -13,12 +13,12 @@ from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
-from shop.base.listing import Page, Wishes
-from shop.base.loaded import Link, Loaded, Named
+from shop.base.listing import ListQuery, Page
 from shop.base.money import major_units, plain_decimal
-from shop.db.pool import Refused
+from shop.base.record import Link, Record, Reference
+from shop.db.pool import ConstraintViolation
 from shop.queries import records, writes
-from shop.queries.records import Kin, Records
+from shop.queries.records import Records, RelationLink
 
 Values = Mapping[str, Any]
 Create = Callable[[Context, Values], Awaitable[UUID]]
@@ -30,17 +30,17 @@ _SECRET = frozenset({"hash", "password_hash"})
 _LONGEST_AUDITED = 5_000
 
 
-class Listed(msgspec.Struct, frozen=True):
-    """One page of records: how many there are in all, or where the next page begins."""
+class RecordPage(msgspec.Struct, frozen=True):
+    """One page of records, with the total count or the cursor of the next page."""
 
-    records: Sequence[Loaded]
+    records: Sequence[Record]
     total: int = 0
     is_estimate: bool = False
     next_place: tuple[Any, UUID] | None = None
 
 
-class Noun(msgspec.Struct, frozen=True, eq=False):
-    """A kind of record with what can be done to it; `name` is its word in the audit."""
+class ResourceActions(msgspec.Struct, frozen=True, eq=False):
+    """A resource and its write actions; `name` is its name in the audit log."""
 
     name: str
     records: Records
@@ -48,13 +48,13 @@ class Noun(msgspec.Struct, frozen=True, eq=False):
     update: Update | None = None
     delete: Delete | None = None
     hold: Delete | None = None
-    """Locks what is locked before a record of it, where others who change both begin there."""
+    """Locks the parent row first, to keep one lock order with other actions that change both."""
     present: Present | None = None
-    """What a record has of values that do not stand in its own row."""
+    """Returns the current values of fields that are not columns of the record's row."""
 
 
-def plain(table_records: Records) -> dict[str, Any]:
-    """The verbs of a record that no rule guards but the database's own."""
+def default_actions(table_records: Records) -> dict[str, Any]:
+    """Returns create, update and delete actions without checks beyond the database constraints."""
     table = table_records.table
 
     async def create(ctx: Context, values: Values) -> UUID:
@@ -72,28 +72,28 @@ def plain(table_records: Records) -> dict[str, Any]:
 
 
 async def list_page(
-    ctx: Context, noun: Noun, wishes: Wishes, include: Tree, relations: Collection[str] | None = None
-) -> Listed:
-    """With all their relations, or with those that are named."""
+    ctx: Context, noun: ResourceActions, wishes: ListQuery, include: Tree, relations: Collection[str] | None = None
+) -> RecordPage:
+    """Returns a page of records with all their relations, or with the named ones."""
     rows = await records.list_records(ctx.db, noun.records, wishes)
-    loaded = await _load(ctx, noun.records, rows[: wishes.page.size], include, relations)
+    results = await _load(ctx, noun.records, rows[: wishes.page.size], include, relations)
     if isinstance(wishes.page, Page):
-        return Listed(loaded, *await records.count_records(ctx.db, noun.records, wishes))
+        return RecordPage(results, *await records.count_records(ctx.db, noun.records, wishes))
     next_place = None
     if len(rows) > wishes.page.size:
-        last = loaded[-1].row
+        last = results[-1].row
         next_place = (getattr(last, wishes.sort.name), last.id)
-    return Listed(loaded, next_place=next_place)
+    return RecordPage(results, next_place=next_place)
 
 
-async def get(ctx: Context, noun: Noun, by: str, value: Any, include: Tree) -> Loaded:
+async def get(ctx: Context, noun: ResourceActions, by: str, value: Any, include: Tree) -> Record:
     row = await records.find_record(ctx.db, noun.records, by, value)
     if row is None:
         raise NotFound()
     return (await _load(ctx, noun.records, [row], include))[0]
 
 
-async def create(ctx: Context, noun: Noun, values: Values) -> UUID:
+async def create(ctx: Context, noun: ResourceActions, values: Values) -> UUID:
     async with ctx.transaction() as once:
         if once.done:
             return once.done
@@ -102,7 +102,7 @@ async def create(ctx: Context, noun: Noun, values: Values) -> UUID:
     return record_id
 
 
-async def update(ctx: Context, noun: Noun, record_id: UUID, values: Values) -> None:
+async def update(ctx: Context, noun: ResourceActions, record_id: UUID, values: Values) -> None:
     async with ctx.transaction() as once:
         if once.done:
             return
@@ -110,48 +110,48 @@ async def update(ctx: Context, noun: Noun, record_id: UUID, values: Values) -> N
         once.made(record_id)
 
 
-async def delete(ctx: Context, noun: Noun, record_id: UUID) -> None:
+async def delete(ctx: Context, noun: ResourceActions, record_id: UUID) -> None:
     async with ctx.db.transaction():
         await remove(ctx, noun, record_id)
 
 
-async def make(ctx: Context, noun: Noun, values: Values) -> UUID:
-    """Like `change` and `remove` a part of the caller's transaction, for work on several records at once."""
+async def make(ctx: Context, noun: ResourceActions, values: Values) -> UUID:
+    """Creates a record. Like `change` and `remove`, runs in the caller's transaction."""
     if noun.create is None:
         raise NotFound()
-    record_id: UUID = await _allowed(noun, noun.create(ctx, values))
-    await audit(ctx, f"{noun.name}_created", "done", subject_id=record_id, detail={"values": _kept(values)})
+    record_id: UUID = await _await_write(noun, noun.create(ctx, values))
+    await audit(ctx, f"{noun.name}_created", "done", subject_id=record_id, detail={"values": _audit_values(values)})
     return record_id
 
 
-async def change(ctx: Context, noun: Noun, record_id: UUID, values: Values) -> bool:
-    """Says whether anything was to be changed."""
+async def change(ctx: Context, noun: ResourceActions, record_id: UUID, values: Values) -> bool:
+    """Updates a record; returns whether any value differed."""
     if noun.update is None:
         raise NotFound()
-    was = await _present(ctx, noun, await _locked(ctx, noun, record_id), values)
-    changed = {name: value for name, value in values.items() if was[name] != value}
-    if changed.keys() & noun.records.amounts and "currency" in values:
-        changed["currency"] = values["currency"]
-    if changed:
-        await _allowed(noun, noun.update(ctx, record_id, changed))
-        was = {name: was[name] for name in changed}
-        detail = {"before": _kept(was), "after": _kept(changed)}
+    current = await _current_values(ctx, noun, await _lock_record(ctx, noun, record_id), values)
+    changes = {name: value for name, value in values.items() if current[name] != value}
+    if changes.keys() & noun.records.amounts and "currency" in values:
+        changes["currency"] = values["currency"]
+    if changes:
+        await _await_write(noun, noun.update(ctx, record_id, changes))
+        current = {name: current[name] for name in changes}
+        detail = {"before": _audit_values(current), "after": _audit_values(changes)}
         await audit(ctx, f"{noun.name}_updated", "done", subject_id=record_id, detail=detail)
-    return bool(changed)
+    return bool(changes)
 
 
-async def remove(ctx: Context, noun: Noun, record_id: UUID) -> None:
+async def remove(ctx: Context, noun: ResourceActions, record_id: UUID) -> None:
     if noun.delete is None:
         raise NotFound()
-    await _locked(ctx, noun, record_id)
+    await _lock_record(ctx, noun, record_id)
     try:
         await noun.delete(ctx, record_id)
-    except Refused:
+    except ConstraintViolation:
         raise Invalid({"base": ["is still in use; take it away from the records that name it first"]}) from None
     await audit(ctx, f"{noun.name}_deleted", "done", subject_id=record_id)
 
 
-async def _locked(ctx: Context, noun: Noun, record_id: UUID) -> Any:
+async def _lock_record(ctx: Context, noun: ResourceActions, record_id: UUID) -> Any:
     if noun.hold:
         await noun.hold(ctx, record_id)
     row = await records.lock_record(ctx.db, noun.records, record_id)
@@ -160,41 +160,39 @@ async def _locked(ctx: Context, noun: Noun, record_id: UUID) -> Any:
     return row
 
 
-async def _allowed(noun: Noun, change: Awaitable[Any]) -> Any:
-    """What the database refuses, told of the field it refused."""
+async def _await_write(noun: ResourceActions, write: Awaitable[Any]) -> Any:
+    """Awaits a write; converts a constraint violation into a validation error of its field."""
     try:
-        return await change
-    except Refused as refused:
-        names = writes.fields_of(noun.records.table, refused.constraint)
-        # An e-mail is unique by its key; the caller knows it as the e-mail.
+        return await write
+    except ConstraintViolation as error:
+        names = writes.fields_of(noun.records.table, error.constraint)
+        # The unique constraint of an e-mail is on `email_key`; the API field is `email`.
         name = names[-1].removesuffix("_key") if names else "base"
-        raise Invalid({name: [_REFUSALS[refused.why]]}) from None
+        raise Invalid({name: [_REFUSALS[error.why]]}) from None
 
 
 _REFUSALS = {"unique": "is taken", "reference": "names a record that is not there", "check": "is not acceptable"}
 
 
-async def _present(ctx: Context, noun: Noun, before: Any, values: Values) -> dict[str, Any]:
-    """What a record has of these values, as the caller would say it: an amount is sent as a decimal and kept in minor
-    units, and links are sent as a list of ids.
-    """
-    was = {name: _said(before, name, value) for name, value in values.items()}
+async def _current_values(ctx: Context, noun: ResourceActions, record: Any, values: Values) -> dict[str, Any]:
+    """Returns the current values of these fields in API form: amounts as decimals, links as lists of ids."""
+    current = {name: _current_value(record, name, value) for name, value in values.items()}
     for name in values.keys() & {f"{kin.removesuffix('s')}_ids" for kin in noun.records.kin}:
         kin = noun.records.kin[f"{name.removesuffix('_ids')}s"]
-        (theirs,) = await records.list_kin_ids(ctx.db, [kin], [before.id])
-        was[name] = theirs[before.id]
-    return was | ({} if noun.present is None else dict(await noun.present(ctx, before, values)))
+        (ids_by_record,) = await records.list_related_ids(ctx.db, [kin], [record.id])
+        current[name] = ids_by_record[record.id]
+    return current | ({} if noun.present is None else dict(await noun.present(ctx, record, values)))
 
 
-def _said(before: Any, name: str, wanted: Any) -> Any:
-    was = getattr(before, name, None)
-    if isinstance(wanted, Decimal) and isinstance(was, int):
-        return major_units(was, before.currency)
-    return was
+def _current_value(record: Any, name: str, value: Any) -> Any:
+    current = getattr(record, name, None)
+    if isinstance(value, Decimal) and isinstance(current, int):
+        return major_units(current, record.currency)
+    return current
 
 
-def _kept(values: Values) -> dict[str, Any]:
-    """What of a change stands in the audit."""
+def _audit_values(values: Values) -> dict[str, Any]:
+    """Returns the values of a change as the audit log stores them, without secrets."""
     return {name: _plain(value) for name, value in values.items() if name not in _SECRET}
 
 
@@ -215,69 +213,71 @@ def _plain(value: Any) -> Any:
 
 async def _load(
     ctx: Context, of: Records, rows: Sequence[Any], include: Tree, relations: Collection[str] | None = None
-) -> list[Loaded]:
-    """Rows with their relations: links alone, or the related records too where they are asked for."""
+) -> list[Record]:
+    """Loads the relations of rows: the ids only, or the related records where `include` names them."""
     links: list[dict[str, Link]] = [dict(of.nothing) for _ in rows]
-    wanted = {name: kin for name, kin in of.kin.items() if relations is None or name in relations}
-    # Their own rows say whom they belong to, where these are read and nothing stands between.
-    linked = {
+    by_name = {name: kin for name, kin in of.kin.items() if relations is None or name in relations}
+    # No id query is needed where the related rows are loaded and hold the foreign key themselves.
+    id_lookups = {
         name: kin
-        for name, kin in wanted.items()
+        for name, kin in by_name.items()
         if kin.is_many and (kin.between is not None or kin.most is not None or name not in include)
     }
-    ids = await records.list_kin_ids(ctx.db, list(linked.values()), [row.id for row in rows])
-    ids_of = dict(zip(linked, ids, strict=True))
-    for name, kin in wanted.items():
-        found = await _load_kin(ctx, kin, rows, include.get(name), ids_of.get(name))
-        for place, row in enumerate(rows):
-            links[place][name] = found.get(row.id, []) if kin.is_many else found.get(_named_by(kin, row))
-    return [Loaded(row, links[place]) for place, row in enumerate(rows)]
+    ids = await records.list_related_ids(ctx.db, list(id_lookups.values()), [row.id for row in rows])
+    ids_of = dict(zip(id_lookups, ids, strict=True))
+    for name, kin in by_name.items():
+        targets = await _load_relation(ctx, kin, rows, include.get(name), ids_of.get(name))
+        for index, row in enumerate(rows):
+            links[index][name] = targets.get(row.id, []) if kin.is_many else targets.get(_target_id(kin, row))
+    return [Record(row, links[index]) for index, row in enumerate(rows)]
 
 
-def _named_by(kin: Kin, row: Any) -> Any:
-    """The id of the one record that it is related to."""
+def _target_id(kin: RelationLink, row: Any) -> Any:
+    """Returns the id of the related record of a to-one relation."""
     if kin.by_type:
         each = kin.by_type.get(getattr(row, kin.type_column))
         return getattr(row, each.column) if each else None
     return getattr(row, kin.column)
 
 
-async def _load_kin(
-    ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree | None, ids_of: dict[UUID, list[UUID]] | None
+async def _load_relation(
+    ctx: Context, kin: RelationLink, rows: Sequence[Any], include: Tree | None, ids_of: dict[UUID, list[UUID]] | None
 ) -> Mapping[Any, Link]:
     if not kin.is_many:
         return await _load_one(ctx, kin, rows, include)
     if ids_of is None:
-        return await _load_theirs(ctx, kin, rows, include or {})
-    loaded: Mapping[UUID, Loaded] = {}
+        return await _load_children(ctx, kin, rows, include or {})
+    records_by_id: Mapping[UUID, Record] = {}
     if include is not None:
-        theirs = await records.list_kin(ctx.db, kin, {one for ids in ids_of.values() for one in ids})
-        loaded = {record.row.id: record for record in await _load(ctx, kin.records, theirs, include)}
-    return {ours: [loaded.get(one) or Loaded(Named(one)) for one in ids] for ours, ids in ids_of.items()}
+        related_rows = await records.list_related_records(ctx.db, kin, {one for ids in ids_of.values() for one in ids})
+        records_by_id = {record.row.id: record for record in await _load(ctx, kin.records, related_rows, include)}
+    return {
+        owner_id: [records_by_id.get(one) or Record(Reference(one)) for one in ids] for owner_id, ids in ids_of.items()
+    }
 
 
-async def _load_any(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree | None) -> dict[Any, Link]:
-    """Of a relation to one of several types: those of each at once."""
-    found: dict[Any, Link] = {}
+async def _load_any(ctx: Context, kin: RelationLink, rows: Sequence[Any], include: Tree | None) -> dict[Any, Link]:
+    """Loads a to-one relation with several target types, one query per type."""
+    result: dict[Any, Link] = {}
     for type_, each in kin.by_type.items():
-        theirs = await _load_one(ctx, each, [row for row in rows if getattr(row, kin.type_column) == type_], include)
-        found |= {key: replace(record, type=type_) for key, record in theirs.items() if isinstance(record, Loaded)}
-    return found
+        links = await _load_one(ctx, each, [row for row in rows if getattr(row, kin.type_column) == type_], include)
+        result |= {key: replace(record, type=type_) for key, record in links.items() if isinstance(record, Record)}
+    return result
 
 
-async def _load_one(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree | None) -> dict[Any, Link]:
+async def _load_one(ctx: Context, kin: RelationLink, rows: Sequence[Any], include: Tree | None) -> dict[Any, Link]:
     if kin.by_type:
         return await _load_any(ctx, kin, rows, include)
-    ids = {named for row in rows if (named := getattr(row, kin.column))}
+    ids = {target_id for row in rows if (target_id := getattr(row, kin.column))}
     if include is None:
-        return {named: Loaded(Named(named)) for named in ids}
-    theirs = await _load(ctx, kin.records, await records.list_kin(ctx.db, kin, ids), include)
-    return {record.row.id: record for record in theirs}
+        return {target_id: Record(Reference(target_id)) for target_id in ids}
+    targets = await _load(ctx, kin.records, await records.list_related_records(ctx.db, kin, ids), include)
+    return {record.row.id: record for record in targets}
 
 
-async def _load_theirs(ctx: Context, kin: Kin, rows: Sequence[Any], include: Tree) -> Mapping[Any, Link]:
-    found: dict[Any, list[Loaded]] = {}
-    theirs = await records.list_kin(ctx.db, kin, [row.id for row in rows])
-    for record in await _load(ctx, kin.records, theirs, include):
-        found.setdefault(getattr(record.row, kin.column), []).append(record)
-    return dict(found)
+async def _load_children(ctx: Context, kin: RelationLink, rows: Sequence[Any], include: Tree) -> Mapping[Any, Link]:
+    by_owner: dict[Any, list[Record]] = {}
+    child_rows = await records.list_related_records(ctx.db, kin, [row.id for row in rows])
+    for record in await _load(ctx, kin.records, child_rows, include):
+        by_owner.setdefault(getattr(record.row, kin.column), []).append(record)
+    return dict(by_owner)

@@ -1,4 +1,4 @@
-"""The dashboard: /admin, pages for the people who run the shop.
-Never here: a rule, SQL, a word of another door.
-Look first at `routes.py`, then at `session.py`.
+"""The admin dashboard: server-rendered pages under /admin for operators.
+Must not contain business rules, SQL or code of the APIs.
+Start with `routes.py`, then `session.py`.
 """

@@ -1,4 +1,4 @@
-"""The files that pages need: read once, named after their content, so that a browser keeps them for good."""
+"""Static files of the dashboard, read once and named by content hash, so that browsers cache them forever."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +14,7 @@ _MEDIA = {".css": b"text/css; charset=utf-8", ".js": b"text/javascript; charset=
 
 
 class Asset(msgspec.Struct, frozen=True):
-    """One file: where it is found, and the answer that holds it."""
+    """One static file: its URL path and its response."""
 
     path: str
     reply: Reply

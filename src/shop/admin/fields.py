@@ -1,4 +1,4 @@
-"""What was typed into a form: each field read as what it should be, and what is wrong with it kept beside it."""
+"""Parses form fields and collects their errors."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ LONGEST_LINE, LONGEST_PROSE = 250, 20_000
 
 
 class Fields:
-    """The body of one form. `typed` are its plain fields as they came, to be shown again."""
+    """The body of one form. `typed` holds the plain fields as submitted, to render the form again."""
 
     def __init__(self, request: Request) -> None:
         self._values: Mapping[str, Any] = request.body_params()
@@ -48,14 +48,14 @@ class Fields:
     def flag(self, name: str) -> bool:
         return self.typed.get(name) == "1"
 
-    def choice(self, name: str, known: Mapping[str, Any]) -> str:
+    def choice(self, name: str, choices: Mapping[str, Any]) -> str:
         text = self.typed.get(name, "")
-        if text not in known:
+        if text not in choices:
             self.refuse(name, "must be one of those offered")
         return text
 
     def moment(self, name: str) -> datetime | None:
-        """As a field for day and time sends it, by UTC."""
+        """Parses the value of a `datetime-local` input as UTC."""
         return self._read(name, read_moment)
 
     def whole(self, name: str, *, least: int = -(10**9), required: bool = False) -> int | None:
@@ -68,16 +68,16 @@ class Fields:
         return self._read(name, lambda text: read_amount(text, currency), required=required)
 
     def ids(self, name: str) -> list[UUID]:
-        """Of the boxes that were ticked; what is no id was none of ours."""
+        """Returns the ids of the ticked checkboxes and skips values that are not ids."""
         values = self._values.get(name, [])
-        found = [as_uuid(value) for value in values] if isinstance(values, list) else []
-        return [value for value in found if value is not None]
+        uuids = [as_uuid(value) for value in values] if isinstance(values, list) else []
+        return [value for value in uuids if value is not None]
 
     def id(self, name: str) -> UUID | None:
         return as_uuid(self.typed.get(name, ""))
 
     def group(self, name: str) -> dict[str, Any]:
-        """Fields named like `name[key]`, by their keys."""
+        """Returns the fields named `name[key]` by key."""
         values = self._values.get(name, {})
         return dict(values) if isinstance(values, dict) else {}
 
@@ -97,22 +97,22 @@ class Fields:
 def read_moment(text: str) -> datetime:
     for shape in ("%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"):
         try:
-            found = datetime.strptime(text, shape).replace(tzinfo=UTC)
+            value = datetime.strptime(text, shape).replace(tzinfo=UTC)
         except ValueError:
             continue
-        if found.year >= 1900:
-            return found
+        if value.year >= 1900:
+            return value
     raise ValueError("must be a day and a time, like 2026-11-15T09:30")
 
 
 def moment_text(value: datetime | None) -> str:
-    """As a field for day and time wants it."""
+    """Formats a time for a `datetime-local` input."""
     return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M}" if value else ""
 
 
 def id_of(request: Request, name: str) -> UUID:
-    """The record an address names."""
-    found = as_uuid(request.path_params[name])
-    if found is None:
+    """Returns the record id in the URL path; raises NotFound if it is not an id."""
+    record_id = as_uuid(request.path_params[name])
+    if record_id is None:
         raise NotFound()
-    return found
+    return record_id

@@ -1,4 +1,4 @@
-"""How long lists are paged: by a place in them, which costs the same on the first page and on the last."""
+"""Cursor pagination of dashboard lists: every page costs the same, however far down the list."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -8,23 +8,23 @@ from uuid import UUID
 
 import msgspec
 
-from shop.base.listing import Place, Spot
-from shop.queries.dashboard import Event
+from shop.base.listing import CursorPosition, NumberCursor
+from shop.queries.dashboard import AuditRow
 from shop.web.request import Request
 
 SIZE = 25
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Keyed(Protocol):
-    """Whatever has an id."""
+class HasId(Protocol):
+    """A row that has an id."""
 
     @property
     def id(self) -> UUID: ...
 
 
 class Pages(msgspec.Struct, frozen=True):
-    """Where the neighbouring pages are."""
+    """Links to the previous and next page."""
 
     newer: str | None
     older: str | None
@@ -36,30 +36,30 @@ def text_param(request: Request, name: str) -> str:
 
 
 def day_param(request: Request, name: str) -> datetime | None:
-    """A day as a date field sends it, by UTC."""
+    """Parses the value of a `date` input as UTC."""
     try:
         return datetime.strptime(text_param(request, name), "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
         return None
 
 
-def read_place(request: Request) -> Place | None:
-    """The page asked for; one that cannot be read is the first."""
+def read_place(request: Request) -> CursorPosition | None:
+    """Returns the cursor of the requested page; None, the first page, if it is missing or invalid."""
     for side in ("before", "after"):
         moment, _, key = text_param(request, side).partition("_")
         try:
-            return Place(side, _START + timedelta(microseconds=int(moment)), UUID(key))
+            return CursorPosition(side, _START + timedelta(microseconds=int(moment)), UUID(key))
         except (ValueError, OverflowError):
             continue
     return None
 
 
-def read_spot(request: Request) -> Spot | None:
-    """The same in a list that is sorted by a number."""
+def read_spot(request: Request) -> NumberCursor | None:
+    """Like `read_place`, for a list sorted by a number."""
     for side in ("next", "back"):
         count, _, key = text_param(request, side).partition("_")
         try:
-            return Spot(side, max(min(int(count), 2**62), -(2**62)), UUID(key))
+            return NumberCursor(side, max(min(int(count), 2**62), -(2**62)), UUID(key))
         except ValueError:
             continue
     return None
@@ -67,33 +67,33 @@ def read_spot(request: Request) -> Spot | None:
 
 def page_of(
     request: Request,
-    rows: Sequence[Keyed],
-    place: Place | Spot | None,
+    rows: Sequence[HasId],
+    place: CursorPosition | NumberCursor | None,
     *,
     by: str,
     params: Mapping[str, str],
     sides: tuple[str, str] = ("after", "before"),
-) -> tuple[Sequence[Keyed], Pages]:
-    """Of one row more than a page holds: the page, and its neighbours; `sides` are the words for up and down."""
+) -> tuple[Sequence[HasId], Pages]:
+    """Cuts one page from rows fetched with one extra, and links its neighbors; `sides` names the cursor parameters."""
     is_back = place is not None and place.side == sides[0]
     has_more = len(rows) > SIZE
-    shown = (rows[-SIZE:] if is_back else rows[:SIZE]) if has_more else rows
-    path, kept = str(request.scope["path"]), {name: value for name, value in params.items() if value}
+    page_rows = (rows[-SIZE:] if is_back else rows[:SIZE]) if has_more else rows
+    path, query_params = str(request.scope["path"]), {name: value for name, value in params.items() if value}
 
-    def link(side: str, row: Keyed) -> str:
+    def link(side: str, row: HasId) -> str:
         at = getattr(row, by)
         number = (at - _START) // timedelta(microseconds=1) if isinstance(at, datetime) else at
-        return f"{path}?{urlencode({**kept, side: f'{number}_{row.id.hex}'})}"
+        return f"{path}?{urlencode({**query_params, side: f'{number}_{row.id.hex}'})}"
 
-    newer = link(sides[0], shown[0]) if shown and (has_more if is_back else place) else None
-    older = link(sides[1], shown[-1]) if shown and (is_back or has_more) else None
-    return shown, Pages(newer, older)
+    newer = link(sides[0], page_rows[0]) if page_rows and (has_more if is_back else place) else None
+    older = link(sides[1], page_rows[-1]) if page_rows and (is_back or has_more) else None
+    return page_rows, Pages(newer, older)
 
 
-def timeline(events: Sequence[Event], facts: Mapping[str, datetime | None]) -> list[Event]:
-    """What the audit knows of a record and what the record knows of itself, newest first."""
+def timeline(events: Sequence[AuditRow], facts: Mapping[str, datetime | None]) -> list[AuditRow]:
+    """Merges the audit events of a record with the record's own timestamps, newest first."""
     own = [
-        Event(id=UUID(int=0), at=at, actor_kind="", action=name, outcome="done", operator_email=None)
+        AuditRow(id=UUID(int=0), at=at, actor_kind="", action=name, outcome="done", operator_email=None)
         for name, at in facts.items()
         if at
     ]

@@ -1,4 +1,4 @@
-"""How a page is drawn: the templates, the words and numbers in them, redirects, errors."""
+"""Page rendering: templates, template filters, redirects and error pages."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shop.admin.assets import ASSETS
-from shop.base.errors import ShopError, TooMany, Unavailable
+from shop.base.errors import RateLimitError, ShopError, Unavailable
 from shop.base.money import money_text
 from shop.models.catalog.images import Image
 from shop.models.setup.shop import Shop
 from shop.queries.access.operators import SignedIn
 from shop.queries.catalog_pages.products import ListedProduct
-from shop.rules.catalog.images import covering, styles_of
-from shop.web.pictures import MEDIA
+from shop.rules.catalog.images import find_covering_style, styles_of
+from shop.web.image_urls import MEDIA
 from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Header, Reply, html_reply, page_policy
 from shop.web.request import Request
 
@@ -36,26 +36,26 @@ _TITLES = {
 _UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 
 
-class Visit(msgspec.Struct, frozen=True):
-    """One request of an operator: who it is, and what every page shows."""
+class PageContext(msgspec.Struct, frozen=True):
+    """The context of one operator request: the operator and the values that every page shows."""
 
     who: SignedIn
     csrf: str
     shop: Shop
     origin: str
-    """Scheme and host under which the operator reaches the shop."""
+    """Scheme and host of the URL that the operator uses."""
     path: str
     has_mailbox: bool
 
 
 def moment(value: datetime) -> str:
-    """`15 Nov 2026, 06:52 UTC`"""
+    """Formats a time like `15 Nov 2026, 06:52 UTC`."""
     at = value.astimezone(UTC)
     return f"{at.day} {at:%b %Y, %H:%M} UTC"
 
 
 def duration(seconds: int) -> str:
-    """`2 hours`, `90 minutes`, `1 day`: in the largest unit that it is a whole number of."""
+    """Formats seconds like `2 hours`, `90 minutes`, `1 day`: in the largest unit that divides them."""
     size, unit = next((size, unit) for unit, size in _UNITS.items() if seconds % size == 0)
     count = seconds // size
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
@@ -66,29 +66,29 @@ def money(amount: int, currency: str, locale: str) -> str:
 
 
 def percent(value: Decimal) -> str:
-    """`12.5%`, `20%`"""
+    """Formats a percentage like `12.5%` or `20%`."""
     return f"{value.normalize():f}%"
 
 
-def told(sentences: Sequence[str], label: str) -> str:
-    """What is wrong with a field, as sentences."""
+def join_errors(sentences: Sequence[str], label: str) -> str:
+    """Joins the errors of a field into sentences."""
     return " ".join(text if text.endswith(".") else f"{label} {text}." for text in sentences)
 
 
 def sentence(text: str) -> str:
-    """What a rule says of something, by itself."""
+    """Capitalizes a rule's text and ends it with a period."""
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def picture(row: Image | ListedProduct, width: int) -> str | None:
-    """Where the size of a picture is that is this wide or just wider; none where there is no picture."""
+    """Returns the URL of the smallest image size that covers `width`; None without an image."""
     if isinstance(row, Image):
         image_id, wide, high = row.id, row.width, row.height
     elif row.image_id and row.image_width and row.image_height:
         image_id, wide, high = row.image_id, row.image_width, row.image_height
     else:
         return None
-    return f"{MEDIA}/{image_id}/{covering(styles_of(wide, high), width, 1).name}"
+    return f"{MEDIA}/{image_id}/{find_covering_style(styles_of(wide, high), width, 1).name}"
 
 
 _templates = Environment(
@@ -99,23 +99,23 @@ _templates = Environment(
     lstrip_blocks=True,
 )
 _templates.filters |= {"duration": duration, "moment": moment, "money": money, "percent": percent}
-_templates.filters |= {"picture": picture, "sentence": sentence, "told": told}
+_templates.filters |= {"picture": picture, "sentence": sentence, "told": join_errors}
 _templates.filters["iso"] = lambda value: value.astimezone(UTC).isoformat()
 _templates.globals |= {"assets": {name: asset.path for name, asset in ASSETS.items()}}
 
 
-def page(template: str, visit: Visit, status: int = 200, **values: Any) -> Reply:
-    """A page inside the menu."""
+def page(template: str, visit: PageContext, status: int = 200, **values: Any) -> Reply:
+    """Renders a page with the menu."""
     values = {"errors": {}, "notice": None, **values}
-    return _drawn(template, status, (), shop=visit.shop, visit=visit, **values)
+    return _render(template, status, (), shop=visit.shop, visit=visit, **values)
 
 
 def bare_page(template: str, status: int = 200, headers: tuple[Header, ...] = (), **values: Any) -> Reply:
-    """A page for someone who is not signed in."""
-    return _drawn(template, status, headers, **{"errors": {}, "notice": None, "shop": None, **values})
+    """Renders a page without the menu, for visitors who are not signed in."""
+    return _render(template, status, headers, **{"errors": {}, "notice": None, "shop": None, **values})
 
 
-def _drawn(template: str, status: int, headers: tuple[Header, ...], **values: Any) -> Reply:
+def _render(template: str, status: int, headers: tuple[Header, ...], **values: Any) -> Reply:
     nonce = secrets.token_urlsafe(16)
     body = _templates.get_template(template).render(nonce=nonce, **values)
     reply = html_reply(body, nonce, status, headers)
@@ -123,19 +123,19 @@ def _drawn(template: str, status: int, headers: tuple[Header, ...], **values: An
 
 
 def redirect(path: str, *headers: Header) -> Reply:
-    """After a form: the browser goes on with GET, and a reload repeats nothing."""
+    """Redirects after a form with 303, so that the browser continues with GET and a reload repeats nothing."""
     return Reply(303, headers=((b"location", path.encode("ascii")), NO_STORE, *headers), security=DASHBOARD_HEADERS)
 
 
 def notice_of(request: Request, notices: Mapping[str, str]) -> str | None:
-    """What the page before has done, by a word in the address: only our own sentences are shown."""
+    """Returns the notice named by `?done=`; only known notices are shown, never text from the URL."""
     word = request.params.get("done")
     return notices.get(word) if isinstance(word, str) else None
 
 
 def error_page(error: ShopError, request_id: str, _media: bytes) -> Reply:
     headers: tuple[Header, ...] = ()
-    if isinstance(error, TooMany | Unavailable):
+    if isinstance(error, RateLimitError | Unavailable):
         headers = ((b"retry-after", str(error.retry_after).encode()),)
     title = _TITLES.get(error.status, "Something broke")
     return bare_page("error.html", error.status, headers, title=title, error=error, request_id=request_id)

@@ -1,9 +1,9 @@
-"""How a row of the dashboard's table is made: a page to look at, or a form that changes something."""
+"""Builds dashboard routes: pages (GET) and forms (POST)."""
 
 import msgspec
 
 from shop.admin.pages import error_page
-from shop.admin.session import Gate, Page
+from shop.admin.session import OperatorGuard, Page
 from shop.rules.catalog.images import LARGEST_FILE
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import HTML
@@ -12,14 +12,14 @@ from shop.web.request import MAX_PARAMS, PARAMETERS, UPLOAD
 _SMALL = 64 * 1024
 
 
-class Rows:
-    """Makes rows whose handlers stand behind the gate."""
+class RouteBuilder:
+    """Builds routes whose handlers require a signed-in operator."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: OperatorGuard) -> None:
         self._gate = gate
 
     def page(self, path: str, handler: Page, summary: str, *, fresh: bool = False) -> Route:
-        return row("GET", path, self._gate.page(handler, fresh=fresh), summary)
+        return build_route("GET", path, self._gate.page(handler, fresh=fresh), summary)
 
     def act(
         self,
@@ -31,17 +31,17 @@ class Rows:
         body_limit: int = _SMALL,
         most_params: int = MAX_PARAMS,
     ) -> Route:
-        """With `back` the password must be fresh; that is the page to go on with."""
-        made = self._gate.act(handler, back=back)
-        return row("POST", path, made, summary, body_limit=body_limit, most_params=most_params)
+        """Builds a form route. `back` requires a recent password confirmation, which returns to that page."""
+        endpoint = self._gate.act(handler, back=back)
+        return build_route("POST", path, endpoint, summary, body_limit=body_limit, most_params=most_params)
 
     def upload(self, path: str, handler: Page, summary: str) -> Route:
-        """A form with files: whoever may not send one is turned away before they are read."""
-        made = row("POST", path, self._gate.act(handler), summary, body_limit=LARGEST_FILE + _SMALL)
-        return msgspec.structs.replace(made, reads=(*PARAMETERS, *UPLOAD), admits=self._gate.admit)
+        """Builds a route for a form with files; unauthorized requests are rejected before the files are read."""
+        route = build_route("POST", path, self._gate.act(handler), summary, body_limit=LARGEST_FILE + _SMALL)
+        return msgspec.structs.replace(route, reads=(*PARAMETERS, *UPLOAD), admits=self._gate.admit)
 
 
-def row(
+def build_route(
     method: str,
     path: str,
     handler: Handler,

@@ -1,4 +1,4 @@
-"""The dashboard's table: method, address, handler, who may call."""
+"""All dashboard routes: method, path, handler and access."""
 
 from shop.admin import assets
 from shop.admin.access import account, authenticator, integrations, sign_in
@@ -7,8 +7,8 @@ from shop.admin.customers import customers
 from shop.admin.operations import overview
 from shop.admin.orders.routes import order_routes
 from shop.admin.promotions.routes import promotion_routes
-from shop.admin.route_builder import Rows, row
-from shop.admin.session import Gate, outside
+from shop.admin.route_builder import RouteBuilder, build_route
+from shop.admin.session import OperatorGuard, require_same_origin
 from shop.admin.setup import settings
 from shop.admin.setup.routes import setup_routes
 from shop.web.endpoint import Route
@@ -20,20 +20,28 @@ _AUTHENTICATOR = "/admin/account/authenticator"
 
 
 def admin_routes(*, has_mailbox: bool) -> tuple[Route, ...]:
-    rows = Rows(Gate(has_mailbox=has_mailbox))
+    rows = RouteBuilder(OperatorGuard(has_mailbox=has_mailbox))
     parts = (order_routes(rows), catalogue_routes(rows), promotion_routes(rows), setup_routes(rows))
     return (*_own_routes(rows), *(route for part in parts for route in part))
 
 
-def _own_routes(rows: Rows) -> tuple[Route, ...]:
+def _own_routes(rows: RouteBuilder) -> tuple[Route, ...]:
     page, act = rows.page, rows.act
     return (
-        row("GET", "/admin/static/{name}", assets.show, "Style, script and picture of the pages", "anyone"),
-        row("GET", "/admin/sign-in", sign_in.show, "Sign in", "anyone"),
-        row("POST", "/admin/sign-in", outside(sign_in.sign_in), "Sign in with a password", "anyone"),
-        row("POST", "/admin/sign-in/code", outside(sign_in.give_code), "Sign in: the authenticator's code", "anyone"),
-        row("GET", "/admin/join/{token}", sign_in.show_join, "Choose a password with a link", "anyone"),
-        row("POST", "/admin/join/{token}", outside(sign_in.join), "Use the link up", "anyone"),
+        build_route("GET", "/admin/static/{name}", assets.show, "Style, script and picture of the pages", "anyone"),
+        build_route("GET", "/admin/sign-in", sign_in.show, "Sign in", "anyone"),
+        build_route(
+            "POST", "/admin/sign-in", require_same_origin(sign_in.sign_in), "Sign in with a password", "anyone"
+        ),
+        build_route(
+            "POST",
+            "/admin/sign-in/code",
+            require_same_origin(sign_in.give_code),
+            "Sign in: the authenticator's code",
+            "anyone",
+        ),
+        build_route("GET", "/admin/join/{token}", sign_in.show_join, "Choose a password with a link", "anyone"),
+        build_route("POST", "/admin/join/{token}", require_same_origin(sign_in.join), "Use the link up", "anyone"),
         act("/admin/sign-out", sign_in.sign_out, "Sign out"),
         page("/admin/confirm", sign_in.show_confirm, "The password again"),
         act("/admin/confirm", sign_in.confirm, "Confirm with the password"),
@@ -81,7 +89,7 @@ def _own_routes(rows: Rows) -> tuple[Route, ...]:
     )
 
 
-def _authenticator_routes(rows: Rows) -> tuple[Route, ...]:
+def _authenticator_routes(rows: RouteBuilder) -> tuple[Route, ...]:
     page, act = rows.page, rows.act
     set_up, remove, codes = _AUTHENTICATOR, f"{_AUTHENTICATOR}/remove", "/admin/account/recovery-codes"
     return (

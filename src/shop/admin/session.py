@@ -1,4 +1,4 @@
-"""Who is at the dashboard: the cookie, the proof that a form is ours, and the password again where it matters."""
+"""Operator sessions: cookie, CSRF protection and password confirmation."""
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from shop.actions.access import operator_login
 from shop.actions.context import Context
-from shop.admin.pages import Visit, bare_page, redirect
+from shop.admin.pages import PageContext, bare_page, redirect
 from shop.base.actor import Actor
 from shop.base.errors import Forbidden, Unauthenticated
 from shop.rules.access.operators import csrf_token, is_csrf_token, local_path
@@ -18,9 +18,9 @@ COOKIE = "__Host-shop_operator"
 _ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
 _CHALLENGE: Header = (b"www-authenticate", b'Cookie realm="dashboard"')
 _NOT_THIS_SESSION = "This form is not of your present session; open its page again. Nothing was changed."
-_ENDED = "Your session has ended, and nothing was changed. Sign in again."
+_SESSION_ENDED = "Your session has ended, and nothing was changed. Sign in again."
 
-Page = Callable[[Request, Context, Visit], Awaitable[Reply]]
+Page = Callable[[Request, Context, PageContext], Awaitable[Reply]]
 
 
 def cookie(secret: str) -> Header:
@@ -31,25 +31,25 @@ FORGET: Header = (b"set-cookie", f"{COOKIE}=; Max-Age=0; {_ATTRIBUTES}".encode()
 
 
 def session_hash(request: Request) -> bytes | None:
-    """What is kept of the cookie's secret. Two cookies of the name are none: someone else set one of them."""
-    sent = b";".join(value for name, value in request.scope["headers"] if name == b"cookie").decode("latin-1")
-    pairs = [part.strip().partition("=") for part in sent.split(";")]
-    found = {value for name, _, value in pairs if name == COOKIE}
-    return operator_login.session_hash_of(found.pop()) if len(found) == 1 else None
+    """Returns the hash of the session cookie, or None; None also for two cookies, as someone else set one of them."""
+    cookie_header = b";".join(value for name, value in request.scope["headers"] if name == b"cookie").decode("latin-1")
+    pairs = [part.strip().partition("=") for part in cookie_header.split(";")]
+    secrets = {value for name, _, value in pairs if name == COOKIE}
+    return operator_login.session_hash_of(secrets.pop()) if len(secrets) == 1 else None
 
 
 def form(request: Request) -> dict[str, str]:
-    """The plain fields of a form, from the body alone."""
+    """Returns the plain fields of a form, from the body only."""
     return {name: value for name, value in request.body_params().items() if isinstance(value, str)}
 
 
-def typed_code(fields: dict[str, str], name: str = "code") -> str:
-    """The authenticator's code, or the recovery code that was typed in its place."""
+def get_submitted_code(fields: dict[str, str], name: str = "code") -> str:
+    """Returns the submitted authenticator code, or else the recovery code."""
     return fields.get(name) or fields.get("recovery_code", "")
 
 
 def check_same_origin(request: Request, ctx: Context) -> None:
-    """A form of ours says where it comes from; what says nothing is not a form of ours."""
+    """Raises Forbidden unless the request headers prove that the form comes from our own origin."""
     site = request.headers.get(b"sec-fetch-site")
     if site is not None:
         is_ours = site == b"same-origin"
@@ -60,8 +60,8 @@ def check_same_origin(request: Request, ctx: Context) -> None:
         raise Forbidden("This form was sent from another site, or does not say from where; nothing was changed.")
 
 
-def outside(handler: Handler) -> Handler:
-    """A form of someone who is not signed in: it must come from our own page."""
+def require_same_origin(handler: Handler) -> Handler:
+    """Wraps a form handler that needs no session; the form must come from our own origin."""
 
     @wraps(handler)
     async def answer(request: Request, ctx: Context) -> Reply:
@@ -71,14 +71,14 @@ def outside(handler: Handler) -> Handler:
     return answer
 
 
-class Gate:
-    """Lets operators through to their pages."""
+class OperatorGuard:
+    """Wraps handlers so that only signed-in operators reach them."""
 
     def __init__(self, *, has_mailbox: bool) -> None:
         self._has_mailbox = has_mailbox
 
     def page(self, handler: Page, *, fresh: bool = False) -> Handler:
-        """A page to look at."""
+        """Wraps the handler of a page; `fresh` requires a recent password confirmation."""
 
         @wraps(handler)
         async def answer(request: Request, ctx: Context) -> Reply:
@@ -92,21 +92,21 @@ class Gate:
         return answer
 
     def act(self, handler: Page, *, back: str | None = None) -> Handler:
-        """A form that changes something. With `back`, the password must be fresh, and that page is where to go on.
+        """Wraps the handler of a form. `back` requires a recent password confirmation, which returns to that page.
 
-        The form is looked at before the session: a forged one learns nothing, not even whether someone is signed in.
+        The CSRF token is checked before the session: a forged form does not learn whether an operator is signed in.
         """
 
         @wraps(handler)
         async def answer(request: Request, ctx: Context) -> Reply:
             check_same_origin(request, ctx)
-            sent = session_hash(request)
+            token_hash = session_hash(request)
             token = form(request).get("csrf", "")
-            if sent is None or not is_csrf_token(ctx.shared.keys, sent, token):
+            if token_hash is None or not is_csrf_token(ctx.shared.keys, token_hash, token):
                 raise Forbidden(_NOT_THIS_SESSION)
             visit = await self._visit(request, ctx)
             if visit is None:
-                return sign_in_page(ctx, 401, notice=_ENDED)
+                return sign_in_page(ctx, 401, notice=_SESSION_ENDED)
             if back is not None and not visit.who.is_fresh:
                 return _ask_again(back.format(**request.path_params))
             return await handler(request, ctx, visit)
@@ -114,24 +114,24 @@ class Gate:
         return answer
 
     async def admit(self, request: Request, ctx: Context) -> None:
-        """Asked before a form with files is read; the form itself is looked at as any other afterwards."""
+        """Authorizes an upload before its body is read; `act` then checks the form like any other."""
         check_same_origin(request, ctx)
-        sent = session_hash(request)
-        if sent is None:
+        token_hash = session_hash(request)
+        if token_hash is None:
             raise Forbidden(_NOT_THIS_SESSION)
-        if await operator_login.find_signed_in(ctx, sent) is None:
-            raise Unauthenticated(_ENDED)
+        if await operator_login.find_signed_in(ctx, token_hash) is None:
+            raise Unauthenticated(_SESSION_ENDED)
 
-    async def _visit(self, request: Request, ctx: Context) -> Visit | None:
-        sent = session_hash(request)
-        who = await operator_login.find_signed_in(ctx, sent) if sent else None
-        if sent is None or who is None:
+    async def _visit(self, request: Request, ctx: Context) -> PageContext | None:
+        token_hash = session_hash(request)
+        who = await operator_login.find_signed_in(ctx, token_hash) if token_hash else None
+        if token_hash is None or who is None:
             return None
         ctx.actor = Actor("operator", who.operator.id)
         shared = ctx.shared
         origin = request.origin(shared.settings.public_url)
-        csrf = csrf_token(shared.keys, sent)
-        return Visit(who, csrf, shared.shop, origin, str(request.scope["path"]), self._has_mailbox)
+        csrf = csrf_token(shared.keys, token_hash)
+        return PageContext(who, csrf, shared.shop, origin, str(request.scope["path"]), self._has_mailbox)
 
 
 def sign_in_page(

@@ -1,4 +1,4 @@
-"""The ground: words that every floor speaks (money, errors, tokens, settings, who is asking).
-Never here: I/O (but a new id asks the clock), a rule of the shop, or an import of another room.
-Look first at `errors.py` and `settings.py`.
+"""Types shared by all layers: money, errors, tokens, settings, the caller's identity.
+No I/O (except that a new id reads the clock), no business rules, no imports of other packages of the shop.
+Start with `errors.py` and `settings.py`.
 """

@@ -1,4 +1,4 @@
-"""Who is asking: what a request claims, before and after the database has agreed."""
+"""The caller of a request: the claims in its headers, and the actor recorded in the audit log."""
 
 from uuid import UUID
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Who an event in the audit is ascribed to: a guest, user, application, operator, or the command line."""
+    """The originator of an audit event: a guest, user, application, operator, or the command line."""
 
     kind: str
     id: UUID | None = None
@@ -16,18 +16,18 @@ NOBODY = Actor("guest")
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """What the headers say. Its order token is genuine by its key; whether it opens a cart, the database knows."""
+    """The credentials in the headers. The order token is verified by its key; the database decides if it is current."""
 
     order_token_sent: bool = False
     cart_id: UUID | None = None
     token_version: int = 0
-    """Of the order token; the cart opens when it is the cart's own."""
+    """The order token's version; must equal the cart's."""
     order_token: str | None = None
-    """The token as sent, when it was made with the current key."""
+    """The token as sent, if it was signed with the current key."""
     bearer: bytes | None = None
-    """The hash of an access token that is well formed; whether it is live, only the database knows."""
+    """The hash of a well-formed access token; the database decides whether it is valid."""
     is_platform: bool = False
-    """The bearer is an application's."""
+    """Whether the bearer token belongs to an application."""
 
     @property
     def kind(self) -> str:

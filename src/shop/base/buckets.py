@@ -1,4 +1,4 @@
-"""Where an S3-compatible store is and how it is opened, as one URL says it."""
+"""Parses the URL of an S3-compatible store: endpoint, bucket and credentials."""
 
 import re
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
@@ -15,7 +15,7 @@ _REGION = re.compile(r"[a-z0-9-]{1,40}", re.ASCII)
 
 
 class Bucket(msgspec.Struct, frozen=True, kw_only=True):
-    """A bucket, what all its keys begin with, and the credentials that open it."""
+    """A bucket, the prefix of its keys, and its credentials."""
 
     endpoint: str
     """Scheme, host and port."""
@@ -26,23 +26,23 @@ class Bucket(msgspec.Struct, frozen=True, kw_only=True):
     secret: str
 
     def __repr__(self) -> str:
-        return f"{self.name} at {self.endpoint}"  # Shown to people; the secret is nobody's to see.
+        return f"{self.name} at {self.endpoint}"  # Appears in logs, so it omits the secret.
 
     __str__ = __repr__
 
 
 def parse_bucket(text: str) -> Bucket:
-    """ValueError says how such a URL is written, and never what was given: a password is in it."""
+    """Parses a bucket URL. The ValueError describes the format and never repeats the input, which holds a password."""
     try:
         parts = urlsplit(text)
-        wishes = parse_qs(parts.query, strict_parsing=True) if parts.query else {}
+        query = parse_qs(parts.query, strict_parsing=True) if parts.query else {}
         port = parts.port
     except ValueError:
         raise ValueError(_SENTENCE) from None
     name, _, prefix = parts.path.removeprefix("/").partition("/")
     prefix = prefix.strip("/")
-    said = {key: values[-1] for key, values in wishes.items()}
-    region, tls = said.pop("region", "us-east-1"), said.pop("tls", "1")
+    options = {key: values[-1] for key, values in query.items()}
+    region, tls = options.pop("region", "us-east-1"), options.pop("tls", "1")
     fits = (
         parts.scheme == "s3"
         and _opens(parts)
@@ -51,7 +51,7 @@ def parse_bucket(text: str) -> Bucket:
         and (not prefix or _PREFIX.fullmatch(prefix))
         and _REGION.fullmatch(region)
         and tls in {"0", "1"}
-        and not said
+        and not options
         and not parts.fragment
     )
     if not fits:

@@ -1,4 +1,4 @@
-"""What an e-mail address is to us: where mail goes, who it is, and whose mail budget it spends."""
+"""E-mail addresses: for delivery, as an identity, and as the key of a mail budget."""
 
 import string
 
@@ -7,13 +7,13 @@ import msgspec
 from email_validator import EmailNotValidError, validate_email
 
 MAX_OCTETS = 254
-# Dots of other scripts, which the encoder below would take for ours.
+# Full stops of other scripts, which the IDNA encoder would treat as label separators.
 _OTHER_DOTS = frozenset("\u3002\uff0e\uff61")
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 class Email(msgspec.Struct, frozen=True):
-    """`address` as typed but for its domain; `key` is the identity; `budget_key` folds `+tag` and dots."""
+    """`address` preserves the local part as entered; `key` is the identity; `budget_key` ignores `+tag` and dots."""
 
     address: str
     key: str
@@ -21,9 +21,9 @@ class Email(msgspec.Struct, frozen=True):
 
 
 def read_email(text: str) -> Email | None:
-    """None when it is not one deliverable ASCII mailbox."""
+    """Parses an address; None unless it is a single deliverable ASCII mailbox."""
     local, at, domain = text.rpartition("@")
-    # Checked before any lower-casing: the Kelvin sign's lower case is an ordinary k, and would be someone else.
+    # Checked before lowercasing: the Kelvin sign lowercases to an ASCII k, which is a different mailbox.
     if not at or not local.isascii() or len(text.encode("utf-8", "replace")) > MAX_OCTETS:
         return None
     domain = domain.translate(_LOWER)
@@ -31,7 +31,7 @@ def read_email(text: str) -> Email | None:
         if set(domain) & _OTHER_DOTS:
             return None
         try:
-            # IDNA 2008 to the letter, without the mapping that would turn look-alikes into other names.
+            # Strict IDNA 2008, without the UTS 46 mapping, which would turn look-alikes into other domains.
             domain = idna.encode(domain, uts46=False).decode()
         except (idna.IDNAError, UnicodeError):
             return None
@@ -43,5 +43,5 @@ def read_email(text: str) -> Email | None:
     if "." not in domain or len(address) > MAX_OCTETS:
         return None
     name = local.translate(_LOWER)
-    folded = name.partition("+")[0].replace(".", "") or name
-    return Email(address, f"{name}@{domain}", f"{folded}@{domain}")
+    mailbox = name.partition("+")[0].replace(".", "") or name
+    return Email(address, f"{name}@{domain}", f"{mailbox}@{domain}")

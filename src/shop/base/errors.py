@@ -1,37 +1,37 @@
-"""Which facts can stop a request, and under which code a client can read them.
+"""Errors that end a request, with their HTTP status and error code.
 
 ShopError
-├── Malformed 400             cannot be read
-│   ├── BadSignature          a notice that its provider did not sign
-│   ├── InvalidGrant          a platform refresh token that is bad in any way, in the words of RFC 6749
-│   ├── InvalidScope          more than the application's level allows, or nothing
-│   └── UnsupportedGrant      another grant type than ours
-├── Unauthenticated 401       who are you
-│   ├── InvalidClient         unknown application or wrong secret: one answer
-│   ├── InvalidToken          the bearer is unknown, expired or revoked
-│   ├── OwnerRequired         the cart belongs to a user, and this takes that user's bearer
-│   ├── InvalidSignIn         an operator's e-mail, password or code is wrong: one answer
-│   ├── InvalidCode           wrong, expired, used, over-tried, or an unknown address: one answer
-│   └── InvalidRefreshToken   bad in any way: one answer
-├── Forbidden 403             we know, and you may not
-│   └── InsufficientScope     the token is too small for the call
-├── NotFound 404              missing or not yours: one body for both
+├── Malformed 400             cannot be parsed
+│   ├── BadSignature          a webhook without a valid signature of its provider
+│   ├── InvalidGrant          a platform refresh token that is invalid for any reason (RFC 6749)
+│   ├── InvalidScope          no scope, or more than the application's access level allows
+│   └── UnsupportedGrant      an unsupported grant type
+├── Unauthenticated 401       credentials are missing or invalid
+│   ├── InvalidClient         unknown application or wrong secret, indistinguishable
+│   ├── InvalidToken          the bearer token is unknown, expired or revoked
+│   ├── OwnerRequired         the cart belongs to a user, whose bearer token is required
+│   ├── InvalidSignIn         an operator's e-mail, password or code is wrong, indistinguishable
+│   ├── InvalidCode           wrong, expired, used, too many attempts, or unknown address, indistinguishable
+│   └── InvalidRefreshToken   invalid for any reason, indistinguishable
+├── Forbidden 403             authenticated but not permitted
+│   └── InsufficientScope     the token lacks the required scope
+├── NotFound 404              missing or owned by someone else, indistinguishable
 ├── MethodNotAllowed 405
-├── Gone 410                  it was here, and has been used
-├── Conflict 409              someone was faster, or it changed meanwhile
-│   ├── TotalChanged          not what was quoted: with the differences, and a token to agree to them
-│   ├── PaymentInProgress     a provider was asked and has not answered
-│   ├── PaymentNeedsAction    the shopper must confirm the payment: with a client secret and the next action
-│   └── InFlight              the same Idempotency-Key is at work right now
+├── Gone 410                  single-use and already used
+├── Conflict 409              lost a race, or the record changed meanwhile
+│   ├── TotalChanged          differs from the quote: carries the differences and a consent token
+│   ├── PaymentInProgress     the provider has not answered yet
+│   ├── PaymentNeedsAction    the shopper must confirm the payment: carries a client secret and the next action
+│   └── InFlight              a request with the same Idempotency-Key is in progress
 ├── TooLarge 413, UriTooLong 414, UnsupportedMedia 415, HeadersTooLarge 431
-├── Invalid 422               readable but not acceptable
-│   ├── NotPayable            an order that cannot be paid as it is
-│   └── KeyReused             the Idempotency-Key came before with another request
-├── TooMany 429               later
-├── Broken 500                our fault
-└── Unavailable 503           the database is away or busy
+├── Invalid 422               fails validation
+│   ├── NotPayable            the order cannot be paid in its current state
+│   └── KeyReused             the Idempotency-Key was used with a different request
+├── TooMany 429               rate limit exceeded
+├── Broken 500                internal error
+└── Unavailable 503           the database is unavailable or busy
 
-Messages speak to the client's developer and carry no secret, stack or SQL. `web/reply.py` alone makes a body of them.
+Messages address the client's developer and contain no secrets, stack traces or SQL. Only `web/reply.py` renders them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ from typing import ClassVar
 
 
 class ShopError(Exception):
-    """A fact that ends a request; each leaf has its status, its code and one sentence."""
+    """An error that ends a request; each subclass has a status, a code and a message."""
 
     status: ClassVar[int]
     code: str
@@ -88,7 +88,7 @@ class InvalidToken(Unauthenticated):
     sentence = "The bearer token is unknown, expired or revoked; sign in again."
 
 
-class OwnerRequired(Unauthenticated):
+class NotCartOwner(Unauthenticated):
     code = "owner_required"
     sentence = "The cart belongs to a user, and this uses their account: send the owner's bearer token."
 
@@ -120,15 +120,13 @@ class Forbidden(ShopError):
 
 
 class InsufficientScope(Forbidden):
-    """Names the scope that would do."""
+    """Carries the required scope."""
 
     code = "insufficient_scope"
 
-    def __init__(self, needed: str) -> None:
-        self.needed = needed
-        super().__init__(
-            f"This token may not do that; it takes the scope {needed}, granted to an application that may."
-        )
+    def __init__(self, scope: str) -> None:
+        self.needed = scope
+        super().__init__(f"This token may not do that; it takes the scope {scope}, granted to an application that may.")
 
 
 class NotFound(ShopError):
@@ -137,16 +135,16 @@ class NotFound(ShopError):
     sentence = "There is nothing here that this request may see."
 
 
-class MethodNotAllowed(ShopError):
+class InvalidMethod(ShopError):
     status = 405
     code = "method_not_allowed"
 
-    def __init__(self, allowed: Sequence[str]) -> None:
-        self.allowed = ", ".join(sorted(allowed))
+    def __init__(self, methods: Sequence[str]) -> None:
+        self.allowed = ", ".join(sorted(methods))
         super().__init__(f"This address answers {self.allowed} only.")
 
 
-class Gone(ShopError):
+class ExpiredLink(ShopError):
     status = 410
     code = "gone"
     sentence = "This was for one use, and has been used or is too old."
@@ -158,8 +156,8 @@ class Conflict(ShopError):
     sentence = "Something changed meanwhile; read again and repeat."
 
 
-class TotalChanged(Conflict):
-    """What is different from what was quoted, and the token that agrees to it."""
+class TotalMismatch(Conflict):
+    """Carries the differences from the quote, and the token that accepts them."""
 
     code = "total_changed"
     sentence = "Something changed since it was quoted; look at the differences, and repeat with the consent token."
@@ -176,7 +174,7 @@ class PaymentInProgress(Conflict):
 
 
 class PaymentNeedsAction(Conflict):
-    """The client secret is for the shopper's own client; it is stored nowhere and sent to nobody else."""
+    """Carries the client secret, which is never stored and goes to the shopper's client only."""
 
     code = "payment_needs_action"
     sentence = "The shopper must confirm this payment: do what next_action says, then complete again."
@@ -219,7 +217,7 @@ class HeadersTooLarge(ShopError):
 
 
 class Invalid(ShopError):
-    """Readable but not acceptable; `errors` names every failing field, `base` the whole."""
+    """A validation failure; `errors` maps each invalid field to its messages, `base` stands for the whole record."""
 
     status = 422
     code = "validation_failed"
@@ -241,12 +239,12 @@ class NotPayable(Invalid):
     sentence = "The order cannot be paid as it is; meta.messages has the reasons."
 
 
-class KeyReused(Invalid):
+class IdempotencyKeyConflict(Invalid):
     code = "idempotency_key_reused"
     sentence = "This Idempotency-Key came before with a different request; use a new key."
 
 
-class TooMany(ShopError):
+class RateLimitError(ShopError):
     status = 429
     code = "too_many_requests"
     sentence = "Too many requests; wait and repeat."
@@ -256,11 +254,11 @@ class TooMany(ShopError):
     ) -> None:
         self.retry_after = retry_after
         self.passed = passed
-        """The limits that the caller may know of: name, how many in how many seconds."""
+        """The exceeded limits to report to the caller: name, count, seconds."""
         super().__init__(sentence)
 
 
-class Broken(ShopError):
+class InternalError(ShopError):
     status = 500
     code = "internal_error"
     sentence = "Something broke on our side; the request id names it in the log."
@@ -273,9 +271,9 @@ class Unavailable(ShopError):
     retry_after = 5
 
 
-class Lost(Exception):
-    """A serialisation failure or a deadlock: nothing of the work was kept, and it is done again."""
+class TransactionConflict(Exception):
+    """A serialization failure or deadlock: the transaction was rolled back and is retried."""
 
 
 class CannotStart(Exception):
-    """Why a command cannot do its work, in one sentence that says what to do."""
+    """A command cannot run; the message says what to do."""

@@ -23,9 +23,9 @@ def read_key_file(file: Path) -> Keys:
 
 
 def replace_key_file(file: Path, keys: Keys) -> None:
-    """In one step: whoever reads sees the old list or the new one, and so does a start after a crash."""
+    """Replaces the file atomically: a reader, or a start after a crash, sees the old list or the new one."""
     owner = file.stat()
-    descriptor, making = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
     try:
         with os.fdopen(descriptor, "w") as out:
             # Root may run the command while the service runs under another account.
@@ -34,16 +34,16 @@ def replace_key_file(file: Path, keys: Keys) -> None:
             out.write(f"{keys.to_text()}\n")
             out.flush()
             os.fsync(descriptor)
-        Path(making).replace(file)
+        Path(temporary).replace(file)
     except BaseException:
-        Path(making).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
     _sync_directory(file.parent)
 
 
 @contextmanager
 def lock_key_file(file: Path) -> Iterator[None]:
-    """One change of the keys at a time. The directory is locked, because the file is replaced."""
+    """Allows one change of the keys at a time. Locks the directory, because the file itself is replaced."""
     directory = os.open(file.parent, os.O_RDONLY)
     try:
         fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -55,18 +55,18 @@ def lock_key_file(file: Path) -> Iterator[None]:
 
 
 class KeyFileWatch:
-    """Tells a running process when the keys in the file have changed."""
+    """Detects changes of the key file in a running process."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._seen = self._stamp()
+        self._last_stamp = self._stamp()
 
     def changed_keys(self) -> Keys | None:
-        """The keys in the file, when it was replaced since the last call."""
+        """The keys in the file if it was replaced since the last call, else None."""
         stamp = self._stamp()
-        if stamp == self._seen or stamp is None:
+        if stamp == self._last_stamp or stamp is None:
             return None
-        self._seen = stamp
+        self._last_stamp = stamp
         return read_key_file(self._file)
 
     def _stamp(self) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""Which server keys there are, and which key serves which use."""
+"""Server keys and the derivation of a key for each use."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ _BLOCK = 64
 
 
 class Keys:
-    """One list of keys: the first signs, all verify. Each use has a key of its own, made by HKDF with its label."""
+    """A list of keys: the first signs, all verify. Each use has its own key, derived by HKDF from its label."""
 
     def __init__(self, secrets: Mapping[str, bytes], void: frozenset[str] = frozenset()) -> None:
         if not secrets:
@@ -22,7 +22,7 @@ class Keys:
         self.current = next(iter(self._secrets))
         self._macs: dict[tuple[str, str], tuple[Any, Any]] = {}
         self.void = void
-        """Fingerprints of the keys that are not used for order tokens any more."""
+        """Fingerprints of keys no longer valid for order tokens."""
         valid = [key_id for key_id in self._secrets if not void or self.fingerprint(key_id) not in void]
         self.order_keys = frozenset(valid)
         """The keys whose order tokens are accepted."""
@@ -39,19 +39,19 @@ class Keys:
         return iter(self._secrets)
 
     def fingerprint(self, key_id: str) -> str:
-        """Tells keys apart, also where an id is used again; says nothing about the key."""
+        """Distinguishes keys even if an id is reused; reveals nothing about the key."""
         return self.derived(key_id, "fingerprint")[:8].hex()
 
     def voiding(self, fingerprints: Iterable[str]) -> "Keys":
-        """The same keys, of which these neither sign nor verify order tokens."""
+        """A copy in which the keys with these fingerprints neither sign nor verify order tokens."""
         return Keys(self._secrets, frozenset(fingerprints))
 
     def with_first(self, key_id: str, secret: bytes) -> "Keys":
-        """With one more key, which signs."""
+        """A copy with another key, which signs from now on."""
         return Keys({key_id: secret, **self._secrets}, self.void)
 
     def with_last(self, key_id: str) -> "Keys":
-        """With this key behind the others, where it only verifies."""
+        """A copy with this key moved to the end, where it only verifies."""
         others = {each: secret for each, secret in self._secrets.items() if each != key_id}
         return Keys({**others, key_id: self._secrets[key_id]}, self.void)
 
@@ -67,15 +67,15 @@ class Keys:
         return HKDF(SHA256(), 32, salt=None, info=use.encode()).derive(self._secrets[key_id])
 
     def mac(self, key_id: str, use: str, message: bytes) -> bytes:
-        """HMAC-SHA256 under the key for one use, from its two keyed states (RFC 2104): `hmac` would key them anew or
-        copy more than them at every call, and every cart that is shown needs one.
+        """HMAC-SHA256 with the key for one use, from its two cached hash states (RFC 2104). Every cart response needs
+        one, and the `hmac` module would set up or copy more state at each call.
         """
-        keyed = self._macs.get((key_id, use))
-        if keyed is None:
+        states = self._macs.get((key_id, use))
+        if states is None:
             block = self.derived(key_id, use).ljust(_BLOCK, b"\0")
-            keyed = sha256(bytes(byte ^ 0x36 for byte in block)), sha256(bytes(byte ^ 0x5C for byte in block))
-            self._macs[key_id, use] = keyed
-        inner, outer = keyed[0].copy(), keyed[1].copy()
+            states = sha256(bytes(byte ^ 0x36 for byte in block)), sha256(bytes(byte ^ 0x5C for byte in block))
+            self._macs[key_id, use] = states
+        inner, outer = states[0].copy(), states[1].copy()
         inner.update(message)
         outer.update(inner.digest())
         digest: bytes = outer.digest()
@@ -89,7 +89,7 @@ class Keys:
 
 
 def parse_keys(text: str) -> Keys:
-    """`id:hex,id:hex`; raises ValueError with a sentence that names no key material."""
+    """Parses `id:hex,id:hex`; the ValueError contains no key material."""
     secrets: dict[str, bytes] = {}
     for position, entry in enumerate(text.split(","), 1):
         match = _ENTRY.fullmatch(entry.strip())

@@ -1,4 +1,4 @@
-"""What an annotation says of a value: its kind, and whether it may be missing."""
+"""Splits a type annotation into its type and whether it is optional."""
 
 import types
 from typing import Any, Union, get_args, get_origin

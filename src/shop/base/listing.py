@@ -1,4 +1,4 @@
-"""What is asked of a list: which records, in which order, which page of them."""
+"""The query for a list of records: conditions, sort order and page; and one page of results."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ DEFAULT_SIZE = 25
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page by its number."""
+    """Offset pagination."""
 
     number: int = 1
     size: int = DEFAULT_SIZE
@@ -21,14 +21,14 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Keyset(msgspec.Struct, frozen=True):
-    """A page by the place where the one before it ended: the last record's sorted value and id; none is the first."""
+    """Keyset pagination: `after` is the sort value and id of the previous page's last record, None at the start."""
 
     size: int = DEFAULT_SIZE
     after: tuple[Any, Any] | None = None
 
 
 class ListedRows(msgspec.Struct, frozen=True):
-    """One page of a list, how many there are in all where pages go by number, and else where the next page begins."""
+    """One page of a list, with the total count for offset pagination or the next cursor for keyset pagination."""
 
     rows: list[Any]
     total: int = 0
@@ -36,7 +36,7 @@ class ListedRows(msgspec.Struct, frozen=True):
 
 
 class Sort(msgspec.Struct, frozen=True):
-    """By which field, and whether the largest comes first."""
+    """A sort field and its direction."""
 
     name: str
     is_descending: bool
@@ -47,35 +47,35 @@ Path = tuple[str, ...]
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """One filter: any of the fields must fit the predicate."""
+    """A filter; at least one of the fields must match the predicate."""
 
     paths: tuple[Path, ...]
     predicate: str
     value: Any
 
 
-class Wishes(msgspec.Struct, frozen=True):
-    """All that is asked of a list."""
+class ListQuery(msgspec.Struct, frozen=True):
+    """A complete list query."""
 
     sort: Sort
     page: Page | Keyset = Page()
     conditions: tuple[Condition, ...] = ()
     fits_any: bool = False
-    """One of the conditions is enough."""
+    """Whether one matching condition is enough."""
     then: tuple[Sort, ...] = ()
-    """By what those are sorted that are alike by the first; only where pages go by number."""
+    """Secondary sort fields; for offset pagination only."""
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A place in a list that is sorted by a moment, newest first: what comes before it in time, or after."""
+class CursorPosition(msgspec.Struct, frozen=True):
+    """A cursor in a list sorted by time, newest first: the records before it or after it."""
 
     side: str
     at: datetime
     id: UUID
 
 
-class Spot(msgspec.Struct, frozen=True):
-    """A place in a list that is sorted by a number, the smallest first: what comes `next`, or what was `back`."""
+class NumberCursor(msgspec.Struct, frozen=True):
+    """A cursor in a list sorted by a number, ascending: the `next` records or those `back`."""
 
     side: str
     at: int

@@ -1,4 +1,4 @@
-"""What an amount looks like: integer minor units within, decimal strings and display text on the wire."""
+"""Amounts of money: integer minor units internally, decimal strings and display text on the wire."""
 
 from decimal import Decimal
 from functools import lru_cache
@@ -7,14 +7,14 @@ import pycountry
 from babel import Locale
 from babel.numbers import get_currency_symbol
 
-# ISO 4217's minor units. CLDR, and with it Babel, has other digits for some currencies (AFN, IRR, COP …): those are
-# habits of display, while these are what a bank settles.
+# ISO 4217's minor units, in which banks settle. CLDR, and thus Babel, has other digits for some currencies (AFN, IRR,
+# COP …), which are display conventions.
 MINOR_UNITS = {
     0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
     3: "BHD IQD JOD KWD LYD OMR TND",
     4: "CLF UYW",
 }
-# Codes that begin with X are of no country: metals, funds and tests, and these, which people pay with.
+# Codes that begin with X belong to no country: metals, funds and test codes, except for these shared currencies.
 _SHARED = frozenset({"XAF", "XCD", "XCG", "XOF", "XPF"})
 _DIGITS = {code: digits for digits, codes in MINOR_UNITS.items() for code in codes.split()}
 
@@ -25,12 +25,12 @@ def currency_digits(currency: str) -> int:
 
 @lru_cache(maxsize=1024)
 def is_currency(code: str) -> bool:
-    found = pycountry.currencies.get(alpha_3=code)
-    return found is not None and found.alpha_3 == code and (code[0] != "X" or code in _SHARED)
+    currency = pycountry.currencies.get(alpha_3=code)
+    return currency is not None and currency.alpha_3 == code and (code[0] != "X" or code in _SHARED)
 
 
 def wire_decimal(minor: int, digits: int) -> str:
-    """`"19.99"`, `"10.0"`, `"-1.0"`: trailing zeros cut, one fraction digit kept."""
+    """`"19.99"`, `"10.0"`, `"-1.0"`: without trailing zeros, but with at least one fraction digit."""
     if minor == 0:
         return "0.0"
     sign, text = ("-", str(-minor)) if minor < 0 else ("", str(minor))
@@ -42,7 +42,7 @@ def wire_decimal(minor: int, digits: int) -> str:
 
 
 def hundredths(minor: int, currency: str) -> int:
-    """An amount in hundredths of the currency's unit, which Spree calls cents whatever the currency."""
+    """An amount in hundredths of the currency's unit, which Spree calls cents for every currency."""
     digits = currency_digits(currency)
     if digits <= 2:
         return minor * (1, 10, 100)[2 - digits]
@@ -50,7 +50,7 @@ def hundredths(minor: int, currency: str) -> int:
 
 
 def plain_decimal(value: Decimal) -> str:
-    """A number that is no amount, written as amounts are: `1.5`, `2.0`."""
+    """Formats a number that is not an amount in the same way: `1.5`, `2.0`."""
     whole, _, fraction = f"{value:f}".partition(".")
     return f"{whole}.{fraction.rstrip('0') or '0'}"
 
@@ -59,38 +59,38 @@ LARGEST_AMOUNT = 10**15
 
 
 def minor_units(amount: Decimal, currency: str) -> int:
-    """`19.99` dollars as 1999; what no price can be is a ValueError that says why."""
+    """Converts `19.99` dollars to 1999; ValueError with the reason if it is not a valid price."""
     digits = currency_digits(currency)
     if not amount.is_finite() or amount < 0:
         raise ValueError("must be zero or more")
-    # Asked first: what is far beyond it cannot even be scaled.
+    # Checked first: a far larger amount cannot even be scaled.
     if amount >= LARGEST_AMOUNT:
         raise ValueError("is too large")
     minor = amount.scaleb(digits)
     if minor >= LARGEST_AMOUNT:
         raise ValueError("is too large")
-    # Compared with what was said: on the way there digits beyond the 28th are rounded off.
+    # Compared with the input, because scaling rounds digits beyond the 28th.
     if major_units(int(minor), currency) != amount:
         raise ValueError(f"has more digits than {currency} has ({digits})")
     return int(minor)
 
 
 def major_units(minor: int, currency: str) -> Decimal:
-    """1999 cents as `19.99` dollars."""
+    """Converts 1999 cents to `19.99` dollars."""
     return Decimal(minor).scaleb(-currency_digits(currency))
 
 
 class MoneyText:
-    """The text of amounts in one currency and one locale; Babel is asked once, when this is made."""
+    """Formats amounts in one currency and locale; reads Babel's data once, at construction."""
 
     __slots__ = ("_affixes", "_decimal", "_digits", "_group", "_grouping", "_zero")
 
     def __init__(self, currency: str, locale: str) -> None:
         self._digits = currency_digits(currency)
-        spoken = Locale.parse(locale, sep="-" if "-" in locale else "_")
-        pattern = spoken.currency_formats["standard"]
-        symbol = get_currency_symbol(currency, spoken)
-        symbols = spoken.number_symbols["latn"]
+        words = Locale.parse(locale, sep="-" if "-" in locale else "_")
+        pattern = words.currency_formats["standard"]
+        symbol = get_currency_symbol(currency, words)
+        symbols = words.number_symbols["latn"]
         self._decimal: str = symbols["decimal"]
         self._group: str = symbols["group"]
         self._grouping = pattern.grouping
@@ -107,10 +107,10 @@ class MoneyText:
         prefix, suffix = self._affixes[minor < 0]
         text = str(abs(minor)).rjust(self._digits + 1, "0")
         whole, fraction = (text[: -self._digits], self._decimal + text[-self._digits :]) if self._digits else (text, "")
-        return f"{prefix}{self._grouped(whole)}{fraction}{suffix}"
+        return f"{prefix}{self._group_digits(whole)}{fraction}{suffix}"
 
-    def _grouped(self, whole: str) -> str:
-        # India writes 12,34,567: the group nearest the decimal sign may be of another size than the rest.
+    def _group_digits(self, whole: str) -> str:
+        # India writes 12,34,567: the group next to the decimal separator may differ in size from the others.
         size, others = self._grouping
         if len(whole) <= size:
             return whole

@@ -1,6 +1,6 @@
-"""How a secret that must be read again is kept: encrypted under a key outside the database, and bound to its owner.
+"""Encrypts secrets that must be recovered, with a key that is not in the database, and binds them to their owner.
 
-key id, ":", nonce (12 bytes), AES-256-GCM of the secret with its tag
+Format: key id, ":", nonce (12 bytes), AES-256-GCM ciphertext with its tag.
 """
 
 from cryptography.exceptions import InvalidTag
@@ -12,20 +12,20 @@ from shop.base.secrets import new_bytes
 _NONCE = 12
 
 
-def seal(keys: Keys, use: str, secret: bytes, owner: bytes) -> bytes:
+def encrypt_secret(keys: Keys, use: str, secret: bytes, owner: bytes) -> bytes:
     nonce = new_bytes(_NONCE)
     box = AESGCM(keys.derived(keys.current, use))
     return keys.current.encode() + b":" + nonce + box.encrypt(nonce, secret, owner)
 
 
-def key_of_seal(sealed: bytes) -> str:
-    """The id of the key that sealed it."""
-    return sealed.partition(b":")[0].decode("latin-1")
+def sealing_key_id(ciphertext: bytes) -> str:
+    """The id of the key that encrypted it."""
+    return ciphertext.partition(b":")[0].decode("latin-1")
 
 
-def unseal(keys: Keys, use: str, sealed: bytes, owner: bytes) -> bytes | None:
-    """None when it is not this owner's, was changed, or its key is gone."""
-    name, rest = key_of_seal(sealed), sealed.partition(b":")[2]
+def decrypt_secret(keys: Keys, use: str, ciphertext: bytes, owner: bytes) -> bytes | None:
+    """Decrypts a secret; None if the owner differs, it was tampered with, or its key no longer exists."""
+    name, rest = sealing_key_id(ciphertext), ciphertext.partition(b":")[2]
     if name not in keys:
         return None
     try:

@@ -1,9 +1,9 @@
-"""What a bearer secret looks like on the wire, and what of it is kept.
+"""The wire format of bearer secrets, and the hash that is stored.
 
     kind prefix, 43 of base 62 (256 bits), 6 of base 62 (CRC-32)
     for scanners: shp(at|rt|pt|pr|cs|os|ol)_[0-9A-Za-z]{49}
 
-Only the SHA-256 of a secret is kept: with 256 random bits there is nothing to guess from it.
+Only the SHA-256 of a secret is stored: 256 random bits cannot be guessed from it.
 """
 
 import re
@@ -15,7 +15,7 @@ USER_ACCESS = "shpat_"
 USER_REFRESH = "shprt_"
 PLATFORM_ACCESS = "shppt_"
 PLATFORM_REFRESH = "shppr_"
-CLIENT_SECRET = "shpcs_"  # noqa: S105  The prefix, not one of them.
+CLIENT_SECRET = "shpcs_"  # noqa: S105  The prefix, not a secret.
 OPERATOR_SESSION = "shpos_"
 OPERATOR_LINK = "shpol_"
 KINDS = (
@@ -28,7 +28,7 @@ KINDS = (
     OPERATOR_LINK,
 )
 CLIENT_ID = "shpci_"
-"""Not a secret: it names an application, and stands in the clear."""
+"""Not a secret: identifies an application and is stored in plain text."""
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SECRET = re.compile(r"(shp[a-z]{2}_)[0-9A-Za-z]{43}([0-9A-Za-z]{6})", re.ASCII)
@@ -53,7 +53,7 @@ def secret_text(kind: str, value: bytes) -> str:
 
 
 def is_secret(kind: str, text: str) -> bool:
-    """Whether a text could be a secret of this kind: length, prefix, alphabet, checksum; the database is not asked."""
+    """Whether a text is a well-formed secret of this kind: length, prefix, alphabet and checksum; no database query."""
     match = _SECRET.fullmatch(text)
     return match is not None and match[1] == kind and match[2] == _checksum(text[:-6])
 

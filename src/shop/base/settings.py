@@ -1,6 +1,6 @@
-"""What can be configured from outside: every `SHOP_` variable, read once and checked.
+"""The configuration: every `SHOP_` environment variable, parsed and validated once.
 
-VARIABLES is the table; `docs/settings.md` is held against it by a test.
+VARIABLES is the table of them; a test compares `docs/settings.md` with it.
 """
 
 import difflib
@@ -29,11 +29,11 @@ from shop.base.stripe_account import (
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Limits = tuple[tuple[int, int], ...]
-"""Pairs of count and seconds, none for a limit that is switched off; a count without a window has 0 seconds."""
+"""Pairs of count and seconds; empty if the limit is disabled. A count without a window has 0 seconds."""
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """One row of the table: the variable, the field it fills, how it is read, what it is when unset."""
+    """An environment variable: its name, settings field, parser and default."""
 
     name: str
     field: str
@@ -105,7 +105,7 @@ def _database(text: str) -> str:
     sentence = "give postgresql://user:password@host:port/database, odd characters of the password percent-encoded"
     try:
         parts = urlsplit(text)
-        # Several hosts are several ports; one must be a number.
+        # With several hosts there are several ports, which `urlsplit` cannot parse.
         fits = not parts.fragment and ("," in parts.netloc or parts.port != 0)
     except ValueError:
         raise ValueError(sentence) from None
@@ -120,7 +120,7 @@ def _smtp(text: str) -> str:
         parts = urlsplit(text)
         fits = parts.scheme in {"smtp", "smtps"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        # The library's own words would repeat the password.
+        # The library's own message would repeat the password.
         raise ValueError(sentence) from None
     if not fits or not text.isprintable():
         raise ValueError(sentence)
@@ -131,7 +131,7 @@ _ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))
 
 
 def _origin(text: str) -> str:
-    """As a browser sends it, small letters and all, because it is compared as text."""
+    """An origin in lowercase, as a browser sends it, because it is compared as text."""
     match = _ORIGIN.fullmatch(text)
     if match is None or int(match[1] or 1) > 65535:
         raise ValueError("give scheme://host or scheme://host:port in small letters, and nothing behind it")
@@ -323,11 +323,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limit_loopback: str
 
     def __repr__(self) -> str:
-        return "Settings(…)"  # Its URLs hold passwords.
+        return "Settings(…)"  # Its URLs contain passwords.
 
     @property
     def stripe(self) -> StripeAccount | None:
-        """With less than both secrets nobody can be paid: what came of a payment is known by Stripe's notices."""
+        """None unless both secrets are set: payment results arrive by Stripe's webhooks."""
         if not self.stripe_secret_key or not self.stripe_webhook_secret:
             return None
         return StripeAccount(
@@ -338,8 +338,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def is_try_out(self, host: str) -> bool:
-        """Whether a shop that listens at this address is a try-out: nothing of the outside is configured, and only
-        this machine can call it. The test card works, and the mailbox and the metrics are open, only then.
+        """Whether a shop listening on this address is in try-out mode: no external service is configured, and only this
+        machine can connect. Only then the test card works and the mailbox and metrics are public.
         """
         outward = (self.smtp_url, self.database_url, self.public_url, self.trusted_proxies)
         return not any(outward) and is_loopback(host)
@@ -356,11 +356,11 @@ def is_loopback(host: str) -> bool:
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """The settings of an environment; CannotStart names the first variable that is unknown or cannot be read."""
-    known = {variable.name for variable in VARIABLES}
+    """Reads the settings from an environment; CannotStart names the first variable that is unknown or invalid."""
+    names = {variable.name for variable in VARIABLES}
     for name in sorted(environ):
-        if name.startswith("SHOP_") and name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+        if name.startswith("SHOP_") and name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)[0]
             raise CannotStart(f"{name} is not a setting of the shop; did you mean {near}?")
     return Settings(**{variable.field: _value(variable, environ) for variable in VARIABLES})
 

@@ -1,4 +1,4 @@
-"""Which account at Stripe the shop is paid into, and how its keys are written."""
+"""The shop's Stripe account and the format of its keys."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class StripeAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """What opens it. The publishable key alone may be seen by anybody."""
+    """The account's credentials. Only the publishable key is public."""
 
     secret_key: str
     webhook_secret: str
@@ -30,11 +30,11 @@ class StripeAccount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _key(pattern: str, sentence: str) -> Callable[[str], str]:
-    """ValueError says what such a key begins with, and never what was given."""
-    written = re.compile(pattern, re.ASCII)
+    """A parser of one kind of key. Its ValueError describes the format and never repeats the input."""
+    regex = re.compile(pattern, re.ASCII)
 
     def read(text: str) -> str:
-        if not written.fullmatch(text.strip()):
+        if not regex.fullmatch(text.strip()):
             raise ValueError(sentence)
         return text.strip()
 
@@ -45,12 +45,12 @@ read_secret_key = _key(r"(?:sk|rk)_[0-9A-Za-z_]{8,255}", "give a secret key of S
 read_webhook_secret = _key(
     r"whsec_[0-9A-Za-z_+/=-]{8,255}", "give the signing secret of a webhook at Stripe, which begins with whsec_"
 )
-# Shown to everybody: a secret key that was put here by mistake must not be.
+# Public: rejects a secret key that was set here by mistake.
 read_publishable_key = _key(r"pk_[0-9A-Za-z_]{8,255}", "give a publishable key of Stripe, which begins with pk_")
 
 
 def read_api_base(text: str) -> str:
-    """Only to this machine in the clear: every request carries the secret key."""
+    """Parses the base URL. Allows http for this machine only, because every request carries the secret key."""
     sentence = "give https://host or https://host:port in small letters, and nothing behind it"
     base = text.rstrip("/")
     try:

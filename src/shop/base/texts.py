@@ -1,56 +1,55 @@
-"""Which texts people may type: any script, and nothing that would break a line, a page or a reader's eye.
+"""Validation and folding of user text: any script, without control, line-breaking or direction-changing characters.
 
-`str.isprintable` is too strict for this: it refuses the space of Japanese addresses and the joiners inside emoji.
+`str.isprintable` is too strict: it rejects the ideographic space of Japanese addresses and the joiners inside emoji.
 """
 
 import re
 import unicodedata
 
-# Control characters, halves of pairs, unassigned ones, and separators of lines and paragraphs.
-_BROKEN = frozenset({"Cc", "Cs", "Cn", "Co", "Zl", "Zp"})
+# Control, surrogate, unassigned and private-use characters, and line and paragraph separators.
+_UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Cn", "Co", "Zl", "Zp"})
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# They turn the text that follows around, so that what is read is not what is there.
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Bidirectional controls reorder the text that follows, so that it displays differently from its content.
+_BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def is_line(text: str) -> bool:
-    """One line of text."""
+    """Whether this is one line of text."""
     if text.isascii():
         return text.isprintable()
-    return not any(letter in _TURNING or unicodedata.category(letter) in _BROKEN for letter in text)
+    return not any(letter in _BIDI_CONTROLS or unicodedata.category(letter) in _UNSAFE_CATEGORIES for letter in text)
 
 
 def is_prose(text: str) -> bool:
-    """Lines of text."""
+    """Whether this is text of one or more lines."""
     return all(is_line(line.replace("\t", " ")) for line in _LINE_END.split(text))
 
 
-# The database folds and parts what it searches by the same tables: it has none of its own, and takes every sign beyond
-# ASCII for a letter.
+# The database folds and splits text with these same tables: its own treat every character beyond ASCII as a letter.
 MARKS = "[\u0300-\u036f]+"
-"""Accents and the like, which stand alone once a text is taken apart: é is e and one of these."""
+"""Combining marks, which are separate characters after decomposition: é is e and one of these."""
 SEPARATORS = (
     "[\u0001-/:-@\\[-`{-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7\u0589\u05be\u060c\u061b\u061f\u06d4"
     "\u0964\u0965\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020\u3030\u30a0\u30fb"
     "\ufe30-\ufe6f\ufeff-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\U0001f000-\U0001faff]+"
 )
-"""Spaces, punctuation and pictures, in any script that is much written."""
+"""Spaces, punctuation and pictographs of the common scripts."""
 OTHER_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "\u0131": "i", "\u03c2": "\u03c3"}
-"""The last is the sigma that ends a Greek word."""
+"""The last is the Greek final sigma."""
 DOUBLE_LETTERS = {"ß": "ss", "æ": "ae", "œ": "oe"}
 _FOLDING = str.maketrans(OTHER_LETTERS | DOUBLE_LETTERS)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 LONGEST_SLUG = 100
 
 
-def folded(text: str) -> str:
-    """As it is searched: small words without marks on their letters, a space between each two."""
+def fold_text(text: str) -> str:
+    """Folds text for search: lowercase words without diacritics, separated by single spaces."""
     plain = re.sub(MARKS, "", unicodedata.normalize("NFKD", text))
-    # Put together again: the syllables of Korean and some letters of Japanese were taken apart as well.
+    # Recomposed, because NFKD also decomposes Korean syllables and some Japanese letters.
     small = unicodedata.normalize("NFC", plain).lower().translate(_FOLDING)
     return re.sub(SEPARATORS, " ", small).strip()
 
 
 def slug_of(text: str) -> str:
-    """`Café Crème, 250 g` as `cafe-creme-250-g`; text without a Latin letter or digit has none."""
-    return _NO_SLUG.sub("-", folded(text))[:LONGEST_SLUG].strip("-")
+    """Converts `Café Crème, 250 g` to `cafe-creme-250-g`; empty if the text has no Latin letter or digit."""
+    return _NO_SLUG.sub("-", fold_text(text))[:LONGEST_SLUG].strip("-")

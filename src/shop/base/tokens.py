@@ -1,12 +1,12 @@
-"""The format of order tokens, and how they are derived.
+"""Order tokens: their format, derivation and verification.
 
     version 0     shpot_<key id>_<32: cart id><64: HMAC-SHA256><8: CRC-32>
     version 1…    shpot_<key id>_<32: cart id><8: version><64: HMAC-SHA256><8: CRC-32>, all hexadecimal
     for scanners  shpot_[0-9a-z]{1,8}_[0-9a-f]{104}(?:[0-9a-f]{8})?
 
-The cart's id and the version are inside, so a token is verified with the key alone and a forged one never reaches the
-database. The version is the order's `token_version`: raising it ends every earlier token of that cart. Version 0 is not
-written, so that the tokens of carts that were open before there were versions stay as they are.
+A token contains the cart's id and version, so it is verified with the key alone and a forged one never reaches the
+database. The version is the order's `token_version`: incrementing it revokes every earlier token of that cart. Version
+0 is omitted, so that tokens issued before versions were introduced stay valid.
 """
 
 import hmac
@@ -23,17 +23,17 @@ _ORDER_USE = "order token"
 
 
 def order_token(keys: Keys, cart_id: UUID, version: int) -> str:
-    """The cart's token under the key that signs order tokens."""
+    """The cart's token, signed with the current order key."""
     return _derive(keys, keys.order_key, _message(cart_id.bytes, version))
 
 
 def is_current(keys: Keys, token: str) -> bool:
-    """Whether a genuine order token was made with the key that signs order tokens."""
+    """Whether a valid order token was signed with the current order key."""
     return token.startswith(f"{_PREFIX}{keys.order_key}_")
 
 
 def read_order_token(keys: Keys, token: str) -> tuple[UUID, int] | None:
-    """The cart id and version of a genuine token, or none: the token is derived again and compared as a whole."""
+    """The cart id and version of a valid token, else None: derives the token again and compares it as a whole."""
     key_id, _, digits = token[len(_PREFIX) :].partition("_")
     if key_id not in keys.order_keys or len(digits) not in _LENGTHS:
         return None
@@ -42,7 +42,7 @@ def read_order_token(keys: Keys, token: str) -> tuple[UUID, int] | None:
     except ValueError:
         return None
     cart_id, version = message[:16], int.from_bytes(message[16:])
-    # fromhex skips spaces, so the message is built again. compare_digest raises on text that is not ASCII.
+    # fromhex ignores whitespace, so the message is rebuilt. compare_digest raises on non-ASCII text.
     if len(cart_id) != 16 or not token.isascii():
         return None
     if not hmac.compare_digest(_derive(keys, key_id, _message(cart_id, version)), token):

@@ -1,4 +1,4 @@
-"""The `shop` command, a file per group of verbs.
-Never here: what the shop does when it serves.
-Look first at `main.py`, the list of verbs.
+"""The `shop` command line, one file per command group.
+Must not contain what the shop does while it serves.
+Start with `main.py`, the list of commands.
 """

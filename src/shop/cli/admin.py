@@ -1,14 +1,14 @@
-"""`shop admin`: who may use the dashboard."""
+"""`shop admin`: manages dashboard operators."""
 
 import click
 
 from shop.actions.access.operators import disable_by_email, has_operators, list_operators, make_first_link, make_link
 from shop.actions.context import Context
 from shop.base.settings import Settings
-from shop.cli.acting import act, act_on
-from shop.cli.listening import served_url
-from shop.cli.listing import listing
+from shop.cli.address import served_url
+from shop.cli.database_session import run_action, run_action_on
 from shop.cli.prepare import settings_here
+from shop.cli.tables import listing
 
 
 @click.group(epilog="Example: shop admin create ada@example.com")
@@ -31,7 +31,7 @@ def create(email: str, url: str | None, forget_totp: bool, enable: bool) -> None
     async def work(ctx: Context) -> str:
         return await make_link(ctx, email, enable=enable, forget_totp=forget_totp)
 
-    token = act(settings, work)
+    token = run_action(settings, work)
     base = (url or settings.public_url or served_url(settings.data_dir)).rstrip("/")
     click.echo(f"{base}/admin/join/{token}")
     click.echo(f"For {email}; open it within 15 minutes. It works once.", err=True)
@@ -43,14 +43,14 @@ def list_(as_json: bool) -> None:
     """List the operators."""
     rows = [
         {
-            "email": found.email,
-            "state": "disabled" if found.disabled_at else "active" if found.password_hash else "invited",
-            "authenticator": found.totp_sealed is not None,
-            "recovery_codes_left": found.recovery_codes_left,
-            "created_at": found.created_at,
-            "last_seen_at": found.last_seen_at,
+            "email": operator.email,
+            "state": "disabled" if operator.disabled_at else "active" if operator.password_hash else "invited",
+            "authenticator": operator.totp_sealed is not None,
+            "recovery_codes_left": operator.recovery_codes_left,
+            "created_at": operator.created_at,
+            "last_seen_at": operator.last_seen_at,
         }
-        for found in act(settings_here(), list_operators)
+        for operator in run_action(settings_here(), list_operators)
     ]
     click.echo(listing(rows, as_json=as_json, none="There are no operators; `shop admin create EMAIL` lets one in."))
 
@@ -67,15 +67,15 @@ def disable(email: str, force: bool) -> None:
     async def work(ctx: Context) -> int:
         return await disable_by_email(ctx, email, even_last=force)
 
-    left = act(settings_here(), work)
+    left = run_action(settings_here(), work)
     click.echo(f"{email} is disabled; {left} {'operator' if left == 1 else 'operators'} can sign in.")
 
 
 def first_operator(settings: Settings, url: str, base: str, *, may_show_link: bool) -> str | None:
-    """How a shop without an operator gets one: by a link, or by the command that prints one. None when it has one."""
+    """Returns a link for the first operator, or the command that prints one; None if the shop has an operator."""
     if may_show_link:
-        token = act_on(url, settings, make_first_link)
+        token = run_action_on(url, settings, make_first_link)
         return f"{base}/admin/join/{token}  (works once, within 15 minutes)" if token else None
-    if act_on(url, settings, has_operators):
+    if run_action_on(url, settings, has_operators):
         return None
     return "shop admin create EMAIL"

@@ -1,15 +1,15 @@
-"""`shop app`."""
+"""`shop app`: manages Platform API applications."""
 
 import click
 import msgspec
 
-from shop.actions.access.applications import Made, create_application, list_applications, revoke_by_client_id
+from shop.actions.access.applications import NewApplication, create_application, list_applications, revoke_by_client_id
 from shop.actions.context import Context
 from shop.base.errors import CannotStart
 from shop.base.ids import new_id
-from shop.cli.acting import act
-from shop.cli.listing import listing
+from shop.cli.database_session import run_action
 from shop.cli.prepare import settings_here
+from shop.cli.tables import listing
 from shop.models.access.applications import Application
 from shop.rules.access.permissions import LEVELS
 
@@ -26,21 +26,26 @@ def app() -> None:
 def create(name: str, access: str, as_json: bool) -> None:
     """Make an application, and print its client id and secret, once."""
 
-    async def work(ctx: Context) -> Made | None:
+    async def work(ctx: Context) -> NewApplication | None:
         return await create_application(
             ctx, application_id=new_id(), name=name, access_level=access, created_by_id=None
         )
 
-    made = act(settings_here(), work)
-    if made is None:
+    credentials = run_action(settings_here(), work)
+    if credentials is None:
         raise CannotStart("The application could not be made; try again.")
     scope = f"admin {access}"
-    shown = {"client_id": made.application.client_id, "client_secret": made.secret, "access": access, "scope": scope}
+    payload = {
+        "client_id": credentials.application.client_id,
+        "client_secret": credentials.secret,
+        "access": access,
+        "scope": scope,
+    }
     if as_json:
-        click.echo(msgspec.json.encode(shown).decode())
+        click.echo(msgspec.json.encode(payload).decode())
         return
-    click.echo(f"Client ID      {shown['client_id']}")
-    click.echo(f"Client Secret  {shown['client_secret']}")
+    click.echo(f"Client ID      {payload['client_id']}")
+    click.echo(f"Client Secret  {payload['client_secret']}")
     click.echo(f"Scope          {scope}")
     click.echo("The secret is not shown again. Get a token with it at POST /shop_oauth/token.", err=True)
 
@@ -51,15 +56,15 @@ def list_(as_json: bool) -> None:
     """List the applications, newest first; secrets are not stored and not shown."""
     rows = [
         {
-            "client_id": found.client_id,
-            "name": found.name,
-            "access": found.access_level,
-            "created_at": found.created_at,
-            "last_used_at": found.last_used_at,
-            "live_tokens": found.live_token_count,
-            "revoked_at": found.revoked_at,
+            "client_id": application.client_id,
+            "name": application.name,
+            "access": application.access_level,
+            "created_at": application.created_at,
+            "last_used_at": application.last_used_at,
+            "live_tokens": application.live_token_count,
+            "revoked_at": application.revoked_at,
         }
-        for found in act(settings_here(), list_applications)
+        for application in run_action(settings_here(), list_applications)
     ]
     click.echo(listing(rows, as_json=as_json, none="There are no applications; `shop app create` makes one."))
 
@@ -72,7 +77,7 @@ def revoke(client_id: str) -> None:
     async def work(ctx: Context) -> Application:
         return await revoke_by_client_id(ctx, client_id)
 
-    application = act(settings_here(), work)
+    application = run_action(settings_here(), work)
     if application.revoked_at:
         click.echo(f"{application.name} ({client_id}) was revoked before.")
     else:

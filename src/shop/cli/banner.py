@@ -1,4 +1,4 @@
-"""What a person sees when the shop is served."""
+"""The text that `shop serve` prints at start."""
 
 from shop.demo.shop import COUPON, COUPON_SAYS, SHOPPERS
 
@@ -12,7 +12,7 @@ def base_url(host: str, port: int) -> str:
 def banner(
     host: str, port: int, *, has_mailbox: bool, first_operator: str | None = None, has_demo: bool = False
 ) -> str:
-    """`first_operator` says how a shop without an operator gets one."""
+    """Returns the start text; `first_operator` explains how to create the first operator."""
     base = base_url(host, port)
     mailbox = f"\n    Mailbox          {base}/mailbox" if has_mailbox else ""
     first = f"\n    First operator   {first_operator}" if first_operator else ""
@@ -34,7 +34,7 @@ def banner(
 
 
 def _shoppers(mailbox: str) -> str:
-    """Who can be signed in as. Shoppers have no password: a code is sent for, and read where their mails go."""
+    """Lists the demo customers. They have no password: a login code is e-mailed and read in `mailbox`."""
     rows = "\n".join(f"    {person.email:<16} {person.first_name}, {person.note}" for person in SHOPPERS)
     return f"""
   Sign in to the storefront as one of these; the code that is asked for comes to {mailbox}:

@@ -1,4 +1,4 @@
-"""`shop import` and `shop export`."""
+"""`shop import` and `shop export`: bulk import and export as NDJSON."""
 
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -11,16 +11,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from shop.actions.context import Context
 from shop.actions.imports import exports
 from shop.actions.imports import runs as imports
-from shop.actions.imports.batch_runner import Imported, Line
-from shop.cli.acting import act
+from shop.actions.imports.batch_runner import ImportLine, ImportReport
+from shop.cli.database_session import run_action
 from shop.cli.prepare import settings_here
-from shop.platform.bulk import lines_of
-from shop.platform.lines import price_line, product_line
-from shop.web.lines import RawLine
+from shop.platform.bulk import parse_lines
+from shop.platform.import_rows import price_line, product_line
+from shop.web.ndjson import RawLine
 
 _CHUNK = 64 * 1024
 _NOUNS = click.argument("noun", type=click.Choice(["products", "prices"]))
-_IMPORTS: dict[str, tuple[Any, Callable[[RawLine], Line[Any]]]] = {
+_IMPORTS: dict[str, tuple[Any, Callable[[RawLine], ImportLine[Any]]]] = {
     "products": (imports.import_products, product_line),
     "prices": (imports.import_prices, price_line),
 }
@@ -35,13 +35,13 @@ def import_(noun: str, file: BinaryIO, dry_run: bool) -> None:
     """Bring in products or prices from FILE, a line of JSON each; `-` reads standard input. Works beside a shop."""
     do, read = _IMPORTS[noun]
 
-    async def work(ctx: Context) -> Imported:
+    async def work(ctx: Context) -> ImportReport:
         with _progress(noun) as bar:
-            lines = lines_of(_chunks(file), read)
-            done: Imported = await do(ctx, _counted(lines, bar), dry_run=dry_run)
-        return done
+            lines = parse_lines(_chunks(file), read)
+            result: ImportReport = await do(ctx, _count_lines(lines, bar), dry_run=dry_run)
+        return result
 
-    _tell(act(settings_here(), work))
+    _print_result(run_action(settings_here(), work))
 
 
 @click.command(epilog="Example: shop export products > catalogue.jsonl")
@@ -57,14 +57,14 @@ def export(noun: str) -> None:
                 bar.advance(task, chunk.count(b"\n"))
         sys.stdout.buffer.flush()
 
-    act(settings_here(), work)
+    run_action(settings_here(), work)
 
 
 def _progress(noun: str) -> Progress:
-    """On the terminal, and nowhere else."""
+    """Returns a progress bar that appears only on a terminal."""
     console = Console(stderr=True)
-    shown = (BarColumn(), TextColumn(f"{{task.completed:.0f}} {noun}"), TimeElapsedColumn())
-    return Progress(*shown, console=console, disable=not console.is_terminal, transient=True)
+    columns = (BarColumn(), TextColumn(f"{{task.completed:.0f}} {noun}"), TimeElapsedColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
 
 
 async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
@@ -72,21 +72,21 @@ async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
         yield chunk
 
 
-async def _counted(lines: AsyncIterator[Line[Any]], bar: Progress) -> AsyncIterator[Line[Any]]:
+async def _count_lines(lines: AsyncIterator[ImportLine[Any]], bar: Progress) -> AsyncIterator[ImportLine[Any]]:
     task = bar.add_task("", total=None)
     async for line in lines:
         yield line
         bar.advance(task)
 
 
-def _tell(done: Imported) -> None:
-    for failed in done.errors:
-        for name, sentences in failed.errors.items():
-            click.echo(f"line {failed.line} ({failed.key or '?'}): {name} {'; '.join(sentences)}", err=True)
-    if done.errors_left_out:
-        click.echo(f"and {done.errors_left_out} lines more", err=True)
+def _print_result(result: ImportReport) -> None:
+    for failure in result.errors:
+        for name, sentences in failure.errors.items():
+            click.echo(f"line {failure.line} ({failure.key or '?'}): {name} {'; '.join(sentences)}", err=True)
+    if result.errors_left_out:
+        click.echo(f"and {result.errors_left_out} lines more", err=True)
     names = ("lines", "created", "updated", "unchanged", "failed")
-    told = ", ".join(f"{getattr(done, name)} {name}" for name in names)
-    click.echo(f"{told}{' (dry run: nothing is kept)' if done.dry_run else ''}")
-    if done.failed:
+    summary = ", ".join(f"{getattr(result, name)} {name}" for name in names)
+    click.echo(f"{summary}{' (dry run: nothing is kept)' if result.dry_run else ''}")
+    if result.failed:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""How every route answers every kind of credential: the table in `docs/credentials.md`, made from the routes."""
+"""Generates `docs/credentials.md`: the response of every route to every kind of credential."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,21 +19,22 @@ KINDS = (
     "write application",
     "operator",
 )
-OPEN, OK, OWN, UNKNOWN, REFUSED = "open", "ok", "own", "401", "403"
+OPEN, OK, OWN, UNAUTHORIZED, FORBIDDEN = "open", "ok", "own", "401", "403"
 
-_STRANGERS = dict.fromkeys(KINDS, UNKNOWN)
+_STRANGERS = dict.fromkeys(KINDS, UNAUTHORIZED)
 _RULES: Mapping[str, Mapping[str, str]] = {
     "nothing is read": dict.fromkeys(KINDS, OPEN),
-    # A client must learn that its session is gone, so a bearer that is not good is refused where none is needed.
+    # An invalid bearer token is rejected even where none is needed, so that clients learn that their session ended.
     "anyone": dict.fromkeys(KINDS, OK)
-    | dict.fromkeys(("junk", "expired", "revoked", "read application", "write application"), UNKNOWN),
+    | dict.fromkeys(("junk", "expired", "revoked", "read application", "write application"), UNAUTHORIZED),
     "order token or user": _STRANGERS | {"user": OK, "other user": OWN, "order token": OK, "other order token": OWN},
     "user": _STRANGERS | {"user": OK, "other user": OWN},
     "application: read": _STRANGERS | {"read application": OK, "write application": OK},
-    "application: write": _STRANGERS | {"read application": REFUSED, "write application": OK},
+    "application: write": _STRANGERS | {"read application": FORBIDDEN, "write application": OK},
     "operator": _STRANGERS | {"operator": OK},
-    # Whether a form is one of ours is asked first: a forged one learns nothing of sessions.
-    "operator, by a form": dict.fromkeys(KINDS, REFUSED) | {"expired": UNKNOWN, "revoked": UNKNOWN, "operator": OK},
+    # The form is verified first, so that a forged one learns nothing about sessions.
+    "operator, by a form": dict.fromkeys(KINDS, FORBIDDEN)
+    | {"expired": UNAUTHORIZED, "revoked": UNAUTHORIZED, "operator": OK},
 }
 _ABOUT = """# Who is let in
 
@@ -56,7 +57,7 @@ tokens are given out, an application shows its client id and secret instead.
 
 
 def answer_to(route: Route, kind: str) -> str:
-    """What a route answers to a kind of credential."""
+    """Returns the response of a route to a kind of credential."""
     rule = route.who
     if route.who == "anyone" and not route.reads_claim:
         rule = "nothing is read"
@@ -68,7 +69,7 @@ def answer_to(route: Route, kind: str) -> str:
 
 
 def credential_page(routes: Sequence[Route]) -> str:
-    """The whole page, as Markdown."""
+    """Returns the whole page as Markdown."""
     head = ["method", "address", "who may call", *KINDS]
     rows = [head, ["---"] * len(head)]
     rows += [

@@ -1,4 +1,4 @@
-"""`shop migrate`."""
+"""`shop migrate`: migrates the database."""
 
 import asyncio
 

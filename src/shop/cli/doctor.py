@@ -1,4 +1,4 @@
-"""`shop doctor`: what is configured, what works, and what to do about the rest."""
+"""`shop doctor`: checks the configuration and suggests fixes."""
 
 import asyncio
 import sys
@@ -12,7 +12,7 @@ from shop.base.errors import CannotStart, Unavailable
 from shop.base.settings import Settings
 from shop.cli.prepare import database, ensure_mail, ensure_migrated, make_data_dir, settings_here
 from shop.db.pool import open_database
-from shop.gateways.mail import MailDelayed, MailRefused, Smtp
+from shop.gateways.mail import PermanentMailError, Smtp, TemporaryMailError
 from shop.gateways.media import open_media
 from shop.gateways.stripe import Stripe
 from shop.migrations.upgrade import current_revision
@@ -20,7 +20,7 @@ from shop.models.checkout.shipments import DISPLAYS
 from shop.queries.payments.payments import list_methods
 
 Check = Callable[[Settings, str], str]
-"""Given the settings and the address at which the shop listens."""
+"""Takes the settings and the host that the shop listens on; raises CannotStart if the check fails."""
 
 
 def check_data_dir(settings: Settings, _host: str) -> str:
@@ -59,7 +59,7 @@ def check_mail(settings: Settings, host: str) -> str:
     if settings.smtp_url:
         try:
             asyncio.run(Smtp(settings.smtp_url, settings.mail_from).check())
-        except (MailDelayed, MailRefused) as reason:
+        except (TemporaryMailError, PermanentMailError) as reason:
             raise CannotStart(f"{reason}; look at SHOP_SMTP_URL. Mails wait until it takes them.") from None
         return "the mail server knows us and takes mails"
     return "stays in the mailbox at /mailbox, where everybody's codes can be read"
@@ -70,7 +70,7 @@ def check_media(settings: Settings, _host: str) -> str:
     if bucket is None:
         return f"in {settings.data_dir / 'media'}"
     try:
-        # Of a picture that no shop has: the store must know us to say that it is not there.
+        # Look up an image that cannot exist: answering that it is missing requires valid credentials.
         asyncio.run(open_media(bucket, settings.data_dir).find(UUID(int=0), "1.webp"))
     except Unavailable:
         raise CannotStart(f"{bucket} does not answer, or not to this key; look at SHOP_MEDIA_URL.") from None
@@ -78,7 +78,7 @@ def check_media(settings: Settings, _host: str) -> str:
 
 
 def check_payments(settings: Settings, _host: str) -> str:
-    """Says that keys are set, and never which."""
+    """Checks the Stripe keys; never prints them."""
     if (settings.stripe_secret_key is None) != (settings.stripe_webhook_secret is None):
         raise CannotStart("Stripe needs both SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET; one is not set.")
     if settings.stripe:
@@ -109,7 +109,7 @@ def check_test_card(settings: Settings, host: str) -> str:
 
 
 def _is_offered(settings: Settings, provider_type: str) -> bool:
-    """Whether an active payment method is of this type."""
+    """Whether an active payment method has this type."""
 
     async def look(url: str) -> bool:
         if await current_revision(url) is None:
@@ -124,7 +124,7 @@ def _is_offered(settings: Settings, provider_type: str) -> bool:
         with database(settings) as (url, _):
             return asyncio.run(look(url))
     except CannotStart:
-        return False  # What is wrong with the database was told before.
+        return False  # The database check reports this error.
 
 
 CHECKS: dict[str, Check] = {

@@ -1,4 +1,4 @@
-"""How the parent notices a worker that hangs: the worker's event loop counts up in shared memory, the parent looks."""
+"""Detects hanging workers: each event loop increments a counter in shared memory, which the parent checks."""
 
 import ctypes
 import multiprocessing
@@ -9,14 +9,14 @@ from typing import Any
 LOOK_SECONDS = 1.0
 SILENT_LOOKS = 10
 START_LOOKS = 60
-"""Before its first beat a worker may have to load the whole program, on a busy machine."""
+"""Higher before the first beat: a worker may have to load the whole program on a busy machine."""
 
 
 class Heartbeat:
     """The parent's view of one worker.
 
-    It counts looks and not seconds: a parent that is stopped together with its workers, as on a suspended machine,
-    does not look, and finds them alive when all go on.
+    It counts checks, not seconds: a parent that is suspended together with its workers, as on a sleeping machine,
+    does not check, and finds them alive when all resume.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Heartbeat:
         self._silent_looks = 0
 
     def is_lost(self) -> bool:
-        """Called once for each look; true once for each time of silence."""
+        """Call once per check; true once per period of silence."""
         beats = self.beats.value
         self._silent_looks = self._silent_looks + 1 if beats == self._last else 0
         self._last = beats
@@ -36,8 +36,8 @@ class Heartbeat:
 
 
 class LookingEvent(threading.Event):
-    """Calls `look` every second while the main thread waits for it. No thread of its own: one could hold the log's
-    lock while a worker is forked.
+    """Calls `look` every second while the main thread waits for the event. It uses no extra thread, which could hold
+    the log's lock while a worker is forked.
     """
 
     def __init__(self, look: Callable[[], None]) -> None:

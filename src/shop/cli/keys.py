@@ -1,4 +1,4 @@
-"""`shop keys`: rotate and retire server keys, and void every credential from before a moment."""
+"""`shop keys`: rotates and retires server keys, and voids every credential issued before a given time."""
 
 import re
 import secrets
@@ -18,14 +18,14 @@ from shop.base.errors import CannotStart
 from shop.base.key_file import KEY_FILE, lock_key_file, replace_key_file
 from shop.base.keys import Keys
 from shop.base.settings import Settings
-from shop.cli.acting import act, act_on, ready_database
-from shop.cli.listing import listing
+from shop.cli.database_session import ready_database, run_action, run_action_on
 from shop.cli.prepare import settings_here
+from shop.cli.tables import listing
 from shop.queries.access.server_keys import VoidCounts
 
 T = TypeVar("T")
 ADOPT_SECONDS = 2.0
-"""Within this every running process has read a changed key file: they look five times a second."""
+"""Time for every running process to read a changed key file; they check five times a second."""
 
 
 @click.group(epilog="Example: shop keys rotate")
@@ -37,7 +37,7 @@ def keys() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array, for scripts.")
 def list_(as_json: bool) -> None:
     """List the keys by their ids, never the keys themselves; the first one signs."""
-    rows = act(settings_here(), server_keys.describe_keys)
+    rows = run_action(settings_here(), server_keys.describe_keys)
     click.echo(listing([msgspec.structs.asdict(row) for row in rows], as_json=as_json, none=""))
 
 
@@ -52,9 +52,9 @@ def rotate() -> None:
         if change.is_by_hand:
             change.print_value(change.make_key())
             return
-        changed = change.introduce_key()
-        count = change.promote_key(changed)
-    click.echo(f"{changed.current} signs from now on; {count} sealed secrets were encrypted again.")
+        new_keys = change.introduce_key()
+        count = change.promote_key(new_keys)
+    click.echo(f"{new_keys.current} signs from now on; {count} sealed secrets were encrypted again.")
 
 
 @keys.command(epilog="Example: shop keys retire k1")
@@ -89,74 +89,74 @@ def void_before(when: str, yes: bool, as_json: bool) -> None:
     tokens, also those that were refreshed since. Carts of signed-in customers get new tokens; open guest carts are
     lost. A new key is made if the current one may have signed before TIME.
     """
-    typed = _read_time(when)
+    requested_time = _read_time(when)
     with _changing_keys() as change:
         current = change.keys
-        moment = change.run(lambda ctx: server_keys.check_moment(ctx, typed))
-        known = change.run(server_keys.list_known_keys)
-        retired = server_keys.keys_from_before(current, known, moment)
-        needs_key = current.current in retired
+        moment = change.run(lambda ctx: server_keys.check_moment(ctx, requested_time))
+        known_keys = change.run(server_keys.list_known_keys)
+        retired_ids = server_keys.keys_from_before(current, known_keys, moment)
+        needs_key = current.current in retired_ids
         if needs_key and change.is_by_hand:
             raise CannotStart(
                 f"The key {current.current} may have signed order tokens before TIME. Run `shop keys rotate`, set "
                 "SHOP_SECRET_KEYS to what it prints and restart; then run this again at once."
             )
-        counts = change.run(lambda ctx: server_keys.count_void(ctx, current, moment, retired))
+        counts = change.run(lambda ctx: server_keys.count_void(ctx, current, moment, retired_ids))
         _confirm(_summary(counts, moment), yes=yes)
-        changed = change.introduce_key() if needs_key else current
-        not_before = change.run(lambda ctx: server_keys.void_before(ctx, current, moment, retired))
+        new_keys = change.introduce_key() if needs_key else current
+        not_before = change.run(lambda ctx: server_keys.void_before(ctx, current, moment, retired_ids))
         if needs_key:
-            change.promote_key(changed)
+            change.promote_key(new_keys)
     if as_json:
-        shown = {"not_before": not_before, "keys": retired, **msgspec.structs.asdict(counts)}
-        click.echo(msgspec.json.encode(shown).decode())
+        payload = {"not_before": not_before, "keys": retired_ids, **msgspec.structs.asdict(counts)}
+        click.echo(msgspec.json.encode(payload).decode())
     else:
         click.echo(f"Everything issued before {_utc(not_before)} is void.")
 
 
 class KeyChange:
-    """A command's work on the keys: those in the data directory's file, or those in SHOP_SECRET_KEYS."""
+    """A change of the server keys, in the data directory's key file or in SHOP_SECRET_KEYS."""
 
     def __init__(self, settings: Settings, url: str) -> None:
         self._settings, self._url = settings, url
         self._file = settings.data_dir / KEY_FILE
         self.keys = read_keys(settings)
         self.is_by_hand = settings.secret_keys is not None
-        """SHOP_SECRET_KEYS is set, and only its owner can change it."""
+        """SHOP_SECRET_KEYS is set, so only the administrator can change the keys."""
 
     def run(self, work: Callable[[Context], Awaitable[T]]) -> T:
-        return act_on(self._url, self._settings, work)
+        return run_action_on(self._url, self._settings, work)
 
     def make_key(self) -> Keys:
-        """The keys with a new one in front; nothing is written but when it was made."""
-        known = self.run(server_keys.list_known_keys)
-        key_id = _new_id([*self.keys, *(row.key_id for row in known.values())])
-        changed = self.keys.with_first(key_id, secrets.token_bytes(32))
-        self.run(lambda ctx: server_keys.record_new_key(ctx, changed, key_id))
-        return changed
+        """Returns the keys with a new one in front; records only its creation time."""
+        known_keys = self.run(server_keys.list_known_keys)
+        key_id = _new_id([*self.keys, *(row.key_id for row in known_keys.values())])
+        new_keys = self.keys.with_first(key_id, secrets.token_bytes(32))
+        self.run(lambda ctx: server_keys.record_new_key(ctx, new_keys, key_id))
+        return new_keys
 
     def introduce_key(self) -> Keys:
-        """A new key, at first behind the others: every process must know it before one signs with it."""
-        changed = self.make_key()
-        replace_key_file(self._file, changed.with_last(changed.current))
+        """Adds a new key in last place: every process must know it before one signs with it."""
+        new_keys = self.make_key()
+        replace_key_file(self._file, new_keys.with_last(new_keys.current))
         click.echo("Waiting until every process knows the new key ...", err=True)
         time.sleep(ADOPT_SECONDS)
-        return changed
+        return new_keys
 
-    def promote_key(self, changed: Keys) -> int:
-        """Lets the new key sign, and encrypts again what the others sealed when none of them seals any more."""
-        replace_key_file(self._file, changed)
+    def promote_key(self, new_keys: Keys) -> int:
+        """Makes the new key sign and, once no process seals with an old key, re-encrypts what the old keys sealed."""
+        replace_key_file(self._file, new_keys)
         time.sleep(ADOPT_SECONDS / 2)
-        return self.run(lambda ctx: server_keys.finish_rotation(ctx, changed))
+        return self.run(lambda ctx: server_keys.finish_rotation(ctx, new_keys))
 
-    def write(self, changed: Keys) -> None:
+    def write(self, new_keys: Keys) -> None:
         if self.is_by_hand:
-            self.print_value(changed)
+            self.print_value(new_keys)
         else:
-            replace_key_file(self._file, changed)
+            replace_key_file(self._file, new_keys)
 
-    def print_value(self, changed: Keys) -> None:
-        click.echo(changed.to_text())
+    def print_value(self, new_keys: Keys) -> None:
+        click.echo(new_keys.to_text())
         click.echo(
             "Set SHOP_SECRET_KEYS to this on every machine and restart. Before a new key signs on one of several "
             "machines, all must know it: put it at the end of the list first, and restart all.",
@@ -175,8 +175,8 @@ def _changing_keys() -> Iterator[KeyChange]:
             yield KeyChange(settings, url)
 
 
-def _new_id(used: Sequence[str]) -> str:
-    numbers = [int(key_id[1:]) for key_id in used if re.fullmatch(r"k[0-9]{1,6}", key_id, re.ASCII)]
+def _new_id(existing_ids: Sequence[str]) -> str:
+    numbers = [int(key_id[1:]) for key_id in existing_ids if re.fullmatch(r"k[0-9]{1,6}", key_id, re.ASCII)]
     return f"k{max(numbers, default=0) + 1}"
 
 

@@ -1,4 +1,4 @@
-"""The verbs of the `shop` command."""
+"""The `shop` command and its subcommands."""
 
 import signal
 import sys
@@ -6,6 +6,7 @@ import sys
 import click
 
 from shop.base.errors import CannotStart
+from shop.base.version import VERSION
 from shop.cli.admin import admin
 from shop.cli.applications import app
 from shop.cli.bulk import export, import_
@@ -21,6 +22,7 @@ from shop.cli.worker import worker
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="shop")
 def shop() -> None:
     """The shop service: a Storefront API, a Platform API and a dashboard on one PostgreSQL."""
 
@@ -41,7 +43,7 @@ shop.add_command(verify)
 
 
 def main() -> None:
-    # As an exception, so that what was begun is ended: the embedded database is stopped on the way out.
+    # Exit by exception, so that cleanup runs and stops the embedded database.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         shop()

@@ -1,4 +1,4 @@
-"""What an order token may do without a bearer token: the second table in `docs/credentials.md`."""
+"""Generates the second table of `docs/credentials.md`: what an order token may do without a bearer token."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import msgspec
 from shop.base.errors import CannotStart
 from shop.web.endpoint import Route
 
-OK, OWNER_REQUIRED, REMOVES, HIDDEN, REFUSED, IGNORED, USER, NEVER = (
+OK, OWNER_REQUIRED, OK_REMOVES_PAYMENT, OK_HIDDEN, INVALID, OK_IGNORED, USER, NEVER = (
     "ok",
     "owner_required",
     "ok, removes payment choices",
@@ -20,8 +20,8 @@ OK, OWNER_REQUIRED, REMOVES, HIDDEN, REFUSED, IGNORED, USER, NEVER = (
 _BASE = "/api/v2/storefront"
 
 
-class Operation(msgspec.Struct, frozen=True):
-    """One operation, and its answer to an order token alone on a guest's cart and on a cart that belongs to a user."""
+class TokenOperation(msgspec.Struct, frozen=True):
+    """One operation and its response to an order token alone, on a guest cart and on a user's cart."""
 
     method: str
     path: str
@@ -36,57 +36,57 @@ class Operation(msgspec.Struct, frozen=True):
 
 _BOOK = "name an address of the address book"
 _CARD = "choose a saved card"
-_COUNTED = "apply a coupon code that counts each customer's uses"
-_TYPED = "pay by check or with a card that is typed in"
+_LIMITED_COUPON = "apply a coupon code that counts each customer's uses"
+_NEW_PAYMENT = "pay by check or with a card that is typed in"
 OPERATIONS = (
-    Operation("POST", "/cart", "return the cart"),
-    Operation("GET", "/cart", "read the cart"),
-    Operation("GET", "/cart", "read the cart with `include=user`", OK, HIDDEN),
-    Operation("GET", "/cart", "read the cart with `include=payments.source`", OK, HIDDEN),
-    Operation("DELETE", "/cart", "delete the cart", OK, OWNER_REQUIRED),
-    Operation("POST", "/cart/add_item", "add a line"),
-    Operation("POST", "/cart/add_items", "add lines"),
-    Operation("PATCH", "/cart/set_quantity", "change a quantity"),
-    Operation("DELETE", "/cart/remove_line_item/{id}", "remove a line"),
-    Operation("PATCH", "/cart/empty", "remove all lines"),
-    Operation("PATCH", "/cart/change_currency", "change the currency"),
-    Operation("PATCH", "/cart/apply_coupon_code", "apply a coupon code"),
-    Operation("PATCH", "/cart/apply_coupon_code", _COUNTED, OK, OWNER_REQUIRED),
-    Operation("DELETE", "/cart/remove_coupon_code", "remove all coupon codes"),
-    Operation("DELETE", "/cart/remove_coupon_code/{code}", "remove a coupon code"),
-    Operation("GET", "/cart/estimate_shipping_rates", "estimate shipping"),
-    Operation("PATCH", "/cart/associate", "give the cart to a user", USER, USER),
-    Operation("PATCH", "/checkout", "begin the checkout"),
-    Operation("PATCH", "/checkout", "type special instructions"),
-    Operation("PATCH", "/checkout", "change the e-mail", OK, REMOVES),
-    Operation("PATCH", "/checkout", "type an address", OK, REMOVES),
-    Operation("PATCH", "/checkout", f"{_BOOK} (`bill_address_id`)", IGNORED, OWNER_REQUIRED),
-    Operation("PATCH", "/checkout", f"{_BOOK} (`ship_address_attributes.id`)", REFUSED, OWNER_REQUIRED),
-    Operation("PATCH", "/checkout", f"{_CARD} (`existing_card`)", REFUSED, OWNER_REQUIRED),
-    Operation("PATCH", "/checkout", f"{_CARD} (`payments_attributes`)", REFUSED, OWNER_REQUIRED),
-    Operation("PATCH", "/checkout", "pay by check (`payments_attributes`)"),
-    Operation("PATCH", "/checkout", "choose a shipping rate (`shipments_attributes`)"),
-    Operation("PATCH", "/checkout", "apply a coupon code (`coupon_code`)"),
-    Operation("PATCH", "/checkout", f"{_COUNTED} (`coupon_code`)", OK, OWNER_REQUIRED),
-    Operation("PUT", "/checkout", "type special instructions"),
-    Operation("PUT", "/checkout", f"{_CARD} (`existing_card`)", REFUSED, OWNER_REQUIRED),
-    Operation("PATCH", "/checkout/next", "go to the next step"),
-    Operation("PATCH", "/checkout/advance", "go as far as possible"),
-    Operation("PATCH", "/checkout/select_shipping_method", "choose a shipping method"),
-    Operation("POST", "/checkout/create_payment", _TYPED),
-    Operation("POST", "/checkout/create_payment", _CARD, REFUSED, OWNER_REQUIRED),
-    Operation("POST", "/checkout/add_store_credit", "pay with store credit", REFUSED, OWNER_REQUIRED),
-    Operation("POST", "/checkout/remove_store_credit", "pay without store credit", OK, OWNER_REQUIRED),
-    Operation("POST", "/checkout/validate_order_for_payment", "check the cart before payment"),
-    Operation("GET", "/checkout/shipping_rates", "list shipping rates"),
-    Operation("GET", "/checkout/payment_methods", "list payment methods"),
-    Operation("GET", "/checkout/requirements", "list what is missing"),
-    Operation("PATCH", "/checkout/complete", f"complete, to {_TYPED}"),
-    Operation("PATCH", "/checkout/complete", "complete with the owner's card", NEVER, OWNER_REQUIRED),
-    Operation("PATCH", "/checkout/complete", "complete with the owner's store credit", NEVER, OWNER_REQUIRED),
-    Operation("PATCH", "/checkout/complete", "repeat the completion"),
-    Operation("GET", "/order_status/{number}", "read the completed order"),
-    Operation("GET", "/order_status/{number}", "read the completed order with `include=user`", OK, HIDDEN),
+    TokenOperation("POST", "/cart", "return the cart"),
+    TokenOperation("GET", "/cart", "read the cart"),
+    TokenOperation("GET", "/cart", "read the cart with `include=user`", OK, OK_HIDDEN),
+    TokenOperation("GET", "/cart", "read the cart with `include=payments.source`", OK, OK_HIDDEN),
+    TokenOperation("DELETE", "/cart", "delete the cart", OK, OWNER_REQUIRED),
+    TokenOperation("POST", "/cart/add_item", "add a line"),
+    TokenOperation("POST", "/cart/add_items", "add lines"),
+    TokenOperation("PATCH", "/cart/set_quantity", "change a quantity"),
+    TokenOperation("DELETE", "/cart/remove_line_item/{id}", "remove a line"),
+    TokenOperation("PATCH", "/cart/empty", "remove all lines"),
+    TokenOperation("PATCH", "/cart/change_currency", "change the currency"),
+    TokenOperation("PATCH", "/cart/apply_coupon_code", "apply a coupon code"),
+    TokenOperation("PATCH", "/cart/apply_coupon_code", _LIMITED_COUPON, OK, OWNER_REQUIRED),
+    TokenOperation("DELETE", "/cart/remove_coupon_code", "remove all coupon codes"),
+    TokenOperation("DELETE", "/cart/remove_coupon_code/{code}", "remove a coupon code"),
+    TokenOperation("GET", "/cart/estimate_shipping_rates", "estimate shipping"),
+    TokenOperation("PATCH", "/cart/associate", "give the cart to a user", USER, USER),
+    TokenOperation("PATCH", "/checkout", "begin the checkout"),
+    TokenOperation("PATCH", "/checkout", "type special instructions"),
+    TokenOperation("PATCH", "/checkout", "change the e-mail", OK, OK_REMOVES_PAYMENT),
+    TokenOperation("PATCH", "/checkout", "type an address", OK, OK_REMOVES_PAYMENT),
+    TokenOperation("PATCH", "/checkout", f"{_BOOK} (`bill_address_id`)", OK_IGNORED, OWNER_REQUIRED),
+    TokenOperation("PATCH", "/checkout", f"{_BOOK} (`ship_address_attributes.id`)", INVALID, OWNER_REQUIRED),
+    TokenOperation("PATCH", "/checkout", f"{_CARD} (`existing_card`)", INVALID, OWNER_REQUIRED),
+    TokenOperation("PATCH", "/checkout", f"{_CARD} (`payments_attributes`)", INVALID, OWNER_REQUIRED),
+    TokenOperation("PATCH", "/checkout", "pay by check (`payments_attributes`)"),
+    TokenOperation("PATCH", "/checkout", "choose a shipping rate (`shipments_attributes`)"),
+    TokenOperation("PATCH", "/checkout", "apply a coupon code (`coupon_code`)"),
+    TokenOperation("PATCH", "/checkout", f"{_LIMITED_COUPON} (`coupon_code`)", OK, OWNER_REQUIRED),
+    TokenOperation("PUT", "/checkout", "type special instructions"),
+    TokenOperation("PUT", "/checkout", f"{_CARD} (`existing_card`)", INVALID, OWNER_REQUIRED),
+    TokenOperation("PATCH", "/checkout/next", "go to the next step"),
+    TokenOperation("PATCH", "/checkout/advance", "go as far as possible"),
+    TokenOperation("PATCH", "/checkout/select_shipping_method", "choose a shipping method"),
+    TokenOperation("POST", "/checkout/create_payment", _NEW_PAYMENT),
+    TokenOperation("POST", "/checkout/create_payment", _CARD, INVALID, OWNER_REQUIRED),
+    TokenOperation("POST", "/checkout/add_store_credit", "pay with store credit", INVALID, OWNER_REQUIRED),
+    TokenOperation("POST", "/checkout/remove_store_credit", "pay without store credit", OK, OWNER_REQUIRED),
+    TokenOperation("POST", "/checkout/validate_order_for_payment", "check the cart before payment"),
+    TokenOperation("GET", "/checkout/shipping_rates", "list shipping rates"),
+    TokenOperation("GET", "/checkout/payment_methods", "list payment methods"),
+    TokenOperation("GET", "/checkout/requirements", "list what is missing"),
+    TokenOperation("PATCH", "/checkout/complete", f"complete, to {_NEW_PAYMENT}"),
+    TokenOperation("PATCH", "/checkout/complete", "complete with the owner's card", NEVER, OWNER_REQUIRED),
+    TokenOperation("PATCH", "/checkout/complete", "complete with the owner's store credit", NEVER, OWNER_REQUIRED),
+    TokenOperation("PATCH", "/checkout/complete", "repeat the completion"),
+    TokenOperation("GET", "/order_status/{number}", "read the completed order"),
+    TokenOperation("GET", "/order_status/{number}", "read the completed order with `include=user`", OK, OK_HIDDEN),
 )
 _ABOUT = """
 ## An order token alone
@@ -116,7 +116,7 @@ repeated by the same user within ten minutes, answers it with the same cart. Aft
 
 
 def order_token_section(routes: Sequence[Route]) -> str:
-    """The section as Markdown; every cart and checkout route must have a row."""
+    """Returns the section as Markdown; raises CannotStart if a cart or checkout route has no row."""
     paths = {(each.method, _BASE + each.path) for each in OPERATIONS}
     for route in routes:
         is_cart = route.who == "order token or user" or route.path == f"{_BASE}/cart/associate"

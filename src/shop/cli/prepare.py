@@ -1,4 +1,4 @@
-"""What every command needs before it can work: settings, the data directory, the database, the keys."""
+"""Preconditions of every command: settings, data directory, database, keys and mail."""
 
 import asyncio
 import contextlib
@@ -22,13 +22,13 @@ from shop.queries.setup import shop as setup
 
 
 def settings_here() -> Settings:
-    """The environment's settings, with the data directory made absolute: workers may stand elsewhere."""
+    """Returns the settings of the environment, with an absolute data directory: workers may run in another one."""
     settings = read_settings(os.environ)
     return msgspec.structs.replace(settings, data_dir=Path.cwd() / settings.data_dir)
 
 
 def make_data_dir(settings: Settings) -> None:
-    # As root the database runs under an account of its own, which must be able to walk through.
+    # As root, the database runs under its own account, which must be able to traverse the directory.
     mode = 0o711 if os.geteuid() == 0 else 0o700
     try:
         settings.data_dir.mkdir(mode=mode, parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def make_data_dir(settings: Settings) -> None:
 
 @contextmanager
 def database(settings: Settings) -> Iterator[tuple[str, Embedded | None]]:
-    """The database's URL; the embedded one runs at least as long as this is open."""
+    """Yields the URL of the database; an embedded one runs at least until the context exits."""
     if settings.database_url:
         yield settings.database_url, None
         return
@@ -55,7 +55,7 @@ def database(settings: Settings) -> Iterator[tuple[str, Embedded | None]]:
 
 
 def ensure_migrated(url: str, *, may_upgrade: bool) -> None:
-    """The embedded database is ours alone and is brought up to date; any other is the operator's to change."""
+    """Migrates if allowed (the embedded database); otherwise raises CannotStart if the database is outdated."""
     if may_upgrade:
         upgrade(url)
         return
@@ -65,8 +65,8 @@ def ensure_migrated(url: str, *, may_upgrade: bool) -> None:
 
 
 def ensure_keys(settings: Settings, url: str) -> None:
-    """Makes keys once for the embedded database; with a database of its own an installation must bring its keys. New
-    ones in the place of lost ones would make void what the lost ones made, and nobody would know why.
+    """Generates keys once for the embedded database; an external database requires SHOP_SECRET_KEYS. Never replaces
+    lost keys, because that would silently void everything made with them.
     """
     file = settings.data_dir / KEY_FILE
     if settings.secret_keys is None and settings.database_url:
@@ -85,23 +85,23 @@ def ensure_keys(settings: Settings, url: str) -> None:
 
 
 async def _is_in_use(url: str) -> bool:
-    opened = open_database(url, size=1)
+    db = open_database(url, size=1)
     try:
-        return await setup.is_in_use(opened.session())
+        return await setup.is_in_use(db.session())
     finally:
-        await opened.close()
+        await db.close()
 
 
 def _make_keys(file: Path) -> None:
-    """Of two first starts at once both end with one key, and a crash at any point stands in nobody's way."""
-    # A new name each time and readable by nobody else, as mkstemp has it.
+    """Writes the key file atomically: concurrent first starts agree on one key, and a crash blocks no later start."""
+    # mkstemp creates a unique file that no other account can read.
     descriptor, making = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
     try:
         with os.fdopen(descriptor, "w") as out:
             out.write(f"k1:{secrets.token_hex(32)}\n")
             out.flush()
             os.fsync(out.fileno())
-        # A link cannot replace what another first start has just made.
+        # Unlike a rename, a hard link cannot replace the file of a concurrent first start.
         with contextlib.suppress(FileExistsError):
             file.hardlink_to(making)
     finally:

@@ -1,4 +1,4 @@
-"""`shop routes`."""
+"""`shop routes`: lists all routes."""
 
 import click
 from rich.console import Console
@@ -6,16 +6,18 @@ from rich.table import Table
 
 from shop.app import all_routes
 from shop.cli.credentials import credential_page
-from shop.site.health import live
+from shop.site.health import show_liveness
 from shop.site.routes import site_routes
 from shop.web.endpoint import Route
 
-# Handlers of the others are made with the process, and stood in for here.
-_NAMED = ("/api", "/shop_oauth", "/spree_oauth", "/admin")
+# Only these have their real handlers here; the other routes get theirs from the serving process.
+_HANDLER_PREFIXES = ("/api", "/shop_oauth", "/spree_oauth", "/admin")
 
 
 def every_route() -> tuple[Route, ...]:
-    return all_routes(site_routes(ready=live, metrics=live, description=live, docs=live))
+    return all_routes(
+        site_routes(ready=show_liveness, metrics=show_liveness, description=show_liveness, docs=show_liveness)
+    )
 
 
 @click.command(epilog="Example: shop routes | grep cart")
@@ -30,5 +32,5 @@ def routes(credentials: bool) -> None:
         table.add_column(title, no_wrap=True)
     for route in every_route():
         name = f"{route.handler.__module__.removeprefix('shop.')}.{route.handler.__qualname__}"
-        table.add_row(route.method, route.path, name if route.path.startswith(_NAMED) else "site", route.who)
-    Console(width=160).print(table)
+        table.add_row(route.method, route.path, name if route.path.startswith(_HANDLER_PREFIXES) else "site", route.who)
+    Console(width=240).print(table)

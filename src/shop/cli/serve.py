@@ -1,4 +1,4 @@
-"""`shop serve`: everything that must be right before a worker starts, and the stop that cuts no answer."""
+"""`shop serve`: checks all preconditions, runs the workers and stops gracefully."""
 
 import contextlib
 import errno
@@ -29,11 +29,11 @@ from granian.server.mp import MPServer
 from shop.app import Serving, is_mailbox_on, load, make_run_dir
 from shop.base.errors import CannotStart
 from shop.base.settings import Settings
+from shop.cli.address import record_url
 from shop.cli.admin import first_operator
 from shop.cli.banner import banner, base_url
-from shop.cli.fill import fill
+from shop.cli.demo_progress import load_demo_with_progress
 from shop.cli.heartbeat import Heartbeat, LookingEvent
-from shop.cli.listening import announced
 from shop.cli.prepare import database, ensure_keys, ensure_mail, ensure_migrated, settings_here
 from shop.db.embedded import Embedded
 from shop.migrations.upgrade import outdated_revisions
@@ -43,9 +43,9 @@ REVIVE_SECONDS = 1.0
 STOP_SECONDS = 20
 ASK_SECONDS = 2.0
 IDLE_SECONDS = 10
-"""For a request's head, and so for an idle connection: the server counts from the end of the previous response."""
+"""Limit for a request's head, and so for an idle connection: the server counts from the previous response."""
 _START: Literal["fork", "spawn"] = "fork" if sys.platform == "linux" else "spawn"
-"""A worker that is forked need not load again what we have loaded: it is ready in a tenth of the time."""
+"""A forked worker shares the loaded modules and is ready in a tenth of the time."""
 
 
 @click.command(epilog="Example: shop serve --port 8080 --workers 2")
@@ -61,19 +61,19 @@ def serve(host: str, port: int, workers: int, demo: bool) -> None:
     settings = settings_here()
     configure_logging(settings.log_level, settings.log_format)
     address, port = free_port(host, port)
-    with _held(address, port), database(settings) as (url, embedded):
+    with _reserve_address(address, port), database(settings) as (url, embedded):
         ensure_migrated(url, may_upgrade=embedded is not None)
         ensure_keys(settings, url)
         ensure_mail(settings, host)
         is_try_out = settings.is_try_out(host)
-        has_demo = demo and _fill_apart(url, settings, is_try_out=is_try_out)
+        has_demo = demo and _fill_in_subprocess(url, settings, is_try_out=is_try_out)
         run_dir = Path(tempfile.mkdtemp(prefix="shop-"))
         try:
             serving = Serving(settings, host, os.getpid(), run_dir, outdated_revisions())
             operator = _first_operator(settings, url, base_url(host, port)) if is_try_out else None
-            said = _banner(serving, port, operator, has_demo=has_demo)
-            with announced(settings.data_dir, base_url(host, port)):
-                _serve(serving, make_server(serving, address, port, workers), embedded, said)
+            banner_text = _banner(serving, port, operator, has_demo=has_demo)
+            with record_url(settings.data_dir, base_url(host, port)):
+                _serve(serving, make_server(serving, address, port, workers), embedded, banner_text)
         finally:
             shutil.rmtree(run_dir, ignore_errors=True)
 
@@ -98,7 +98,7 @@ def make_server(serving: Serving, address: str, port: int, workers: int) -> "Dra
 
 
 def _first_operator(settings: Settings, url: str, base: str) -> str | None:
-    # A link that is redirected into a log could be used by whoever reads the log.
+    # Print the link only on a terminal: in a log, anyone who reads the log could use it.
     return first_operator(settings, url, base, may_show_link=sys.stderr.isatty())
 
 
@@ -107,59 +107,59 @@ def _banner(serving: Serving, port: int, operator: str | None, *, has_demo: bool
     return banner(serving.host, port, has_mailbox=has_mailbox, first_operator=operator, has_demo=has_demo)
 
 
-def _fill_apart(url: str, settings: Settings, *, is_try_out: bool) -> bool:
-    """In a process of its own. What threads it starts stay there: a worker would have them by name only, and wait for
-    them for ever.
+def _fill_in_subprocess(url: str, settings: Settings, *, is_try_out: bool) -> bool:
+    """Loads the demo shop in a subprocess. Threads started here would not survive the fork of a worker, which would
+    wait for them forever.
     """
-    here, there = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.Process(target=_fill_and_tell, args=(there, url, settings, is_try_out))
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.Process(target=_fill_and_report, args=(sender, url, settings, is_try_out))
     process.start()
-    there.close()
+    sender.close()
     try:
-        has_demo, reason = here.recv()
+        has_demo, reason = receiver.recv()
     except EOFError:
         has_demo, reason = False, "The demo shop could not be put up: the process that did it has ended."
     finally:
         process.kill()
         process.join()
-        here.close()
+        receiver.close()
     if reason:
         raise CannotStart(reason)
     return bool(has_demo)
 
 
-def _fill_and_tell(there: Connection, url: str, settings: Settings, is_try_out: bool) -> None:
+def _fill_and_report(sender: Connection, url: str, settings: Settings, is_try_out: bool) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
-        # At once, in the midst of its work: nobody is there any more who wants it done.
+        # Exit at once when the parent ends, because nothing waits for the result.
         threading.Thread(target=lambda: wait([parent.sentinel]) and os._exit(1), daemon=True).start()
     try:
-        there.send((fill(url, settings, is_try_out=is_try_out), None))
+        sender.send((load_demo_with_progress(url, settings, is_try_out=is_try_out), None))
     except CannotStart as reason:
-        there.send((False, str(reason)))
+        sender.send((False, str(reason)))
     except KeyboardInterrupt:
-        pass  # Our parent was asked to stop too, and says so.
+        pass  # The parent receives the same signal and reports it.
 
 
-def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None, said: str) -> None:
-    click.echo(said, err=True)
-    # What is loaded is shared with the workers as long as nobody writes to it, and a collection would.
+def _serve(serving: Serving, server: "DrainingServer", embedded: Embedded | None, banner_text: str) -> None:
+    click.echo(banner_text, err=True)
+    # Forked workers share loaded objects until a write; garbage collection would write to them.
     gc.freeze()
-    finished = threading.Event()
-    keeper = threading.Thread(target=_keep_alive, args=(embedded, finished), daemon=True)
+    stop_event = threading.Event()
+    watchdog = threading.Thread(target=_keep_alive, args=(embedded, stop_event), daemon=True)
     if embedded:
-        keeper.start()
+        watchdog.start()
     try:
         server.serve(target_loader=partial(load, serving), wrap_loader=False)
     finally:
-        finished.set()
-        # Or it might start the database again after we have stopped it.
+        stop_event.set()
+        # Otherwise it might restart the database after it is stopped.
         if embedded:
-            keeper.join()
+            watchdog.join()
 
 
 class DrainingServer(MPServer):
-    """Granian closes its listener at once on SIGTERM; a proxy must first see us unready and stop sending."""
+    """Drains before a stop: Granian closes its listener at once, but a proxy must first see that we are unready."""
 
     def __init__(self, drain_seconds: float, flag: Path, **options: Any) -> None:
         super().__init__(**options)
@@ -173,11 +173,11 @@ class DrainingServer(MPServer):
         heartbeat = self._heartbeats[kwargs["idx"]] = Heartbeat()
         kwargs["callback_loader"] = partial(kwargs["callback_loader"], heartbeat.beats)
         worker = super()._spawn_worker(*args, **kwargs)
-        setattr(worker, "terminate", partial(_interrupt, worker))  # noqa: B010  Its own would send SIGTERM.
+        setattr(worker, "terminate", partial(_interrupt, worker))  # noqa: B010  The original sends SIGTERM.
         return worker
 
     def _kill_silent_workers(self) -> None:
-        """The server starts another in place of each, as for any worker that ends by itself."""
+        """Kills workers without a heartbeat; the server replaces them like any worker that exits."""
         for worker in self.wrks:
             if self._heartbeats[worker.idx].is_lost() and worker.is_alive():
                 if _can_log():
@@ -186,12 +186,12 @@ class DrainingServer(MPServer):
 
     def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:
         if self.interrupt_signal:
-            self._hurry.set()  # Asked twice: the person at the terminal does not want to wait.
+            self._hurry.set()  # A second signal skips the drain.
         super().signal_handler_interrupt(*args, **kwargs)
 
     def shutdown(self, exit_code: int = 0) -> None:
         if self.interrupt_signal:
-            # When the disk is full, or the directory somebody else's, nobody can be told; the stop is one all the same.
+            # Stop even if the flag cannot be written: a full disk, or a directory of another account.
             with contextlib.suppress(OSError):
                 make_run_dir(self._flag.parent)
                 self._flag.touch()
@@ -200,28 +200,28 @@ class DrainingServer(MPServer):
 
 
 def _can_log() -> bool:
-    """A log that nobody reads may be why the worker hangs; the parent must not wait for it too."""
+    """Whether stderr accepts output. A full log pipe may be why the worker hangs; the parent must not block too."""
     return bool(select.select([], [sys.stderr], [], 0)[1])
 
 
 def _interrupt(worker: Any) -> None:
-    """Workers are deaf to SIGTERM, which a supervisor may send to all processes before the drain is over."""
+    """Stops a worker with SIGINT. Workers ignore SIGTERM, which a supervisor may send to all during the drain."""
     worker.interrupt_by_parent = True
     threading.Thread(target=_ask_to_stop, args=(worker.inner,), daemon=True).start()
 
 
 def _ask_to_stop(process: Any) -> None:
-    """Asked again until it goes: what is asked between its readiness and its first request is not always heard."""
+    """Repeats SIGINT until the process exits: one sent between readiness and the first request may be lost."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGINT)
         while not wait([process.sentinel], ASK_SECONDS):
             os.kill(process.pid, signal.SIGINT)
 
 
-def _keep_alive(embedded: Embedded | None, finished: threading.Event) -> None:
-    """The embedded server has nobody else to start it again when it is killed."""
+def _keep_alive(embedded: Embedded | None, stop_event: threading.Event) -> None:
+    """Restarts the embedded database when it dies; nothing else supervises it."""
     log = structlog.get_logger("shop")
-    while embedded and not finished.wait(REVIVE_SECONDS):
+    while embedded and not stop_event.wait(REVIVE_SECONDS):
         try:
             if embedded.revive():
                 log.warning("the embedded database had died and was started again")
@@ -232,8 +232,8 @@ def _keep_alive(embedded: Embedded | None, finished: threading.Event) -> None:
 
 
 @contextmanager
-def _held(address: str, port: int) -> Iterator[None]:
-    """Two shops that start at once would both find the port free; a name that only one process can have tells them."""
+def _reserve_address(address: str, port: int) -> Iterator[None]:
+    """Reserves the address with an abstract socket, because two concurrent starts would both find the port free."""
     if sys.platform != "linux":
         yield
         return
@@ -241,12 +241,12 @@ def _held(address: str, port: int) -> Iterator[None]:
         try:
             name.bind(f"\0shop {address} {port}")
         except OSError as error:
-            raise CannotStart(_why_not(error, address, port)) from None
+            raise CannotStart(_bind_error(error, address, port)) from None
         yield
 
 
 def free_port(host: str, port: int) -> tuple[str, int]:
-    """Granian listens with SO_REUSEPORT and would share a taken port without a word, so we try it without first."""
+    """Resolves the address and checks that the port is free; Granian (SO_REUSEPORT) would silently share it."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -258,11 +258,11 @@ def free_port(host: str, port: int) -> tuple[str, int]:
         try:
             probe.bind(address)
         except OSError as error:
-            raise CannotStart(_why_not(error, host, port)) from None
+            raise CannotStart(_bind_error(error, host, port)) from None
         return str(address[0]), int(probe.getsockname()[1])
 
 
-def _why_not(error: OSError, host: str, port: int) -> str:
+def _bind_error(error: OSError, host: str, port: int) -> str:
     match error.errno:
         case errno.EADDRINUSE:
             return f"Port {port} is taken on {host}; stop what listens there, or give another --port."

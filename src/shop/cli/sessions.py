@@ -1,4 +1,4 @@
-"""`shop sessions`: end sessions of customers, applications and operators."""
+"""`shop sessions`: ends sessions of customers, applications and operators."""
 
 import click
 import msgspec
@@ -7,7 +7,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from shop.actions.access.session_admin import EndedSessions, end_all_sessions, end_sessions_of
 from shop.actions.context import Context
-from shop.cli.acting import act
+from shop.cli.database_session import run_action
 from shop.cli.prepare import settings_here
 
 
@@ -33,16 +33,16 @@ def end(everybody: bool, email: str | None, as_json: bool) -> None:
         if email:
             return await end_sessions_of(ctx, email)
         console = Console(stderr=True)
-        shown = (BarColumn(), TextColumn("{task.completed:.0f} sessions"), TimeElapsedColumn())
-        with Progress(*shown, console=console, disable=not console.is_terminal, transient=True) as bar:
+        columns = (BarColumn(), TextColumn("{task.completed:.0f} sessions"), TimeElapsedColumn())
+        with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
             task = bar.add_task("", total=None)
             return await end_all_sessions(ctx, lambda count: bar.advance(task, count))
 
-    ended = act(settings_here(), work)
+    counts = run_action(settings_here(), work)
     if as_json:
-        click.echo(msgspec.json.encode(ended).decode())
+        click.echo(msgspec.json.encode(counts).decode())
         return
     click.echo(
-        f"Ended {ended.customers} sessions of customers, {ended.applications} of applications, "
-        f"{ended.operators} of operators."
+        f"Ended {counts.customers} sessions of customers, {counts.applications} of applications, "
+        f"{counts.operators} of operators."
     )

@@ -1,4 +1,4 @@
-"""`shop stress`: many buyers at once against a running shop, and which promises held."""
+"""`shop stress`: concurrency tests against a running shop."""
 
 import json
 import sys
@@ -32,12 +32,12 @@ _ADDRESS = {
 }
 
 
-class NotTried(Exception):
-    """What a trial needs is not here; says what."""
+class SkipTrial(Exception):
+    """A trial cannot run; the message names what is missing."""
 
 
-class Caller:
-    """Somebody who asks the shop, with what they were given to show."""
+class StressClient:
+    """An HTTP client with fixed headers, for example credentials."""
 
     def __init__(self, url: str, **headers: str) -> None:
         self.url, self.headers = url, headers
@@ -45,24 +45,24 @@ class Caller:
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
         headers = {**self.headers, **({"Content-Type": "application/json"} if data else {})}
-        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310  Checked at the door.
+        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310  Checked in `stress`.
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-                return answer.status, json.loads(answer.read() or b"null")
-        except urllib.error.HTTPError as refused:
-            return refused.code, json.loads(refused.read() or b"null")
+            with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310
+                return response.status, json.loads(response.read() or b"null")
+        except urllib.error.HTTPError as http_error:
+            return http_error.code, json.loads(http_error.read() or b"null")
         except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
             raise CannotStart(f"{self.url} does not answer; start the shop, or give another --url.") from error
 
     def made(self, path: str, body: Mapping[str, Any]) -> Any:
-        status, answer = self.ask("POST", path, body)
+        status, response = self.ask("POST", path, body)
         if status not in {200, 201}:
-            raise CannotStart(f"The shop refused {path} with {status}: {answer}")
-        return answer
+            raise CannotStart(f"The shop refused {path} with {status}: {response}")
+        return response
 
 
-class Till(Caller):
-    """A machine that sets up something to be fought over."""
+class TrialSetup(StressClient):
+    """A Platform API client that sets up the records for the trials."""
 
     def __init__(self, url: str, client_id: str, client_secret: str) -> None:
         super().__init__(url)
@@ -73,8 +73,8 @@ class Till(Caller):
         country = self.ask("GET", "/api/v2/platform/countries/US")[1]["data"]["id"]
         zone = self.new("zones", "zone", name=f"Stress {mark}", country_ids=[country])
         self.category = self.new("shipping_categories", "shipping_category", name=f"Stress {mark}")
-        sent = {"zone_ids": [zone], "shipping_category_ids": [self.category], "amounts": {"USD": "5.00"}}
-        self.new("shipping_methods", "shipping_method", name=f"Stress {mark}", **sent)
+        shipping_fields = {"zone_ids": [zone], "shipping_category_ids": [self.category], "amounts": {"USD": "5.00"}}
+        self.new("shipping_methods", "shipping_method", name=f"Stress {mark}", **shipping_fields)
         method = {"name": f"Stress {mark}", "type": "check", "auto_capture": True}
         self.check = self.new("payment_methods", "payment_method", **method)
 
@@ -82,40 +82,40 @@ class Till(Caller):
         return str(self.made(f"/api/v2/platform/{path}", {kind: fields})["data"]["id"])
 
     def goods(self, count: int) -> str:
-        said = {"name": f"Stress {uuid4().hex[:8]}", "status": "active", "price": "10.00", "currency": "USD"}
-        product = self.made("/api/v2/platform/products", {"product": {**said, "shipping_category_id": self.category}})
+        fields = {"name": f"Stress {uuid4().hex[:8]}", "status": "active", "price": "10.00", "currency": "USD"}
+        product = self.made("/api/v2/platform/products", {"product": {**fields, "shipping_category_id": self.category}})
         variant = str(product["data"]["relationships"]["primary_variant"]["data"]["id"])
         self.new("stock_movements", "stock_movement", variant_id=variant, quantity=count, reason="received")
         return variant
 
     def test_card(self) -> str:
         method = {"name": f"Stress {uuid4().hex[:8]}", "type": "test_card"}
-        status, answer = self.ask("POST", "/api/v2/platform/payment_methods", {"payment_method": method})
+        status, response = self.ask("POST", "/api/v2/platform/payment_methods", {"payment_method": method})
         if status != 201:
-            raise NotTried("notices: the test card works only in a try-out")
-        return str(answer["data"]["id"])
+            raise SkipTrial("notices: the test card works only in a try-out")
+        return str(response["data"]["id"])
 
-    def buyer(self, variant: str, *, test_card: str | None = None, source: str = "approve") -> Caller:
-        """With everything done but the last step: by check, which any shop takes, or by test card."""
-        # As a stranger: at this door a machine's token is no credential.
-        made = Caller(self.url).made("/api/v2/storefront/cart?currency=USD", {})
-        buyer = Caller(self.url, **{"X-Shop-Order-Token": made["data"]["attributes"]["token"]})
+    def buyer(self, variant: str, *, test_card: str | None = None, source: str = "approve") -> StressClient:
+        """Returns a client with a cart ready to complete: by check, which every shop accepts, or by test card."""
+        # Without credentials: the Storefront API does not accept Platform API tokens.
+        cart = StressClient(self.url).made("/api/v2/storefront/cart?currency=USD", {})
+        buyer = StressClient(self.url, **{"X-Shop-Order-Token": cart["data"]["attributes"]["token"]})
         buyer.made("/api/v2/storefront/cart/add_item", {"variant_id": variant})
-        told = {"email": "stress@example.org", "bill_address_attributes": _ADDRESS, "use_billing": True}
-        buyer.ask("PATCH", "/api/v2/storefront/checkout", {"order": told})
-        paid: dict[str, Any] = {"payment_method_id": test_card or self.check}
+        details = {"email": "stress@example.org", "bill_address_attributes": _ADDRESS, "use_billing": True}
+        buyer.ask("PATCH", "/api/v2/storefront/checkout", {"order": details})
+        payment: dict[str, Any] = {"payment_method_id": test_card or self.check}
         if test_card:
-            paid["source_attributes"] = {"gateway_payment_profile_id": source}
-        buyer.made("/api/v2/storefront/checkout/create_payment", paid)
+            payment["source_attributes"] = {"gateway_payment_profile_id": source}
+        buyer.made("/api/v2/storefront/checkout/create_payment", payment)
         return buyer
 
     def on_hand(self, variant: str) -> int:
-        _, shown = self.ask("GET", f"/api/v2/platform/variants/{variant}")
-        return int(shown["data"]["attributes"]["total_on_hand"])
+        _, response = self.ask("GET", f"/api/v2/platform/variants/{variant}")
+        return int(response["data"]["attributes"]["total_on_hand"])
 
 
-def _complete(buyer: Caller) -> tuple[int, Any]:
-    """Repeats while the shop is too busy to answer, as a client does."""
+def _complete(buyer: StressClient) -> tuple[int, Any]:
+    """Completes the cart; retries on 503 like a real client."""
     for _ in range(BUSY_REPEATS):
         status, answer = buyer.ask("PATCH", "/api/v2/storefront/checkout/complete", {})
         if status != 503:
@@ -124,13 +124,13 @@ def _complete(buyer: Caller) -> tuple[int, Any]:
     return status, answer
 
 
-def _all_at_once(callers: Sequence[Caller]) -> list[tuple[int, Any]]:
+def _all_at_once(callers: Sequence[StressClient]) -> list[tuple[int, Any]]:
     with ThreadPoolExecutor(max_workers=len(callers)) as threads:
         return list(threads.map(_complete, callers))
 
 
-def last_units(till: Till) -> Mapping[str, bool]:
-    """Many buyers of a few units."""
+def last_units(till: TrialSetup) -> Mapping[str, bool]:
+    """Many buyers compete for a few units."""
     variant = till.goods(UNITS)
     answers = _all_at_once([till.buyer(variant) for _ in range(BUYERS)])
     statuses = Counter(status for status, _ in answers)
@@ -141,8 +141,8 @@ def last_units(till: Till) -> Mapping[str, bool]:
     }
 
 
-def last_coupon_use(till: Till) -> Mapping[str, bool]:
-    """Many carts with a code that one of them may still use."""
+def last_coupon_use(till: TrialSetup) -> Mapping[str, bool]:
+    """Many carts compete for the last use of a coupon code."""
     variant, code = till.goods(BUYERS), f"stress-{uuid4().hex[:8]}"
     tenth = {"type": "percent_off_items", "preferences": {"percent": "10"}}
     promotion = {"name": "Stress", "code": code, "usage_limit": 1, "promotion_actions_attributes": [tenth]}
@@ -152,15 +152,15 @@ def last_coupon_use(till: Till) -> Mapping[str, bool]:
         buyer.ask("PATCH", "/api/v2/storefront/cart/apply_coupon_code", {"coupon_code": code})
     answers = _all_at_once(buyers)
     totals = [answer["data"]["attributes"]["total"] for status, answer in answers if status == 200]
-    told = [answer for status, answer in answers if status == 409 and answer["code"] == "total_changed"]
+    conflicts = [answer for status, answer in answers if status == 409 and answer["code"] == "total_changed"]
     return {
         f"{BUYERS} carts with one use left: one gets it": totals == ["14.0"],
-        "every other was told the changed total before it paid": len(told) == BUYERS - 1,
+        "every other was told the changed total before it paid": len(conflicts) == BUYERS - 1,
     }
 
 
-def doubled_completes(till: Till) -> Mapping[str, bool]:
-    """One cart, completed many times at once."""
+def doubled_completes(till: TrialSetup) -> Mapping[str, bool]:
+    """One cart is completed many times concurrently."""
     variant = till.goods(REPEATS)
     buyer = till.buyer(variant)
     answers = _all_at_once([buyer] * REPEATS)
@@ -172,13 +172,15 @@ def doubled_completes(till: Till) -> Mapping[str, bool]:
     }
 
 
-def doubled_refunds(till: Till) -> Mapping[str, bool]:
-    """One payment, refunded many times at once: given back once."""
+def doubled_refunds(till: TrialSetup) -> Mapping[str, bool]:
+    """One payment is refunded many times concurrently, but only once in fact."""
     variant = till.goods(1)
     buyer = till.buyer(variant)
     _complete(buyer)
-    _, found = till.ask("GET", f"/api/v2/platform/payments?filter[payment_method_id_eq]={till.check}&sort=-created_at")
-    payment = found["data"][0]["id"]
+    _, payments = till.ask(
+        "GET", f"/api/v2/platform/payments?filter[payment_method_id_eq]={till.check}&sort=-created_at"
+    )
+    payment = payments["data"][0]["id"]
     body = {"refund": {"payment_id": payment, "amount": "15.0", "reason": "stress"}}
 
     def refund(_number: int) -> int:
@@ -186,19 +188,19 @@ def doubled_refunds(till: Till) -> Mapping[str, bool]:
 
     with ThreadPoolExecutor(max_workers=REPEATS) as threads:
         statuses = Counter(threads.map(refund, range(REPEATS)))
-    _, shown = till.ask("GET", f"/api/v2/platform/payments/{payment}")
-    amount = shown["data"]["attributes"]["refunded_amount"]
+    _, response = till.ask("GET", f"/api/v2/platform/payments/{payment}")
+    amount = response["data"]["attributes"]["refunded_amount"]
     return {f"{REPEATS} refunds of all that was paid: one": statuses[201] == 1 and amount == "15.0"}
 
 
-def doubled_refreshes(till: Till) -> Mapping[str, bool]:
-    """One refresh token, traded many times at once: one pair."""
+def doubled_refreshes(till: TrialSetup) -> Mapping[str, bool]:
+    """One refresh token is used many times concurrently and returns one token pair."""
     user = {"email": f"stress-{uuid4().hex[:12]}@example.org"}
-    stranger, auth = Caller(till.url), "/api/v2/storefront/auth"
+    stranger, auth = StressClient(till.url), "/api/v2/storefront/auth"
     stranger.made(auth, {"user": user})
     status, mails = stranger.ask("GET", f"/mailbox.json?to={user['email']}")
     if status != 200:
-        raise NotTried("refreshes: the shop has no mailbox to read a code in")
+        raise SkipTrial("refreshes: the shop has no mailbox to read a code in")
     pair = stranger.made(auth, {"user": {**user, "code": mails[0]["code"]}})
 
     def refresh(_number: int) -> tuple[int, Any]:
@@ -211,10 +213,10 @@ def doubled_refreshes(till: Till) -> Mapping[str, bool]:
     return {f"{REPEATS} refreshes of one token: one pair": everybody and len(pairs) == 1}
 
 
-class Told:
-    """A buyer whose payment was done and its answer lost, and what their provider then tells of it."""
+class StressResult:
+    """A buyer whose payment response is lost, and the webhooks that the provider sends later."""
 
-    def __init__(self, till: Till, threads: ThreadPoolExecutor, variant: str, test_card: str) -> None:
+    def __init__(self, till: TrialSetup, threads: ThreadPoolExecutor, variant: str, test_card: str) -> None:
         self.till, self.threads = till, threads
         self.buyer = till.buyer(variant, test_card=test_card, source="late")
         self.number = self.buyer.ask("GET", "/api/v2/storefront/cart")[1]["data"]["attributes"]["number"]
@@ -222,17 +224,17 @@ class Told:
         threads.submit(_complete, self.buyer)
         key = _key_of(self.directory, self.number)
         if key is None:
-            raise NotTried("notices: SHOP_DATA_DIR must be that of the shop")
+            raise SkipTrial("notices: SHOP_DATA_DIR must be that of the shop")
         self.key = key
 
     def tell(self, *outcomes: str) -> set[int]:
-        """At once. Some are the same notice again, some another of the same payment."""
+        """Sends webhooks concurrently: some repeat the same event, some are other events of the same payment."""
 
         def tell(place: int) -> int:
             result = {"outcome": outcomes[place % len(outcomes)], "reference": "stress"}
             notice = {"id": f"{self.key}-{result['outcome']}-{place % 3}", "key": self.key, "result": result}
             signature = TestCard(self.directory).sign(json.dumps(notice).encode()).decode()
-            teller = Caller(self.till.url, **{SIGNATURE_HEADER.decode(): signature})
+            teller = StressClient(self.till.url, **{SIGNATURE_HEADER.decode(): signature})
             return teller.ask("POST", "/payment_notices/test_card", notice)[0]
 
         return set(self.threads.map(tell, range(REPEATS)))
@@ -245,9 +247,9 @@ class Told:
         return self.buyer.ask("GET", "/api/v2/storefront/cart")[0] == 200
 
 
-def doubled_and_reordered_notices(till: Till) -> Mapping[str, bool]:
-    """Payments whose answers were lost, and of which their provider then tells many times and in any order: what it
-    told first counts, and nothing is half done.
+def doubled_and_reordered_notices(till: TrialSetup) -> Mapping[str, bool]:
+    """Webhooks of payments with lost responses arrive many times and in any order: the first one counts, and no order
+    is left half finished.
     """
     rounds = (
         [("approved",)],
@@ -255,35 +257,45 @@ def doubled_and_reordered_notices(till: Till) -> Mapping[str, bool]:
         [("declined",), ("approved",)],
         [("approved", "declined")],
     )
-    held: dict[str, bool] = {}
+    results: dict[str, bool] = {}
     test_card = till.test_card()
     with ThreadPoolExecutor(max_workers=REPEATS + len(rounds)) as threads:
         for each in rounds:
             variant = till.goods(REPEATS)
-            told = Told(till, threads, variant, test_card)
-            statuses = set[int]().union(*(told.tell(*outcomes) for outcomes in each))
-            paid, is_cart = told.paid(), told.is_cart()
-            # Of two that are told at once either may be heard first.
-            as_told = paid if len(each[0]) > 1 else each[0] == ("approved",)
-            is_whole = (paid, is_cart, till.on_hand(variant)) == (as_told, not as_told, REPEATS - as_told)
+            late_payment = StressResult(till, threads, variant, test_card)
+            statuses = set[int]().union(*(late_payment.tell(*outcomes) for outcomes in each))
+            is_paid, is_cart = late_payment.paid(), late_payment.is_cart()
+            # Of two concurrent outcomes, either may arrive first.
+            is_approved = is_paid if len(each[0]) > 1 else each[0] == ("approved",)
+            is_whole = (is_paid, is_cart, till.on_hand(variant)) == (
+                is_approved,
+                not is_approved,
+                REPEATS - is_approved,
+            )
             words = ", then ".join(" and ".join(outcomes) for outcomes in each)
-            came = "one order, or none and no unit less" if len(each[0]) > 1 else "one order" if as_told else "no order"
-            held[f"{REPEATS} notices each of one payment, {words}: {came}"] = statuses == {204} and is_whole
-    return held
+            outcome = (
+                "one order, or none and no unit less"
+                if len(each[0]) > 1
+                else "one order"
+                if is_approved
+                else "no order"
+            )
+            results[f"{REPEATS} notices each of one payment, {words}: {outcome}"] = statuses == {204} and is_whole
+    return results
 
 
 def _key_of(directory: Path, number: str) -> str | None:
-    """Under which key the provider was asked to take the money for an order; as soon as it was."""
+    """Waits for the provider call of an order and returns its idempotency key."""
     for _ in range(100):
-        for kept in directory.glob("*.json") if directory.is_dir() else ():
-            call = json.loads(kept.read_bytes())["call"]
+        for file in directory.glob("*.json") if directory.is_dir() else ():
+            call = json.loads(file.read_bytes())["call"]
             if call["order_number"] == number:
                 return str(call["key"])
         time.sleep(0.05)
     return None
 
 
-TRIALS: Sequence[Callable[[Till], Mapping[str, bool]]] = (
+TRIALS: Sequence[Callable[[TrialSetup], Mapping[str, bool]]] = (
     last_units,
     last_coupon_use,
     doubled_completes,
@@ -301,17 +313,17 @@ def stress(url: str, client_id: str, client_secret: str) -> None:
     """Let many buyers loose on a running shop at once, and say which promises held. It leaves their orders behind."""
     if not url.startswith(("http://127.0.0.1:", "http://localhost:", "http://[::1]:")):
         raise CannotStart("This is for a shop on this machine; give a --url at 127.0.0.1.")
-    till = Till(url, client_id, client_secret)
-    broken = 0
+    till = TrialSetup(url, client_id, client_secret)
+    failures = 0
     for trial in TRIALS:
         try:
             promises = trial(till)
-        except NotTried as why:
-            click.echo(f"  --      {why}")
+        except SkipTrial as reason:
+            click.echo(f"  --      {reason}")
             continue
-        for promise, held in promises.items():
-            click.echo(f"  {'held  ' if held else 'BROKEN'}  {promise}")
-            broken += not held
-    if broken:
+        for promise, is_met in promises.items():
+            click.echo(f"  {'held  ' if is_met else 'BROKEN'}  {promise}")
+            failures += not is_met
+    if failures:
         sys.exit(1)
     click.echo("Every promise held. `shop verify` says whether everything adds up.")

@@ -1,4 +1,4 @@
-"""`shop verify`: recomputes what must add up, and says what does not."""
+"""`shop verify`: runs the integrity checks."""
 
 import asyncio
 import sys
@@ -17,24 +17,24 @@ def verify() -> None:
     """Recompute every total, stock count and payment sum. Exits non-zero when something does not add up."""
     settings = settings_here()
     with database(settings) as (url, _):
-        wrong = asyncio.run(_verify(url))
-    if wrong:
-        click.echo(f"{wrong} {'thing does' if wrong == 1 else 'things do'} not add up.")
+        problem_count = asyncio.run(_verify(url))
+    if problem_count:
+        click.echo(f"{problem_count} {'thing does' if problem_count == 1 else 'things do'} not add up.")
         sys.exit(1)
     click.echo("Everything adds up.")
 
 
 async def _verify(url: str) -> int:
     shop = open_database(url, size=1)
-    wrong = 0
+    problem_count = 0
     try:
-        async for name, found in look(shop.session()):
-            click.echo(f"  {'ok  ' if not found else 'FAIL'}  {name}")
-            for record, what in found[:MOST]:
+        async for name, problems in look(shop.session()):
+            click.echo(f"  {'ok  ' if not problems else 'FAIL'}  {name}")
+            for record, what in problems[:MOST]:
                 click.echo(f"          {record}: {what}")
-            if len(found) > MOST:
-                click.echo(f"          and {len(found) - MOST} more")
-            wrong += len(found)
+            if len(problems) > MOST:
+                click.echo(f"          and {len(problems) - MOST} more")
+            problem_count += len(problems)
     finally:
         await shop.close()
-    return wrong
+    return problem_count

@@ -1,4 +1,4 @@
-"""`shop worker`."""
+"""`shop worker`: runs the background loops without serving."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from shop.cli.prepare import database, ensure_mail, ensure_migrated, settings_he
 from shop.db.pool import open_database
 from shop.queries.setup import shop as setup
 from shop.web.log import configure_logging
-from shop.worker import postman_for, work
+from shop.worker import build_mailer, work
 
 
 @click.command(epilog="Example: SHOP_SMTP_URL=smtp://mail.example:587 shop worker")
@@ -30,18 +30,18 @@ def worker() -> None:
 
 
 async def _work(settings: Settings, url: str) -> None:
-    opened = open_database(url, size=2)
+    db = open_database(url, size=2)
     try:
-        shop = await setup.find_shop(opened.session())
+        shop = await setup.find_shop(db.session())
         if shop is None:
             raise CannotStart("The database has no shop in it; run `shop migrate`.")
-        # Before the keys are read, so that no change is missed.
+        # Watch before reading the keys, so that no change is missed.
         key_file = KeyFileWatch(settings.data_dir / KEY_FILE)
-        # It listens nowhere: whether this is a try-out, only the settings say.
+        # The worker does not listen, so only the settings decide whether this is a try-out.
         is_try_out = settings.is_try_out("127.0.0.1")
-        shared = Shared(opened, read_keys(settings), shop, settings, asyncio.Event(), is_try_out=is_try_out)
+        shared = Shared(db, read_keys(settings), shop, settings, asyncio.Event(), is_try_out=is_try_out)
         watching = None if settings.secret_keys else asyncio.create_task(_watch_keys(key_file, shared))
-        task = asyncio.create_task(work(shared, postman_for(settings)))
+        task = asyncio.create_task(work(shared, build_mailer(settings)))
         for name in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(name, task.cancel)
         click.echo("The worker delivers mails and keeps house.", err=True)
@@ -50,7 +50,7 @@ async def _work(settings: Settings, url: str) -> None:
         if watching:
             watching.cancel()
     finally:
-        await opened.close()
+        await db.close()
 
 
 async def _watch_keys(key_file: KeyFileWatch, shared: Shared) -> None:

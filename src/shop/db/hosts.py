@@ -14,39 +14,39 @@ Connect = Callable[[str], Awaitable[Any]]
 
 
 async def connect_to(url: str, *, seconds: float = CONNECT_SECONDS, **options: Any) -> Any:
-    """Connects to a single server, and refuses one that is read-only: a standby may lag, and a token that was revoked
-    would still be valid there. Newer servers say so in the handshake, without another round trip.
+    """Connects to a single server, and rejects a read-only one: a standby may lag, so a revoked token could still be
+    valid there. Newer servers report this in the handshake, without another round trip.
     """
     return await asyncpg.connect(url, timeout=seconds, target_session_attrs="read-write", **options)
 
 
 class Hosts:
-    """The servers of a database URL; the one that accepted writes last is tried first."""
+    """The servers of a database URL; the last one that accepted writes is tried first."""
 
     def __init__(self, url: str) -> None:
         self._urls = split_hosts(url)
 
     async def connect(self, connect: Connect = connect_to) -> Any:
-        """The connection of the first server for which `connect` succeeds. A server that has not answered within
-        STAGGER_SECONDS is not waited for: the next one is tried beside it.
+        """Returns the connection of the first server for which `connect` succeeds. If a server does not answer within
+        STAGGER_SECONDS, tries the next one in parallel.
         """
         if len(self._urls) == 1:
             return await connect(self._urls[0])
-        untried = self._urls.copy()
+        remaining = self._urls.copy()
         attempts: dict[asyncio.Future[Any], str] = {}
         try:
             while True:
-                if untried:
-                    url = untried.pop(0)
+                if remaining:
+                    url = remaining.pop(0)
                     attempts[asyncio.ensure_future(connect(url))] = url
-                pause = STAGGER_SECONDS if untried else None
-                done, _ = await asyncio.wait(attempts, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
-                for attempt in done:
+                pause = STAGGER_SECONDS if remaining else None
+                completions, _ = await asyncio.wait(attempts, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+                for attempt in completions:
                     url = attempts.pop(attempt)
                     if attempt.exception() is None:
                         self._urls = [url, *(other for other in self._urls if other != url)]
                         return attempt.result()
-                    if not attempts and not untried:
+                    if not attempts and not remaining:
                         return attempt.result()  # Raises: no server is left.
         finally:
             for attempt in attempts:
@@ -55,13 +55,13 @@ class Hosts:
 
 
 def _terminate(attempt: "asyncio.Future[Any]") -> None:
-    """Closes a connection that was made too late to be used."""
+    """Closes a connection that was established too late to be used."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().terminate()
 
 
 def split_hosts(url: str) -> list[str]:
-    """One URL for each server that is named in the authority or, for sockets, in the `host` parameter."""
+    """One URL for each server in the authority or, for sockets, in the `host` parameter."""
     parts = urlsplit(url)
     account, at, authority = parts.netloc.rpartition("@")
     if authority:

@@ -1,4 +1,4 @@
-"""How the program talks to PostgreSQL: one session a request, transactions, bounded retries."""
+"""Sessions on PostgreSQL: one per request, with transactions and bounded retries."""
 
 import asyncio
 import random
@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import asyncpg
 
-from shop.base.errors import Lost, Unavailable
+from shop.base.errors import TransactionConflict, Unavailable
 from shop.db.connections import WAIT_SECONDS, Connections
 from shop.db.statements import Statement
 
@@ -20,8 +20,8 @@ R = TypeVar("R")
 
 RETRIES = 5
 LIMIT_SECONDS = 5.2
-"""How long a request may wait for the database, in all: for connections, statements and retries. More than the server's
-own `statement_timeout`, which leaves the connection open, and less than the 6 s within which a caller is answered.
+"""The total time a request may wait for the database: connections, statements and retries. Longer than the server's
+`statement_timeout`, which leaves the connection open, and shorter than the 6 s within which a caller gets a response.
 """
 SESSION_SETTINGS = {
     "application_name": "shop",
@@ -34,8 +34,8 @@ SESSION_SETTINGS = {
 _SNAPSHOT = {"isolation": "repeatable_read", "readonly": True}
 
 
-class Refused(Exception):
-    """A constraint of the database did not allow a change; `why` is `unique`, `reference` or `check`."""
+class ConstraintViolation(Exception):
+    """A database constraint was violated; `why` is `unique`, `reference` or `check`."""
 
     def __init__(self, why: str, constraint: str) -> None:
         self.why = why
@@ -44,7 +44,7 @@ class Refused(Exception):
 
 
 class LockTimeout(Unavailable):
-    """Someone else held a row longer than we wait."""
+    """Another transaction held a row lock longer than `lock_timeout`."""
 
 
 class Database:
@@ -53,11 +53,11 @@ class Database:
     def __init__(self, connections: Connections) -> None:
         self.connections = connections
         self.has_lost_write = False
-        """Whether a write was lost with its connection, and none was checked since: the server may hang in COMMIT."""
+        """Whether a write was lost with its connection and none was checked since: the server may hang in COMMIT."""
 
     @property
     def is_away(self) -> bool:
-        """Whether it is known that no connection can be made."""
+        """Whether connecting is known to fail."""
         return self.connections.is_away
 
     def session(self) -> "Session":
@@ -68,7 +68,7 @@ class Database:
 
 
 def open_database(url: str, *, size: int) -> Database:
-    """Connections are made when first needed: a database that is away makes the process unready, not dead."""
+    """Opens connections on demand: an unavailable database makes the process unready but does not end it."""
     return Database(Connections(url, size, SESSION_SETTINGS))
 
 
@@ -84,9 +84,9 @@ class Session:
         self.committed = False
         self.count = 0
         self.seconds = LIMIT_SECONDS
-        """How long the database may take: for each statement, or what is left for all of them."""
+        """The time limit: for each statement, or the remainder for all of them."""
         self.is_bounded = False
-        """Whether `seconds` is for all statements together, as for a request, or for each, as for a stream."""
+        """Whether `seconds` limits all statements together, as in a request, or each one, as in a stream."""
         self.patience = WAIT_SECONDS
 
     @property
@@ -94,12 +94,12 @@ class Session:
         return self._connection is not None
 
     def apart(self) -> "Session":
-        """A session for what is committed whatever becomes of this one; both share the time that is left."""
+        """A session whose work commits independently of this one; both share the remaining time."""
         session = Session(self._database, self._parent or self)
         session.is_bounded = self.is_bounded
         return session
 
-    # Not coroutines around a coroutine: every one between a request and its connection is stepped through twice.
+    # These return the coroutine instead of awaiting it: each extra coroutine adds a step to every statement.
     def one(self, statement: Statement[R], **values: Any) -> Coroutine[Any, Any, R | None]:
         return self._run("fetchrow", statement, values)
 
@@ -118,32 +118,32 @@ class Session:
         if statement.writes and self.committed:
             raise AssertionError("a second write outside a transaction: open one with `async with ctx.transaction()`")
         connections = self._database.connections
-        started = monotonic()
+        start = monotonic()
         connection = None
         try:
-            deadline = started + clock.seconds
+            deadline = start + clock.seconds
             connection = connections.take(deadline) or await connections.wait(deadline, self.patience)
             result = await getattr(connection, method)(statement.sql, *arguments)
         except asyncpg.PostgresError as error:
             self._database.has_lost_write |= statement.writes and connection is not None and connection.is_closed()
-            raise self._translated(error) from error
+            raise self._translate(error) from error
         except BaseException as error:
             if connection is not None:
                 connection.terminate()
-            raise translated(error) from error
+            raise translate_error(error) from error
         finally:
             if connection is not None:
                 connections.release(connection)
             if self.is_bounded:
-                clock.seconds -= monotonic() - started
-        # A guarded write that found nothing to change has kept nothing.
+                clock.seconds -= monotonic() - start
+        # A conditional write that matched no row has changed nothing.
         self.committed |= statement.writes and bool(result)
         return _read(statement, result)
 
     @asynccontextmanager
     async def transaction(self, *, is_snapshot: bool = False) -> AsyncIterator[None]:
-        """READ COMMITTED; or to read only, and all of it as of one moment. A connection lost at COMMIT is an unknown
-        outcome: the caller hears 503 and may ask again.
+        """A READ COMMITTED transaction, or a read-only snapshot. If the connection is lost at COMMIT, the outcome is
+        unknown: the caller gets 503 and may retry.
         """
         connections = self._database.connections
         self._connection = connection = await self._acquire()
@@ -169,7 +169,7 @@ class Session:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """A part of a transaction that is undone alone when it fails."""
+        """A part of a transaction that rolls back on its own if it fails."""
         savepoint = self._connection.transaction()
         await self._call(savepoint.start)
         try:
@@ -182,42 +182,44 @@ class Session:
 
     async def _acquire(self) -> Any:
         connections = self._database.connections
-        clock, started = self._parent or self, monotonic()
+        clock, start = self._parent or self, monotonic()
         try:
-            return connections.take(inf) or await connections.wait(started + clock.seconds, self.patience)
+            return connections.take(inf) or await connections.wait(start + clock.seconds, self.patience)
         finally:
             if self.is_bounded:
-                clock.seconds -= monotonic() - started
+                clock.seconds -= monotonic() - start
 
     async def _call(self, call: Callable[..., Awaitable[T]], *arguments: Any) -> T:
-        """Runs one call of the transaction's connection until its deadline; between calls there is none."""
-        connection, clock, started = self._connection, self._parent or self, monotonic()
-        connection.deadline = started + clock.seconds
-        # Called in here: on a closed connection asyncpg raises before there is anything to await.
+        """Runs one call on the transaction's connection with a deadline; between calls there is none."""
+        connection, clock, start = self._connection, self._parent or self, monotonic()
+        connection.deadline = start + clock.seconds
+        # Called inside the try: on a closed connection asyncpg raises before it returns an awaitable.
         try:
             return await call(*arguments)
         except Exception as error:
-            raise self._translated(error) from error
+            raise self._translate(error) from error
         finally:
             connection.deadline = inf
             if self.is_bounded:
-                clock.seconds -= monotonic() - started
+                clock.seconds -= monotonic() - start
 
-    def _translated(self, error: Exception) -> BaseException:
+    def _translate(self, error: Exception) -> BaseException:
         if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-            # A failover: all connections lead to what is now a standby.
+            # After a failover, all connections lead to a server that is now a standby.
             self._database.connections.close_all()
-        return translated(error)
+        return translate_error(error)
 
     async def retrying(self, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Runs `work`, and again while it loses against other transactions, unless a part of it is already kept."""
+        """Runs `work` and retries it on conflicts with other transactions, unless a part of it is already committed."""
         try:
             return await work(*args, **kwargs)
-        except Lost as lost:
-            return await self.retry(lost, work, *args, **kwargs)
+        except TransactionConflict as error:
+            return await self.retry(error, work, *args, **kwargs)
 
-    async def retry(self, lost: Lost, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Runs again what lost."""
+    async def retry(
+        self, error: TransactionConflict, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Retries `work` after a conflict."""
         for _ in range(RETRIES):
             pause = random.uniform(0.01, 0.2)  # noqa: S311  Jitter, not a secret.
             if self.is_bounded:
@@ -227,49 +229,49 @@ class Session:
             await asyncio.sleep(pause)
             try:
                 return await work(*args, **kwargs)
-            except Lost as again:
-                lost = again
-        raise Unavailable() from lost
+            except TransactionConflict as again:
+                error = again
+        raise Unavailable() from error
 
 
 def _read(statement: Statement[Any], result: Any) -> Any:
-    """What the caller asked for: the rows of a list, or one, or none."""
+    """Converts a result to a list of typed rows, a single one, or None."""
     if type(result) is list:
         return [statement.read(record) for record in result]
     return None if result is None else statement.read(result)
 
 
-_LOST = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+_CONFLICTS = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 _AWAY = (
-    OSError,  # TimeoutError and every refused or broken socket are kinds of it.
+    OSError,  # Includes TimeoutError and refused or broken sockets.
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
-    asyncpg.OperatorInterventionError,  # Shut down, starting up, or the statement time-out.
+    asyncpg.OperatorInterventionError,  # Shutting down, starting up, or a statement timeout.
     asyncpg.InsufficientResourcesError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.InvalidCatalogNameError,
-    asyncpg.UndefinedTableError,  # Restored or migrated by halves: not a database we can work with yet.
-    asyncpg.ObjectNotInPrerequisiteStateError,  # The database takes no connections just now.
-    asyncpg.ReadOnlySQLTransactionError,  # A failover is under way and we still hold the old primary.
+    asyncpg.UndefinedTableError,  # Partially restored or migrated: not usable yet.
+    asyncpg.ObjectNotInPrerequisiteStateError,  # The database does not accept connections now.
+    asyncpg.ReadOnlySQLTransactionError,  # During a failover, a connection still leads to the old primary.
 )
 
 
-_REFUSED = {
+_CONSTRAINT_KINDS = {
     asyncpg.UniqueViolationError: "unique",
     asyncpg.ForeignKeyViolationError: "reference",
     asyncpg.CheckViolationError: "check",
 }
 
 
-def translated(error: BaseException) -> BaseException:
-    """What a database failure means to the shop; anything not listed is a defect of ours and flies on as it is."""
-    if isinstance(error, _LOST):
-        return Lost()
+def translate_error(error: BaseException) -> BaseException:
+    """Translates a database error to an error of the shop; any other error is a bug and is returned unchanged."""
+    if isinstance(error, _CONFLICTS):
+        return TransactionConflict()
     if isinstance(error, asyncpg.LockNotAvailableError):
         return LockTimeout()
-    if isinstance(error, asyncpg.IntegrityConstraintViolationError) and type(error) in _REFUSED:
-        return Refused(_REFUSED[type(error)], error.constraint_name or "")
+    if isinstance(error, asyncpg.IntegrityConstraintViolationError) and type(error) in _CONSTRAINT_KINDS:
+        return ConstraintViolation(_CONSTRAINT_KINDS[type(error)], error.constraint_name or "")
     if isinstance(error, _AWAY):
         return Unavailable()
     return error

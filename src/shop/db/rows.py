@@ -1,4 +1,4 @@
-"""How a typed row becomes a table: each noun is declared once, and its SQLAlchemy Core table is derived from it."""
+"""Derives SQLAlchemy Core tables from typed rows, so that each table is declared once."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -43,7 +43,7 @@ metadata = MetaData(
 
 _TYPES: dict[Any, Any] = {
     UUID: PG_UUID(as_uuid=True),
-    # Counts and minor units alike: a column that can overflow at two thousand million is a date for a bad night.
+    # For counts and minor units alike: a 32-bit column overflows at two billion.
     int: BigInteger(),
     bool: Boolean(),
     str: Text(),
@@ -57,7 +57,7 @@ _TYPES: dict[Any, Any] = {
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A row of a table: its annotations are the columns, its defaults the columns' defaults."""
+    """A table row: its annotations are the columns, its defaults the column defaults."""
 
 
 def table(
@@ -67,8 +67,8 @@ def table(
     fill_factor: int | None = None,
     defaults: Mapping[str, str] | None = None,
 ) -> Table:
-    """The table of a row type, with its keys, checks and indexes. `fill_factor` leaves room on each page for updates,
-    `defaults` are expressions that the database evaluates for columns that are not given.
+    """The table of a row type, with its keys, checks and indexes. `fill_factor` leaves space on each page for updates;
+    `defaults` are SQL expressions for columns without a value.
     """
     hints = get_type_hints(row)
     columns = [_column(field, hints[field.name]) for field in msgspec.structs.fields(row)]
@@ -95,13 +95,13 @@ def index(name: str, *columns: str, where: str | None = None, is_unique: bool = 
     return Index(name, *columns, unique=is_unique, postgresql_where=text(where) if where else None)
 
 
-def made_index(name: str, expression: str, *, where: str) -> Index:
-    """For what is made of a row's columns when it is looked for."""
+def expression_index(name: str, expression: str, *, where: str) -> Index:
+    """An index on an expression."""
     return Index(name, text(expression), postgresql_where=text(where))
 
 
 def search_index(name: str, column: str) -> Index:
-    """For what a row has many of: words, ids in a list."""
+    """A GIN index, for columns with many values in a row: words, arrays of ids."""
     return Index(name, column, postgresql_using="gin")
 
 

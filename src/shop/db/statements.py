@@ -1,6 +1,4 @@
-"""How a SQLAlchemy statement becomes text that asyncpg runs: compiled once, when it is first wanted, with named
-parameters kept in order.
-"""
+"""Compiles SQLAlchemy statements to SQL for asyncpg: once, on first use, with named parameters in order."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
@@ -18,12 +16,12 @@ from sqlalchemy.sql.visitors import iterate
 R = TypeVar("R")
 
 _DIALECT = PGDialect_asyncpg()  # type: ignore[no-untyped-call]
-# asyncpg speaks UUID, numbers and times itself; the only values SQLAlchemy would change on the way are none of ours.
+# asyncpg converts UUIDs, numbers and times; the shop uses no types that SQLAlchemy would have to convert.
 
 
 class Statement(Generic[R]):
-    """A statement: `read` makes the typed result of one record. To compile the hundreds that there are would take a
-    fifth of every start.
+    """A statement, compiled on first use; `read` converts a record to its typed result. Compiling all the hundreds of
+    statements would take a fifth of the startup time.
     """
 
     __slots__ = ("_clause", "_prefix", "constants", "parameters", "read", "sql", "writes")
@@ -38,15 +36,15 @@ class Statement(Generic[R]):
         self.read: Callable[[Any], R] = read
 
     def __getattr__(self, name: str) -> Any:
-        """Asked only for what is not there yet."""
+        """Compiles the statement on the first access to one of its attributes."""
         if name not in {"sql", "parameters", "constants", "writes"}:
             raise AttributeError(name)
         clause = self._clause
-        compiled = cast(SQLCompiler, clause.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True}))
-        self.parameters = tuple(compiled.positiontup or ())
-        self.constants = {each: compiled.params[each] for each in self.parameters if not compiled.binds[each].required}
+        compiler = cast(SQLCompiler, clause.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True}))
+        self.parameters = tuple(compiler.positiontup or ())
+        self.constants = {each: compiler.params[each] for each in self.parameters if not compiler.binds[each].required}
         self.writes = not self._prefix and any(isinstance(part, UpdateBase) for part in iterate(clause))
-        self.sql = self._prefix + str(compiled)
+        self.sql = self._prefix + str(compiler)
         return getattr(self, name)
 
     def arguments(self, values: Mapping[str, Any]) -> list[Any]:
@@ -58,41 +56,41 @@ class Statement(Generic[R]):
 
 
 STATEMENTS: list[Statement[Any]] = []
-"""Every statement of the program, so that a test can PREPARE them all against the migrated schema."""
+"""All statements of the program, so that a test can PREPARE each against the migrated schema."""
 
 
 def statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
-    """The bind parameters of `clause` become keyword arguments of the call that runs it."""
-    made = shaped_statement(clause, read)
-    STATEMENTS.append(made)
-    return made
+    """Registers a statement. Its bind parameters become keyword arguments of the call that runs it."""
+    instance = dynamic_statement(clause, read)
+    STATEMENTS.append(instance)
+    return instance
 
 
-def shaped_statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
-    """The same for a statement whose shape a request decides; whoever makes it keeps it."""
+def dynamic_statement(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
+    """A statement whose shape depends on the request; the caller caches it."""
     return Statement[R](clause, read)
 
 
-def planned(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
-    """What the database would do for it, instead of doing it."""
+def explain(clause: ClauseElement, read: Callable[[Any], R]) -> Statement[R]:
+    """An EXPLAIN of the statement, which does not run it."""
     return Statement[R](clause, read, "EXPLAIN (FORMAT JSON) ")
 
 
 def into(row: type[R]) -> Callable[[Any], R]:
-    """Reads a record whose columns are the fields of `row`."""
+    """A reader of records whose columns are the fields of `row`."""
     return lambda record: row(**record)
 
 
-def unseen(name: str, type_: Any) -> Any:
-    """A parameter that the planner cannot look at. Where it can, it makes a plan for each value anew as long as that
-    looks the least bit cheaper; for what a cart asks for, planning takes longer than doing.
+def opaque_param(name: str, type_: Any) -> Any:
+    """A parameter whose value is hidden from the planner. If visible, PostgreSQL plans again for each value as long as
+    that seems slightly cheaper; for the statements of a cart, planning takes longer than execution.
     """
     return sql_cast(select(bindparam(name, type_=type_)).scalar_subquery(), type_)
 
 
-def among(name: str, type_: Any) -> Any:
-    """Any member of an array that the planner cannot look at: it would count the members, and plan for each number."""
-    return sql_any(unseen(name, ARRAY(type_)))
+def any_of(name: str, type_: Any) -> Any:
+    """ANY of an array that is hidden from the planner, which would plan again for each array length."""
+    return sql_any(opaque_param(name, ARRAY(type_)))
 
 
 def seconds(name: str) -> Any:

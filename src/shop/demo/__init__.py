@@ -1,4 +1,4 @@
-"""The demo shop: what `shop serve --demo` puts into an empty database.
-Never here: anything a real shop depends on.
-Look first at `load.py`.
+"""The demo shop: data that `shop serve --demo` loads into an empty database.
+Must not contain anything that a real shop depends on.
+Start with `load.py`.
 """

@@ -1,6 +1,6 @@
-"""The pictures of the demo shop, drawn by rule: a night sky, a moon in its phase, a hill, and the thing itself.
+"""Generates the product images of the demo shop: a night sky, a moon in its phase, a hill and the product.
 
-The same good is always drawn alike; what differs between two of a shelf comes from a digest of their names.
+Images are deterministic; products of one category differ by a digest of their names.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from PIL import Image, ImageColor, ImageDraw
 
 SIDE = 480
 _SCALE = 2
-"""Drawn twice as large and then made smaller, so that edges are smooth."""
+"""Images are drawn at twice the size and scaled down for smooth edges."""
 Draw = ImageDraw.ImageDraw
-Colour = str
+Color = str
 
-# By shelf: the sky, the hill, the thing, its lighter side.
-_PALETTES: dict[str, tuple[Colour, Colour, Colour, Colour]] = {
+# By category: sky, hill, product, highlight.
+_PALETTES: dict[str, tuple[Color, Color, Color, Color]] = {
     "Lanterns": ("#1d2b4f", "#0f1830", "#e0a030", "#ffe3a0"),
     "Candles": ("#3b2447", "#22132b", "#f1e6d0", "#ffc65c"),
     "Seeds": ("#163f3a", "#0b2522", "#7fc28a", "#d8f0c0"),
@@ -29,8 +29,8 @@ _PALETTES: dict[str, tuple[Colour, Colour, Colour, Colour]] = {
     "Teas and Preserves": ("#402a1e", "#241610", "#a8384f", "#f2d08a"),
     "Books and Prints": ("#1f3550", "#101f31", "#e8dcc0", "#b5533c"),
 }
-# By the colour of a variant: the thing, and its lighter side.
-_TINTS: dict[str, tuple[Colour, Colour]] = {
+# By color of a variant: product, highlight.
+_TINTS: dict[str, tuple[Color, Color]] = {
     "amber": ("#d98a1f", "#ffd27a"),
     "smoke": ("#6f7681", "#c3c9d1"),
     "clear": ("#a9c4cf", "#eef7fa"),
@@ -44,7 +44,7 @@ _PHASES = {"New Moon": 0.0, "First Quarter": 0.5, "Full Moon": 1.0, "Last Quarte
 
 
 class Canvas:
-    """Draws in a square of a hundred by a hundred, the corner up and left."""
+    """Draws in coordinates from 0 to 100, with the origin at the top left."""
 
     def __init__(self, draw: Draw, side: int) -> None:
         self._draw = draw
@@ -53,27 +53,27 @@ class Canvas:
     def _at(self, points: tuple[float, ...]) -> list[float]:
         return [point * self._unit for point in points]
 
-    def oval(self, left: float, top: float, right: float, bottom: float, colour: Colour) -> None:
+    def oval(self, left: float, top: float, right: float, bottom: float, colour: Color) -> None:
         self._draw.ellipse(self._at((left, top, right, bottom)), fill=colour)
 
-    def box(self, left: float, top: float, right: float, bottom: float, colour: Colour, *, round_: float = 0) -> None:
+    def box(self, left: float, top: float, right: float, bottom: float, colour: Color, *, round_: float = 0) -> None:
         self._draw.rounded_rectangle(self._at((left, top, right, bottom)), round_ * self._unit, fill=colour)
 
-    def shape(self, colour: Colour, *points: float) -> None:
+    def shape(self, colour: Color, *points: float) -> None:
         self._draw.polygon(self._at(points), fill=colour)
 
-    def line(self, colour: Colour, width: float, *points: float) -> None:
+    def line(self, colour: Color, width: float, *points: float) -> None:
         self._draw.line(self._at(points), fill=colour, width=round(width * self._unit), joint="curve")
 
-    def arc(self, colour: Colour, width: float, box: tuple[float, float, float, float], start: int, end: int) -> None:
+    def arc(self, colour: Color, width: float, box: tuple[float, float, float, float], start: int, end: int) -> None:
         self._draw.arc(self._at(box), start, end, fill=colour, width=round(width * self._unit))
 
 
 def draw_good(shelf: str, name: str, moon: str, tint: str | None = None) -> bytes:
-    """A PNG; of a variant in its own colour."""
+    """Returns a PNG of the product; `tint` is the color of a variant."""
     marks = sha256(name.encode()).digest()
     turns = (0.12, 0.12, 0.3, 0.2)
-    sky, hill, body, light = map(partial(_turned, marks[6] / 255 - 0.5), _PALETTES[shelf], turns)
+    sky, hill, body, light = map(partial(_shift_hue, marks[6] / 255 - 0.5), _PALETTES[shelf], turns)
     body, light = _TINTS[tint] if tint else (body, light)
     side = SIDE * _SCALE
     image = Image.new("RGB", (side, side), sky)
@@ -87,14 +87,14 @@ def draw_good(shelf: str, name: str, moon: str, tint: str | None = None) -> byte
     return out.getvalue()
 
 
-def _turned(share: float, colour: Colour, most: float) -> Colour:
-    """The same colour a little further round the wheel: goods of one shelf are kin and not twins."""
+def _shift_hue(share: float, colour: Color, most: float) -> Color:
+    """Shifts the hue slightly, so that products of one category look similar but not identical."""
     hue, lightness, strength = rgb_to_hls(*(part / 255 for part in ImageColor.getrgb(colour)[:3]))
-    turned = hls_to_rgb((hue + share * most) % 1, lightness, strength)
-    return "#" + "".join(f"{round(part * 255):02x}" for part in turned)
+    rgb = hls_to_rgb((hue + share * most) % 1, lightness, strength)
+    return "#" + "".join(f"{round(part * 255):02x}" for part in rgb)
 
 
-def _draw_sky(canvas: Canvas, marks: bytes, sky: Colour, moon: str) -> None:
+def _draw_sky(canvas: Canvas, marks: bytes, sky: Color, moon: str) -> None:
     for at in range(0, 24, 2):
         x, y, size = marks[at] / 2.6, marks[at + 1] / 4.5, 0.3 + marks[at] % 3 * 0.2
         canvas.oval(x, y, x + size, y + size, _PAPER)
@@ -103,12 +103,12 @@ def _draw_sky(canvas: Canvas, marks: bytes, sky: Colour, moon: str) -> None:
     if phase == 0:
         canvas.oval(left + 0.6, 9.6, left + 17.4, 26.4, sky)
     elif phase != 1:
-        # The dark half lies over the bright one, from the side the light does not come from.
+        # Cover the bright disk with the sky from the unlit side.
         shift = -7 if phase > 0 else 7
         canvas.oval(left + shift, 8.5, left + 18 + shift, 27.5, sky)
 
 
-def _lantern(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
+def _lantern(canvas: Canvas, marks: bytes, body: Color, light: Color) -> None:
     wide = 11 + marks[3] % 6
     canvas.arc(body, 1.6, (50 - wide, 26, 50 + wide, 54), 180, 360)
     canvas.box(50 - wide, 40, 50 + wide, 45, body, round_=2)
@@ -119,7 +119,7 @@ def _lantern(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
         canvas.box(50 + bar, 45, 51 + bar, 74, body)
 
 
-def _candle(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
+def _candle(canvas: Canvas, marks: bytes, body: Color, light: Color) -> None:
     for number in range(1 + marks[3] % 3):
         left, top = 43 + (number * 17 - 17 if marks[3] % 3 == 2 else number * 15), 40 + marks[4 + number] % 16
         canvas.box(left, top, left + 12, 82, body, round_=1.5)
@@ -127,7 +127,7 @@ def _candle(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
         canvas.shape(light, left + 6, top - 13, left + 9, top - 5, left + 6, top - 2, left + 3, top - 5)
 
 
-def _sprout(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
+def _sprout(canvas: Canvas, marks: bytes, body: Color, light: Color) -> None:
     top = 34 + marks[3] % 10
     canvas.line(body, 2.2, 50, 84, 50, top + 10)
     for number in range(2 + marks[4] % 2):
@@ -139,7 +139,7 @@ def _sprout(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
     canvas.oval(45, top - 5, 55, top + 5, body)
 
 
-def _tool(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
+def _tool(canvas: Canvas, marks: bytes, body: Color, light: Color) -> None:
     canvas.line(light, 4, 36, 26, 56, 58)
     canvas.oval(31, 20, 41, 30, light)
     if marks[3] % 2:
@@ -149,7 +149,7 @@ def _tool(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
         canvas.line(light, 4, 66, 26, 54, 58)
 
 
-def _pot(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
+def _pot(canvas: Canvas, marks: bytes, body: Color, light: Color) -> None:
     wide = 14 + marks[3] % 8
     for number in range(3):
         x = 50 + (number - 1) * 9
@@ -159,7 +159,7 @@ def _pot(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
     canvas.box(50 - wide - 2, 48, 50 + wide + 2, 56, light, round_=2)
 
 
-def _boot(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
+def _boot(canvas: Canvas, marks: bytes, body: Color, light: Color) -> None:
     top = 30 + marks[3] % 22
     for left in (30, 50):
         canvas.box(left, top, left + 14, 78, body, round_=3)
@@ -168,7 +168,7 @@ def _boot(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
         canvas.box(left - 1, top, left + 15, top + 5, light, round_=2)
 
 
-def _layer(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
+def _layer(canvas: Canvas, marks: bytes, body: Color, light: Color) -> None:
     low = 72 + marks[3] % 12
     canvas.shape(body, 38, 32, 62, 32, 70, 42, 66, low, 34, low, 30, 42)
     canvas.shape(body, 33, 38, 22, 66, 29, 69, 37, 48)
@@ -178,7 +178,7 @@ def _layer(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
         canvas.oval(49, 48 + number * 7, 51.4, 50.4 + number * 7, light)
 
 
-def _jar(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
+def _jar(canvas: Canvas, marks: bytes, body: Color, light: Color) -> None:
     wide = 13 + marks[3] % 6
     canvas.box(50 - wide, 40, 50 + wide, 84, body, round_=5)
     canvas.box(50 - wide + 2, 32, 50 + wide - 2, 40, light, round_=2)
@@ -187,7 +187,7 @@ def _jar(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
     canvas.line(body, 1.2, 50 - wide + 9, 64, 50 + wide - 9, 64)
 
 
-def _book(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
+def _book(canvas: Canvas, marks: bytes, body: Color, light: Color) -> None:
     canvas.shape(light, 28, 36, 68, 32, 72, 80, 32, 84)
     canvas.shape(body, 31, 39, 67, 35, 70, 77, 34, 81)
     size = 6 + marks[3] % 5
@@ -197,7 +197,7 @@ def _book(canvas: Canvas, marks: bytes, body: Colour, light: Colour) -> None:
         canvas.line(light, 1, 41, 68 + number * 3.4, 61, 66 + number * 3.4)
 
 
-_THINGS: dict[str, Callable[[Canvas, bytes, Colour, Colour], None]] = {
+_THINGS: dict[str, Callable[[Canvas, bytes, Color, Color], None]] = {
     "Lanterns": _lantern,
     "Candles": _candle,
     "Seeds": _sprout,

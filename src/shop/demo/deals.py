@@ -1,4 +1,4 @@
-"""What the demo shop takes off and what it owes: three promotions of three kinds, and one customer's credit."""
+"""Creates the promotions and the store credit of the demo shop."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from shop.demo.shop import CREDIT, DEALS
 from shop.rules.form_values import read_amount
 
 
-async def make_deals(ctx: Context, taxons: Mapping[str, UUID]) -> None:
+async def create_demo_promotions(ctx: Context, taxons: Mapping[str, UUID]) -> None:
     for deal in DEALS:
         conditions = [_part("taxon", taxon_ids=[str(taxons[deal.shelf])])] if deal.shelf else []
         conditions += [_part("item_total", amounts=dict(deal.least))] if deal.least else []
@@ -31,6 +31,6 @@ def _part(kind: str, **settings: Any) -> dict[str, Any]:
     return {"type": kind, "preferences": settings}
 
 
-async def owe(ctx: Context, user_id: UUID) -> None:
+async def grant_demo_credit(ctx: Context, user_id: UUID) -> None:
     amount = minor_units(read_amount(CREDIT["amount"], CREDIT["currency"]), CREDIT["currency"])
     await store_credit.grant(ctx, {"user_id": user_id, **CREDIT, "amount": amount})

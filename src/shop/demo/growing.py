@@ -1,4 +1,4 @@
-"""Seeds, tools and pots."""
+"""Demo products: seeds, tools and pots."""
 
 from shop.demo.goods import Good
 

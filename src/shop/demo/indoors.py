@@ -1,4 +1,4 @@
-"""What is worn, eaten, drunk and read."""
+"""Demo products: boots, clothing, food and drink, books and prints."""
 
 from shop.demo.goods import Good
 

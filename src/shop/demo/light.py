@@ -1,4 +1,4 @@
-"""Lanterns and candles."""
+"""Demo products: lanterns and candles."""
 
 from shop.demo.goods import Good
 

@@ -1,6 +1,6 @@
-"""How the demo shop gets into an empty database: pictures first, then everything else in one transaction.
+"""Loads the demo shop into an empty database: images first, then everything else in one transaction.
 
-Killed half-way, it leaves files that are noted as loose, and of the shop nothing.
+If it is interrupted, it leaves only image files that are recorded as orphans, and no database rows of the shop.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from shop.actions.audit import audit
 from shop.actions.catalog import images as media
 from shop.actions.catalog import prices as pricing
 from shop.actions.catalog import stock, taxons
-from shop.actions.catalog.products import create_product, create_property, create_variant, refreshing_once
+from shop.actions.catalog.products import create_product, create_property, create_variant, defer_refresh
 from shop.actions.context import Context
 from shop.actions.customers import admin
 from shop.base.ids import new_id
 from shop.demo import shop
 from shop.demo.artwork import draw_good
-from shop.demo.deals import make_deals, owe
+from shop.demo.deals import create_demo_promotions, grant_demo_credit
 from shop.demo.goods import CURRENCIES, STOCK, Good, combinations, prices
 from shop.demo.pages import make_pages
-from shop.demo.till import open_till
+from shop.demo.till import create_checkout_setup
 from shop.models.access.users import customer_group_members, customer_groups
 from shop.models.catalog.prices import price_list_groups, price_list_users
 from shop.models.catalog.products import option_types, option_values, properties
@@ -32,12 +32,12 @@ from shop.queries.catalog.products import find_master
 from shop.queries.setup import shop as setup
 from shop.rules.catalog.images import Picture
 
-Tell = Callable[[int, int], None]
-"""Told how far the work is, and how far it goes."""
+ProgressCallback = Callable[[int, int], None]
+"""Progress callback: completed steps, total steps."""
 
 
-class Fittings(msgspec.Struct, frozen=True):
-    """Ids of what the goods are put up with."""
+class DemoRecords(msgspec.Struct, frozen=True):
+    """Ids of the records that products refer to."""
 
     taxons: Mapping[str, UUID]
     values: Mapping[tuple[str, str], UUID]
@@ -45,8 +45,8 @@ class Fittings(msgspec.Struct, frozen=True):
     locations: tuple[UUID, ...]
 
 
-class Shelved(msgspec.Struct, frozen=True):
-    """A good on its shelf."""
+class DemoProduct(msgspec.Struct, frozen=True):
+    """A product with its category and SKU."""
 
     shelf: str
     good: Good
@@ -54,138 +54,146 @@ class Shelved(msgspec.Struct, frozen=True):
 
 
 Images = Mapping[tuple[str, ...], tuple[UUID, Picture]]
-"""By the values of a variant's options; without any, the product's own."""
+"""Images by the option values of a variant; the empty tuple is the product's own image."""
 
 
-class Sold(msgspec.Struct, frozen=True):
-    """What can be bought: a variant, and the values by which it differs from its kin."""
+class DemoVariant(msgspec.Struct, frozen=True):
+    """A purchasable variant and its option values."""
 
     variant_id: UUID
     good: Good
     values: tuple[str, ...]
 
 
-async def load_demo(ctx: Context, tell: Tell) -> bool:
-    """Whether the database was empty and has the demo shop now."""
+async def load_demo(ctx: Context, tell: ProgressCallback) -> bool:
+    """Loads the demo shop if the database is empty; returns whether it did."""
     if not await setup.is_empty(ctx.db):
         return False
     goods = [
-        Shelved(shelf, good, f"{shelf[:3].upper()}-{number:03}")
+        DemoProduct(shelf, good, f"{shelf[:3].upper()}-{number:03}")
         for number, (shelf, good) in enumerate(shop.all_goods(), 1)
     ]
     images: dict[str, Images] = {}
-    easels = asyncio.Semaphore(media.EASELS)
-    for work in asyncio.as_completed([_save_images(ctx, easels, shelved) for shelved in goods]):
-        sku, saved = await work
-        images[sku] = saved
+    image_slots = asyncio.Semaphore(media.IMAGE_THREADS)
+    for work in asyncio.as_completed([_save_images(ctx, image_slots, demo_product) for demo_product in goods]):
+        sku, product_images = await work
+        images[sku] = product_images
         tell(len(images), 2 * len(goods))
     shelf_images = await _save_shelf_images(ctx, goods, images)
     async with ctx.db.transaction():
-        # Of two that start at once, the second waits here and then finds a shop.
+        # Of two concurrent starts, the second waits here and then finds a shop.
         if not await setup.fill_shop(ctx.db, name=shop.NAME, currencies=list(CURRENCIES)):
             return False
-        async with refreshing_once(ctx):
-            fittings, sold = await _fit_out(ctx), []
-            for number, shelved in enumerate(goods, 1):
-                found = await _put_up(ctx, fittings, shelved, images[shelved.sku])
-                sold += found if shelved.shelf in shop.CONTRACT_GOODS else []
+        async with defer_refresh(ctx):
+            fittings, contract_variants = await _create_fittings(ctx), []
+            for number, demo_product in enumerate(goods, 1):
+                variants = await _create_demo_product(ctx, fittings, demo_product, images[demo_product.sku])
+                contract_variants += variants if demo_product.shelf in shop.CONTRACT_GOODS else []
                 tell(len(goods) + number, 2 * len(goods))
         for shelf, (image_id, picture) in shelf_images.items():
             owner = {"taxon_id": fittings.taxons[shelf], "alt": shelf, "position": 1}
             await media.insert_image(ctx, image_id, picture, owner)
-        await _make_terms(ctx, sold)
-        await make_deals(ctx, fittings.taxons)
+        await _create_customers_and_price_lists(ctx, contract_variants)
+        await create_demo_promotions(ctx, fittings.taxons)
         await make_pages(ctx, fittings.taxons)
-        await open_till(ctx)
+        await create_checkout_setup(ctx)
         await audit(ctx, "demo_loaded", "done", detail={"products": len(goods)})
     return True
 
 
-async def _save_images(ctx: Context, easels: asyncio.Semaphore, shelved: Shelved) -> tuple[str, Images]:
-    """Of the product, and of each variant in its colour: sizes and packs of one colour look alike."""
-    good, drawn, saved = shelved.good, dict[str | None, Picture](), dict[tuple[str, ...], tuple[UUID, Picture]]()
+async def _save_images(ctx: Context, image_slots: asyncio.Semaphore, demo_product: DemoProduct) -> tuple[str, Images]:
+    """Saves the images of a product and its variants; variants of one color share an image."""
+    good, pictures, images = (
+        demo_product.good,
+        dict[str | None, Picture](),
+        dict[tuple[str, ...], tuple[UUID, Picture]](),
+    )
     for values in ((), *combinations(good)):
         tint = dict(zip(good.options, values, strict=False)).get("colour")
-        # No more at once than can be made smaller at once: the others would only take turns.
-        async with easels:
-            if tint not in drawn:
-                png = await asyncio.to_thread(draw_good, shelved.shelf, good.name, good.moon, tint)
-                drawn[tint] = await media.draw(png)
-        saved[values] = (new_id(), drawn[tint])
-        await media.save_files(ctx.shared, *saved[values])
-    return shelved.sku, saved
+        # More drawings at once than image threads would only wait for each other.
+        async with image_slots:
+            if tint not in pictures:
+                png = await asyncio.to_thread(draw_good, demo_product.shelf, good.name, good.moon, tint)
+                pictures[tint] = await media.process_image(png)
+        images[values] = (new_id(), pictures[tint])
+        await media.save_files(ctx.shared, *images[values])
+    return demo_product.sku, images
 
 
 async def _save_shelf_images(
-    ctx: Context, goods: Sequence[Shelved], images: Mapping[str, Images]
+    ctx: Context, goods: Sequence[DemoProduct], images: Mapping[str, Images]
 ) -> dict[str, tuple[UUID, Picture]]:
-    """For the taxon of each shelf: the picture of its first good, in files of its own."""
-    saved: dict[str, tuple[UUID, Picture]] = {}
-    for shelved in goods:
-        if shelved.shelf not in saved:
-            saved[shelved.shelf] = (new_id(), images[shelved.sku][()][1])
-            await media.save_files(ctx.shared, *saved[shelved.shelf])
-    return saved
+    """Saves an image for the taxon of each category: a copy of the image of its first product."""
+    shelf_images: dict[str, tuple[UUID, Picture]] = {}
+    for demo_product in goods:
+        if demo_product.shelf not in shelf_images:
+            shelf_images[demo_product.shelf] = (new_id(), images[demo_product.sku][()][1])
+            await media.save_files(ctx.shared, *shelf_images[demo_product.shelf])
+    return shelf_images
 
 
-async def _fit_out(ctx: Context) -> Fittings:
+async def _create_fittings(ctx: Context) -> DemoRecords:
     facts = dict.fromkeys(name for _, good in shop.all_goods() for name in good.facts)
     values: dict[tuple[str, str], UUID] = {}
-    for place, (name, shown) in enumerate(shop.OPTIONS.items()):
+    for place, (name, presentations) in enumerate(shop.OPTIONS.items()):
         type_id = await _insert(ctx, option_types, name=name, presentation=name.capitalize(), position=place)
-        for position, (value, presentation) in enumerate(shown.items()):
+        for position, (value, presentation) in enumerate(presentations.items()):
             fields = {"option_type_id": type_id, "name": value, "presentation": presentation, "position": position}
             values[name, value] = await _insert(ctx, option_values, **fields)
     locations = [await stock.create_location(ctx, location) for location in shop.LOCATIONS]
-    named = {name: await _insert(ctx, properties, name=name.lower(), presentation=name) for name in facts}
-    return Fittings(await _grow_trees(ctx), values, named, tuple(locations))
+    property_ids = {name: await _insert(ctx, properties, name=name.lower(), presentation=name) for name in facts}
+    return DemoRecords(await _create_taxons(ctx), values, property_ids, tuple(locations))
 
 
-async def _grow_trees(ctx: Context) -> dict[str, UUID]:
-    """The taxons that goods stand in, by name."""
-    found: dict[str, UUID] = {}
+async def _create_taxons(ctx: Context) -> dict[str, UUID]:
+    """Creates the taxons and returns their ids by name."""
+    taxon_ids: dict[str, UUID] = {}
     departments = await taxons.create_taxonomy(ctx, {"name": "Departments", "position": 0})
     for department, shelves in shop.DEPARTMENTS.items():
         above = await taxons.create_taxon(ctx, {"name": department, "taxonomy_id": departments})
         for shelf in shelves:
-            found[shelf] = await taxons.create_taxon(ctx, {"name": shelf, "parent_id": above})
+            taxon_ids[shelf] = await taxons.create_taxon(ctx, {"name": shelf, "parent_id": above})
     moons = await taxons.create_taxonomy(ctx, {"name": "By the moon", "position": 1})
     for moon in shop.MOONS:
-        found[moon] = await taxons.create_taxon(ctx, {"name": moon, "taxonomy_id": moons})
-    return found
+        taxon_ids[moon] = await taxons.create_taxon(ctx, {"name": moon, "taxonomy_id": moons})
+    return taxon_ids
 
 
-async def _put_up(ctx: Context, fittings: Fittings, shelved: Shelved, images: Images) -> list[Sold]:
-    """A good with its variants, prices, stock, facts and pictures; what of it can be bought."""
-    good, places = shelved.good, (shelved.shelf, shelved.good.moon)
-    fields = {"name": good.name, "description": good.says, "status": "active", "sku": shelved.sku}
+async def _create_demo_product(
+    ctx: Context, fittings: DemoRecords, demo_product: DemoProduct, images: Images
+) -> list[DemoVariant]:
+    """Creates a product with variants, prices, stock, properties and images; returns its purchasable variants."""
+    good, places = demo_product.good, (demo_product.shelf, demo_product.good.moon)
+    fields = {"name": good.name, "description": good.says, "status": "active", "sku": demo_product.sku}
     taxon_ids = [fittings.taxons[place] for place in places]
     product_id = await create_product(ctx, {**fields, "tags": list(good.tags), "taxon_ids": taxon_ids})
     for position, (name, value) in enumerate(good.facts.items()):
         fact = {"product_id": product_id, "property_id": fittings.properties[name], "value": value}
         await create_property(ctx, {**fact, "position": position})
     master = await find_master(ctx.db, product_id)
-    assert master  # noqa: S101  It was made with the product.
+    assert master  # noqa: S101  create_product creates it.
     await _price(ctx, master.id, good, ())
-    sold = [await _put_up_variant(ctx, fittings, shelved, product_id, values) for values in combinations(good)]
-    for position, item in enumerate([Sold(master.id, good, ()), *sold], 1):
+    variants = [
+        await _create_demo_variant(ctx, fittings, demo_product, product_id, values) for values in combinations(good)
+    ]
+    for position, item in enumerate([DemoVariant(master.id, good, ()), *variants], 1):
         place = {"product_id": product_id, "variant_id": item.variant_id, "position": position}
         await media.insert_image(ctx, *images[item.values], {**place, "alt": " ".join((good.name, *item.values))})
-    sold = sold or [Sold(master.id, good, ())]
-    for item in sold:
+    variants = variants or [DemoVariant(master.id, good, ())]
+    for item in variants:
         await _stock(ctx, fittings, item)
-    return sold
+    return variants
 
 
-async def _put_up_variant(
-    ctx: Context, fittings: Fittings, shelved: Shelved, product_id: UUID, values: tuple[str, ...]
-) -> Sold:
-    good = shelved.good
-    chosen = [fittings.values[name, value] for name, value in zip(good.options, values, strict=True)]
-    sku = "-".join((shelved.sku, *(value.upper() for value in values)))
-    variant_id = await create_variant(ctx, {"product_id": product_id, "sku": sku, "option_value_ids": chosen})
+async def _create_demo_variant(
+    ctx: Context, fittings: DemoRecords, demo_product: DemoProduct, product_id: UUID, values: tuple[str, ...]
+) -> DemoVariant:
+    good = demo_product.good
+    option_value_ids = [fittings.values[name, value] for name, value in zip(good.options, values, strict=True)]
+    sku = "-".join((demo_product.sku, *(value.upper() for value in values)))
+    variant_id = await create_variant(ctx, {"product_id": product_id, "sku": sku, "option_value_ids": option_value_ids})
     await _price(ctx, variant_id, good, values)
-    return Sold(variant_id, good, values)
+    return DemoVariant(variant_id, good, values)
 
 
 async def _price(ctx: Context, variant_id: UUID, good: Good, values: tuple[str, ...]) -> None:
@@ -194,15 +202,15 @@ async def _price(ctx: Context, variant_id: UUID, good: Good, values: tuple[str, 
         await pricing.create_price(ctx, {"variant_id": variant_id, **price})
 
 
-async def _stock(ctx: Context, fittings: Fittings, item: Sold) -> None:
+async def _stock(ctx: Context, fittings: DemoRecords, item: DemoVariant) -> None:
     counts, backorderable = STOCK[item.good.stock]
     for location_id, count in zip(fittings.locations, counts, strict=True):
-        lies = {"variant_id": item.variant_id, "stock_location_id": location_id, "count_on_hand": count}
-        await stock.create_item(ctx, {**lies, "backorderable": backorderable})
+        fields = {"variant_id": item.variant_id, "stock_location_id": location_id, "count_on_hand": count}
+        await stock.create_item(ctx, {**fields, "backorderable": backorderable})
 
 
-async def _make_terms(ctx: Context, contracted: list[Sold]) -> None:
-    """The shoppers, and who of them pays what."""
+async def _create_customers_and_price_lists(ctx: Context, contract_variants: list[DemoVariant]) -> None:
+    """Creates the customers with their group, price lists and store credit."""
     users = {
         person: await admin.create_user(
             ctx, {"email": person.email, "first_name": person.first_name, "last_name": person.last_name}
@@ -215,12 +223,12 @@ async def _make_terms(ctx: Context, contracted: list[Sold]) -> None:
     await _insert(ctx, price_list_groups, price_list_id=trade_id, customer_group_id=group_id)
     contract_id = await pricing.create_list(ctx, shop.CONTRACT_LIST)
     await _insert(ctx, price_list_users, price_list_id=contract_id, user_id=users[shop.CONTRACT])
-    for item in contracted:
+    for item in contract_variants:
         usual, _ = prices(item.good, item.values)["USD"]
         for quantity, share in shop.CONTRACT_STEPS.items():
             step = {"variant_id": item.variant_id, "min_quantity": quantity, "amount": round(usual * share, 2)}
             await pricing.create_entry(ctx, {"price_list_id": contract_id, **step})
-    await owe(ctx, users[shop.PLAIN])
+    await grant_demo_credit(ctx, users[shop.PLAIN])
 
 
 async def _insert(ctx: Context, table: Any, **values: Any) -> UUID:

@@ -1,4 +1,4 @@
-"""The shop around the goods: where they stand, what they differ by, who buys them and on which terms."""
+"""Data of the demo shop: departments, options, stock locations, customers, price lists and promotions."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -21,7 +21,7 @@ DEPARTMENTS: Mapping[str, Mapping[str, Sequence[Good]]] = {
     "Paper": {"Books and Prints": PAPER},
 }
 MOONS = ("New Moon", "First Quarter", "Full Moon", "Last Quarter")
-"""The second tree: when a thing is at its best."""
+"""The second taxonomy: the moon phase of a product."""
 
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "size": {
@@ -62,7 +62,7 @@ LOCATIONS = (
 
 
 class DemoShopper(msgspec.Struct, frozen=True):
-    """Somebody to sign in as, and what is special about them."""
+    """A demo customer, with a note on what they demonstrate."""
 
     email: str
     first_name: str
@@ -83,7 +83,7 @@ GROUP = "Wholesale"
 TRADE_LIST = {"name": "Trade terms", "currency": "USD", "priority": 10, "percent_off": Decimal(20)}
 CONTRACT_LIST = {"name": "Vale Gardens contract", "currency": "USD", "priority": 20}
 CONTRACT_STEPS = {1: Decimal("0.90"), 10: Decimal("0.80"), 50: Decimal("0.70")}
-"""Of the price that everybody pays, from so many on."""
+"""Share of the regular price by minimum quantity."""
 CONTRACT_GOODS = ("Seeds", "Pots", "Tools")
 
 
@@ -91,16 +91,16 @@ CREDIT = {"amount": "25.00", "currency": "USD", "memo": "A lantern came with a c
 
 
 class DemoDeal(msgspec.Struct, frozen=True, kw_only=True):
-    """A promotion of one benefit: by itself, or by a code."""
+    """A promotion with one benefit, automatic or redeemed by code."""
 
     name: str
     says: str
     benefit: str
     settings: Mapping[str, Any] = {}
     shelf: str | None = None
-    """Whose goods it is about; without one, all."""
+    """Category that the promotion is limited to; None for all."""
     least: Mapping[str, str] = {}
-    """What the goods must come to, by currency."""
+    """Minimum item total by currency."""
     code: str | None = None
 
 
@@ -132,5 +132,5 @@ COUPON_SAYS = DEALS[-1].says
 
 
 def all_goods() -> list[tuple[str, Good]]:
-    """Every good with the shelf it stands on."""
+    """Returns every product with its category."""
     return [(shelf, good) for shelves in DEPARTMENTS.values() for shelf, goods in shelves.items() for good in goods]

@@ -1,4 +1,4 @@
-"""How the demo shop sends, taxes and is paid: two zones, two ways to send, two ways to pay."""
+"""Creates the zones, taxes, shipping methods and payment methods of the demo shop."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -61,25 +61,25 @@ PAYMENTS: tuple[Mapping[str, Any], ...] = (
 )
 
 
-async def open_till(ctx: Context) -> None:
+async def create_checkout_setup(ctx: Context) -> None:
     category_id = new_id()
     fields = {"name": "Goods", "description": "Whatever is sold here", "is_default": True}
     await writes.insert_record(ctx.db, tax_categories, category_id, fields)
     zones = {name: await _zone(ctx, name, codes) for name, codes in ZONES.items()}
     for tax in TAXES:
-        said = {name: value for name, value in tax.items() if name != "zone"}
+        attributes = {name: value for name, value in tax.items() if name != "zone"}
         amount = {"amount": Decimal(tax["amount"])}
-        owned = {"zone_id": zones[tax["zone"]], "tax_category_id": category_id}
-        await shipping_tax_payment.create_tax_rate(ctx, {**said, **amount, **owned})
+        references = {"zone_id": zones[tax["zone"]], "tax_category_id": category_id}
+        await shipping_tax_payment.create_tax_rate(ctx, {**attributes, **amount, **references})
     for method in METHODS:
         await shipping_tax_payment.create_shipping_method(ctx, {**method, "zone_ids": list(zones.values())})
     for payment in PAYMENTS:
         if not ctx.can_pay_with(payment["type"]):
-            continue  # The test card, outside a try-out.
+            continue  # The test card works only in a try-out.
         await shipping_tax_payment.create_payment_method(ctx, payment)
 
 
 async def _zone(ctx: Context, name: str, codes: tuple[str, ...]) -> UUID:
-    found = [await users.find_country(ctx.db, code=code, country_id=None) for code in codes]
-    members = [country.id for country in found if country]
+    countries = [await users.find_country(ctx.db, code=code, country_id=None) for code in codes]
+    members = [country.id for country in countries if country]
     return await shipping_tax_payment.create_zone(ctx, {"name": name, "country_ids": members})

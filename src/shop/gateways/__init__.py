@@ -1,4 +1,4 @@
-"""The phone: machines that are not our database.
-Never here: a rule of the shop, a statement, a header of a request.
-Look first at `mail.py`.
+"""Clients of external services other than the database: payment providers, mail server, image store.
+No business rules, no SQL statements, no request headers.
+Start with `mail.py`.
 """

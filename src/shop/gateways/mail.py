@@ -1,4 +1,4 @@
-"""How a mail leaves the house: over SMTP, plain to this machine only, otherwise with TLS where there is a password."""
+"""Sends e-mail over SMTP; a password is sent over TLS only, except to this machine."""
 
 from datetime import datetime
 from email.message import EmailMessage
@@ -14,7 +14,7 @@ SECONDS = 20
 
 
 class Mail(msgspec.Struct, frozen=True):
-    """A finished mail. `mark` makes its Message-ID: a repetition is the same mail, not another."""
+    """A rendered e-mail. Its Message-ID derives from `mark`, so that a repeated delivery counts as a duplicate."""
 
     mark: str
     written_at: datetime
@@ -24,16 +24,16 @@ class Mail(msgspec.Struct, frozen=True):
     html: str
 
 
-class MailRefused(Exception):
-    """The mail server will never take this one; trying again is no use."""
+class PermanentMailError(Exception):
+    """The mail server rejected the mail permanently; do not retry."""
 
 
-class MailDelayed(Exception):
-    """The mail server is away or busy; later it may take it."""
+class TemporaryMailError(Exception):
+    """The mail server is unavailable or busy; retry later."""
 
 
 class Smtp:
-    """A mail server by its URL."""
+    """A client of the mail server at a URL."""
 
     def __init__(self, url: str, sender: str) -> None:
         parts = urlsplit(url)
@@ -45,13 +45,13 @@ class Smtp:
         self._sender = sender
 
     async def send(self, mail: Mail) -> None:
-        await self._call(message(mail, self._sender))
+        await self._call(build_message(mail, self._sender))
 
     async def check(self) -> None:
-        """Goes as far as a mail would, and sends none."""
+        """Connects and logs in as for a mail, without sending one."""
         await self._call(None)
 
-    async def _call(self, sent: EmailMessage | None) -> None:
+    async def _call(self, email: EmailMessage | None) -> None:
         client = aiosmtplib.SMTP(
             hostname=self._host, port=self._port, use_tls=self._use_tls, start_tls=None, timeout=SECONDS
         )
@@ -60,38 +60,38 @@ class Smtp:
             if self._username:
                 self._check_private(client)
                 await client.login(self._username, self._password or "")
-            await (client.send_message(sent) if sent else client.noop())
+            await (client.send_message(email) if email else client.noop())
         except aiosmtplib.SMTPDataError as error:
-            # 5xx is for good, 4xx for now; what the server said may repeat what we sent, so only its number is kept.
-            kind = MailRefused if error.code >= 500 else MailDelayed
+            # 5xx is permanent, 4xx temporary. The response may repeat the mail, so only its code is reported.
+            kind = PermanentMailError if error.code >= 500 else TemporaryMailError
             raise kind(f"the mail server answered {error.code}") from error
         except aiosmtplib.SMTPResponseException as error:
-            # To the greeting, the login or the sender: that is about us and not about this mail, and can be mended.
-            raise MailDelayed(f"the mail server does not take mails from us ({error.code})") from error
+            # For the greeting, login or sender: a problem of our configuration, not of this mail, so it can be fixed.
+            raise TemporaryMailError(f"the mail server does not take mails from us ({error.code})") from error
         except aiosmtplib.SMTPRecipientsRefused as error:
             codes = [refusal.code for refusal in error.recipients]
-            kind = MailRefused if all(code >= 500 for code in codes) else MailDelayed
+            kind = PermanentMailError if all(code >= 500 for code in codes) else TemporaryMailError
             raise kind(f"the mail server refused the recipient with {codes[0]}") from error
         except (aiosmtplib.SMTPException, OSError) as error:
-            raise MailDelayed(f"the mail server cannot be reached ({type(error).__name__})") from error
+            raise TemporaryMailError(f"the mail server cannot be reached ({type(error).__name__})") from error
         finally:
             client.close()
 
     def _check_private(self, client: aiosmtplib.SMTP) -> None:
         if not client.get_transport_info("sslcontext") and not is_loopback(self._host):
-            raise MailDelayed("the mail server offers no TLS, and a password is not sent without")
+            raise TemporaryMailError("the mail server offers no TLS, and a password is not sent without")
 
 
-def message(mail: Mail, sender: str) -> EmailMessage:
+def build_message(mail: Mail, sender: str) -> EmailMessage:
     name, address = parseaddr(sender)
-    built = EmailMessage()
-    built["From"] = formataddr((name, address))
-    built["To"] = mail.recipient
-    built["Subject"] = mail.subject
-    built["Date"] = mail.written_at
-    built["Message-ID"] = f"<{mail.mark}@{address.rpartition('@')[2] or 'localhost'}>"
-    # So that nobody's holiday notice answers us (RFC 3834).
-    built["Auto-Submitted"] = "auto-generated"
-    built.set_content(mail.text)
-    built.add_alternative(mail.html, subtype="html")
-    return built
+    email = EmailMessage()
+    email["From"] = formataddr((name, address))
+    email["To"] = mail.recipient
+    email["Subject"] = mail.subject
+    email["Date"] = mail.written_at
+    email["Message-ID"] = f"<{mail.mark}@{address.rpartition('@')[2] or 'localhost'}>"
+    # Suppresses automatic replies (RFC 3834).
+    email["Auto-Submitted"] = "auto-generated"
+    email.set_content(mail.text)
+    email.add_alternative(mail.html, subtype="html")
+    return email

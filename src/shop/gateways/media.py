@@ -1,6 +1,6 @@
-"""Where the files of pictures lie: in a directory of this machine, or in any store that speaks S3.
+"""Stores image files in a local directory or an S3-compatible store.
 
-A picture's files have short names and lie together under its id. What was saved by halves is the caller's to remove.
+An image's files have short names and are grouped by its id. After a partial save, the caller removes the files.
 """
 
 import asyncio
@@ -26,32 +26,32 @@ from shop.base.errors import Unavailable
 T = TypeVar("T")
 Files = Mapping[str, bytes]
 _AWAY = "The pictures cannot be reached right now; repeat in a few seconds."
-_UNFINISHED = ".new"
+_TEMPORARY_SUFFIX = ".new"
 _ATTRIBUTES = {"Content-Type": "image/webp"}
-# A store that hangs holds up no other work that is done in threads.
+# A separate pool, so that a hanging store does not block other work in threads.
 _threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="pictures")
 _log = structlog.get_logger("shop.media")
 
 
 class MediaStore(Protocol):
-    """What the shop asks of a store. Unavailable when it cannot be reached."""
+    """The interface of an image store. Raises Unavailable if it cannot be reached."""
 
     async def save(self, image_id: UUID, files: Files) -> None: ...
 
     async def find(self, image_id: UUID, name: str) -> bytes | None: ...
 
     async def remove(self, image_id: UUID) -> None:
-        """What is there of it, be it by halves; of a picture that is not there, nothing."""
+        """Removes all files of an image, complete or not; a no-op if there are none."""
 
 
 @lru_cache(maxsize=8)
 def open_media(bucket: Bucket | None, data_dir: Path) -> MediaStore:
-    """The configured store; there is one for all of a process, and nothing is looked at before it is used."""
+    """The configured store: one per process, not accessed before first use."""
     return BucketStore(bucket) if bucket else DirectoryStore(data_dir / "media")
 
 
 class DirectoryStore:
-    """A directory for each picture, made under another name and then renamed: it is there with all its files."""
+    """Stores each image in a directory, written under a temporary name and renamed, so that it appears complete."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -65,33 +65,33 @@ class DirectoryStore:
     async def remove(self, image_id: UUID) -> None:
         await _in_thread(self._remove, image_id)
 
-    def _place(self, image_id: UUID) -> Path:
+    def _directory(self, image_id: UUID) -> Path:
         return self._root / str(image_id)
 
     def _save(self, image_id: UUID, files: Files) -> None:
-        making = self._place(image_id).with_suffix(_UNFINISHED)
+        temporary = self._directory(image_id).with_suffix(_TEMPORARY_SUFFIX)
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        making.mkdir(mode=0o700)
+        temporary.mkdir(mode=0o700)
         for name, data in files.items():
-            _write(making / name, data)
-        making.rename(self._place(image_id))
-        # The row outlives a power cut, so the names of its files must too.
+            _write(temporary / name, data)
+        temporary.rename(self._directory(image_id))
+        # The row survives a power failure, so the directory entry must too.
         _sync(self._root)
 
     def _find(self, image_id: UUID, name: str) -> bytes | None:
         try:
-            return (self._place(image_id) / name).read_bytes()
+            return (self._directory(image_id) / name).read_bytes()
         except FileNotFoundError:
             return None
 
     def _remove(self, image_id: UUID) -> None:
-        for place in (self._place(image_id), self._place(image_id).with_suffix(_UNFINISHED)):
+        for directory in (self._directory(image_id), self._directory(image_id).with_suffix(_TEMPORARY_SUFFIX)):
             with contextlib.suppress(FileNotFoundError):
-                shutil.rmtree(place)
+                shutil.rmtree(directory)
 
 
 class BucketStore:
-    """An object for each file, over HTTP."""
+    """Stores each file as an object, over HTTP."""
 
     def __init__(self, bucket: Bucket) -> None:
         self._store = S3Store(
@@ -99,17 +99,17 @@ class BucketStore:
             prefix=bucket.prefix or None,
             endpoint=bucket.endpoint,
             region=bucket.region,
-            # Given like this, nothing of the machine's own AWS credentials is mixed in.
+            # Passed like this, the machine's own AWS credentials are not used.
             credential_provider=lambda: _credential(bucket),
             virtual_hosted_style_request=False,
-            # Not every store that speaks S3 can remove several objects at once.
+            # Not every S3-compatible store supports bulk deletion.
             disable_bulk_delete=True,
             client_options={
                 "allow_http": bucket.endpoint.startswith("http://"),
                 "connect_timeout": timedelta(seconds=3),
                 "timeout": timedelta(seconds=20),
             },
-            # Somebody waits for the answer: what fails at the second try is told.
+            # A caller is waiting, so the second failure is final.
             retry_config={"max_retries": 1, "retry_timeout": timedelta(seconds=20)},
         )
 
@@ -122,8 +122,8 @@ class BucketStore:
     async def remove(self, image_id: UUID) -> None:
         await _in_thread(self._remove, image_id)
 
-    # Not its asynchronous calls: those are ended by threads that Python does not know and does not wait for at its end,
-    # and one that still waits for the interpreter then aborts the process.
+    # Synchronous calls: the asynchronous ones complete in threads that Python does not join at exit, and such a thread
+    # aborts the process if it then waits for the interpreter.
 
     def _save(self, image_id: UUID, files: Files) -> None:
         for name, data in files.items():
@@ -153,7 +153,7 @@ async def _in_thread(work: Callable[..., T], *arguments: Any) -> T:
     try:
         return await asyncio.get_running_loop().run_in_executor(_threads, work, *arguments)
     except (BaseError, OSError) as error:
-        # What the store answered may repeat what we sent, so only the kind of it is told.
+        # The response may repeat the request, so only the type of the error is logged.
         _log.warning("the pictures cannot be reached", reason=type(error).__name__)
         raise Unavailable(_AWAY) from None
 

@@ -1,12 +1,11 @@
-"""Who takes the money: a provider is one class, and each of its calls is known by a key under which it is done once.
+"""The interface of payment providers: each provider is a class, and each call has an idempotency key.
 
-    check       needs no source and always approves: the money comes by itself, and somebody says so later
-    store_credit  the same: the ledger is the shop's own
-    test_card   takes no money and does what its source says, in a try-out only; in a file of its own
-    stripe      takes cards; in a file of its own
+    check         needs no source and always approves; an operator records the payment later
+    store_credit  the same; the shop keeps the ledger itself
+    test_card     takes no money and does what its source says, in a try-out only; see `test_card.py`
+    stripe        charges cards; see `stripe.py`
 
-What came of a call that was cut off is asked for by its key; or the provider tells it by itself, in a notice that it
-signs.
+The result of an interrupted call is looked up by its key, or the provider reports it in a signed webhook.
 """
 
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ Act = Literal["authorise", "purchase", "capture", "void", "refund"]
 
 
 class Call(msgspec.Struct, frozen=True):
-    """What a provider is asked to do. `reference` is its own name for the payment, once there is one."""
+    """A request to a provider. `reference` is the provider's id of the payment, once there is one."""
 
     key: UUID
     act: Act
@@ -32,16 +31,16 @@ class Call(msgspec.Struct, frozen=True):
     source: str | None = None
     reference: str | None = None
     customer: str | None = None
-    """The provider's own name for the user who pays, once there is one."""
+    """The provider's id of the paying user, once there is one."""
     keep_for: UUID | None = None
-    """The user for whom a card is to be kept that is not kept yet."""
+    """The user for whom to save a card that is not saved yet."""
 
 
 class Card(msgspec.Struct, frozen=True):
-    """What a provider tells of the card that was paid with."""
+    """The card used for a payment, as reported by the provider."""
 
     is_kept: bool = False
-    """Whether its owner can pay with it again."""
+    """Whether the card is saved for further payments of its owner."""
     reference: str | None = None
     customer: str | None = None
     cc_type: str | None = None
@@ -51,16 +50,16 @@ class Card(msgspec.Struct, frozen=True):
 
 
 class NextAction(msgspec.Struct, frozen=True):
-    """What the shopper's client does next: opens a page, or hands the client secret to the provider's own library."""
+    """The next step of the shopper's client: open a page, or pass the client secret to the provider's library."""
 
     type: Literal["redirect_to_url", "use_stripe_sdk"]
     url: str | None = None
-    """A path where the page is the shop's own."""
+    """A path if the page belongs to the shop."""
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What came of it. What is unknown and has a client secret waits for the shopper, who confirms it with the
-    provider's own form by that secret; it is told to them alone, and kept nowhere.
+    """The result of a call. An unknown outcome with a client secret awaits the shopper's confirmation in the provider's
+    form; the secret is sent to the shopper only and never stored.
     """
 
     outcome: Outcome
@@ -74,8 +73,8 @@ class Result(msgspec.Struct, frozen=True):
 UNKNOWN = Result("unknown")
 
 
-class Notice(msgspec.Struct, frozen=True):
-    """What a provider tells by itself: of which call, and what came of it. It may tell it twice, under one `id`."""
+class PaymentWebhook(msgspec.Struct, frozen=True):
+    """A webhook of a provider: the key of the call and its result. It may arrive repeatedly with the same `id`."""
 
     id: str
     key: UUID
@@ -83,34 +82,34 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class Provider(Protocol):
-    """What the shop asks of whoever takes the money."""
+    """The interface of a payment provider."""
 
     needs_source: bool
     is_ready: bool = True
-    """Whether it can be asked at all: one without its keys is offered to nobody."""
+    """Whether the provider is configured; shoppers are not offered one without its keys."""
     preferences: Mapping[str, Any] = {}
-    """What a client's form must know of it; nothing secret."""
+    """Public configuration for a client's payment form."""
 
     async def do(self, call: Call) -> Result:
-        """Does it once for each key, however often it is asked."""
+        """Performs the call; idempotent by its key."""
 
     async def find(self, call: Call) -> Result:
-        """What came of a call, which is not done by this; `unknown` when it never arrived."""
+        """Looks up the result of a call without performing it; `unknown` if the provider never received it."""
 
-    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> Notice | None:
-        """What is told; none when it is about something else. `BadSignature` when it comes from somebody else."""
+    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
+        """Parses a webhook; None if it is about something else. BadSignature if the provider did not sign it."""
 
     def source_error(self, reference: str | None) -> str | None:
-        """Why this cannot be paid with; none when it may be."""
+        """The reason why the source cannot be used; None if it can."""
         return None
 
     async def forget(self, reference: str) -> None:
-        """A kept card is to be kept no more. Most keep none."""
+        """Deletes a saved card; a no-op for most providers."""
         return
 
 
 class Check(Provider):
-    """Paid by check, by transfer, at the door: nothing is called."""
+    """Payment by check, by transfer or on delivery: nothing is called."""
 
     needs_source = False
 
@@ -120,5 +119,5 @@ class Check(Provider):
     async def find(self, call: Call) -> Result:
         return Result("approved")
 
-    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> Notice | None:
+    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
         raise BadSignature()

@@ -1,4 +1,4 @@
-"""Who takes the money here, by the type of a payment method."""
+"""The payment providers by type of payment method."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,7 +14,7 @@ TYPES = ("check", "test_card", "stripe")
 
 @lru_cache(maxsize=8)
 def open_providers(data_dir: Path, stripe: StripeAccount | None, *, is_try_out: bool) -> Mapping[str, Provider]:
-    """All of them, be they ready or not: what was paid by one whose keys are gone is still known to be its."""
+    """All providers, ready or not: payments by a provider whose keys were removed still belong to it."""
     return {
         "check": Check(),
         "store_credit": Check(),

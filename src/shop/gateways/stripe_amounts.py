@@ -1,9 +1,9 @@
-"""How an amount is written for Stripe, whose units are not a bank's for every currency.
+"""Converts amounts to Stripe's units, which differ from ISO 4217's for some currencies.
 
-most currencies             two digits, whatever the bank's own
-NO_DIGITS                   none
-THREE_DIGITS                three, of which the last must be nought
-WHOLE (ISK, UGX)            two digits that must be noughts, though the bank has none
+most currencies             two digits, whatever ISO 4217 says
+NO_DIGITS                   no digits
+THREE_DIGITS                three digits, the last of which must be zero
+WHOLE (ISK, UGX)            two digits, which must be zero; ISO 4217 has none
 """
 
 from shop.base.money import currency_digits
@@ -15,22 +15,20 @@ WHOLE = frozenset({"ISK", "UGX"})
 _POWERS = (1, 10, 100, 1000)
 
 
-class AmountRefused(Exception):
-    """Stripe cannot be asked for this sum; says why."""
+class UnsupportedAmount(Exception):
+    """Stripe does not support this amount; the message says why."""
 
 
 def stripe_units(minor: int, currency: str) -> int:
-    """From minor units, to the last of them: what cannot be said exactly is refused and never rounded. How little and
-    how much they take at once is theirs to say.
-    """
-    ours = currency_digits(currency)
-    if ours > 2 and currency not in THREE_DIGITS:
-        raise AmountRefused(f"Stripe does not take {currency}.")
-    theirs = 0 if currency in NO_DIGITS else 3 if currency in THREE_DIGITS else 2
+    """Converts minor units exactly; raises instead of rounding. Stripe itself enforces its minimum and maximum."""
+    iso_digits = currency_digits(currency)
+    if iso_digits > 2 and currency not in THREE_DIGITS:
+        raise UnsupportedAmount(f"Stripe does not take {currency}.")
+    stripe_digits = 0 if currency in NO_DIGITS else 3 if currency in THREE_DIGITS else 2
     step = 10 if currency in THREE_DIGITS else 100 if currency in WHOLE else 1
-    units, rest = divmod(minor * _POWERS[theirs], _POWERS[ours])
+    units, rest = divmod(minor * _POWERS[stripe_digits], _POWERS[iso_digits])
     if rest or units % step:
-        raise AmountRefused(f"Stripe does not take so small a part of {currency}.")
+        raise UnsupportedAmount(f"Stripe does not take so small a part of {currency}.")
     if units <= 0:
-        raise AmountRefused(f"Stripe takes no such amount of {currency}.")
+        raise UnsupportedAmount(f"Stripe takes no such amount of {currency}.")
     return units

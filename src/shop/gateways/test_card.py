@@ -1,10 +1,10 @@
 """The test card: a provider that takes no money and does what its source says. It works in a try-out only.
 
-It remembers its calls in files, as a real provider remembers them across our crashes:
+It stores its calls in files, so that they survive a crash of the shop as with a real provider:
 
     <key>.json       a call and its result, written once
-    <key>.decision   what the shopper decided about a call that waited for them; the first decision counts
-    notice_secret    signs notices and makes the client secrets
+    <key>.decision   the shopper's decision about a pending call; the first decision counts
+    notice_secret    the key for webhook signatures and client secrets
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from uuid import UUID
 import msgspec
 
 from shop.base.errors import BadSignature
-from shop.gateways.payments import UNKNOWN, Call, Card, NextAction, Notice, Provider, Result
+from shop.gateways.payments import UNKNOWN, Call, Card, NextAction, PaymentWebhook, Provider, Result
 
 SIGNATURE_HEADER = b"x-test-card-signature"
 SOURCES: Mapping[str, str] = {
@@ -34,15 +34,15 @@ SOURCES: Mapping[str, str] = {
 }
 CONFIRM_PATH = "/test_card"
 _PAYS = frozenset({"authorise", "purchase"})
-_CLOSED = Result("declined", None, "The test card works only in a try-out; choose another way to pay.")
-_DECLINED = "The card was declined."
+_UNAVAILABLE = Result("declined", None, "The test card works only in a try-out; choose another way to pay.")
+_DECLINE_MESSAGE = "The card was declined."
 _CLIENT_SECRET = re.compile(r"test_([0-9a-f]{32})_secret_([0-9a-f]{64})", re.ASCII)
 
 Decision = Literal["confirmed", "declined", "expired"]
 
 
 class Confirmation(msgspec.Struct, frozen=True):
-    """A payment that waits for the shopper, or waited for them."""
+    """A payment that requires, or required, the shopper's confirmation."""
 
     order_number: str
     amount: int
@@ -51,14 +51,14 @@ class Confirmation(msgspec.Struct, frozen=True):
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """The content of a call's file. A result that is unknown waits for the shopper."""
+    """The content of a call's file. An unknown result awaits the shopper's confirmation."""
 
     call: Call
     result: Result
 
 
 class TestCard(Provider):
-    """`is_open` says whether this is a try-out. Elsewhere nothing can be paid; what was paid can be given back."""
+    """`is_open` is true in a try-out. Otherwise payments are declined; refunds and voids still work."""
 
     needs_source = True
 
@@ -71,7 +71,7 @@ class TestCard(Provider):
 
     async def do(self, call: Call) -> Result:
         if not self.is_ready and call.act in _PAYS | {"capture"}:
-            return _CLOSED
+            return _UNAVAILABLE
         if call.act not in _PAYS:
             return await asyncio.to_thread(self._change, call)
         if call.source == "hang":
@@ -83,19 +83,19 @@ class TestCard(Provider):
 
     async def find(self, call: Call) -> Result:
         if not self.is_ready and call.act in _PAYS | {"capture"}:
-            return _CLOSED
+            return _UNAVAILABLE
         return await asyncio.to_thread(self._find, call.key)
 
-    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> Notice | None:
+    def read_notice(self, headers: Mapping[bytes, bytes], body: bytes) -> PaymentWebhook | None:
         if not self.is_ready or not hmac.compare_digest(headers.get(SIGNATURE_HEADER, b""), self.sign(body)):
             raise BadSignature()
         try:
-            return msgspec.json.decode(body, type=Notice)
+            return msgspec.json.decode(body, type=PaymentWebhook)
         except msgspec.ValidationError:
             return None
 
     def sign(self, body: bytes) -> bytes:
-        """The signature of a notice, made with the secret that the provider shares with the shop."""
+        """The signature of a webhook, with the secret that the provider shares with the shop."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = self._directory / "notice_secret"
         if not file.exists():
@@ -110,7 +110,7 @@ class TestCard(Provider):
         return Confirmation(call.order_number, call.amount, call.currency, self._read_decision(call.key))
 
     def decide(self, client_secret: str, decision: Decision) -> Decision | None:
-        """Records the shopper's decision; returns the one that counts, or none for an unknown secret."""
+        """Records the shopper's decision; returns the one that counts, or None for an unknown secret."""
         record = self._read_waiting(client_secret)
         return self._decide(record.call.key, decision) if record else None
 
@@ -122,16 +122,16 @@ class TestCard(Provider):
             case "confirm":
                 result = Result("unknown", reference)
             case _:
-                result = Result("declined", None, _DECLINED)
+                result = Result("declined", None, _DECLINE_MESSAGE)
         self._write(call, result)
         return self._find(call.key)
 
     def _change(self, call: Call) -> Result:
-        """Captures, voids or refunds. A void under the key of a payment that waits for the shopper ends the wait."""
+        """Captures, voids or refunds. A void with the key of a payment that awaits confirmation expires it."""
         existing = self._read(call.key)
         if existing and existing.result.outcome == "unknown":
-            ended = self._decide(call.key, "expired") != "confirmed"
-            return Result("approved", call.reference) if ended else Result("declined", None, "It was confirmed.")
+            is_expired = self._decide(call.key, "expired") != "confirmed"
+            return Result("approved", call.reference) if is_expired else Result("declined", None, "It was confirmed.")
         self._write(call, Result("approved", call.reference))
         return self._find(call.key)
 
@@ -190,7 +190,7 @@ class TestCard(Provider):
         self._write_once(self._directory / f"{call.key}.json", msgspec.json.encode(_Record(call, result)))
 
     def _write_once(self, file: Path, content: bytes) -> None:
-        """Whole or not at all, readable by no other account; a file that exists stays as it is."""
+        """Writes a file atomically, readable by this account only; an existing file stays unchanged."""
         descriptor, temporary = tempfile.mkstemp(dir=self._directory)
         try:
             with os.fdopen(descriptor, "wb") as out:

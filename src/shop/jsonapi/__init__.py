@@ -1,4 +1,4 @@
-"""A small library: declarations of wire types in, JSON:API documents and OpenAPI schemas out.
-Never here: I/O, a table, a type of the shop, anything that knows HTTP beyond a query's words.
-Look first at `resource.py`, the vocabulary.
+"""A small library that turns declared wire types into JSON:API documents and OpenAPI schemas.
+Never here: I/O, tables, types of the shop, HTTP beyond query parameters.
+Look first at `resource.py`, which declares wire types.
 """

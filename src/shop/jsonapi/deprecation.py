@@ -1,4 +1,4 @@
-"""What is deprecated: since when, until when, and what to use instead (RFC 9745, RFC 8594)."""
+"""Deprecations of routes and attributes: start date, sunset date and replacement (RFC 9745, RFC 8594)."""
 
 from datetime import UTC, date, datetime
 from email.utils import format_datetime
@@ -9,17 +9,17 @@ POLICY = "/docs#versions"
 
 
 class Deprecation(msgspec.Struct, frozen=True):
-    """Declared on a route, or on an attribute of a resource."""
+    """The deprecation of a route or of a resource attribute."""
 
     since: date
     sunset: date
-    """From this day on it may be gone."""
+    """The first day on which the feature may be removed."""
     instead: str
-    """A sentence for the client's developer."""
+    """What to use instead: a sentence for client developers."""
 
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """What every response says that uses it."""
+        """The headers of every response that uses the feature."""
         return (
             (b"deprecation", b"@%d" % _midnight(self.since).timestamp()),
             (b"sunset", format_datetime(_midnight(self.sunset), usegmt=True).encode()),

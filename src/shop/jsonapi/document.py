@@ -1,104 +1,106 @@
-"""How loaded records become a JSON:API document."""
+"""Renders records as a JSON:API document."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from shop.base.loaded import Loaded
-from shop.jsonapi.encoder import ResourceObject, encoder, linked
+from shop.base.record import Record
+from shop.jsonapi.encoder import ResourceObject, encoder, related_records
 from shop.jsonapi.query import FULL, DocumentQuery, Resources, Tree
-from shop.jsonapi.resource import Resource, Scene
+from shop.jsonapi.resource import RenderContext, Resource
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Drawing(msgspec.Struct, frozen=True):
-    """What a document is drawn with: the door's types, the client's wishes, the scene."""
+class RenderOptions(msgspec.Struct, frozen=True):
+    """The options of a document: the wire types of the API, the client's query and the render context."""
 
     resources: Resources
-    scene: Scene
+    scene: RenderContext
     query: DocumentQuery = FULL
 
 
 class Extras(msgspec.Struct, frozen=True):
-    """What may stand beside the data."""
+    """The top-level members of a document beside `data`."""
 
     meta: Mapping[str, Any] | None = None
     links: Mapping[str, str] | None = None
     error: Mapping[str, Any] = {}
-    """The members of an error body, for a refusal that also shows the record."""
+    """The members of an error body, for an error that also shows the record."""
 
 
 NO_EXTRAS = Extras()
 
 
-def document(resource: Resource, record: Loaded, drawing: Drawing, extras: Extras = NO_EXTRAS) -> bytes:
-    """The document of one record."""
+def document(resource: Resource, record: Record, drawing: RenderOptions, extras: Extras = NO_EXTRAS) -> bytes:
+    """Encode the document of one record."""
     if drawing.query.include is None and extras is NO_EXTRAS:
         return _encode({"data": _object(resource, record, drawing)})
     return _encode(
         {
             "data": _object(resource, record, drawing),
             **_included(resource, [record], drawing),
-            **_beside(extras),
+            **_extra_members(extras),
         }
     )
 
 
-def list_document(resource: Resource, records: Sequence[Loaded], drawing: Drawing, extras: Extras = NO_EXTRAS) -> bytes:
-    """The document of several records."""
+def list_document(
+    resource: Resource, records: Sequence[Record], drawing: RenderOptions, extras: Extras = NO_EXTRAS
+) -> bytes:
+    """Encode the document of several records."""
     return _encode(
         {
             "data": [_object(resource, record, drawing) for record in records],
             **_included(resource, records, drawing),
-            **_beside(extras),
+            **_extra_members(extras),
         }
     )
 
 
-def _beside(extras: Extras) -> dict[str, Any]:
-    shown = {"meta": extras.meta, "links": extras.links}
-    return {**extras.error, **{name: value for name, value in shown.items() if value is not None}}
+def _extra_members(extras: Extras) -> dict[str, Any]:
+    members = {"meta": extras.meta, "links": extras.links}
+    return {**extras.error, **{name: value for name, value in members.items() if value is not None}}
 
 
-def _included(resource: Resource, records: Sequence[Loaded], drawing: Drawing) -> dict[str, Any]:
+def _included(resource: Resource, records: Sequence[Record], drawing: RenderOptions) -> dict[str, Any]:
     if drawing.query.include is None:
         return {}
-    found: dict[tuple[str, Any], ResourceObject] = {}
-    walked: set[tuple[str, Any, int]] = set()
+    included: dict[tuple[str, Any], ResourceObject] = {}
+    visited_nodes: set[tuple[str, Any, int]] = set()
     for record in records:
-        _collect(resource, record, drawing.query.include, drawing, (found, walked))
+        _collect(resource, record, drawing.query.include, drawing, (included, visited_nodes))
     for record in records:
-        found.pop((resource.type, record.row.id), None)  # What stands in `data` must not stand in the document twice.
-    return {"included": list(found.values())}
+        included.pop((resource.type, record.row.id), None)  # A record in `data` must not be repeated in `included`.
+    return {"included": list(included.values())}
 
 
-def _object(resource: Resource, record: Loaded, drawing: Drawing) -> ResourceObject:
+def _object(resource: Resource, record: Record, drawing: RenderOptions) -> ResourceObject:
     return encoder(resource, drawing.query.fields.get(resource.type))(record, drawing.scene)
 
 
 def _collect(
     resource: Resource,
-    record: Loaded,
+    record: Record,
     tree: Tree,
-    drawing: Drawing,
-    gathered: tuple[dict[tuple[str, Any], ResourceObject], set[tuple[str, Any, int]]],
+    drawing: RenderOptions,
+    accumulators: tuple[dict[tuple[str, Any], ResourceObject], set[tuple[str, Any, int]]],
 ) -> None:
-    """Each record once, and those nested in it before it: clients of this family resolve in one pass."""
-    included, walked = gathered
+    """Collect each related record once, after the records nested in it: Spree clients resolve them in one pass."""
+    included, visited_nodes = accumulators
     for name, deeper in tree.items():
         relation = resource.relations.get(name)
         if relation is None:
-            continue  # Of records of several types, some may not have it.
-        for item in linked(record, relation):
+            continue  # In a relation to several types, some may not have this relation.
+        for item in related_records(record, relation):
             type_ = item.type or relation.type
-            mark = (type_, item.row.id)
-            # Relations lead in circles: at each place of the tree a record is entered once, whoever leads to it.
-            if (*mark, id(deeper)) in walked:
+            identifier = (type_, item.row.id)
+            # Relations are circular: a record is visited once per node of the include tree.
+            if (*identifier, id(deeper)) in visited_nodes:
                 continue
-            walked.add((*mark, id(deeper)))
+            visited_nodes.add((*identifier, id(deeper)))
             related = drawing.resources[type_]
-            _collect(related, item, deeper, drawing, gathered)
-            if mark not in included:
-                included[mark] = _object(related, item, drawing)
+            _collect(related, item, deeper, drawing, accumulators)
+            if identifier not in included:
+                included[identifier] = _object(related, item, drawing)

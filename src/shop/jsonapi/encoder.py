@@ -1,7 +1,7 @@
-"""How one record becomes a JSON:API resource object.
+"""Encodes one record as a JSON:API resource object.
 
-The document is the hot path, so an encoder is prepared once for each selection of fields: its attributes become a
-struct that msgspec writes in one go, and a record is drawn by reading its values in the struct's order.
+Rendering documents is the hot path, so an encoder is built once for each selection of fields: the attributes become a
+struct that msgspec encodes in one call, filled with the record's values in the order of the struct.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,22 +15,22 @@ from uuid import UUID
 
 import msgspec
 
-from shop.base.loaded import Loaded
 from shop.base.money import currency_digits, money_text, wire_decimal
-from shop.jsonapi.resource import Attribute, Computed, Money, Relation, Resource, Scene
+from shop.base.record import Record
+from shop.jsonapi.resource import Attribute, Computed, Money, Relation, RenderContext, Resource
 
-_AMOUNTS_KEPT = 2048
+_MAX_CACHED_AMOUNTS = 2048
 _write = msgspec.json.Encoder().encode
 _EMPTY_MANY: dict[str, Any] = {"data": []}
 _EMPTY_ONE: dict[str, Any] = {"data": None}
 
 
-class NotLoaded(LookupError):
-    """A document was to show a relation that no query had loaded: a defect of the endpoint."""
+class RelationNotLoaded(LookupError):
+    """A document shows a relation that no query loaded: a bug in the endpoint."""
 
 
 class ResourceObject(msgspec.Struct, frozen=True, gc=False):
-    """What stands in `data` and in `included`."""
+    """A JSON:API resource object, in `data` or `included`."""
 
     id: UUID
     type: str
@@ -38,99 +38,103 @@ class ResourceObject(msgspec.Struct, frozen=True, gc=False):
     relationships: dict[str, Any] | msgspec.Raw
 
 
-def encoder(resource: Resource, wanted: frozenset[str] | None) -> "Encoder":
-    """The encoder of all fields, or of the wanted ones; unknown names are passed over."""
-    known = wanted and wanted & (resource.kinds().keys() | resource.relations.keys())
-    return _prepared(resource, known)
+def encoder(resource: Resource, field_names: frozenset[str] | None) -> "Encoder":
+    """Return the encoder for all fields or for the selected ones; unknown names are ignored."""
+    valid_names = field_names and field_names & (resource.kinds().keys() | resource.relations.keys())
+    return _cached_encoder(resource, valid_names)
 
 
 @lru_cache(maxsize=512)
-def _prepared(resource: Resource, wanted: frozenset[str] | None) -> "Encoder":
-    return Encoder(resource, wanted)
+def _cached_encoder(resource: Resource, field_names: frozenset[str] | None) -> "Encoder":
+    return Encoder(resource, field_names)
 
 
 class Encoder:
-    """Draws the records of one resource with one selection of fields."""
+    """Encodes the records of one resource with one selection of fields."""
 
     __slots__ = (
+        "_amount_mask",
         "_amounts",
         "_attributes",
+        "_compute",
         "_empty",
+        "_empty_json",
         "_links",
-        "_made",
         "_plain",
         "_relations",
-        "_shown",
         "_times",
         "_type",
         "_unlinked",
-        "_written",
     )
 
-    def __init__(self, resource: Resource, wanted: frozenset[str] | None) -> None:
-        def shown(name: str) -> bool:
-            return wanted is None or name in wanted
+    def __init__(self, resource: Resource, field_names: frozenset[str] | None) -> None:
+        def is_selected(name: str) -> bool:
+            return field_names is None or name in field_names
 
-        plain = [field.name for field in resource.fields if isinstance(field, Attribute) and shown(field.name)]
+        plain = [field.name for field in resource.fields if isinstance(field, Attribute) and is_selected(field.name)]
         times = [name for name in plain if _is_time(resource.hints[name])]
         plain = [name for name in plain if name not in times]
         amounts_of = [field for field in resource.fields if isinstance(field, Money)]
-        amounts_of = [field for field in amounts_of if shown(field.name) or shown(f"display_{field.name}")]
+        amounts_of = [field for field in amounts_of if is_selected(field.name) or is_selected(f"display_{field.name}")]
         pairs = [(field.name, f"display_{field.name}") for field in amounts_of]
-        made = [field for field in resource.fields if isinstance(field, Computed) and shown(field.name)]
-        amounts = [name for pair in pairs for name in pair if shown(name)]
+        computed_fields = [
+            field for field in resource.fields if isinstance(field, Computed) and is_selected(field.name)
+        ]
+        amounts = [name for pair in pairs for name in pair if is_selected(name)]
         self._type = resource.type
         self._plain = _reader(plain)
         self._times = _reader(times)
         self._amounts = _amount_reader(amounts_of)
-        # Amounts are read in pairs of decimal and display text; this leaves out what is not shown.
-        self._shown = None if len(amounts) == 2 * len(pairs) else [shown(name) for pair in pairs for name in pair]
-        self._made = [field.make for field in made]
-        self._relations = [relation for name, relation in resource.relations.items() if shown(name)]
+        # Amounts are read in pairs of decimal and display text; the mask drops the ones that are not selected.
+        self._amount_mask = (
+            None if len(amounts) == 2 * len(pairs) else [is_selected(name) for pair in pairs for name in pair]
+        )
+        self._compute = [field.make for field in computed_fields]
+        self._relations = [relation for name, relation in resource.relations.items() if is_selected(name)]
         self._links = _picker([relation.name for relation in self._relations])
         self._empty = {relation.name: _EMPTY_MANY if relation.is_many else _EMPTY_ONE for relation in self._relations}
-        self._written = msgspec.Raw(msgspec.json.encode(self._empty))
+        self._empty_json = msgspec.Raw(msgspec.json.encode(self._empty))
         self._unlinked: Mapping[str, Any] | None = None
-        names = [*plain, *times, *amounts, *(field.name for field in made)]
+        names = [*plain, *times, *amounts, *(field.name for field in computed_fields)]
         self._attributes = msgspec.defstruct("Attributes", names, frozen=True, gc=False)
 
-    def __call__(self, record: Loaded, scene: Scene) -> ResourceObject:
+    def __call__(self, record: Record, scene: RenderContext) -> ResourceObject:
         row = record.row
         attributes = self._attributes(
             *self._plain(row),
             *map(wire_time, self._times(row)),
             *self._amount_texts(row, scene),
-            *[make(row, scene) for make in self._made],
+            *[make(row, scene) for make in self._compute],
         )
         return ResourceObject(row.id, self._type, attributes, self._linkages(record))
 
-    def _amount_texts(self, row: Any, scene: Scene) -> Iterable[str | None]:
+    def _amount_texts(self, row: Any, scene: RenderContext) -> Iterable[str | None]:
         amounts = self._amounts(row)
         if not amounts:
             return ()
         both = _amount_texts(row.currency, scene.locale)[amounts]
-        return compress(both, self._shown) if self._shown else both
+        return compress(both, self._amount_mask) if self._amount_mask else both
 
-    def _linkages(self, record: Loaded) -> dict[str, Any] | msgspec.Raw:
+    def _linkages(self, record: Record) -> dict[str, Any] | msgspec.Raw:
         if record.links is self._unlinked:
-            return self._written
+            return self._empty_json
         try:
             if not any(self._links(record.links)):
-                # What cannot be changed need not be looked at again: every new cart is linked with the same nothing.
+                # An immutable mapping need not be checked again: all new carts share the same empty links.
                 if isinstance(record.links, MappingProxyType):
                     self._unlinked = record.links
-                return self._written
+                return self._empty_json
         except KeyError as missing:
-            raise NotLoaded(f"{type(record.row).__name__}.{missing.args[0]}") from None
-        found = {
+            raise RelationNotLoaded(f"{type(record.row).__name__}.{missing.args[0]}") from None
+        linkages = {
             relation.name: _linkage(record, relation) for relation in self._relations if record.links[relation.name]
         }
-        return self._empty | found
+        return self._empty | linkages
 
 
 class _AmountTexts(dict[tuple[int | None, ...], tuple[str | None, ...]]):
-    """The amounts of a row, each as decimal and as display text, in one currency and locale; kept, because a shop shows
-    the same few again and again: every new cart's are all nothing.
+    """A cache of the amounts of a row, each as decimal and display text, in one currency and locale. The same few
+    amounts are common: those of every new cart are all zero.
     """
 
     def __init__(self, currency: str, locale: str) -> None:
@@ -138,7 +142,7 @@ class _AmountTexts(dict[tuple[int | None, ...], tuple[str | None, ...]]):
         self._digits, self._text = currency_digits(currency), money_text(currency, locale)
 
     def __missing__(self, amounts: tuple[int | None, ...]) -> tuple[str | None, ...]:
-        if len(self) >= _AMOUNTS_KEPT:
+        if len(self) >= _MAX_CACHED_AMOUNTS:
             self.clear()
         pairs = (
             (None, None) if minor is None else (wire_decimal(minor, self._digits), self._text(minor))
@@ -154,29 +158,31 @@ def _amount_texts(currency: str, locale: str) -> _AmountTexts:
 
 
 def wire_time(moment: datetime | None) -> str | None:
-    """`2022-11-08T19:34:36.444Z`: UTC, milliseconds. The database gives UTC, which msgspec writes several times faster
-    than `isoformat`: to the microsecond, or to the second where there are none.
+    """Format a time as `2022-11-08T19:34:36.444Z`: UTC, milliseconds. The database returns UTC, which msgspec encodes
+    several times faster than `isoformat`: with microseconds, or without a fraction if they are zero.
     """
     if moment is None:
         return None
-    written = _write(moment)
-    return written[1:24].decode() + "Z" if moment.microsecond else written[1:20].decode() + ".000Z"
+    encoded_time = _write(moment)
+    return encoded_time[1:24].decode() + "Z" if moment.microsecond else encoded_time[1:20].decode() + ".000Z"
 
 
-def linked(record: Loaded, relation: Relation) -> Sequence[Loaded]:
-    """The records of a relation, whether it is to one or to many."""
+def related_records(record: Record, relation: Relation) -> Sequence[Record]:
+    """Return the records of a relation to one or to many."""
     try:
-        found = record.links[relation.name]
+        records = record.links[relation.name]
     except KeyError:
-        raise NotLoaded(f"{type(record.row).__name__}.{relation.name}") from None
-    if not found:
+        raise RelationNotLoaded(f"{type(record.row).__name__}.{relation.name}") from None
+    if not records:
         return ()
-    return [found] if isinstance(found, Loaded) else found
+    return [records] if isinstance(records, Record) else records
 
 
-def _linkage(record: Loaded, relation: Relation) -> dict[str, Any]:
-    marks = [{"id": item.row.id, "type": item.type or relation.type} for item in linked(record, relation)]
-    return {"data": marks if relation.is_many else marks[0]}
+def _linkage(record: Record, relation: Relation) -> dict[str, Any]:
+    identifiers = [
+        {"id": item.row.id, "type": item.type or relation.type} for item in related_records(record, relation)
+    ]
+    return {"data": identifiers if relation.is_many else identifiers[0]}
 
 
 def _is_time(hint: Any) -> bool:

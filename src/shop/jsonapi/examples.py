@@ -1,4 +1,4 @@
-"""What a value of a schema may look like: the same for the same schema, and true to it."""
+"""Generates example values from schemas: deterministic and valid."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,19 +22,19 @@ _PYTHON: dict[str, Any] = {
     "null": type(None),
     "array": list,
 }
-# What a schema says itself, the most telling first.
-_SAID: Sequence[Callable[[Schema], Sequence[Any]]] = (
+# Explicit values of a schema, the most specific first.
+_EXPLICIT_VALUES: Sequence[Callable[[Schema], Sequence[Any]]] = (
     lambda schema: [schema["const"]] if "const" in schema else [],
     lambda schema: [schema["default"]] if "default" in schema else [],
     lambda schema: schema.get("examples", []),
     lambda schema: schema.get("enum", []),
 )
-# Only there when it was asked for, or where there is something to tell.
+# Members that are present only on request or on error.
 _EXTRAS = frozenset({"included", "meta", "errors"})
 
 
-class Imagination(msgspec.Struct, frozen=True):
-    """The named schemas, and what fields are like that a schema says too little of, by their names."""
+class ExampleGenerator(msgspec.Struct, frozen=True):
+    """Generates examples from the named schemas; `likely` has realistic values by field name."""
 
     schemas: Mapping[str, Schema]
     likely: Mapping[str, Any] = {}
@@ -50,17 +50,17 @@ class Imagination(msgspec.Struct, frozen=True):
         return {**there, **beside}
 
     def whole(self, schema: Schema, name: str = "") -> Any:
-        """A value with everything that an answer may show."""
+        """Return a value with all members of a response."""
         return self._value(self.resolve(schema), name, is_brief=False)
 
     def brief(self, schema: Schema) -> Any:
-        """A value with what must be sent, and what the schema itself has an example of."""
+        """Return a value with the required members and those with an example or default in the schema."""
         return self._value(self.resolve(schema), "", is_brief=True)
 
     def _value(self, schema: Schema, name: str, *, is_brief: bool) -> Any:
-        said = [value for read in _SAID for value in read(schema)]
-        if said:
-            return said[0]
+        values = [value for read in _EXPLICIT_VALUES for value in read(schema)]
+        if values:
+            return values[0]
         if "anyOf" in schema:
             return self._value(self.resolve(schema["anyOf"][0]), name, is_brief=is_brief)
         kinds = types_of(schema)
@@ -73,14 +73,14 @@ class Imagination(msgspec.Struct, frozen=True):
         return _plain(schema, kinds, name)
 
     def _object(self, schema: Schema, *, is_brief: bool) -> dict[str, Any]:
-        required = schema.get("required", ())
-        shown = {}
+        required_names = schema.get("required", ())
+        members = {}
         for name, inner in schema.get("properties", {}).items():
-            drawn = self.resolve(inner)
-            is_told = not is_brief or "examples" in drawn or "default" in drawn
-            if name in required or (is_told and name not in _EXTRAS):
-                shown[name] = self._value(drawn, name, is_brief=is_brief)
-        return shown
+            member_schema = self.resolve(inner)
+            is_told = not is_brief or "examples" in member_schema or "default" in member_schema
+            if name in required_names or (is_told and name not in _EXTRAS):
+                members[name] = self._value(member_schema, name, is_brief=is_brief)
+        return members
 
 
 def types_of(schema: Schema) -> Sequence[str]:

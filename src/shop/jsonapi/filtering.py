@@ -1,9 +1,9 @@
-"""Which records are asked for: `filter[email_cont]=…`, in the predicates of the family.
+"""Parses filters such as `filter[email_cont]=…`, with the predicates of Spree (Ransack).
 
-filter[<field>_<predicate>]         a field of the record
-filter[<relation>_<field>_<predicate>]   a field of a related one
-filter[<one>_or_<other>_<predicate>]     either
-filter[m]=or                        one filter is enough; `and`, or nothing: all must fit
+filter[<field>_<predicate>]              a field of the record
+filter[<relation>_<field>_<predicate>]   a field of a related record
+filter[<one>_or_<other>_<predicate>]     either field
+filter[m]=or                             any filter may match; by default, or with `and`, all must match
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,18 +17,18 @@ import msgspec
 from shop.base.errors import Malformed
 from shop.base.kinds import split_kind
 from shop.base.listing import Condition, Path
-from shop.base.moments import read_moment
+from shop.base.times import parse_time
 from shop.jsonapi.resource import Money
 
-COMPARING = ("eq", "not_eq", "gt", "gteq", "lt", "lteq")
-MATCHING = ("matches", "does_not_match")
-"""Patterns of SQL: `%` stands for any text, `_` for any character, a backslash before either for itself."""
-TEXTUAL = ("cont", "not_cont", "i_cont", "start", "end", *MATCHING)
-LISTING = ("in", "not_in")
+COMPARISONS = ("eq", "not_eq", "gt", "gteq", "lt", "lteq")
+PATTERN_PREDICATES = ("matches", "does_not_match")
+"""SQL patterns: `%` matches any text, `_` any character; a backslash escapes either."""
+TEXT_PREDICATES = ("cont", "not_cont", "i_cont", "start", "end", *PATTERN_PREDICATES)
+LIST_PREDICATES = ("in", "not_in")
 YES_OR_NO = ("true", "false")
-ASKING = (*YES_OR_NO, "null", "not_null", "present", "blank")
-PREDICATES = (*COMPARING, *TEXTUAL, *LISTING, *ASKING)
-# The longest first: `not_eq` ends with `eq`.
+UNARY = (*YES_OR_NO, "null", "not_null", "present", "blank")
+PREDICATES = (*COMPARISONS, *TEXT_PREDICATES, *LIST_PREDICATES, *UNARY)
+# Longest first, because `not_eq` ends with `eq`.
 LONGEST_FIRST = sorted(PREDICATES, key=len, reverse=True)
 _OPPOSITE = {
     "true": "false",
@@ -40,26 +40,28 @@ _OPPOSITE = {
 }
 _FLAGS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 _COMBINING = {"or": True, "and": False, "": False}
-_IGNORED = frozenset({"m", "show_deleted"})
+_NOT_CONDITIONS = frozenset({"m", "show_deleted"})
 MOST_VALUES = 500
 MOST_CONDITIONS = 20
 LONGEST_PATTERN = 255
 MOST_WILDCARDS = 10
-"""Each of them multiplies what the database may have to try."""
+"""Each wildcard multiplies the matching work of the database."""
 
 
 class Filterable(msgspec.Struct, frozen=True):
-    """A field that may be filtered by: how it is reached, and of which kind it is."""
+    """A field that can be filtered by: its path and type."""
 
     path: Path
     kind: Any
     others: tuple[Path, ...] = ()
-    """Where else it stands: a name may be of several relations, and one that fits is enough."""
+    """Further paths of the same name; a record matches if any path matches."""
 
 
-def read_conditions(params: Mapping[str, Any], allowed: Mapping[str, Filterable]) -> tuple[tuple[Condition, ...], bool]:
-    """The conditions, and whether one of them is enough. A name that is not allowed is an error: a typo must not return
-    everything.
+def read_conditions(
+    params: Mapping[str, Any], filterables: Mapping[str, Filterable]
+) -> tuple[tuple[Condition, ...], bool]:
+    """Return the conditions, and whether one match is enough. An unknown name is an error: a typo must not return all
+    records.
     """
     filters = params.get("filter")
     if filters is None or filters == "":
@@ -68,7 +70,7 @@ def read_conditions(params: Mapping[str, Any], allowed: Mapping[str, Filterable]
         raise Malformed("Filters are sent as filter[name_predicate]=value.", code="unknown_filter")
     if len(filters) > MOST_CONDITIONS:
         raise Malformed(f"At most {MOST_CONDITIONS} filters can be sent at once.", code="unknown_filter")
-    read = [_condition(name, value, allowed) for name, value in filters.items() if name not in _IGNORED]
+    read = [_condition(name, value, filterables) for name, value in filters.items() if name not in _NOT_CONDITIONS]
     return tuple(condition for condition in read if condition), _fits_any(filters.get("m", ""))
 
 
@@ -78,21 +80,21 @@ def _fits_any(word: Any) -> bool:
     return _COMBINING[word]
 
 
-def _condition(name: str, value: Any, allowed: Mapping[str, Filterable]) -> Condition | None:
-    """None for a value that was left empty, as forms send it; its name must be known all the same."""
-    fields, predicate = _split(name, allowed)
+def _condition(name: str, value: Any, filterables: Mapping[str, Filterable]) -> Condition | None:
+    """Return a condition, or None for an empty value, as forms send it; the name is validated in either case."""
+    fields, predicate = _split(name, filterables)
     _check_kinds(name, predicate, {split_kind(field.kind)[0] for field in fields})
     if value == "":
         return None
     kind = fields[0].kind
-    if predicate in ASKING:
+    if predicate in UNARY:
         return Condition(_paths(fields), predicate if _is_yes(name, value) else _OPPOSITE[predicate], None)
-    if predicate in LISTING and not isinstance(value, dict):
+    if predicate in LIST_PREDICATES and not isinstance(value, dict):
         values = value if isinstance(value, list) else str(value).split(",")
         if len(values) > MOST_VALUES:
             raise Malformed(f"The filter {name!r} takes at most {MOST_VALUES} values.", code="bad_filter")
         return Condition(_paths(fields), predicate, [_read(name, item, kind) for item in values])
-    if predicate in MATCHING:
+    if predicate in PATTERN_PREDICATES:
         _check_pattern(name, str(value))
     return Condition(_paths(fields), predicate, _read(name, value, kind))
 
@@ -107,27 +109,27 @@ def _check_pattern(name: str, pattern: str) -> None:
         )
 
 
-def _split(name: str, allowed: Mapping[str, Filterable]) -> tuple[list[Filterable], str]:
+def _split(name: str, filterables: Mapping[str, Filterable]) -> tuple[list[Filterable], str]:
     for predicate in LONGEST_FIRST:
         if name.endswith(f"_{predicate}"):
             fields = name.removesuffix(f"_{predicate}")
-            names = [fields] if fields in allowed else fields.split("_or_")
-            if all(field in allowed for field in names):
-                return [allowed[field] for field in names], predicate
+            names = [fields] if fields in filterables else fields.split("_or_")
+            if all(field in filterables for field in names):
+                return [filterables[field] for field in names], predicate
     raise Malformed(
-        f"There is no filter {name[:100]!r}; filters are a field and a predicate. Fields: {', '.join(allowed)}. "
+        f"There is no filter {name[:100]!r}; filters are a field and a predicate. Fields: {', '.join(filterables)}. "
         f"Predicates: {', '.join(PREDICATES)}.",
         code="unknown_filter",
     )
 
 
 def _check_kinds(name: str, predicate: str, kinds: set[Any]) -> None:
-    """What the database would refuse in its own words: text looked for in a number, one value for two kinds."""
-    if predicate in TEXTUAL and kinds != {str}:
+    """Reject what the database would reject: a text search in a number, one value for two types."""
+    if predicate in TEXT_PREDICATES and kinds != {str}:
         raise Malformed(f"The filter {name!r} looks into text, and this field has none.", code="unknown_filter")
     if predicate in YES_OR_NO and kinds != {bool}:
         raise Malformed(f"The filter {name!r} asks yes or no, and this field says neither.", code="unknown_filter")
-    if predicate not in ASKING and len(kinds) > 1:
+    if predicate not in UNARY and len(kinds) > 1:
         raise Malformed(f"The filter {name!r} has fields of different kinds.", code="unknown_filter")
 
 
@@ -152,13 +154,13 @@ def _read(name: str, value: Any, kind: Any) -> Any:
 
 
 def read_text(value: Any, kind: Any) -> Any:
-    """A value of the address as what it is compared with."""
+    """Convert a query value to the type of the field."""
     if isinstance(value, dict | list):
         raise ValueError
     text, plain = str(value), split_kind(kind)[0]
     if plain in {Money, Decimal}:
         amount = Decimal(text)
-        # By the exponent too: a number of twenty characters may have a million digits.
+        # Checks the exponent too: a number of twenty characters may have a million digits.
         if not amount.is_finite() or abs(amount) >= 10**15 or abs(int(amount.as_tuple().exponent)) > 20:
             raise ValueError
         return amount
@@ -172,5 +174,5 @@ def read_text(value: Any, kind: Any) -> Any:
     if plain is UUID:
         return UUID(text)
     if plain is datetime:
-        return read_moment(text)
+        return parse_time(text)
     return text

@@ -1,4 +1,4 @@
-"""How declarations become an OpenAPI 3.1 description, so that the reference cannot drift from what is served."""
+"""Generates the OpenAPI 3.1 description from the declarations, so that it always matches the API."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,8 +27,8 @@ from shop.jsonapi.schema import (
     resource_schemas,
 )
 
-# Forms and `application/vnd.api+json` are read too. Described beside it, they mislead generators: of several media
-# types with one schema, some send the last one, and none can send a nested object as a form.
+# Forms and `application/vnd.api+json` are accepted too, but mislead client generators: of several media types with
+# one schema, some send the last one, and none can send a nested object as a form.
 BODY_MEDIA = ("application/json",)
 _LINES = "application/x-ndjson"
 _MEANINGS = {
@@ -48,23 +48,21 @@ _MEANINGS = {
 
 
 class Api(msgspec.Struct, frozen=True):
-    """What is said once of the whole."""
+    """The general information about the API."""
 
     title: str
     version: str
     description: str = ""
     tags: Mapping[str, str] = {}
-    """A sentence about each tag, by its name."""
+    """The description of each tag."""
     credentials: Mapping[str, Mapping[str, Any]] = {}
     """The security schemes by name."""
     parameters: Mapping[str, str] = {}
-    """A sentence about each parameter of an address, by its name."""
-    nouns: Mapping[str, str] = {}
-    """The names of struct schemas that are not called after their class, by the class's name."""
+    """The description of each path parameter."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """What the description needs to know of one route."""
+    """One operation of the description."""
 
     id: str
     method: str
@@ -72,41 +70,41 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     tag: str
     deprecated: str | None = None
-    """Since when and until when, and what to use instead."""
+    """The deprecation notice: since when, until when, and the replacement."""
     security: Sequence[Mapping[str, Sequence[str]]] = ()
-    """Any of these will do; an empty one stands for no credential at all."""
+    """Alternative security requirements; an empty one means no credential."""
     takes: Any = None
     """The struct of the body, or a union of structs."""
     reads: Sequence[str] = BODY_MEDIA
     """The media types of the body."""
     shows: Any = None
-    """What is answered: a wire type's name (`[]` behind it for a list), a struct, or a union of structs."""
+    """The response: the name of a wire type (followed by `[]` for a list), a struct, or a union of structs."""
     status: int = 200
     errors: Mapping[int, Sequence[str]] = {}
-    """The words that may stand for each status in the error's body."""
+    """The error codes of each status."""
     error_body: str = "ErrorBody"
     media: str
     shows_lines: bool = False
     flags: Mapping[str, str] = {}
-    """Parameters of the query that are true or false, each with its sentence."""
+    """Boolean query parameters with their descriptions."""
     is_paged: bool = True
-    """Whether a list has pages; the others are always served whole."""
+    """Whether a list is paginated; other lists are returned in full."""
     sorts: Sequence[str] = ()
     filters: Mapping[str, Any] = {}
-    """The kinds of values by the filter's name; a `Filterable` for a field that has predicates."""
+    """The value type of each filter; a `Filterable` for a field with predicates."""
     has_predicates: bool = False
-    """Whether filters are of the kind `field_predicate`, and pages may go by place."""
+    """Whether filters have the form `field_predicate`, and keyset pagination is supported."""
     asks: Mapping[str, str] = {}
-    """A sentence about each other parameter of the query, by its name."""
+    """The description of each other query parameter."""
     is_kept: bool = False
-    """Whether an answer may be kept and asked for anew by its ETag."""
+    """Whether a response may be cached and revalidated by its ETag."""
     is_idempotent: bool = False
     may_be_empty: bool = False
-    """Whether 204 may be answered instead, because nothing is left to show."""
+    """Whether 204 may be returned because no record is left to show."""
 
 
-class Vocabulary(msgspec.Struct, frozen=True):
-    """What operations are described with."""
+class SchemaContext(msgspec.Struct, frozen=True):
+    """The context for describing operations: the API, its wire types and its structs."""
 
     api: Api
     resources: Resources
@@ -124,7 +122,7 @@ class Vocabulary(msgspec.Struct, frozen=True):
 
 def openapi(api: Api, operations: Sequence[Operation], resources: Resources) -> dict[str, Any]:
     kinds = [kind for row in operations for kind in (row.takes, row.shows) if kind and not isinstance(kind, str)]
-    words = Vocabulary(api, resources, Structs(kinds, api.nouns))
+    words = SchemaContext(api, resources, Structs(kinds))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, words)
@@ -141,19 +139,21 @@ def openapi(api: Api, operations: Sequence[Operation], resources: Resources) -> 
         "tags": [{"name": tag, "description": api.tags.get(tag, "")} for tag in tags],
         "paths": paths,
         "components": {
-            "schemas": _reached(paths, _merged(ERRORS, words.structs.components, resource_schemas(resources))),
+            "schemas": _reachable_schemas(
+                paths, _merge_schemas(ERRORS, words.structs.components, resource_schemas(resources))
+            ),
             "securitySchemes": dict(api.credentials),
         },
     }
 
 
-def _merged(*groups: Mapping[str, Schema]) -> dict[str, Schema]:
-    merged: dict[str, Schema] = {}
+def _merge_schemas(*groups: Mapping[str, Schema]) -> dict[str, Schema]:
+    schemas: dict[str, Schema] = {}
     for group in groups:
-        if twice := merged.keys() & group.keys():
+        if twice := schemas.keys() & group.keys():
             raise ValueError(f"two schemas are called {', '.join(sorted(twice))}")
-        merged |= group
-    return merged
+        schemas |= group
+    return schemas
 
 
 _NOTHING_LEFT = {"description": "Done, and nothing is left to show."}
@@ -161,13 +161,13 @@ _NOT_MODIFIED = {"description": "What the header `If-None-Match` names is what w
 _CODE_FIELD = {"ErrorBody": "code", "OAuthErrorBody": "error"}
 
 
-def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
+def _operation(operation: Operation, words: SchemaContext) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Done." if operation.status == 204 else "As asked."}
     if operation.shows_lines:
         answer["content"] = {_LINES: {"schema": _lines(words.shown(operation))}}
     elif operation.shows:
         answer["content"] = {operation.media: {"schema": words.shown(operation)}}
-    described: dict[str, Any] = {
+    operation_object: dict[str, Any] = {
         "tags": [operation.tag],
         "summary": operation.summary,
         "operationId": operation.id,
@@ -181,12 +181,12 @@ def _operation(operation: Operation, words: Vocabulary) -> dict[str, Any]:
         },
     }
     if operation.deprecated:
-        described |= {"deprecated": True, "description": operation.deprecated}
+        operation_object |= {"deprecated": True, "description": operation.deprecated}
     if operation.takes:
-        described["requestBody"] = _body(operation, words.structs)
+        operation_object["requestBody"] = _body(operation, words.structs)
     if operation.filters and operation.has_predicates:
-        described["description"] = filter_fields(operation.filters)
-    return described
+        operation_object["description"] = filter_fields(operation.filters)
+    return operation_object
 
 
 def _failures(operation: Operation) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def _failures(operation: Operation) -> dict[str, Any]:
 def _error(body: str, codes: Sequence[str]) -> Schema:
     if not codes:
         return reference(body)
-    # Beside the reference and not by `allOf`: every generator takes the body for the one that it is everywhere.
+    # Beside the reference, not with `allOf`, so that generators use the same error type everywhere.
     return {**reference(body), "properties": {_CODE_FIELD[body]: {"enum": list(codes)}}}
 
 
@@ -215,13 +215,13 @@ def _body(operation: Operation, structs: Structs) -> dict[str, Any]:
 
 
 def _lines(line: Schema) -> Schema:
-    """OpenAPI 3.1 has no word for a body of lines; this one says what each of them is. To generators it is bytes."""
+    """Return the schema of an NDJSON body. OpenAPI 3.1 has none: generators see bytes; `contentSchema` is one line."""
     sentence = "JSON objects, one a line, each as `contentSchema` says."
-    described = {"type": "string", "format": "binary", "description": sentence}
-    return {**described, "contentMediaType": _LINES, "contentSchema": line}
+    schema = {"type": "string", "format": "binary", "description": sentence}
+    return {**schema, "contentMediaType": _LINES, "contentSchema": line}
 
 
-def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, Any]]:
+def _parameters(operation: Operation, words: SchemaContext) -> Iterable[dict[str, Any]]:
     yield from path_parameters(operation.path, words.api.parameters)
     if operation.is_idempotent:
         yield IDEMPOTENCY_KEY
@@ -240,8 +240,8 @@ def _parameters(operation: Operation, words: Vocabulary) -> Iterable[dict[str, A
         yield {"name": name, "in": "query", "schema": {"type": "string"}, "description": sentence}
 
 
-def _reached(paths: Mapping[str, Any], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
-    """The schemas that an operation refers to, and those that these refer to, in the order of their declaration."""
+def _reachable_schemas(paths: Mapping[str, Any], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+    """Return the schemas that operations refer to, directly or indirectly, in the order of their declaration."""
     names: set[str] = set()
     waiting: list[Any] = [paths]
     while waiting:

@@ -1,4 +1,4 @@
-"""Which page of a list is asked for, and what a list's document says of its pages."""
+"""Pagination: reads page, cursor and sort parameters, and builds the `meta` and `links` of a list."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ import msgspec
 
 from shop.base.errors import Malformed
 from shop.base.listing import DEFAULT_SIZE, Keyset, Page, Sort
-from shop.base.moments import in_utc
+from shop.base.times import in_utc
 from shop.jsonapi.document import Extras
 from shop.jsonapi.resource import Money
 
@@ -22,9 +22,9 @@ T = TypeVar("T")
 LARGEST_SIZE = 500
 LAST_PAGE = 1_000_000
 _MOST_DIGITS = 40
-_NOT_OURS = object()
-# What decides which records a list has, in which order, and what is shown of them.
-_KEPT = (
+_INVALID = object()
+# The parameters that determine the records of a list, their order and their fields.
+_LINK_PARAMETERS = (
     "currency",
     "explain",
     "fields",
@@ -38,14 +38,14 @@ _KEPT = (
     "sort",
     "sort_by",
 )
-_OURS = frozenset({*_KEPT, "page"})
+_SELF_PARAMETERS = frozenset({*_LINK_PARAMETERS, "page"})
 _Index = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 _PLACES: dict[Any, Any] = {Money: int, Money | None: int | None}
-"""An amount's place in a list is its minor units."""
+"""Cursor types: an amount is stored in minor units."""
 
 
 def read_page(params: Mapping[str, Any]) -> Page:
-    """A size out of range falls back to the default and is not cut to the largest, as the family's clients know it."""
+    """Read `page` and `per_page`. As in Spree, a size out of range falls back to the default instead of the maximum."""
     if isinstance(params.get("page"), dict):
         raise Malformed("Pages of this list are asked for by page=1.", code="bad_page")
     number = _whole(params.get("page"))
@@ -53,7 +53,7 @@ def read_page(params: Mapping[str, Any]) -> Page:
 
 
 def read_keyset(params: Mapping[str, Any], kind: Any) -> Keyset | None:
-    """`page[after]=…`, empty for the first page; none when pages go by number. `kind` is the sorted value's."""
+    """Read `page[after]`, empty for the first page; None for numbered pages. `kind` is the type of the sorted field."""
     page = params.get("page")
     if not isinstance(page, dict):
         return None
@@ -64,7 +64,7 @@ def read_keyset(params: Mapping[str, Any], kind: Any) -> Keyset | None:
 
 
 def cursor(value: Any, record_id: Any) -> str:
-    """The place behind a record, as a word for `page[after]`."""
+    """Encode the position after a record for `page[after]`."""
     return base64.urlsafe_b64encode(msgspec.json.encode([value, record_id])).decode().rstrip("=")
 
 
@@ -74,14 +74,14 @@ def _read_cursor(text: str, kind: Any) -> tuple[Any, Any]:
             base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=tuple[kind, UUID]
         )
     except (binascii.Error, ValueError, msgspec.MsgspecError):
-        place = (_NOT_OURS, UUID(int=0))
-    if not _could_be_ours(place[0]):
+        place = (_INVALID, UUID(int=0))
+    if not _is_storable(place[0]):
         raise Malformed("This page[after] is not one of ours; begin with an empty one.", code="bad_page")
     return place
 
 
-def _could_be_ours(value: Any) -> bool:
-    """What the database could never have given would only make it stumble."""
+def _is_storable(value: Any) -> bool:
+    """Whether the database can store the value; any other value would make the query fail."""
     match value:
         case int():
             return abs(value) < 2**63
@@ -91,7 +91,7 @@ def _could_be_ours(value: Any) -> bool:
             return value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
         case datetime():
             return value.tzinfo is not None and _has_utc(value)
-    return value is not _NOT_OURS
+    return value is not _INVALID
 
 
 def _has_utc(moment: datetime) -> bool:
@@ -102,12 +102,12 @@ def _has_utc(moment: datetime) -> bool:
 
 
 def read_window(params: Mapping[str, Any]) -> Page | Keyset:
-    """Which page of a list that is short by nature, and read whole: by number, or by the place of the one before."""
+    """Read the page of a short list that is loaded in full: by number or by cursor."""
     return read_keyset(params, _Index) or read_page(params)
 
 
 class Window(msgspec.Struct, Generic[T], frozen=True):
-    """One page of a list, how many records there are in all, and where the next page begins if pages go by place."""
+    """One page of a list, the total count, and the position of the next page for keyset pagination."""
 
     records: Sequence[T]
     total: int
@@ -115,66 +115,66 @@ class Window(msgspec.Struct, Generic[T], frozen=True):
     next_place: tuple[Any, Any] | None = None
 
 
-def cut(rows: Sequence[T], page: Page | Keyset, id_of: Callable[[T], Any] = attrgetter("id")) -> Window[T]:
-    """A page of what was read whole."""
+def paginate_rows(rows: Sequence[T], page: Page | Keyset, id_of: Callable[[T], Any] = attrgetter("id")) -> Window[T]:
+    """Return one page of a list that is loaded in full."""
     if isinstance(page, Page):
         return Window(rows[page.offset : page.offset + page.size], len(rows), page)
     start = 0
     if page.after:
-        # Found by its id; where it is gone since, by the place that it had.
+        # Located by id; if the record no longer exists, by its former index.
         index, last_id = page.after
         places = [place for place, row in enumerate(rows) if id_of(row) == last_id]
         start = (places[0] if places else index) + 1
-    shown = rows[start : start + page.size]
-    end = start + len(shown)
-    return Window(shown, len(rows), page, (end - 1, id_of(shown[-1])) if shown and end < len(rows) else None)
+    records = rows[start : start + page.size]
+    end = start + len(records)
+    return Window(records, len(rows), page, (end - 1, id_of(records[-1])) if records and end < len(rows) else None)
 
 
-def window_extras(window: Window[Any], asked: str, params: Mapping[str, Any]) -> Extras:
+def window_extras(window: Window[Any], request_url: str, params: Mapping[str, Any]) -> Extras:
     if isinstance(window.page, Page):
-        return page_extras(window.page, Total(window.total), len(window.records), asked, params)
+        return page_extras(window.page, Total(window.total), len(window.records), request_url, params)
     after = cursor(*window.next_place) if window.next_place else None
-    return keyset_extras(len(window.records), after, asked, params)
+    return keyset_extras(len(window.records), after, request_url, params)
 
 
 MOST_SORTS = 3
 
 
-def read_sorts(params: Mapping[str, Any], allowed: Sequence[str]) -> tuple[Sort, ...]:
-    """`sort=state,-total`; a name that is not allowed is an error, because a typo must not pass for an order."""
+def read_sorts(params: Mapping[str, Any], sort_names: Sequence[str]) -> tuple[Sort, ...]:
+    """Read `sort=state,-total`; an unknown name is an error, because a typo must not be ignored."""
     text = params.get("sort")
     if not isinstance(text, str) or not text.strip():
         return ()
     parts = [part.strip() for part in text.split(",")]
     for part in parts:
-        if part.removeprefix("-") not in allowed:
-            named = ", ".join(allowed) or "none"
-            raise Malformed(f"There is no sort {part[:100]!r}; allowed: {named}.", code="unknown_sort")
+        if part.removeprefix("-") not in sort_names:
+            choices = ", ".join(sort_names) or "none"
+            raise Malformed(f"There is no sort {part[:100]!r}; allowed: {choices}.", code="unknown_sort")
     names = [part.removeprefix("-") for part in parts]
     if len(names) > MOST_SORTS or len(set(names)) < len(names):
         raise Malformed(f"A list is sorted by at most {MOST_SORTS} different fields.", code="unknown_sort")
     return tuple(Sort(part.removeprefix("-"), part.startswith("-")) for part in parts)
 
 
-def read_sort(params: Mapping[str, Any], allowed: Sequence[str]) -> Sort | None:
-    """Of `sort` the first field."""
-    return next(iter(read_sorts(params, allowed)), None)
+def read_sort(params: Mapping[str, Any], sort_names: Sequence[str]) -> Sort | None:
+    """Read the first field of `sort`."""
+    return next(iter(read_sorts(params, sort_names)), None)
 
 
 class Total(msgspec.Struct, frozen=True):
-    """How many records there are; beyond a bound the database's own estimate is enough."""
+    """The total number of records; beyond a limit, an estimate of the database."""
 
     count: int
     is_estimate: bool = False
 
 
-def page_extras(page: Page, total: Total, count: int, asked: str, params: Mapping[str, Any]) -> Extras:
-    """`meta` and all five links; next and previous stop at the ends. `asked` is the address as it was asked for."""
+def page_extras(page: Page, total: Total, count: int, request_url: str, params: Mapping[str, Any]) -> Extras:
+    """Return `meta` and all five links; `next` and `prev` stop at the ends."""
     pages = -(-total.count // page.size)
     last = max(pages, 1)
-    link = _linker(asked, params)
+    link = _linker(request_url, params)
     links = {
-        "self": _known(asked),
+        "self": _self_link(request_url),
         "next": link("page", min(page.number + 1, last)),
         "prev": link("page", max(page.number - 1, 1)),
         "last": link("page", last),
@@ -184,17 +184,17 @@ def page_extras(page: Page, total: Total, count: int, asked: str, params: Mappin
     return Extras(meta | ({"total_is_estimate": True} if total.is_estimate else {}), links)
 
 
-def keyset_extras(count: int, after: str | None, asked: str, params: Mapping[str, Any]) -> Extras:
-    """No totals and no last page: neither is known without counting. `after` is none at the end."""
-    link = _linker(asked, params)
-    links = {"self": _known(asked), "first": link("page[after]", "")}
+def keyset_extras(count: int, after: str | None, request_url: str, params: Mapping[str, Any]) -> Extras:
+    """Return `meta` and links without totals or a last page, which require counting. `after` is None at the end."""
+    link = _linker(request_url, params)
+    links = {"self": _self_link(request_url), "first": link("page[after]", "")}
     return Extras({"count": count}, links | ({"next": link("page[after]", after)} if after else {}))
 
 
-def _linker(asked: str, params: Mapping[str, Any]) -> Callable[[str, Any], str]:
-    url = asked.partition("?")[0]
-    kept = [(name, value) for name in _KEPT if name in params for name, value in _flat(name, params[name])]
-    return lambda name, value: f"{url}?{urlencode(sorted([*kept, (name, str(value))]))}"
+def _linker(request_url: str, params: Mapping[str, Any]) -> Callable[[str, Any], str]:
+    url = request_url.partition("?")[0]
+    pairs = [(name, value) for name in _LINK_PARAMETERS if name in params for name, value in _flat(name, params[name])]
+    return lambda name, value: f"{url}?{urlencode(sorted([*pairs, (name, str(value))]))}"
 
 
 def _size(params: Mapping[str, Any]) -> int:
@@ -202,13 +202,15 @@ def _size(params: Mapping[str, Any]) -> int:
     return size if size and size <= LARGEST_SIZE else DEFAULT_SIZE
 
 
-def _known(asked: str) -> str:
-    """The address with the parameters that are ours, as they were written. Any other may be a credential that somebody
-    put there by mistake, and links are kept and passed on.
+def _self_link(request_url: str) -> str:
+    """Return the URL with its known parameters, unchanged. Any other parameter may be a credential sent by mistake, and
+    links are stored and shared.
     """
-    url, _, query = asked.partition("?")
-    kept = [part for part in query.split("&") if unquote_plus(part.partition("=")[0]).partition("[")[0] in _OURS]
-    return f"{url}?{'&'.join(kept)}" if kept else url
+    url, _, query = request_url.partition("?")
+    parts = [
+        part for part in query.split("&") if unquote_plus(part.partition("=")[0]).partition("[")[0] in _SELF_PARAMETERS
+    ]
+    return f"{url}?{'&'.join(parts)}" if parts else url
 
 
 def _whole(value: Any) -> int | None:

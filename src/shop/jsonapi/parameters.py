@@ -1,4 +1,4 @@
-"""The parameters of an operation in the description: one for each filter, with its type."""
+"""The OpenAPI parameters of an operation, with a typed parameter for each filter."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,19 +8,27 @@ from typing import Any, get_origin
 
 from shop.base.kinds import split_kind
 from shop.base.listing import DEFAULT_SIZE
-from shop.jsonapi.filtering import ASKING, COMPARING, LISTING, PREDICATES, TEXTUAL, YES_OR_NO, Filterable
+from shop.jsonapi.filtering import (
+    COMPARISONS,
+    LIST_PREDICATES,
+    PREDICATES,
+    TEXT_PREDICATES,
+    UNARY,
+    YES_OR_NO,
+    Filterable,
+)
 from shop.jsonapi.paging import LARGEST_SIZE, LAST_PAGE
 from shop.jsonapi.resource import Money, Resource
 from shop.jsonapi.schema import Schema, query_schema
 
 Parameter = dict[str, Any]
 
-_ORDERED = ("gt", "gteq", "lt", "lteq")
-_EQUAL = tuple(name for name in COMPARING if name not in _ORDERED)
-_MISSING = tuple(name for name in ASKING if name not in YES_OR_NO)
+_ORDERING = ("gt", "gteq", "lt", "lteq")
+_EQUAL = tuple(name for name in COMPARISONS if name not in _ORDERING)
+_MISSING = tuple(name for name in UNARY if name not in YES_OR_NO)
 _ORDERED_KINDS = frozenset({int, float, Money, Decimal, datetime})
-# All predicates of related fields would make 20,000 parameters of 8,000, and tools that read the description several
-# times slower. Those that are used most are declared; the operation's description lists all.
+# Declaring all predicates of related fields would turn 8,000 parameters into 20,000 and slow tools that read the
+# description severalfold. Only the most used ones are declared; the operation's description lists all.
 _OF_RELATED: Mapping[Any, Sequence[str]] = {
     str: ("eq", "in", "cont"),
     bool: ("eq",),
@@ -65,12 +73,12 @@ _EITHER: Parameter = {
 
 def path_parameters(path: str, sentences: Mapping[str, str]) -> Iterable[Parameter]:
     for name in re.findall(r"{([a-z_]+)}", path):
-        described = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-        yield described | ({"description": sentences[name]} if name in sentences else {})
+        parameter = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        yield parameter | ({"description": sentences[name]} if name in sentences else {})
 
 
 def filter_parameters(filters: Mapping[str, Any]) -> Iterable[Parameter]:
-    """A filter of the platform is a field and a predicate; one of the storefront is a name."""
+    """Yield the filter parameters: a field and a predicate on the platform, a plain name in the storefront."""
     if any(isinstance(kind, Filterable) for kind in filters.values()):
         yield _EITHER
     for name, kind in filters.items():
@@ -101,26 +109,26 @@ def _applicable(plain: Any, *, may_be_null: bool) -> Sequence[str]:
     if plain is bool:
         return ("eq", *YES_OR_NO, *missing)
     if plain is str:
-        return (*_EQUAL, *TEXTUAL, *LISTING, *missing)
-    return (*_EQUAL, *(_ORDERED if plain in _ORDERED_KINDS else ()), *LISTING, *missing)
+        return (*_EQUAL, *TEXT_PREDICATES, *LIST_PREDICATES, *missing)
+    return (*_EQUAL, *(_ORDERING if plain in _ORDERED_KINDS else ()), *LIST_PREDICATES, *missing)
 
 
 def _value_schema(predicate: str, plain: Any) -> Schema:
-    if predicate in ASKING:
+    if predicate in UNARY:
         return {"type": "boolean"}
-    # Several have commas between them: a text, for clients disagree how a list is sent.
-    return {"type": "string"} if predicate in LISTING else query_schema(plain)
+    # Several values are one comma-separated text, because clients disagree on how to send a list.
+    return {"type": "string"} if predicate in LIST_PREDICATES else query_schema(plain)
 
 
 def _filter(name: str, kind: Any) -> Parameter:
-    described: Parameter = {"name": f"filter[{name}]", "in": "query"}
+    parameter: Parameter = {"name": f"filter[{name}]", "in": "query"}
     if get_origin(kind) is dict:
-        # `filter[options][size]=xl`: the names are the shop's own.
+        # `filter[options][size]=xl`: the shop defines the option names.
         schema = {"type": "object", "additionalProperties": {"type": "string"}}
-        return {**described, "style": "deepObject", "explode": True, "schema": schema}
+        return {**parameter, "style": "deepObject", "explode": True, "schema": schema}
     if get_origin(kind) is list:
-        return {**described, "schema": {"type": "string"}, "description": "One or several, with commas between them."}
-    return {**described, "schema": query_schema(kind)}
+        return {**parameter, "schema": {"type": "string"}, "description": "One or several, with commas between them."}
+    return {**parameter, "schema": query_schema(kind)}
 
 
 def sort_parameter(names: Sequence[str]) -> Parameter:
@@ -133,17 +141,17 @@ def sort_parameter(names: Sequence[str]) -> Parameter:
     }
 
 
-def document_parameters(shown: Resource) -> Iterable[Parameter]:
-    if shown.relations:
+def document_parameters(resource: Resource) -> Iterable[Parameter]:
+    if resource.relations:
         yield {
             "name": "include",
             "in": "query",
-            "schema": {"type": "string", "pattern": _listing(shown.relations)},
+            "schema": {"type": "string", "pattern": _listing(resource.relations)},
             "description": "Relations to include, separated by commas; dots lead on to theirs. "
-            f"Here: {', '.join(shown.relations)}.",
+            f"Here: {', '.join(resource.relations)}.",
         }
     yield {
-        "name": f"fields[{shown.type}]",
+        "name": f"fields[{resource.type}]",
         "in": "query",
         "schema": {"type": "string"},
         "description": "Attributes and relations to show, separated by commas.",
@@ -151,6 +159,6 @@ def document_parameters(shown: Resource) -> Iterable[Parameter]:
 
 
 def _listing(names: Iterable[str]) -> str:
-    """A pattern for some of the names with commas between them, each with a path behind it or none."""
+    """Return a pattern for a comma-separated list of the names, each optionally followed by a path."""
     one = f"({'|'.join(names)})([.][a-z_.]+)?"
     return f"^({one}(,{one})*)?$"

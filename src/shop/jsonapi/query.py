@@ -1,4 +1,4 @@
-"""What a client may ask of a document: `include` and sparse `fields`, read from nested parameters."""
+"""Reads the document parameters `include` and sparse `fields`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,17 +11,17 @@ from shop.jsonapi.resource import Resource
 
 Tree = Mapping[str, "Tree"]
 Resources = Mapping[str, Resource]
-"""The wire types of one door by name."""
+"""The wire types of one API by name."""
 
 
 MAX_PATH = 6
-"""Relations lead in circles (a product's variants' product …), and each step multiplies what is drawn."""
+"""Relations are circular (a product's variants' product …), and each step multiplies the records to render."""
 MAX_NAMES = 30
-"""Of all paths together, each place counted once."""
+"""The limit for all paths together; shared prefixes count once."""
 
 
 class DocumentQuery(msgspec.Struct, frozen=True):
-    """`include` is none when nothing was asked: the document then has no `included` at all."""
+    """The requested relations and fields. If `include` is None, the document has no `included` member."""
 
     include: Tree | None = None
     fields: Mapping[str, frozenset[str]] = {}
@@ -37,11 +37,15 @@ def read_document_query(params: Mapping[str, Any], resource: Resource, resources
 
 
 def deprecations(query: DocumentQuery, resources: Resources) -> tuple[Deprecation, ...]:
-    """Of the attributes that a client names; those it is shown unasked it may not even read."""
+    """Return the deprecations of the attributes that the client selects; it may not read the default ones."""
     if not query.fields:
         return ()
-    found = [(resources[type_].deprecated, names) for type_, names in query.fields.items() if type_ in resources]
-    return tuple(known[name] for known, names in found for name in sorted(known.keys() & names))
+    selections = [(resources[type_].deprecated, names) for type_, names in query.fields.items() if type_ in resources]
+    return tuple(
+        deprecated_fields[name]
+        for deprecated_fields, names in selections
+        for name in sorted(deprecated_fields.keys() & names)
+    )
 
 
 def _include(text: Any, resource: Resource, resources: Resources) -> Tree | None:
@@ -49,7 +53,7 @@ def _include(text: Any, resource: Resource, resources: Resources) -> Tree | None
         return None
     tree: dict[str, Any] = {}
     for path in text.split(","):
-        _plant(tree, path.strip(), resource, resources)
+        _add_path(tree, path.strip(), resource, resources)
     if _count(tree) > MAX_NAMES:
         raise Malformed(f"An include names at most {MAX_NAMES} relations.", code="unknown_include")
     return tree
@@ -59,24 +63,24 @@ def _count(tree: Tree) -> int:
     return sum(1 + _count(deeper) for deeper in tree.values())
 
 
-def _plant(tree: dict[str, Any], path: str, resource: Resource, resources: Resources) -> None:
+def _add_path(tree: dict[str, Any], path: str, resource: Resource, resources: Resources) -> None:
     here = [resource]
     names = path.split(".")
     if len(names) > MAX_PATH:
         raise Malformed(f"An include leads over at most {MAX_PATH} relations.", code="unknown_include")
     for name in names:
-        relations = {known: relation for each in here for known, relation in each.relations.items()}
+        relations = {relation_name: relation for each in here for relation_name, relation in each.relations.items()}
         if name not in relations:
-            allowed = ", ".join(relations) or "none"
+            choices = ", ".join(relations) or "none"
             raise Malformed(
-                f"There is no include {path[:100]!r}; allowed at this place: {allowed}.", code="unknown_include"
+                f"There is no include {path[:100]!r}; allowed at this place: {choices}.", code="unknown_include"
             )
         here = [resources[type_] for type_ in relations[name].types if type_ in resources]
         tree = tree.setdefault(name, {})
 
 
 def _fields(value: Any) -> Mapping[str, frozenset[str]]:
-    # A shape that makes no sense (`fields=abc`, deeper nesting) is passed over, as clients of this family expect.
+    # An invalid shape (`fields=abc`, deeper nesting) is ignored, as Spree clients expect.
     if not isinstance(value, dict):
         return {}
     return {

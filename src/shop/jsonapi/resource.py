@@ -1,6 +1,6 @@
-"""The vocabulary in which a wire type is declared: attributes, amounts, computed fields, relations.
+"""Declares wire types: attributes, amounts, computed fields, relations.
 
-A resource is a frozen value: no base class, no hooks. `encoder.py` prepares what draws it.
+A resource is a frozen value: no base class, no hooks. `encoder.py` builds its encoders.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,45 +12,43 @@ import msgspec
 from shop.jsonapi.deprecation import Deprecation
 
 
-class Scene(msgspec.Struct, frozen=True):
-    """What documents of one request are drawn with; computed fields take what they need from `props`."""
+class RenderContext(msgspec.Struct, frozen=True):
+    """The render context of one request; computed fields read their own data from `props`."""
 
     locale: str
     props: Any = None
 
 
 class Attribute(msgspec.Struct, frozen=True):
-    """A field that stands on the row under the same name."""
+    """A field of the row, under the same name."""
 
     name: str
 
 
 class Money(msgspec.Struct, frozen=True):
-    """Minor units on the row; a decimal string and `display_` text on the wire. Where the row may have none, both are
-    null.
-    """
+    """Minor units on the row; a decimal string and `display_` text on the wire, both null without an amount."""
 
     name: str
     of: Callable[[Any], int] | None = None
-    """How the amount is worked out, where it does not stand on the row under its name."""
+    """Computes the amount if it is not a field of the row with this name."""
 
 
 class Computed(msgspec.Struct, frozen=True):
-    """A field made from the row and the scene."""
+    """A field computed from the row and the render context."""
 
     name: str
-    make: Callable[[Any, Scene], Any]
+    make: Callable[[Any, RenderContext], Any]
     kind: Any = str
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """A relation by name; `type` is what its records are called on the wire."""
+    """A relation; `type` is the wire type of its records."""
 
     name: str
     type: str
     is_many: bool
     others: tuple[str, ...] = ()
-    """Further wire types that its records may have; each record then names its own."""
+    """Further wire types that its records may have; each record then carries its own type."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -61,11 +59,11 @@ def money(name: str, of: Callable[[Any], int] | None = None) -> Money:
     return Money(name, of)
 
 
-def computed(name: str, make: Callable[[Any, Scene], Any], kind: Any = str) -> Computed:
+def computed(name: str, make: Callable[[Any, RenderContext], Any], kind: Any = str) -> Computed:
     return Computed(name, make, kind)
 
 
-def many(name: str, type: str) -> Relation:  # noqa: A002  It is the wire's own word.
+def many(name: str, type: str) -> Relation:  # noqa: A002  JSON:API calls it `type`.
     return Relation(name, type, is_many=True)
 
 
@@ -74,12 +72,12 @@ def one(name: str, type: str) -> Relation:  # noqa: A002
 
 
 def one_of(name: str, *types: str) -> Relation:
-    """A relation to one record of any of these types."""
+    """Declare a relation to one record of any of these types."""
     return Relation(name, types[0], is_many=False, others=types[1:])
 
 
 class Resource(msgspec.Struct, frozen=True, eq=False):
-    """A declared wire type; declared once, so it is itself or another."""
+    """A declared wire type; compared by identity."""
 
     type: str
     fields: Sequence[Attribute | Money | Computed]
@@ -88,10 +86,10 @@ class Resource(msgspec.Struct, frozen=True, eq=False):
     relations: dict[str, Relation]
     id_kind: Any = UUID
     deprecated: Mapping[str, Deprecation] = {}
-    """Attributes that will be removed, by their names on the wire."""
+    """Deprecated attributes by wire name."""
 
     def kinds(self) -> dict[str, Any]:
-        """Each attribute's Python type by its name on the wire, `Money` for amounts."""
+        """Return the Python type of each attribute by wire name, `Money` for amounts."""
         kinds: dict[str, Any] = {}
         for field in self.fields:
             match field:
@@ -113,9 +111,9 @@ def resource(
     attributes: Sequence[str | Money | Computed],
     relations: Sequence[Relation] = (),
     id_kind: Any = UUID,
-    deprecated: Mapping[str, Deprecation] | None = None,
+    deprecations: Mapping[str, Deprecation] | None = None,
 ) -> Resource:
-    """Declares a wire type over a row type; a bare name reads the row's field of that name."""
+    """Declare a wire type for a row type; a plain string names a field of the row."""
     fields = [Attribute(item) if isinstance(item, str) else item for item in attributes]
     by_name = {relation.name: relation for relation in relations}
-    return Resource(type, fields, get_type_hints(row), by_name, id_kind, deprecated or {})
+    return Resource(type, fields, get_type_hints(row), by_name, id_kind, deprecations or {})

@@ -1,4 +1,4 @@
-"""How a declared wire type, and a struct of a body, is said in JSON Schema."""
+"""Generates JSON Schema for wire types and for the structs of bodies."""
 
 import types
 from collections.abc import Iterable, Mapping
@@ -14,34 +14,34 @@ from shop.jsonapi.resource import Money, Relation, Resource
 
 Schema = dict[str, Any]
 
-_PLACE = "#/components/schemas/"
+_REF_PREFIX = "#/components/schemas/"
 _NULL = {"type": "null"}
-# Without it, generators take an object of which nothing is said for one that must be empty.
+# Without `additionalProperties`, generators treat an object without properties as always empty.
 _ANY_OBJECT: Schema = {"type": "object", "additionalProperties": True}
-# Said here and not by msgspec: an amount is a decimal text, and a time of ours always has its zone.
-_OURS: dict[Any, Schema] = {
+# Override msgspec: an amount is a decimal string, and times always have a time zone.
+_CUSTOM_SCHEMAS: dict[Any, Schema] = {
     Money: {"type": "string", "pattern": r"^-?[0-9]+\.[0-9]+$"},
     datetime: {"type": "string", "format": "date-time"},
 }
 
 
 def reference(name: str) -> Schema:
-    return {"$ref": _PLACE + name}
+    return {"$ref": _REF_PREFIX + name}
 
 
 def resource_schemas(resources: Resources) -> dict[str, Schema]:
-    """For each wire type its record, a document, a page and an unpaged list, by the names they have in the description;
-    and what these are made of.
+    """Return the schemas of the record, document, page and unpaginated list of each wire type, and their parts, by
+    component name.
     """
     ids = {resource.type: resource.id_kind for resource in list(resources.values())[::-1]}
     relations = [relation for resource in resources.values() for relation in resource.relations.values()]
     related = sorted({type_ for relation in relations for type_ in relation.types})
     schemas = dict(_SHARED)
-    drawn = [
+    named_schemas = [
         *((name, part) for type_ in related for name, part in _link_schemas(type_, ids.get(type_, str)).items()),
         *((name, part) for name, resource in resources.items() for name, part in _record_schemas(name, resource)),
     ]
-    for name, schema in drawn:
+    for name, schema in named_schemas:
         if name in schemas:
             raise ValueError(f"two schemas are called {name}")
         schemas[name] = schema
@@ -57,74 +57,74 @@ def page_name(name: str) -> str:
 
 
 def all_name(name: str) -> str:
-    # Not `List`: a list of prices would have the name of a price list.
+    # Not `List`: a list of prices would be named like a price list.
     return f"{name}Collection"
 
 
 def class_name(name: str) -> str:
-    """`line_item` as `LineItem`."""
+    """Convert `line_item` to `LineItem`."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
 class Structs:
-    """The structs of all bodies and answers, drawn together so that two of one name are told apart. `nouns` has another
-    name for some, by the name of their class.
-    """
+    """The schemas of all request and response structs, generated together so that equal class names stay distinct."""
 
-    def __init__(self, kinds: Iterable[Any], nouns: Mapping[str, str] | None = None) -> None:
+    def __init__(self, kinds: Iterable[Any]) -> None:
         structs = list(dict.fromkeys(part for kind in kinds for part in parts_of(kind)))
-        drawn, components = msgspec.json.schema_components(structs, ref_template=_PLACE + "{name}")
-        names = _plain_names(components, nouns or {})
+        references, components = msgspec.json.schema_components(structs, ref_template=_REF_PREFIX + "{name}")
+        names = _plain_names(components)
         self.components = {
-            names[name]: {**_renamed(schema, names), "title": names[name]} for name, schema in components.items()
+            names[name]: {**_rename_references(schema, names), "title": names[name]}
+            for name, schema in components.items()
         }
-        self._references = {struct: _renamed(schema, names) for struct, schema in zip(structs, drawn, strict=True)}
+        self._references = {
+            struct: _rename_references(schema, names) for struct, schema in zip(structs, references, strict=True)
+        }
 
     def schema(self, kind: Any) -> Schema:
-        """A reference, or any of several: the handler tells untagged structs apart, msgspec would not draw them."""
+        """Return a reference, or `anyOf` for a union of untagged structs, which msgspec cannot describe."""
         return _any_of([self._references[part] for part in parts_of(kind)])
 
     def answer(self, kind: Any) -> Schema:
-        """As `schema`; where each of several answers requires a member that no other has, exactly one fits."""
-        drawn: list[Schema] = [self._references[part] for part in parts_of(kind)]
-        if len(drawn) == 1:
-            return drawn[0]
-        required = [set(part["required"]) for part in self.parts(kind)]
-        is_distinct = not any(one <= other for one, other in permutations(required, 2))
-        return {"oneOf" if is_distinct else "anyOf": drawn}
+        """Like `schema`, but `oneOf` if each struct of a union requires a member that no other requires."""
+        references: list[Schema] = [self._references[part] for part in parts_of(kind)]
+        if len(references) == 1:
+            return references[0]
+        required_sets = [set(part["required"]) for part in self.parts(kind)]
+        is_distinct = not any(one <= other for one, other in permutations(required_sets, 2))
+        return {"oneOf" if is_distinct else "anyOf": references}
 
     def parts(self, kind: Any) -> list[Schema]:
-        """What is referred to, whole."""
-        return [self.components[self._references[part]["$ref"].removeprefix(_PLACE)] for part in parts_of(kind)]
+        """Return the full schema of each struct."""
+        return [self.components[self._references[part]["$ref"].removeprefix(_REF_PREFIX)] for part in parts_of(kind)]
 
 
-def _plain_names(components: Mapping[str, Schema], nouns: Mapping[str, str]) -> dict[str, str]:
-    """A noun for each schema: of two classes with one name msgspec names the modules too, which are no concern of a
-    client. Schemas that say the same share a name.
+def _plain_names(components: Mapping[str, Schema]) -> dict[str, str]:
+    """Return a short name for each schema. For two classes of one name msgspec adds the modules, which are irrelevant
+    to clients. Equal schemas share a name.
     """
     names: dict[str, str] = {}
-    taken: dict[str, Schema] = {}
+    schemas_by_name: dict[str, Schema] = {}
     for name, schema in components.items():
-        *modules, last = name.split(".")
-        noun = nouns.get(last, last)
-        if taken.get(noun, schema) != schema:
+        *modules, noun = name.split(".")
+        if schemas_by_name.get(noun, schema) != schema:
             noun = class_name(modules[-1]) + noun if modules else f"Other{noun}"
         names[name] = noun
-        taken[noun] = schema
+        schemas_by_name[noun] = schema
     return names
 
 
-def _renamed(schema: Any, names: Mapping[str, str]) -> Any:
+def _rename_references(schema: Any, names: Mapping[str, str]) -> Any:
     if isinstance(schema, list):
-        return [_renamed(part, names) for part in schema]
+        return [_rename_references(part, names) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if isinstance(schema.get("$ref"), str):
-        name = schema["$ref"].removeprefix(_PLACE)
+        name = schema["$ref"].removeprefix(_REF_PREFIX)
         return {**schema, **reference(names.get(name, name))}
     if schema.get("type") == "object" and not schema.keys() & {"properties", "additionalProperties"}:
         return {**schema, **_ANY_OBJECT}
-    return {key: _renamed(part, names) for key, part in schema.items()}
+    return {key: _rename_references(part, names) for key, part in schema.items()}
 
 
 def parts_of(kind: Any) -> tuple[Any, ...]:
@@ -132,15 +132,15 @@ def parts_of(kind: Any) -> tuple[Any, ...]:
 
 
 def kind_schema(kind: Any) -> Schema:
-    """The schema of an attribute's Python type."""
-    if kind in _OURS:
-        return dict(_OURS[kind])
+    """Return the schema of an attribute's Python type."""
+    if kind in _CUSTOM_SCHEMAS:
+        return dict(_CUSTOM_SCHEMAS[kind])
     if _is_union(kind):
-        drawn = [kind_schema(part) for part in get_args(kind) if part is not type(None)]
-        return _or_null(_any_of(drawn)) if type(None) in get_args(kind) else _any_of(drawn)
+        schemas = [kind_schema(part) for part in get_args(kind) if part is not type(None)]
+        return _or_null(_any_of(schemas)) if type(None) in get_args(kind) else _any_of(schemas)
     if get_origin(kind) is list:
         return {"type": "array", "items": kind_schema(get_args(kind)[0])}
-    schema: Schema = _renamed(msgspec.json.schema(kind), {})
+    schema: Schema = _rename_references(msgspec.json.schema(kind), {})
     return schema
 
 
@@ -151,22 +151,22 @@ _QUERY_KINDS: dict[Any, Schema] = {
 
 
 def query_schema(kind: Any) -> Schema:
-    """The schema of one value in the address: several are a text with commas, which every client sends alike."""
+    """Return the schema of a query value; a list is a comma-separated text, which all clients send the same way."""
     plain = [part for part in parts_of(kind) if part is not type(None)]
     if len(plain) != 1 or get_origin(plain[0]) is list or plain[0] is list:
         return {"type": "string"}
-    drawn = _QUERY_KINDS.get(plain[0]) or kind_schema(plain[0])
-    if "enum" in drawn:
-        return {"type": "string", **drawn}
-    return drawn if drawn.get("type") in {"string", "integer", "number", "boolean"} else {"type": "string"}
+    schema = _QUERY_KINDS.get(plain[0]) or kind_schema(plain[0])
+    if "enum" in schema:
+        return {"type": "string", **schema}
+    return schema if schema.get("type") in {"string", "integer", "number", "boolean"} else {"type": "string"}
 
 
 def _is_union(kind: Any) -> bool:
     return get_origin(kind) in {Union, types.UnionType}
 
 
-def _any_of(drawn: list[Schema]) -> Schema:
-    return drawn[0] if len(drawn) == 1 else {"anyOf": drawn}
+def _any_of(schemas: list[Schema]) -> Schema:
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
 def _or_null(schema: Schema) -> Schema:
@@ -186,7 +186,7 @@ def _record_schemas(name: str, resource: Resource) -> Iterable[tuple[str, Schema
         document_name(name),
         {"type": "object", "required": ["data"], "properties": {"data": record, **beside}},
     )
-    # A list that is always served whole has no pages, and so neither counts nor links.
+    # An unpaginated list has no counts and no links.
     yield all_name(name), {"type": "object", "required": ["data"], "properties": {"data": records, **beside}}
     yield (
         page_name(name),
@@ -220,7 +220,7 @@ _SHARED: Mapping[str, Schema] = {
             "relationships": _ANY_OBJECT,
         },
     },
-    # By place there are no totals and no last page: neither is known without counting.
+    # Keyset pages have no totals and no last page, which require counting.
     "PageMeta": {
         "type": "object",
         "required": ["count"],
@@ -252,15 +252,17 @@ def _object(name: str, resource: Resource) -> Schema:
 
 
 def _attributes(resource: Resource) -> Schema:
-    """None is required: `fields` may leave out any."""
+    """Return the schema of the attributes. None is required, because `fields` may omit any."""
     return {
         "type": "object",
-        "properties": {name: kind_schema(kind) | _marked(resource, name) for name, kind in resource.kinds().items()},
+        "properties": {
+            name: kind_schema(kind) | _deprecation_keywords(resource, name) for name, kind in resource.kinds().items()
+        },
         "additionalProperties": False,
     }
 
 
-def _marked(resource: Resource, name: str) -> Schema:
+def _deprecation_keywords(resource: Resource, name: str) -> Schema:
     deprecation = resource.deprecated.get(name)
     return {"deprecated": True, "description": deprecation.sentence} if deprecation else {}
 
@@ -285,7 +287,7 @@ def _link_name(relation: Relation) -> str:
 
 
 def _link_schemas(type_: str, id_kind: Any) -> dict[str, Schema]:
-    """What stands for a record in a relationship: to one, which may be none, and to many."""
+    """Return the identifier schema of a wire type, and the relationships to one (nullable) and to many."""
     name = class_name(type_)
     one = reference(f"{name}Identifier")
     return {

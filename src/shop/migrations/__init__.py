@@ -1,4 +1,4 @@
-"""How a database becomes what the tables say: Alembic's revisions and the way to run them.
-Never here: a table's declaration (see `models/`).
-Look first at `upgrade.py`.
+"""Database migrations: Alembic revisions and the code that runs them.
+Must not contain table definitions (see `models/`).
+Start with `upgrade.py`.
 """

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs revisions over asyncpg, each in a transaction of its own, one process at a time."""
+"""Alembic environment: runs revisions over asyncpg, each in its own transaction, one process at a time."""
 
 import asyncio
 import time
@@ -13,12 +13,12 @@ from sqlalchemy.pool import NullPool
 
 from shop.db.hosts import Hosts, connect_to
 from shop.db.rows import metadata
-from shop.migrations.upgrade import CHAPTERS, LOCK
+from shop.migrations.upgrade import LOCK, MODEL_MODULES
 
 LOCK_SECONDS = 0.1
 
-for chapter in CHAPTERS:
-    import_module(chapter)
+for name in MODEL_MODULES:
+    import_module(name)
 
 
 def run(connection: Connection) -> None:
@@ -30,8 +30,8 @@ def run(connection: Connection) -> None:
 
 
 def _lock(connection: Connection) -> None:
-    """Held to the end of the connection: a second migrator waits here and then finds nothing left to do. It asks again
-    and again instead of waiting in the database: an index that is built concurrently would wait for its transaction.
+    """Takes the advisory lock until the connection ends: a second migrator waits here and then finds nothing to do. It
+    polls instead of blocking, because a concurrent index build would wait for the blocked transaction.
     """
     while not connection.scalar(text(f"select pg_try_advisory_lock({LOCK})")):
         connection.rollback()
@@ -41,7 +41,7 @@ def _lock(connection: Connection) -> None:
 
 async def run_connected() -> None:
     url = context.config.attributes["database_url"]
-    # asyncpg reads the address itself: SQLAlchemy's own reading of it knows no socket directory.
+    # asyncpg parses the URL itself, because SQLAlchemy's parser does not support socket directories.
     connect = partial(Hosts(url).connect, partial(connect_to, seconds=10))
     engine = create_async_engine("postgresql+asyncpg://", poolclass=NullPool, async_creator=connect)
     try:

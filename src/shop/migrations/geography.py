@@ -1,4 +1,4 @@
-"""Which countries and states there are, as rows: from ISO 3166, with what postal rules say is required."""
+"""Country and state rows from ISO 3166, with the address fields that postal rules require."""
 
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -10,7 +10,7 @@ _NAMESPACE = uuid5(NAMESPACE_URL, "https://shop.invalid/geography")
 
 
 def geography_id(code: str) -> UUID:
-    """The same in every shop: `US`, `US-CA`."""
+    """Returns the id of a code like `US` or `US-CA`; the same in every shop."""
     return uuid5(_NAMESPACE, code)
 
 
@@ -19,7 +19,7 @@ def country_rows() -> list[dict[str, Any]]:
 
 
 def state_rows() -> list[dict[str, Any]]:
-    """The first division of each country, as ISO 3166-2 has it."""
+    """Returns the top-level subdivisions of each country in ISO 3166-2."""
     return [
         {
             "id": geography_id(division.code),
@@ -33,7 +33,7 @@ def state_rows() -> list[dict[str, Any]]:
 
 
 def _country(country: Any) -> dict[str, Any]:
-    required = _rules(country.alpha_2).required_fields
+    required_fields = _rules(country.alpha_2).required_fields
     return {
         "id": geography_id(country.alpha_2),
         "iso": country.alpha_2,
@@ -41,8 +41,8 @@ def _country(country: Any) -> dict[str, Any]:
         "iso_name": country.name.upper(),
         "name": getattr(country, "common_name", country.name),
         "numcode": int(country.numeric),
-        "states_required": "country_area" in required,
-        "zipcode_required": "postal_code" in required,
+        "states_required": "country_area" in required_fields,
+        "zipcode_required": "postal_code" in required_fields,
     }
 
 

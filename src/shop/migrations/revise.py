@@ -1,4 +1,4 @@
-"""Writes the next revision from what the tables say: `python -m shop.migrations.revise "what changes"`."""
+"""Generates the next revision from the models: `python -m shop.migrations.revise "what changes"`."""
 
 import sys
 import tempfile

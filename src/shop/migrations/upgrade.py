@@ -1,7 +1,8 @@
-"""How revisions are run: what is newest, what a database stands at, and bringing it up to date."""
+"""Runs migrations and reports the newest and current revisions."""
 
 from functools import partial
 from pathlib import Path
+from pkgutil import walk_packages
 
 import asyncpg
 from alembic import command
@@ -11,43 +12,14 @@ from alembic.util import CommandError
 from asyncpg.exceptions import ClientConfigurationError
 from sqlalchemy.exc import DBAPIError
 
+import shop.models
 from shop.base.errors import CannotStart
 from shop.db.hosts import Hosts, connect_to
 
 LOCK = 7_426_731
-"""The advisory lock under which one process migrates."""
+"""Key of the advisory lock that serializes migrations."""
 
-CHAPTERS = (
-    "shop.models.access.sessions",
-    "shop.models.access.applications",
-    "shop.models.catalog.storefront",
-    "shop.models.checkout.coupons",
-    "shop.models.checkout.shipments",
-    "shop.models.journal",
-    "shop.models.access.keys",
-    "shop.models.catalog.product_index",
-    "shop.models.catalog.images",
-    "shop.models.content.menus",
-    "shop.models.access.operators",
-    "shop.models.cart.orders",
-    "shop.models.content.pages",
-    "shop.models.checkout.payments",
-    "shop.models.access.users",
-    "shop.models.customers.addresses",
-    "shop.models.setup.countries",
-    "shop.models.catalog.prices",
-    "shop.models.catalog.products",
-    "shop.models.cart.promotions",
-    "shop.models.cart.quotes",
-    "shop.models.setup.shop",
-    "shop.models.catalog.stock",
-    "shop.models.checkout.store_credit",
-    "shop.models.setup.taxes",
-    "shop.models.catalog.taxons",
-    "shop.models.catalog.full_products",
-    "shop.models.customers.wishlists",
-    "shop.models.setup.zones",
-)
+MODEL_MODULES = tuple(module.name for module in walk_packages(shop.models.__path__, "shop.models.") if not module.ispkg)
 """Every module that declares tables."""
 
 
@@ -66,17 +38,17 @@ def newest_revision() -> str:
 
 
 def outdated_revisions() -> frozenset[str]:
-    """All revisions we know but the newest. One we do not know is of a newer program, and we can serve it."""
+    """Returns all known revisions except the newest. An unknown one is of a newer program, and can be served."""
     script = ScriptDirectory.from_config(alembic_config(""))
     return frozenset(revision.revision for revision in script.walk_revisions()) - {newest_revision()}
 
 
 async def current_revision(url: str) -> str | None:
-    """None when nothing was ever migrated. Raises CannotStart when the database does not answer."""
+    """Returns the current revision, None before the first migration; raises CannotStart without an answer."""
     try:
         connection = await Hosts(url).connect(partial(connect_to, seconds=5))
     except ClientConfigurationError as error:
-        # A kind of ValueError, but what it says is about one parameter and helps.
+        # A subclass of ValueError whose message names the bad parameter.
         raise CannotStart(f"SHOP_DATABASE_URL cannot be used: {_reason(error)}; {_mend(error)}.") from None
     except ValueError:
         raise CannotStart("SHOP_DATABASE_URL cannot be read; percent-encode odd characters of the password.") from None
@@ -87,19 +59,19 @@ async def current_revision(url: str) -> str | None:
             f"The database does not answer ({_reason(error)}); check SHOP_DATABASE_URL and that it runs."
         ) from None
     try:
-        found: str | None = await connection.fetchval("select version_num from alembic_version")
+        revision: str | None = await connection.fetchval("select version_num from alembic_version")
     except asyncpg.UndefinedTableError:
         return None
     except asyncpg.PostgresError as error:
         raise CannotStart(f"The database cannot be read ({_reason(error)}); check the rights of its user.") from None
     else:
-        return found
+        return revision
     finally:
         await connection.close()
 
 
 def upgrade(url: str) -> None:
-    """Safe from several processes and machines at once. A database that is ahead of this program is left alone."""
+    """Migrates to the newest revision; safe to run concurrently. Leaves a database of a newer version unchanged."""
     try:
         command.upgrade(alembic_config(url), "head")
     except CommandError as error:
@@ -118,6 +90,6 @@ def _mend(error: ClientConfigurationError) -> str:
 
 
 def _reason(error: BaseException | None) -> str:
-    # The first line only, and never the URL: it may hold a password.
+    # Only the first line and never the URL, which may contain a password.
     lines = str(error).splitlines()
     return lines[0].rpartition(">: ")[2] if lines else type(error).__name__

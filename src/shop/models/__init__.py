@@ -1,4 +1,4 @@
-"""The shelves: the nouns of the shop, each a typed row with its table, keys, indexes and checks, by chapter.
+"""Typed rows with their tables, keys, indexes and checks, grouped by area.
 Never here: a query, a decision over several rows, a name on the wire.
-Look first at `orders.py`.
+Start with `cart/orders.py`.
 """

@@ -1,4 +1,4 @@
-"""What the service remembers of its own work: keys of requests done once, counts, mails to send, the audit."""
+"""Idempotency keys, rate limit counts, the mail outbox, audit events and housekeeping runs."""
 
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,7 @@ from shop.db.rows import Row, index, key, table
 
 
 class IdempotencyKey(Row, frozen=True, kw_only=True):
-    """A request that was done under a key: enough to tell a repetition and to render its answer again, and no token."""
+    """A request with an idempotency key: enough to detect a repetition and repeat the response, without tokens."""
 
     scope: bytes
     key: bytes
@@ -19,7 +19,7 @@ class IdempotencyKey(Row, frozen=True, kw_only=True):
 
 
 class RateCount(Row, frozen=True, kw_only=True):
-    """How often something happened in one window. `key` is a digest: neither address nor source stands here."""
+    """The count of a rate limit window. `key` is a digest, so that neither addresses nor sources are stored."""
 
     key: bytes
     seconds: int
@@ -28,7 +28,7 @@ class RateCount(Row, frozen=True, kw_only=True):
 
 
 class OutboxMail(Row, frozen=True, kw_only=True):
-    """A mail to send, written with the work that wants it. What it says is worked out when it is sent."""
+    """A mail to send, inserted in the transaction that causes it. Its content is rendered when it is sent."""
 
     id: UUID
     kind: str
@@ -39,9 +39,9 @@ class OutboxMail(Row, frozen=True, kw_only=True):
     next_at: datetime
     locked_until: datetime | None = None
     awaits_budget: bool = False
-    """Whether it must be counted against the mail budget before it is sent."""
+    """Whether it must be counted against the mail budget before sending."""
     source: str | None = None
-    """Whose request caused it, while that is still to be counted."""
+    """The source of the request that caused it, until it is counted."""
     created_at: datetime
     sent_at: datetime | None = None
     dead_at: datetime | None = None
@@ -49,7 +49,7 @@ class OutboxMail(Row, frozen=True, kw_only=True):
 
 
 class AuditEvent(Row, frozen=True, kw_only=True):
-    """What happened, once and for all: a trigger refuses any change, and deletion before the retention is over."""
+    """An immutable audit event: a trigger rejects updates, and deletion before the retention period ends."""
 
     id: UUID
     at: datetime
@@ -58,7 +58,7 @@ class AuditEvent(Row, frozen=True, kw_only=True):
     action: str
     outcome: str
     subject_id: UUID | None = None
-    """The record it happened to, where there is one."""
+    """The affected record, if any."""
     source: str | None = None
     request_id: str | None = None
     detail: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
@@ -70,7 +70,7 @@ class HousekeepingRun(Row, frozen=True, kw_only=True):
     id: int
     ended_at: datetime
     backlog: dict[str, Any] = {}  # noqa: RUF012
-    """How many rows are still to be deleted, of each kind that it did not come to the end of."""
+    """The number of rows left to delete, by kind, for kinds that were not finished."""
 
 
 idempotency_keys = table(

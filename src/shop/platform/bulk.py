@@ -1,4 +1,4 @@
-"""The addresses where many products or prices come in and go out at once, a line of JSON each."""
+"""Bulk import and export of products and prices as NDJSON."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
@@ -7,12 +7,12 @@ from shop.actions.access import oauth
 from shop.actions.context import Context
 from shop.actions.imports import exports
 from shop.actions.imports import runs as imports
-from shop.actions.imports.batch_runner import Imported, Line
+from shop.actions.imports.batch_runner import ImportLine, ImportReport
 from shop.base.errors import Malformed
+from shop.platform.import_rows import price_line, product_line
 from shop.platform.inputs import ImportedPrice, ImportedProduct
-from shop.platform.lines import price_line, product_line
 from shop.web.endpoint import Handler, Route
-from shop.web.lines import RawLine, read_lines
+from shop.web.ndjson import RawLine, read_lines
 from shop.web.reply import JSON, Reply, json_reply, lines_reply
 from shop.web.request import LINES, Request
 
@@ -24,47 +24,49 @@ _DRY_RUN = {"dry_run": "`true` for what would come of it, with nothing kept."}
 async def import_products(request: Request, ctx: Context) -> Reply:
     await oauth.admit(ctx, "write")
     dry_run = _is_dry(request)
-    return json_reply(await imports.import_products(ctx, lines_of(request.chunks(), product_line), dry_run=dry_run))
+    return json_reply(await imports.import_products(ctx, parse_lines(request.chunks(), product_line), dry_run=dry_run))
 
 
 async def import_prices(request: Request, ctx: Context) -> Reply:
     await oauth.admit(ctx, "write")
     dry_run = _is_dry(request)
-    return json_reply(await imports.import_prices(ctx, lines_of(request.chunks(), price_line), dry_run=dry_run))
+    return json_reply(await imports.import_prices(ctx, parse_lines(request.chunks(), price_line), dry_run=dry_run))
 
 
 async def export_products(_request: Request, ctx: Context) -> Reply:
     await oauth.admit(ctx, "read")
-    return lines_reply(await _begun(exports.export_products(ctx)))
+    return lines_reply(await _start_stream(exports.export_products(ctx)))
 
 
 async def export_prices(_request: Request, ctx: Context) -> Reply:
     await oauth.admit(ctx, "read")
-    return lines_reply(await _begun(exports.export_prices(ctx)))
+    return lines_reply(await _start_stream(exports.export_prices(ctx)))
 
 
-async def lines_of(chunks: AsyncIterator[bytes], read: Callable[[RawLine], Line[Any]]) -> AsyncIterator[Line[Any]]:
+async def parse_lines(
+    chunks: AsyncIterator[bytes], read: Callable[[RawLine], ImportLine[Any]]
+) -> AsyncIterator[ImportLine[Any]]:
     async for raw in read_lines(chunks):
         yield read(raw)
 
 
-async def _begun(chunks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """With its first chunk made: what fails at once is still an error with a status, and no answer that breaks off."""
+async def _start_stream(chunks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """Produce the first chunk, so that an immediate failure returns an error status, not a broken response."""
     first = await anext(chunks, b"")
 
-    async def all_of_it() -> AsyncGenerator[bytes]:
+    async def stream() -> AsyncGenerator[bytes]:
         yield first
         async for chunk in chunks:
             yield chunk
 
-    return all_of_it()
+    return stream()
 
 
 def _is_dry(request: Request) -> bool:
-    said = request.query.get("dry_run", "false")
-    if said not in _FLAGS:
+    value = request.query.get("dry_run", "false")
+    if value not in _FLAGS:
         raise Malformed("Say dry_run as true or false.")
-    return _FLAGS[said]
+    return _FLAGS[value]
 
 
 def _import(noun: str, handler: Handler, line: Any) -> Route:
@@ -74,7 +76,7 @@ def _import(noun: str, handler: Handler, line: Any) -> Route:
         handler,
         "application: write",
         f"Import {noun}",
-        Imported,
+        ImportReport,
         200,
         (400, 401, 403, 415),
         JSON,

@@ -1,5 +1,5 @@
-"""The values that records show now. A client may send back what it read: a read-only member with its current value is
-accepted, in a record and in the records nested in it.
+"""Current values of records. A client may send back what it read: a read-only member with its current value is
+accepted, in a record and in its nested records.
 """
 
 from collections.abc import Mapping
@@ -10,67 +10,67 @@ import msgspec
 
 from shop.actions import records
 from shop.actions.context import Context
-from shop.base.loaded import Loaded
-from shop.jsonapi.encoder import encoder, linked
-from shop.jsonapi.resource import Resource, Scene
-from shop.platform.collection import Collection, Nested
-from shop.platform.resources.known import RESOURCES
-from shop.platform.values import is_unchanged
+from shop.base.record import Record
+from shop.jsonapi.encoder import encoder, related_records
+from shop.jsonapi.resource import RenderContext, Resource
+from shop.platform.collection import Collection, NestedRecords
+from shop.platform.field_values import is_unchanged
+from shop.platform.resources.registry import RESOURCES
 
 _Values = Mapping[str, Any]
 
 
-async def current_values(ctx: Context, collection: Collection, scene: Scene, record_id: UUID) -> dict[str, Any]:
-    """What a record shows, by the names under which it may be sent back."""
+async def current_values(ctx: Context, collection: Collection, scene: RenderContext, record_id: UUID) -> dict[str, Any]:
+    """Return the members of a record by the names under which a client may send them back."""
     record = await records.get(ctx, collection.noun, "id", record_id, {})
     once = {name: getattr(record.row, name) for name in collection.once if hasattr(record.row, name)}
-    return {**msgspec.to_builtins(once), **_shown(record, collection.resource, scene)}
+    return {**msgspec.to_builtins(once), **_record_members(record, collection.resource, scene)}
 
 
 async def drop_current_members(
-    ctx: Context, collection: Collection, scene: Scene, record_id: UUID, values: dict[str, Any]
+    ctx: Context, collection: Collection, scene: RenderContext, record_id: UUID, values: dict[str, Any]
 ) -> dict[str, Any]:
-    """The values without those members of nested records that cannot be set and have their current value. Reads the
+    """Return the values without the read-only members of nested records that have their current value. Loads the
     nested records only if there are such members.
     """
-    extra = {name: nested for name, nested in collection.nested.items() if _has_extra(values.get(name), nested)}
+    extra = {name: spec for name, spec in collection.nested.items() if _has_extra(values.get(name), spec)}
     if not extra:
         return values
-    include: dict[str, Any] = {nested.relation: {} for nested in extra.values()}
+    include: dict[str, Any] = {spec.relation: {} for spec in extra.values()}
     record = await records.get(ctx, collection.noun, "id", record_id, include)
-    for name, nested in extra.items():
-        relation = collection.resource.relations[nested.relation]
+    for name, spec in extra.items():
+        relation = collection.resource.relations[spec.relation]
         current = {
-            str(each.row.id): _shown(each, RESOURCES[each.type or relation.type], scene)
-            for each in linked(record, relation)
+            str(each.row.id): _record_members(each, RESOURCES[each.type or relation.type], scene)
+            for each in related_records(record, relation)
         }
-        values = values | {name: _without_current(values[name], nested, current)}
+        values = values | {name: _without_current(values[name], spec, current)}
     return values
 
 
-def _shown(record: Loaded, resource: Resource, scene: Scene) -> dict[str, Any]:
-    """Attributes by their names, and relations by their ids."""
+def _record_members(record: Record, resource: Resource, scene: RenderContext) -> dict[str, Any]:
+    """Return the attributes by name and the relations by id."""
     relations = resource.relations
-    ids = {name: [str(each.row.id) for each in linked(record, link)] for name, link in relations.items()}
+    ids = {name: [str(each.row.id) for each in related_records(record, link)] for name, link in relations.items()}
     many = {f"{link.type}_ids": ids[name] for name, link in relations.items() if link.is_many}
     one = {f"{name}_id": next(iter(ids[name]), None) for name, link in relations.items() if not link.is_many}
     attributes = msgspec.to_builtins(encoder(resource, None)(record, scene).attributes)
     return {"id": str(record.row.id), "type": resource.type, **many, **one, **attributes}
 
 
-def _has_extra(value: Any, nested: Nested) -> bool:
+def _has_extra(value: Any, spec: NestedRecords) -> bool:
     parts = value if isinstance(value, list) else [value]
-    return any(isinstance(part, dict) and part.keys() - nested.members for part in parts)
+    return any(isinstance(part, dict) and part.keys() - spec.members for part in parts)
 
 
-def _without_current(value: Any, nested: Nested, current: Mapping[str, _Values]) -> Any:
+def _without_current(value: Any, spec: NestedRecords, current: Mapping[str, _Values]) -> Any:
     if isinstance(value, list):
-        return [_drop(part, nested, current.get(str(part.get("id")), {})) for part in value]
-    return _drop(value, nested, next(iter(current.values()), {}))
+        return [_drop(part, spec, current.get(str(part.get("id")), {})) for part in value]
+    return _drop(value, spec, next(iter(current.values()), {}))
 
 
-def _drop(part: _Values, nested: Nested, current: _Values) -> dict[str, Any]:
-    """What is left and cannot be set is refused by whoever reads the part."""
+def _drop(part: _Values, spec: NestedRecords, current: _Values) -> dict[str, Any]:
+    """Drop unchanged read-only members; the action that reads the part rejects any others."""
     return {
-        name: value for name, value in part.items() if name in nested.members or not is_unchanged(name, value, current)
+        name: value for name, value in part.items() if name in spec.members or not is_unchanged(name, value, current)
     }

@@ -1,4 +1,4 @@
-"""The two addresses of pictures that no declaration makes: a file comes in, and files go with the record."""
+"""Image upload and deletion, which handle files and are not generated from a declaration."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +8,9 @@ from shop.actions.access import oauth
 from shop.actions.catalog import images
 from shop.actions.context import Context
 from shop.base.errors import Conflict, Invalid, NotFound
-from shop.platform.crud import document_of, found_id, read_drawing
-from shop.platform.resources.media import IMAGES, TAXON, VARIANT, NewImage
-from shop.platform.values import read_values
+from shop.platform.crud import build_document_reply, get_record_id, read_render_options
+from shop.platform.field_values import read_values
+from shop.platform.resources.media import IMAGES, TAXON, VARIANT, ImageUpload
 from shop.rules.catalog.images import LARGEST_FILE
 from shop.web.endpoint import Route
 from shop.web.reply import NO_CONTENT, Reply
@@ -18,26 +18,26 @@ from shop.web.request import UPLOAD, Request
 
 _PATH = "/api/v2/platform/images"
 _VIEWABLES = {VARIANT: "variant_id", "Spree::Product": "product_id", TAXON: "taxon_id"}
-_BESIDE_THE_FILE = 64 * 1024
+_OTHER_FIELDS_LIMIT = 64 * 1024
 
 
 async def create(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, IMAGES)
+    drawing = read_render_options(request, ctx, IMAGES)
     values = read_values(request.params, IMAGES, is_new=True)
     data, owner = request.file("attachment", "image[attachment]", "file"), _read_owner(values)
     if data is None or not owner:
         owner_name = "viewable_id" if values.get("viewable_type") else "product_id"
-        required = {"attachment": data is not None, owner_name: bool(owner)}
-        raise Invalid({name: ["must be given"] for name, is_present in required.items() if not is_present})
+        presence = {"attachment": data is not None, owner_name: bool(owner)}
+        raise Invalid({name: ["must be given"] for name, is_present in presence.items() if not is_present})
     image_id = await _add(ctx, owner, data, values)
     try:
-        return await document_of(ctx, IMAGES, drawing, "id", image_id, status=201)
+        return await build_document_reply(ctx, IMAGES, drawing, "id", image_id, status=201)
     except NotFound:
         raise Conflict("The image was uploaded, and has been replaced or deleted since.") from None
 
 
 def _read_owner(values: Mapping[str, Any]) -> dict[str, UUID]:
-    """The product, variant or taxon of a new image: by their own names, or as Spree's `viewable`."""
+    """Return the product, variant or taxon of a new image: by its own name or as Spree's `viewable`."""
     kind, viewable_id = values.get("viewable_type") or VARIANT, values.get("viewable_id")
     if kind not in _VIEWABLES:
         raise Invalid({"viewable_type": [f"must be one of {', '.join(_VIEWABLES)}"]})
@@ -54,13 +54,13 @@ async def _add(ctx: Context, owner: Mapping[str, UUID], data: bytes, values: Map
     texts = {"alt": values.get("alt"), "position": values.get("position")}
     if "taxon_id" in owner:
         return await images.set_taxon_image(ctx, owner["taxon_id"], data, **texts)
-    product_id = owner.get("product_id") or await images.owner_of(ctx, owner["variant_id"])
+    product_id = owner.get("product_id") or await images.get_variant_product_id(ctx, owner["variant_id"])
     return await images.add_image(ctx, product_id, data, variant_id=owner.get("variant_id"), **texts)
 
 
 async def delete(request: Request, ctx: Context) -> Reply:
     await oauth.admit(ctx, "write")
-    await images.remove_image(ctx, await found_id(ctx, IMAGES, request.path_params["id"]))
+    await images.remove_image(ctx, await get_record_id(ctx, IMAGES, request.path_params["id"]))
     return NO_CONTENT
 
 
@@ -78,10 +78,10 @@ ROUTES = (
         "image",
         201,
         (400, 401, 403, 409, 413, 415, 422),
-        body_limit=LARGEST_FILE + _BESIDE_THE_FILE,
+        body_limit=LARGEST_FILE + _OTHER_FIELDS_LIMIT,
         reads=UPLOAD,
         admits=_admit,
-        takes=NewImage,
+        takes=ImageUpload,
         codes={409: ("conflict",)},
     ),
     Route(

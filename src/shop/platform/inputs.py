@@ -1,4 +1,4 @@
-"""What requests and answers of the token endpoints and of records hold, as the reference tells it."""
+"""Request and response structs of the token endpoints, imports and records, as documented in the API reference."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -19,7 +19,7 @@ _ClientId = Annotated[str, Meta(description="The application's client id.", exam
 _Secret = Annotated[str, Meta(description="Its secret; or both by HTTP Basic.", examples=["shpcs_TheClientSecret"])]
 
 
-class Revocation(msgspec.Struct):
+class TokenRevocation(msgspec.Struct):
     """The token to end (RFC 7009). An application must authenticate to end a token of its own; a shopper need not."""
 
     token: Annotated[
@@ -33,7 +33,7 @@ class Revocation(msgspec.Struct):
     client_secret: _Secret | UnsetType = UNSET
 
 
-class ClientCredentials(msgspec.Struct):
+class ClientCredentialsGrant(msgspec.Struct):
     """By the application's own secret."""
 
     grant_type: Literal["client_credentials"]
@@ -42,7 +42,7 @@ class ClientCredentials(msgspec.Struct):
     client_secret: _Secret | UnsetType = UNSET
 
 
-class PlatformRefresh(msgspec.Struct):
+class RefreshTokenGrant(msgspec.Struct):
     """By the newest refresh token, for the same scope or less."""
 
     grant_type: Literal["refresh_token"]
@@ -59,10 +59,10 @@ class ShopperRefresh(msgspec.Struct):
     refresh_token: Annotated[str, Meta(examples=["shprt_TheRefreshToken"])]
 
 
-TokenRequest = ClientCredentials | PlatformRefresh | ShopperRefresh
+TokenRequest = ClientCredentialsGrant | RefreshTokenGrant | ShopperRefresh
 
 
-class Introspection(msgspec.Struct):
+class TokenIntrospection(msgspec.Struct):
     """The token in question; only the application's own are told about."""
 
     token: Annotated[str, Meta(examples=["shppt_TheAccessToken"])]
@@ -81,7 +81,7 @@ class TokenState(msgspec.Struct):
     exp: int | UnsetType = UNSET
 
 
-class ServerMetadata(msgspec.Struct):
+class AuthorizationServer(msgspec.Struct):
     """What works here, and nothing else."""
 
     issuer: str
@@ -97,14 +97,14 @@ class ServerMetadata(msgspec.Struct):
     service_documentation: str
 
 
-class PriceOf(msgspec.Struct):
+class ImportedAmount(msgspec.Struct):
     """A price in one currency."""
 
     amount: Annotated[Amount, Meta(description="A decimal number.", examples=["19.99"])]
     compare_at: Annotated[Amount | None, Meta(description="What it cost before.")] | UnsetType = UNSET
 
 
-class StockAt(msgspec.Struct):
+class ImportedStock(msgspec.Struct):
     """How many there are at one location."""
 
     count_on_hand: Annotated[int, Meta(examples=[5])] | UnsetType = UNSET
@@ -113,9 +113,9 @@ class StockAt(msgspec.Struct):
 
 _Options = Annotated[dict[str, str], Meta(description="The value of each option type, by names; all of them.")]
 _Prices = Annotated[
-    dict[str, PriceOf | Amount | None], Meta(description="By currency; those that are not named are removed.")
+    dict[str, ImportedAmount | Amount | None], Meta(description="By currency; those that are not named are removed.")
 ]
-_Stock = Annotated[dict[str, StockAt | int], Meta(description="By the location's name; others stay.")]
+_Stock = Annotated[dict[str, ImportedStock | int], Meta(description="By the location's name; others stay.")]
 _Names = Annotated[list[str], Meta(description="By name, in this order; new ones are made.")]
 _TaxCategory = Annotated[str | None, Meta(description="By name.")]
 _OTHERS: list[Any] = [
@@ -173,7 +173,7 @@ ImportedProduct = msgspec.defstruct(
         ),
     ],
 )
-"""A line of an import of products: what is not in it stays as it is. An export has the same."""
+"""A line of a product import or export. An import leaves absent members unchanged."""
 
 
 class ImportedPrice(msgspec.Struct):
@@ -190,16 +190,16 @@ class ImportedPrice(msgspec.Struct):
     min_quantity: Annotated[int, Meta(ge=1, description="With a list: from which quantity on.")] | UnsetType = UNSET
 
 
-def body_of(collection: Collection, *, is_new: bool) -> Any:
-    """The struct of a record's body: what may be set, wrapped in its name."""
+def build_body_struct(collection: Collection, *, is_new: bool) -> Any:
+    """Return the struct of a record's body: its writable members, wrapped in the resource name."""
     name = collection.resource.type
     title = "".join(part.capitalize() for part in name.split("_"))
-    required = collection.required if is_new else ()
+    required_names = collection.required if is_new else ()
     writable = {
         field: kind | float if Decimal in parts_of(kind) else kind for field, kind in collection.writable.items()
     }
     fields = [
-        (field, kind) if field in required else (field, kind | UnsetType, UNSET)
+        (field, kind) if field in required_names else (field, kind | UnsetType, UNSET)
         for field, kind in writable.items()
         if is_new or field not in collection.once
     ]

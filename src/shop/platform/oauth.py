@@ -1,4 +1,4 @@
-"""The token endpoints of machines, in the words of RFC 6749, 7009, 7662 and 8414."""
+"""The OAuth token endpoints of applications (RFC 6749, 7009, 7662 and 8414)."""
 
 import base64
 import binascii
@@ -10,10 +10,10 @@ from shop.actions.access import login, oauth, tokens
 from shop.actions.access.oauth import Client
 from shop.actions.context import Context
 from shop.base.errors import InvalidGrant, InvalidRefreshToken, Malformed, UnsupportedGrant
-from shop.platform.inputs import ServerMetadata, TokenState
+from shop.platform.inputs import AuthorizationServer, TokenState
 from shop.rules.access.permissions import SPELLINGS
 from shop.web.credentials import check_repeated
-from shop.web.reply import Nothing, Reply, json_reply, token_reply
+from shop.web.reply import EmptyObject, Reply, json_reply, token_reply
 from shop.web.request import Request
 
 _GRANTS = ["client_credentials", "refresh_token"]
@@ -38,8 +38,8 @@ async def token(request: Request, ctx: Context) -> Reply:
     return token_reply(await oauth.grant(ctx, application, scope))
 
 
-async def _refresh_shopper(ctx: Context, refresh_token: str) -> tokens.TokenPair:
-    """As clients of Spree do it: without a client, by the token alone."""
+async def _refresh_shopper(ctx: Context, refresh_token: str) -> tokens.UserTokens:
+    """Refresh a shopper's session by the token alone, without a client, as Spree clients do."""
     try:
         return await login.refresh(ctx, None, refresh_token)
     except InvalidRefreshToken:
@@ -47,34 +47,34 @@ async def _refresh_shopper(ctx: Context, refresh_token: str) -> tokens.TokenPair
 
 
 async def revoke(request: Request, ctx: Context) -> Reply:
-    """A shopper's token is ended by whoever has it. A platform token is ended by its own application alone, which must
-    authenticate (RFC 7009, 2.1): one that leaked cannot be used to sign a machine out.
+    """Revoke a token. The bearer of a shopper's token can revoke it. Only the authenticated application can revoke its
+    platform token (RFC 7009, 2.1), so that a leaked token cannot be used to sign the application out.
     """
     fields = _fields(request)
-    shown = _token(fields)
-    if tokens.is_of(tokens.PLATFORM, shown):
+    token = _token(fields)
+    if tokens.is_of(tokens.PLATFORM, token):
         application = await oauth.authenticate(ctx, _client(request, fields))
-        if await oauth.introspect(ctx, application, shown):
-            await tokens.end_session_of(ctx, tokens.PLATFORM, shown)
+        if await oauth.introspect(ctx, application, token):
+            await tokens.end_session_of(ctx, tokens.PLATFORM, token)
     else:
-        await tokens.end_session_of(ctx, tokens.USER, shown)
-    return json_reply(Nothing())
+        await tokens.end_session_of(ctx, tokens.USER, token)
+    return json_reply(EmptyObject())
 
 
 async def introspect(request: Request, ctx: Context) -> Reply:
     fields = _fields(request)
-    shown = _token(fields)
+    token = _token(fields)
     application = await oauth.authenticate(ctx, _client(request, fields))
-    found = await oauth.introspect(ctx, application, shown)
-    if found is None:
+    state = await oauth.introspect(ctx, application, token)
+    if state is None:
         return json_reply(TokenState(False))
-    return json_reply(TokenState(True, found.scope, application.client_id, "Bearer", found.issued_at, found.expires_at))
+    return json_reply(TokenState(True, state.scope, application.client_id, "Bearer", state.issued_at, state.expires_at))
 
 
 async def metadata(request: Request, ctx: Context) -> Reply:
     issuer = request.url(ctx.shared.settings.public_url).partition("/.well-known/")[0]
     return json_reply(
-        ServerMetadata(
+        AuthorizationServer(
             issuer=issuer,
             token_endpoint=f"{issuer}/shop_oauth/token",
             token_endpoint_auth_methods_supported=[*_BY_SECRET, "none"],
@@ -91,7 +91,7 @@ async def metadata(request: Request, ctx: Context) -> Reply:
 
 
 def _fields(request: Request) -> Mapping[str, str]:
-    """The body's parameters, all text. An address stands in every log on the way, so nothing is read from it."""
+    """Return the body parameters, all text. URLs are logged by proxies, so query parameters are rejected."""
     check_repeated(request.scope["headers"])
     if request.query_string:
         raise Malformed("Send the parameters in the body, not in the address.")
@@ -107,14 +107,14 @@ def _fields(request: Request) -> Mapping[str, str]:
 
 
 def _token(fields: Mapping[str, str]) -> str:
-    shown = fields.get("token")
-    if not shown:
+    token = fields.get("token")
+    if not token:
         raise Malformed("Send the token in the body as `token`.")
-    return shown
+    return token
 
 
 def _client(request: Request, fields: Mapping[str, str]) -> Client | None:
-    """By HTTP Basic or in the body; both at once, or two names, cannot be told apart."""
+    """Return the client credentials from HTTP Basic or the body; raise if they are sent twice or differ."""
     basic = _basic(request.headers.get(b"authorization"))
     if basic is None:
         secret = fields.get("client_secret")
@@ -125,11 +125,11 @@ def _client(request: Request, fields: Mapping[str, str]) -> Client | None:
 
 
 def _basic(authorization: bytes | None) -> Client | None:
-    scheme, _, encoded = (authorization or b"").partition(b" ")
+    scheme, _, credentials = (authorization or b"").partition(b" ")
     if scheme.lower() != b"basic":
         return None
     try:
-        client_id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+        client_id, colon, secret = base64.b64decode(credentials.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
         raise Malformed("The Authorization header cannot be read as Basic.") from None
     client = Client(unquote_plus(client_id), unquote_plus(secret))

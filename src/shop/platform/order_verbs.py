@@ -1,4 +1,4 @@
-"""What machines do with orders, shipments and payments beyond the five addresses of each."""
+"""Operations on orders, shipments, payments and refunds beyond CRUD."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
@@ -18,11 +18,11 @@ from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
 from shop.base.money import minor_units
 from shop.platform.collection import Collection
-from shop.platform.crud import check_body, document_of, found_id, read_drawing
+from shop.platform.crud import build_document_reply, check_body, get_record_id, read_render_options
+from shop.platform.field_values import operation_params, read_kind
 from shop.platform.inputs import Amount
+from shop.platform.resources.order_parts import PAYMENTS, REFUNDS, SHIPMENTS
 from shop.platform.resources.sales import ORDERS
-from shop.platform.resources.sold import PAYMENTS, REFUNDS, SHIPMENTS
-from shop.platform.values import operation_params, read_kind
 from shop.rules.cart.line_items import MOST_PIECES
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import NO_CONTENT, Reply
@@ -53,7 +53,7 @@ _CODES = {
 }
 
 
-class Unsaid(msgspec.Struct):
+class EmptyBody(msgspec.Struct):
     """An empty object, or no body at all."""
 
 
@@ -63,32 +63,32 @@ class Completion(msgspec.Struct):
     consent_token: Annotated[str, Meta(description="As the answer `total_changed` has it.")] | UnsetType = UNSET
 
 
-class Sent(msgspec.Struct):
+class ShipmentTracking(msgspec.Struct):
     """The number of the parcel, if there is one."""
 
     tracking: Annotated[str, Meta(max_length=255)] | UnsetType = UNSET
 
 
-class Pieces(msgspec.Struct):
+class ShipmentItemInput(msgspec.Struct):
     """So many of a variant."""
 
     variant_id: UUID
     quantity: Annotated[int, Meta(ge=1, le=MOST_PIECES)] | UnsetType = UNSET
 
 
-class PiecesForPlace(Pieces, kw_only=True):
+class LocationTransferInput(ShipmentItemInput, kw_only=True):
     """And the place from which they are to be sent."""
 
     stock_location_id: UUID
 
 
-class PiecesForShipment(Pieces, kw_only=True):
+class ShipmentTransferInput(ShipmentItemInput, kw_only=True):
     """And the shipment of the same order with which they are to be sent."""
 
     target_shipment_number: str
 
 
-class NewRefund(msgspec.Struct):
+class RefundInput(msgspec.Struct):
     """Money to be given back of a payment, and why."""
 
     payment_id: UUID
@@ -110,7 +110,7 @@ async def _complete(ctx: Context, order_id: UUID, request: Request) -> None:
     await completion.complete(ctx, consent if isinstance(consent, str) else None, order_id, base_url=base_url)
 
 
-def _moving(event: str) -> Verb:
+def _transition(event: str) -> Verb:
     async def move(ctx: Context, shipment_id: UUID, request: Request) -> None:
         tracking = operation_params(request, SHIPMENTS).get("tracking") if event == "ship" else None
         is_line = isinstance(tracking, str) and len(tracking) <= LONGEST_REASON and tracking.isprintable()
@@ -122,13 +122,13 @@ def _moving(event: str) -> Verb:
 
 
 def _variant(members: Mapping[str, Any]) -> UUID:
-    found = as_uuid(members.get("variant_id"))
-    if found is None:
+    variant_id = as_uuid(members.get("variant_id"))
+    if variant_id is None:
         raise Invalid({"variant_id": ["must be the id of a variant"]}, code="variant_not_found")
-    return found
+    return variant_id
 
 
-def _pieces(members: Mapping[str, Any], default: int | None) -> int | None:
+def _quantity(members: Mapping[str, Any], default: int | None) -> int | None:
     value = members.get("quantity", default)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         value = int(value)
@@ -138,65 +138,65 @@ def _pieces(members: Mapping[str, Any], default: int | None) -> int | None:
 
 
 async def _add_item(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
-    return await shipments.add_item(ctx, shipment_id, _variant(members), _pieces(members, 1) or 1)
+    return await shipments.add_item(ctx, shipment_id, _variant(members), _quantity(members, 1) or 1)
 
 
 async def _remove_item(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
-    return await shipments.remove_item(ctx, shipment_id, _variant(members), _pieces(members, None))
+    return await shipments.remove_item(ctx, shipment_id, _variant(members), _quantity(members, None))
 
 
 async def _to_location(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
-    place_id, pieces = as_uuid(members.get("stock_location_id")), _pieces(members, 1) or 1
-    return await shipments.transfer(ctx, shipment_id, _variant(members), pieces, place_id=place_id, number=None)
+    place_id, pieces = as_uuid(members.get("stock_location_id")), _quantity(members, 1) or 1
+    return await shipments.transfer(ctx, shipment_id, _variant(members), pieces, location_id=place_id, number=None)
 
 
 async def _to_shipment(ctx: Context, shipment_id: UUID, members: Mapping[str, Any]) -> UUID | None:
-    number, pieces = str(members.get("target_shipment_number")), _pieces(members, 1) or 1
-    return await shipments.transfer(ctx, shipment_id, _variant(members), pieces, place_id=None, number=number)
+    number, pieces = str(members.get("target_shipment_number")), _quantity(members, 1) or 1
+    return await shipments.transfer(ctx, shipment_id, _variant(members), pieces, location_id=None, number=number)
 
 
-def _packing(
+def _item_handler(
     act: Callable[[Context, UUID, Mapping[str, Any]], Awaitable[UUID | None]], takes: Any, status: int
 ) -> Handler:
-    """Shows the shipment that has the pieces then, which may be another; nothing when it is gone."""
+    """Return a handler that shows the shipment that has the items afterwards, or 204 if the shipment was removed."""
 
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
-        drawing = read_drawing(request, ctx, SHIPMENTS)
-        shipment_id = await found_id(ctx, SHIPMENTS, request.path_params["id"])
+        drawing = read_render_options(request, ctx, SHIPMENTS)
+        shipment_id = await get_record_id(ctx, SHIPMENTS, request.path_params["id"])
         await check_body(request, ctx, SHIPMENTS, drawing, shipment_id, takes)
-        found = await act(ctx, shipment_id, operation_params(request, SHIPMENTS))
-        if found is None:
+        target_id = await act(ctx, shipment_id, operation_params(request, SHIPMENTS))
+        if target_id is None:
             return NO_CONTENT
-        reply = await document_of(ctx, SHIPMENTS, drawing, "id", found)
+        reply = await build_document_reply(ctx, SHIPMENTS, drawing, "id", target_id)
         return Reply(status, reply.body, reply.headers)
 
     return answer
 
 
-def _packs(name: str, act: Any, summary: str, takes: Any, status: int = 200) -> Route:
+def _item_route(name: str, act: Any, summary: str, takes: Any, status: int = 200) -> Route:
     address = f"/api/v2/platform/shipments/{{id}}/{name}"
-    handler, who = _packing(act, takes, status), "application: write"
-    said: dict[str, Any] = {"takes": takes, "codes": _CODES, "may_be_empty": act is _remove_item}
-    return Route("PATCH", address, handler, who, summary, "shipment", status, _ERRORS, **said)
+    handler, who = _item_handler(act, takes, status), "application: write"
+    options: dict[str, Any] = {"takes": takes, "codes": _CODES, "may_be_empty": act is _remove_item}
+    return Route("PATCH", address, handler, who, summary, "shipment", status, _ERRORS, **options)
 
 
 def _handler(collection: Collection, verb: Verb, takes: Any) -> Handler:
     async def answer(request: Request, ctx: Context) -> Reply:
         await oauth.admit(ctx, "write")
-        drawing = read_drawing(request, ctx, collection)
-        record_id = await found_id(ctx, collection, request.path_params["id"])
+        drawing = read_render_options(request, ctx, collection)
+        record_id = await get_record_id(ctx, collection, request.path_params["id"])
         await check_body(request, ctx, collection, drawing, record_id, takes)
         await verb(ctx, record_id, request)
-        return await document_of(ctx, collection, drawing, "id", record_id)
+        return await build_document_reply(ctx, collection, drawing, "id", record_id)
 
     return answer
 
 
 async def create_refund(request: Request, ctx: Context) -> Reply:
     await oauth.admit(ctx, "write")
-    drawing = read_drawing(request, ctx, REFUNDS)
-    await check_body(request, ctx, REFUNDS, drawing, None, NewRefund)
+    drawing = read_render_options(request, ctx, REFUNDS)
+    await check_body(request, ctx, REFUNDS, drawing, None, RefundInput)
     members = operation_params(request, REFUNDS)
     payment_id, reason = as_uuid(members.get("payment_id")), members.get("reason")
     currency = await operations.currency_of_payment(ctx, payment_id) if payment_id else None
@@ -209,7 +209,7 @@ async def create_refund(request: Request, ctx: Context) -> Reply:
     except ValueError as error:
         raise Invalid({"amount": [str(error)]}) from None
     refund_id = await operations.refund(ctx, payment_id, amount, reason.strip())
-    reply = await document_of(ctx, REFUNDS, drawing, "id", refund_id)
+    reply = await build_document_reply(ctx, REFUNDS, drawing, "id", refund_id)
     return Reply(201, reply.body, reply.headers)
 
 
@@ -218,7 +218,7 @@ def verb_route(
     name: str,
     verb: Verb,
     summary: str,
-    takes: Any = Unsaid,
+    takes: Any = EmptyBody,
     codes: Mapping[int, tuple[str, ...]] = _CODES,
 ) -> Route:
     address = f"/api/v2/platform/{collection.path}/{{id}}/{name}"
@@ -236,15 +236,17 @@ ROUTES = (
     verb_route(ORDERS, "approve", lambda ctx, order_id, _: operations.approve(ctx, order_id), "Approve an order"),
     verb_route(ORDERS, "cancel", lambda ctx, order_id, _: operations.cancel(ctx, order_id), "Cancel an order"),
     verb_route(ORDERS, "resume", lambda ctx, order_id, _: resumption.resume(ctx, order_id), "Resume a canceled order"),
-    verb_route(SHIPMENTS, "ready", _moving("ready"), "Mark a shipment as ready"),
-    verb_route(SHIPMENTS, "pend", _moving("pend"), "Mark a shipment as pending"),
-    verb_route(SHIPMENTS, "ship", _moving("ship"), "Ship a shipment: mark it as shipped", Sent),
-    verb_route(SHIPMENTS, "cancel", _moving("cancel"), "Cancel a shipment"),
-    verb_route(SHIPMENTS, "resume", _moving("resume"), "Resume a canceled shipment"),
-    _packs("add_item", _add_item, "Add items to a shipment of an open order", Pieces),
-    _packs("remove_item", _remove_item, "Remove items from a shipment of an open order", Pieces),
-    _packs("transfer_to_location", _to_location, "Transfer items to another stock location", PiecesForPlace, 201),
-    _packs("transfer_to_shipment", _to_shipment, "Transfer items to another shipment", PiecesForShipment, 201),
+    verb_route(SHIPMENTS, "ready", _transition("ready"), "Mark a shipment as ready"),
+    verb_route(SHIPMENTS, "pend", _transition("pend"), "Mark a shipment as pending"),
+    verb_route(SHIPMENTS, "ship", _transition("ship"), "Ship a shipment: mark it as shipped", ShipmentTracking),
+    verb_route(SHIPMENTS, "cancel", _transition("cancel"), "Cancel a shipment"),
+    verb_route(SHIPMENTS, "resume", _transition("resume"), "Resume a canceled shipment"),
+    _item_route("add_item", _add_item, "Add items to a shipment of an open order", ShipmentItemInput),
+    _item_route("remove_item", _remove_item, "Remove items from a shipment of an open order", ShipmentItemInput),
+    _item_route(
+        "transfer_to_location", _to_location, "Transfer items to another stock location", LocationTransferInput, 201
+    ),
+    _item_route("transfer_to_shipment", _to_shipment, "Transfer items to another shipment", ShipmentTransferInput, 201),
     verb_route(
         PAYMENTS,
         "capture",
@@ -261,7 +263,7 @@ ROUTES = (
         "refund",
         201,
         _ERRORS,
-        takes=NewRefund,
+        takes=RefundInput,
         codes=_CODES,
     ),
 )

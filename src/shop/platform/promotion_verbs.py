@@ -1,4 +1,4 @@
-"""What machines do with codes and store credit beyond the five addresses of each resource."""
+"""Operations on coupon codes and store credits beyond CRUD."""
 
 from decimal import Decimal
 from typing import Annotated
@@ -11,11 +11,11 @@ from shop.actions.checkout import coupons, workflow
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.texts import is_line
+from shop.platform.field_values import operation_params, read_kind
 from shop.platform.inputs import Amount
 from shop.platform.order_verbs import LONGEST_REASON, verb_route
-from shop.platform.resources.promoting import STORE_CREDITS
+from shop.platform.resources.promotions import STORE_CREDITS
 from shop.platform.resources.sales import ORDERS
-from shop.platform.values import operation_params, read_kind
 from shop.web.request import Request
 
 _CODES = {
@@ -24,19 +24,19 @@ _CODES = {
 }
 
 
-class CodeForOrder(msgspec.Struct):
+class OrderCouponInput(msgspec.Struct):
     """A code, put on an open order for its customer."""
 
     coupon_code: str
 
 
-class CreditForOrder(msgspec.Struct):
+class OrderCreditInput(msgspec.Struct):
     """How much of an open order is paid with its customer's credit; without it as much as there is."""
 
     amount: Amount | UnsetType = UNSET
 
 
-class Reason(msgspec.Struct):
+class WithdrawalInput(msgspec.Struct):
     """Why it is done; the ledger keeps it."""
 
     reason: Annotated[str, Meta(max_length=LONGEST_REASON)]
@@ -63,7 +63,11 @@ async def _withdraw(ctx: Context, credit_id: UUID, request: Request) -> None:
 
 
 ROUTES = (
-    verb_route(ORDERS, "apply_coupon_code", _apply_code, "Apply a coupon code to an open order", CodeForOrder, _CODES),
-    verb_route(ORDERS, "use_store_credit", _use_credit, "Apply store credit to an open order", CreditForOrder, _CODES),
-    verb_route(STORE_CREDITS, "withdraw", _withdraw, "Withdraw what is left of a store credit", Reason),
+    verb_route(
+        ORDERS, "apply_coupon_code", _apply_code, "Apply a coupon code to an open order", OrderCouponInput, _CODES
+    ),
+    verb_route(
+        ORDERS, "use_store_credit", _use_credit, "Apply store credit to an open order", OrderCreditInput, _CODES
+    ),
+    verb_route(STORE_CREDITS, "withdraw", _withdraw, "Withdraw what is left of a store credit", WithdrawalInput),
 )

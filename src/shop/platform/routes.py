@@ -1,16 +1,16 @@
-"""The platform's table: method, address, handler, who may call."""
+"""The route table of the platform API: method, path, handler, access."""
 
 from typing import Any
 
-from shop.actions.access.oauth import Granted
-from shop.actions.access.tokens import TokenPair
+from shop.actions.access.oauth import PlatformTokens
+from shop.actions.access.tokens import UserTokens
 from shop.base.errors import InvalidClient, InvalidGrant, InvalidScope, Malformed, ShopError, UnsupportedGrant
 from shop.platform import bulk, images, oauth, order_verbs, promotion_verbs, verbs
-from shop.platform.crud import routes_of
-from shop.platform.inputs import Introspection, Revocation, ServerMetadata, TokenRequest, TokenState
-from shop.platform.resources.known import COLLECTIONS
+from shop.platform.crud import build_routes
+from shop.platform.inputs import AuthorizationServer, TokenIntrospection, TokenRequest, TokenRevocation, TokenState
+from shop.platform.resources.registry import COLLECTIONS
 from shop.web.endpoint import Handler, Route
-from shop.web.reply import JSON, Nothing, oauth_error_reply
+from shop.web.reply import JSON, EmptyObject, oauth_error_reply
 
 _SMALL = 64 * 1024
 _CLIENT_ERRORS = (400, 401, 413, 415, 429)
@@ -27,7 +27,7 @@ def _oauth(
     errors: tuple[int, ...],
     fails: tuple[type[ShopError], ...] = (),
 ) -> tuple[Route, ...]:
-    """Under our own name and the family's. No bearer is read: a client with a stale one must be able to get another."""
+    """Return a route for our prefix and Spree's. Bearers are ignored: an expired one must not prevent a refresh."""
     return tuple(
         Route(
             "POST",
@@ -55,7 +55,7 @@ ROUTES = (
         oauth.token,
         "Issue a platform token, or refresh a shopper's",
         takes=TokenRequest,
-        shows=Granted | TokenPair,
+        shows=PlatformTokens | UserTokens,
         errors=_CLIENT_ERRORS,
         fails=_GRANT_FAILS,
     ),
@@ -63,8 +63,8 @@ ROUTES = (
         "revoke",
         oauth.revoke,
         "Revoke a token: end its session",
-        takes=Revocation,
-        shows=Nothing,
+        takes=TokenRevocation,
+        shows=EmptyObject,
         errors=_CLIENT_ERRORS,
         fails=(InvalidClient,),
     ),
@@ -72,7 +72,7 @@ ROUTES = (
         "introspect",
         oauth.introspect,
         "Introspect a token of one's own",
-        takes=Introspection,
+        takes=TokenIntrospection,
         shows=TokenState,
         errors=_CLIENT_ERRORS,
         fails=(InvalidClient,),
@@ -83,7 +83,7 @@ ROUTES = (
         oauth.metadata,
         "anyone",
         "Show what the token endpoints support (RFC 8414)",
-        ServerMetadata,
+        AuthorizationServer,
         media=JSON,
         reads_claim=False,
     ),
@@ -96,7 +96,7 @@ ROUTES = (
         "taxon",
         200,
         (400, 401, 403, 404, 409, 413, 415, 422),
-        takes=verbs.Reposition,
+        takes=verbs.TaxonPositionInput,
     ),
     Route(
         "PATCH",
@@ -112,6 +112,6 @@ ROUTES = (
     *order_verbs.ROUTES,
     *promotion_verbs.ROUTES,
     *bulk.ROUTES,
-    *(route for collection in COLLECTIONS.values() for route in routes_of(collection)),
+    *(route for collection in COLLECTIONS.values() for route in build_routes(collection)),
     *images.ROUTES,
 )

@@ -1,4 +1,4 @@
-"""The desk's files: every look-up and every change, each a statement compiled once; the only SQL of the shop.
+"""SQL statements, each compiled once, and the functions that run them; all SQL of the shop is here.
 Never here: a decision, a header, a mail.
-Look first at `orders.py`.
+Start with `cart/orders.py`.
 """

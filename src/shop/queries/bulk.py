@@ -1,4 +1,4 @@
-"""Which statements write many rows of a table at once: handed over as JSON, which the table's own columns read."""
+"""Bulk statements that write many rows of a table at once, passed as JSON and read by the table's column types."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -9,10 +9,10 @@ from sqlalchemy import BigInteger, Boolean, Table, bindparam, column, delete, fu
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.errors import Lost
+from shop.base.errors import TransactionConflict
 from shop.db.pool import Session
 from shop.db.rows import metadata
-from shop.db.statements import Statement, among, shaped_statement, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, statement
 from shop.models.catalog.products import variants
 from shop.models.catalog.stock import stock_items
 from shop.rules.imports.rows import Recount
@@ -26,19 +26,19 @@ def _first(record: Any) -> UUID:
 
 
 async def insert_rows(db: Session, table: str, rows: Sequence[Row]) -> None:
-    """In the order given."""
+    """Inserts rows in the given order."""
     for names, alike in _by_names(rows).items():
         await db.all(_insert(metadata.tables[table], names), rows=alike)
 
 
 async def insert_missing(db: Session, table: str, rows: Sequence[Row]) -> None:
-    """Passes over those that another has made meanwhile."""
+    """Inserts rows and skips those that conflict with existing ones."""
     for names, alike in _by_names(rows).items():
         await db.all(_insert(metadata.tables[table], names, passes_over=True), rows=alike)
 
 
 async def update_rows(db: Session, table: str, rows: Sequence[Row]) -> None:
-    """Each by its id, in the columns that it names."""
+    """Updates each row by its id, in the columns it contains."""
     for names, alike in _by_names(rows).items():
         await db.all(_update(metadata.tables[table], names), rows=alike)
 
@@ -49,70 +49,72 @@ async def delete_rows(db: Session, table: str, ids: Sequence[UUID]) -> None:
 
 
 async def remove_variants(db: Session, ids: Sequence[UUID]) -> None:
-    """Hidden for good, like a product's when it is removed."""
+    """Soft-deletes variants, as removing their product does."""
     if ids:
         await db.all(_REMOVE_VARIANTS, ids=list(ids))
 
 
 async def recount(db: Session, counts: Sequence[Recount]) -> None:
-    """Who finds another count than was looked at has lost against a sale, and looks again."""
+    """Sets stock counts; raises `Lost` when a count changed since it was read, so that the caller retries."""
     if not counts:
         return
-    done = await db.all(
+    updated_ids = await db.all(
         _RECOUNT,
         ids=[count.item_id for count in counts],
         befores=[count.before for count in counts],
         afters=[count.after for count in counts],
         backorderables=[count.backorderable for count in counts],
     )
-    if len(done) != len(counts):
-        raise Lost()
+    if len(updated_ids) != len(counts):
+        raise TransactionConflict()
 
 
 def _by_names(rows: Iterable[Row]) -> dict[tuple[str, ...], list[Row]]:
-    found: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(sorted(row)), []).append(row)
-    return found
+        groups.setdefault(tuple(sorted(row)), []).append(row)
+    return groups
 
 
-def _given(table: Table, names: Iterable[str]) -> Any:
-    """The rows of the parameter `rows` as rows of the table."""
+def _rows_table(table: Table, names: Iterable[str]) -> Any:
+    """Returns the parameter `rows` as rows of the table."""
     read = func.jsonb_populate_recordset(literal_column(f"null::{table.name}"), bindparam("rows", type_=JSONB))
     return read.table_valued(*(column(name, table.c[name].type) for name in names), name="given")
 
 
 @lru_cache(maxsize=256)
 def _insert(table: Table, names: tuple[str, ...], *, passes_over: bool = False) -> Statement[UUID]:
-    given = _given(table, names)
-    values = {name: given.c[name] for name in names}
+    source = _rows_table(table, names)
+    values = {name: source.c[name] for name in names}
     values |= {name: func.now() for name in ("created_at", "updated_at") if name in table.c}
-    made = insert(table).from_select(list(values), select(*values.values()))
-    return shaped_statement((made.on_conflict_do_nothing() if passes_over else made).returning(table.c.id), _first)
+    clause = insert(table).from_select(list(values), select(*values.values()))
+    return dynamic_statement((clause.on_conflict_do_nothing() if passes_over else clause).returning(table.c.id), _first)
 
 
 @lru_cache(maxsize=256)
 def _update(table: Table, names: tuple[str, ...]) -> Statement[UUID]:
-    given = _given(table, names)
-    values = {name: given.c[name] for name in names if name != "id"}
+    source = _rows_table(table, names)
+    values = {name: source.c[name] for name in names if name != "id"}
     values |= {"updated_at": func.now()} if "updated_at" in table.c else {}
-    return shaped_statement(update(table).where(table.c.id == given.c.id).values(values).returning(table.c.id), _first)
+    return dynamic_statement(
+        update(table).where(table.c.id == source.c.id).values(values).returning(table.c.id), _first
+    )
 
 
 @lru_cache(maxsize=64)
 def _delete(table: Table) -> Statement[UUID]:
-    these = among("ids", _ID)
-    return shaped_statement(delete(table).where(table.c.id == these).returning(table.c.id), _first)
+    these = any_of("ids", _ID)
+    return dynamic_statement(delete(table).where(table.c.id == these).returning(table.c.id), _first)
 
 
 _REMOVE_VARIANTS = statement(
     update(variants)
-    .where(variants.c.id == among("ids", _ID))
+    .where(variants.c.id == any_of("ids", _ID))
     .values(deleted_at=func.now(), updated_at=func.now())
     .returning(variants.c.id),
     _first,
 )
-_counted = (
+_recounts = (
     func.unnest(
         bindparam("ids", type_=ARRAY(_ID)),
         bindparam("befores", type_=ARRAY(BigInteger())),
@@ -130,8 +132,8 @@ _counted = (
 )
 _RECOUNT = statement(
     update(stock_items)
-    .where(stock_items.c.id == _counted.c.id, stock_items.c.count_on_hand == _counted.c.before)
-    .values(count_on_hand=_counted.c.after, backorderable=_counted.c.backorderable, updated_at=func.now())
+    .where(stock_items.c.id == _recounts.c.id, stock_items.c.count_on_hand == _recounts.c.before)
+    .values(count_on_hand=_recounts.c.after, backorderable=_recounts.c.backorderable, updated_at=func.now())
     .returning(stock_items.c.id),
     _first,
 )

@@ -1,4 +1,4 @@
-"""Which statements fill the dashboard: what happened of late, and long lists of orders by key and not by number."""
+"""Statements for the dashboard: recent activity, and keyset-paginated lists of orders."""
 
 from datetime import date, datetime, timedelta
 from functools import lru_cache
@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import BigInteger, Date, DateTime, bindparam, func, literal_column, select, tuple_
 from sqlalchemy import cast as sql_cast
 
-from shop.base.listing import Place
+from shop.base.listing import CursorPosition
 from shop.db.pool import Session
 from shop.db.statements import Statement, into, statement
 from shop.models.access.operators import operators
@@ -22,7 +22,7 @@ WEEK = timedelta(days=7)
 
 
 class Day(msgspec.Struct, frozen=True):
-    """What one day, by UTC, has seen."""
+    """Carts and orders of one day, in UTC."""
 
     day: date
     cart_count: int
@@ -30,17 +30,17 @@ class Day(msgspec.Struct, frozen=True):
 
 
 class Tally(msgspec.Struct, frozen=True):
-    """What the last seven days have seen besides orders."""
+    """Sign-ins and mails of the last seven days."""
 
     sign_in_count: int
     refused_count: int
     dead_mail_count: int
     waiting_mail_count: int
-    """Order confirmations that wait for room in the mail budget."""
+    """Order confirmations that wait for the mail budget."""
 
 
 class MailWarning(msgspec.Struct, frozen=True):
-    """A mail limit of the shop that reached 80 % in the last day: how often, and when last."""
+    """A mail limit that reached 80 % in the last day, with how often and when it last did."""
 
     limit: str
     allowed: str
@@ -49,7 +49,7 @@ class MailWarning(msgspec.Struct, frozen=True):
 
     @property
     def budget(self) -> str:
-        """`500/3600` as a reader says it."""
+        """Returns `500/3600` in words."""
         count, _, seconds = self.allowed.partition("/")
         every = _PERIODS.get(int(seconds), f"every {int(seconds):,} seconds")
         return f"{int(count):,} {every}"
@@ -58,8 +58,8 @@ class MailWarning(msgspec.Struct, frozen=True):
 _PERIODS = {60: "a minute", 3600: "an hour", 86400: "a day"}
 
 
-class Event(AuditEvent, frozen=True, kw_only=True):
-    """An audit event with the name of the operator who did it."""
+class AuditRow(AuditEvent, frozen=True, kw_only=True):
+    """An audit event with the e-mail address of its operator."""
 
     operator_email: str | None
 
@@ -74,7 +74,7 @@ _day = func.timezone("UTC", _series.c.day, type_=DateTime(timezone=True))
 
 
 def _count_on(column: Any) -> Any:
-    # Two ends of an index for each day: nothing older is looked at, however much there is.
+    # An index range scan for each day, so that older rows are never read.
     on_day = (column >= _day, column < _day + timedelta(days=1))
     return select(func.count()).select_from(orders).where(*on_day).scalar_subquery()
 
@@ -96,7 +96,7 @@ def _sign_ins(outcome: str) -> Any:
 
 
 _is_dead = (outbox_mails.c.created_at > _now - WEEK, outbox_mails.c.dead_at.is_not(None))
-# The first two are the condition of the index of mails that are due.
+# The first two conditions match the partial index of due mails.
 _is_waiting = (
     outbox_mails.c.sent_at.is_(None),
     outbox_mails.c.dead_at.is_(None),
@@ -149,7 +149,7 @@ _TIMELINE = statement(
     .where(audit_events.c.subject_id == bindparam("subject_id"))
     .order_by(audit_events.c.at.desc(), audit_events.c.id.desc())
     .limit(bindparam("most", type_=BigInteger)),
-    into(Event),
+    into(AuditRow),
 )
 _USERS_ORDERS = statement(
     select(orders)
@@ -161,7 +161,7 @@ _USERS_ORDERS = statement(
 
 
 class OrderFilter(msgspec.Struct, frozen=True):
-    """Which orders are wanted; what is none does not matter."""
+    """Filters for orders; `None` disables a filter."""
 
     number: str | None = None
     email: str | None = None
@@ -172,7 +172,7 @@ class OrderFilter(msgspec.Struct, frozen=True):
 
 
 def sorted_by(filter: OrderFilter) -> str:  # noqa: A002  The word for it.
-    """Completed orders by their completion, for which there is an index of them alone; the others by their making."""
+    """Returns the sort column: `completed_at`, which has its own index, for completed orders, else `created_at`."""
     return "completed_at" if filter.state == "completed" else "created_at"
 
 
@@ -180,33 +180,33 @@ _BY_STATE = {"open": orders.c.completed_at.is_(None), "completed": orders.c.comp
 
 
 @lru_cache(maxsize=512)
-def _listed(filter: OrderFilter, place: str | None) -> Statement[Order]:  # noqa: A002
-    """One statement a shape: a filter that is not asked for is not in it, so that each finds its index."""
+def _list_orders_statement(filter: OrderFilter, place: str | None) -> Statement[Order]:  # noqa: A002
+    """Builds one statement per combination of filters, so that each can use its index."""
     at = orders.c[sorted_by(filter)]
-    found = select(orders)
+    clause = select(orders)
     if filter.number:
-        found = found.where(orders.c.number.like(bindparam("number_")))
+        clause = clause.where(orders.c.number.like(bindparam("number_")))
     if filter.email:
-        theirs = order_lookups.c.email.in_([bindparam("email_"), bindparam("email_lower")])
-        found = found.where(orders.c.id.in_(select(order_lookups.c.order_id).where(theirs)))
+        has_email = order_lookups.c.email.in_([bindparam("email_"), bindparam("email_lower")])
+        clause = clause.where(orders.c.id.in_(select(order_lookups.c.order_id).where(has_email)))
     if filter.state:
-        found = found.where(_BY_STATE.get(filter.state, orders.c.state == bindparam("state_")))
+        clause = clause.where(_BY_STATE.get(filter.state, orders.c.state == bindparam("state_")))
     if filter.since:
-        found = found.where(at >= bindparam("since_"))
+        clause = clause.where(at >= bindparam("since_"))
     if filter.until:
-        found = found.where(at < bindparam("until_"))
-    return statement(paged(found, at, orders.c.id, place), into(Order))
+        clause = clause.where(at < bindparam("until_"))
+    return statement(paginate(clause, at, orders.c.id, place), into(Order))
 
 
-def paged(found: Any, at: Any, key: Any, place: str | None) -> Any:
-    """The rows before or after a place, newest first; those after it come the other way round."""
+def paginate(clause: Any, at: Any, key: Any, place: str | None) -> Any:
+    """Limits rows to those before or after a cursor, newest first; those after it come in reverse order."""
     here = tuple_(bindparam("at_", type_=at.type), bindparam("id_", type_=key.type))
     if place == "before":
-        found = found.where(tuple_(at, key) < here)
+        clause = clause.where(tuple_(at, key) < here)
     if place == "after":
-        found = found.where(tuple_(at, key) > here)
+        clause = clause.where(tuple_(at, key) > here)
     ways = (at, key) if place == "after" else (at.desc(), key.desc())
-    return found.order_by(*ways).limit(bindparam("most", type_=BigInteger))
+    return clause.order_by(*ways).limit(bindparam("most", type_=BigInteger))
 
 
 async def list_days(db: Session) -> list[Day]:
@@ -225,7 +225,7 @@ async def list_dead_mails(db: Session, *, most: int) -> list[OutboxMail]:
     return await db.all(_LIST_DEAD, most=most)
 
 
-async def list_orders(db: Session, filter: OrderFilter, place: Place | None, *, most: int) -> list[Order]:  # noqa: A002
+async def list_orders(db: Session, filter: OrderFilter, place: CursorPosition | None, *, most: int) -> list[Order]:  # noqa: A002
     shape = msgspec.structs.replace(
         filter,
         number="-" if filter.number else None,
@@ -234,8 +234,8 @@ async def list_orders(db: Session, filter: OrderFilter, place: Place | None, *, 
         since=datetime.min if filter.since else None,
         until=datetime.min if filter.until else None,
     )
-    found = await db.all(
-        _listed(shape, place.side if place else None),
+    rows = await db.all(
+        _list_orders_statement(shape, place.side if place else None),
         number_=_prefix(filter.number),
         email_=filter.email,
         email_lower=filter.email and filter.email.lower(),
@@ -246,15 +246,15 @@ async def list_orders(db: Session, filter: OrderFilter, place: Place | None, *, 
         id_=place and place.id,
         most=most,
     )
-    return found[::-1] if place and place.side == "after" else found
+    return rows[::-1] if place and place.side == "after" else rows
 
 
 async def find_order(db: Session, number: str) -> Order | None:
     return await db.one(_FIND_ORDER, number=number)
 
 
-async def list_events(db: Session, subject_id: UUID, *, most: int) -> list[Event]:
-    """What happened to a record, newest first."""
+async def list_events(db: Session, subject_id: UUID, *, most: int) -> list[AuditRow]:
+    """Returns the audit events of a record, newest first."""
     return await db.all(_TIMELINE, subject_id=subject_id, most=most)
 
 
@@ -267,5 +267,5 @@ def _prefix(text: str | None) -> str | None:
 
 
 def like_prefix(text: str) -> str:
-    """A pattern for what begins like this, its own special characters taken as they are."""
+    """Returns a LIKE pattern that matches the text as a literal prefix."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"

@@ -1,4 +1,4 @@
-"""Which statements keep the journal of the service's own work: keys of requests, counts, the audit."""
+"""Statements for idempotency keys, rate limit counts and audit events."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -22,7 +22,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
-from shop.db.statements import into, statement, unseen
+from shop.db.statements import into, opaque_param, statement
 from shop.models.journal import AuditEvent, IdempotencyKey, audit_events, rate_counts
 from shop.models.journal import idempotency_keys as keys
 from shop.rules.limits import Count, Limit
@@ -36,7 +36,7 @@ _NEW = {
 }
 _THIS = (keys.c.scope == bindparam("scope_"), keys.c.key == bindparam("key_"))
 
-# The rival's INSERT waits here for the first one's end, at most lock_timeout.
+# A concurrent INSERT of the same key waits here for the first transaction, at most lock_timeout.
 _TAKE = statement(
     insert(keys)
     .values(scope=bindparam("scope_"), key=bindparam("key_"), **_NEW)
@@ -51,39 +51,39 @@ _FINISH = statement(
 )
 
 
-_asked = (
-    func.unnest(unseen("keys", ARRAY(LargeBinary)), unseen("windows", ARRAY(BigInteger)))
+_window_rows = (
+    func.unnest(opaque_param("keys", ARRAY(LargeBinary)), opaque_param("windows", ARRAY(BigInteger)))
     .table_valued("key", "seconds")
     .render_derived()
 )
-_asked_key = sql_cast(_asked.c.key, LargeBinary)
-_asked_seconds = sql_cast(_asked.c.seconds, BigInteger)
+_window_key = sql_cast(_window_rows.c.key, LargeBinary)
+_window_seconds = sql_cast(_window_rows.c.seconds, BigInteger)
 _epoch = sql_cast(func.extract("epoch", func.now()), BigInteger)
-# A window of no length never ends: it counts since the last time it was forgotten.
-_window = case((_asked_seconds == 0, 0), else_=_epoch - _epoch % func.greatest(_asked_seconds, 1))
+# A window of zero seconds never ends: it counts since it was last reset.
+_window = case((_window_seconds == 0, 0), else_=_epoch - _epoch % func.greatest(_window_seconds, 1))
 _ends_in = case(
     (rate_counts.c.seconds == 0, 1),
     else_=sql_cast(func.extract("epoch", rate_counts.c.window_start), BigInteger) + rate_counts.c.seconds - _epoch,
 )
-_shown = (rate_counts.c.key, rate_counts.c.seconds, rate_counts.c.count, _ends_in.label("ends_in"))
+_count_columns = (rate_counts.c.key, rate_counts.c.seconds, rate_counts.c.count, _ends_in.label("ends_in"))
 
 
 def _add_one(windows: Any) -> Any:
-    """Adds one to each of the selected keys, lengths and starts of windows."""
+    """Adds one to the count of each selected window (key, length, start)."""
     return (
         insert(rate_counts)
         .from_select(["key", "seconds", "window_start", "count"], windows.add_columns(literal_column("1")))
         .on_conflict_do_update(
             index_elements=["key", "seconds", "window_start"], set_={"count": rate_counts.c.count + literal_column("1")}
         )
-        .returning(*_shown)
+        .returning(*_count_columns)
     )
 
 
-_counting = _add_one(select(_asked_key, _asked_seconds, func.to_timestamp(_window)))
+_counting = _add_one(select(_window_key, _window_seconds, func.to_timestamp(_window)))
 _COUNT = statement(_counting, into(Count))
-_counted = _counting.cte("counted")
-_allowed = (
+_count_cte = _counting.cte("counted")
+_limits = (
     func.unnest(
         bindparam("keys", type_=ARRAY(LargeBinary)),
         bindparam("windows", type_=ARRAY(BigInteger)),
@@ -92,13 +92,13 @@ _allowed = (
     .table_valued("key", "seconds", "most", name="allowed")
     .render_derived()
 )
-COUNTED = _counted
+WINDOW_COUNTS = _count_cte
 IS_WITHIN_LIMITS = ~exists().where(
-    _counted.c.key == sql_cast(_allowed.c.key, LargeBinary),
-    _counted.c.seconds == sql_cast(_allowed.c.seconds, BigInteger),
-    _counted.c.count > sql_cast(_allowed.c.most, BigInteger),
+    _count_cte.c.key == sql_cast(_limits.c.key, LargeBinary),
+    _count_cte.c.seconds == sql_cast(_limits.c.seconds, BigInteger),
+    _count_cte.c.count > sql_cast(_limits.c.most, BigInteger),
 )
-"""Counts in the statement that it is a condition of, which then does its work or not: `keys`, `windows`, `allowed`."""
+"""Condition that also counts, in the same statement; parameters `keys`, `windows` and `allowed`."""
 
 
 def read_count(record: Any) -> Count:
@@ -124,14 +124,14 @@ _counted_next = _add_one(
     )
 ).cte("counted_next")
 _COUNT_IN_TURN = statement(
-    select(*COUNTED.c).union_all(select(*_counted_next.c)),
+    select(*WINDOW_COUNTS.c).union_all(select(*_counted_next.c)),
     read_count,
 )
 _READ_COUNTS = statement(
-    select(*_shown).join(
-        _asked,
-        (rate_counts.c.key == _asked_key)
-        & (rate_counts.c.seconds == _asked_seconds)
+    select(*_count_columns).join(
+        _window_rows,
+        (rate_counts.c.key == _window_key)
+        & (rate_counts.c.seconds == _window_seconds)
         & (rate_counts.c.window_start == func.to_timestamp(_window)),
     ),
     into(Count),
@@ -139,8 +139,8 @@ _READ_COUNTS = statement(
 _UNCOUNT = statement(
     update(rate_counts)
     .where(
-        rate_counts.c.key == _asked_key,
-        rate_counts.c.seconds == _asked_seconds,
+        rate_counts.c.key == _window_key,
+        rate_counts.c.seconds == _window_seconds,
         rate_counts.c.window_start == func.to_timestamp(_window),
         rate_counts.c.count > 0,
     )
@@ -155,7 +155,7 @@ _FORGET_COUNT = statement(
     lambda record: cast(bytes, record[0]),
 )
 _HOUR = 3600
-# Not a window of the clock but an hour from the next full minute: a whole hour at least, and a row a minute at most.
+# One hour from the next full minute, not a clock hour: lasts at least an hour and adds at most one row a minute.
 _next_minute = func.date_trunc("minute", func.now()) + timedelta(minutes=1)
 _OPEN_BREAKER = statement(
     insert(rate_counts)
@@ -194,7 +194,7 @@ _FIND_AUDIT = statement(select(audit_events).where(audit_events.c.id == bindpara
 
 
 async def take_idempotency_key(db: Session, *, scope: bytes, key: bytes, fingerprint: bytes) -> bool:
-    """True when the work under this key is ours to do."""
+    """Returns whether the caller has claimed the key and must do the work."""
     return await db.one(_TAKE, scope_=scope, key_=key, fingerprint=fingerprint) is not None
 
 
@@ -207,16 +207,18 @@ async def finish_idempotency_key(db: Session, *, scope: bytes, key: bytes, recor
 
 
 async def count(db: Session, windows: Sequence[tuple[bytes, int]]) -> list[Count]:
-    """Adds one to each window. Sorted, so that two callers never wait for each other."""
-    ordered = sorted(set(windows))
-    return await db.all(_COUNT, keys=[key for key, _ in ordered], windows=[seconds for _, seconds in ordered])
+    """Adds one to each window, in sorted order to avoid deadlocks."""
+    sorted_windows = sorted(set(windows))
+    return await db.all(
+        _COUNT, keys=[key for key, _ in sorted_windows], windows=[seconds for _, seconds in sorted_windows]
+    )
 
 
 async def count_in_turn(
     db: Session, first: Sequence[Limit], then: Sequence[Limit], otherwise: Sequence[Limit]
 ) -> list[Count]:
-    """Adds one to the first windows; then, as these are within their limits or not, to the second or to the others
-    instead. The same rows are written either way.
+    """Adds one to the `first` windows; then to `then` if those are within their limits, else to `otherwise`. Writes the
+    same number of rows either way.
     """
     return await db.all(
         _COUNT_IN_TURN,
@@ -234,9 +236,9 @@ async def read_counts(db: Session, windows: Sequence[tuple[bytes, int]]) -> list
 
 
 async def uncount(db: Session, windows: Sequence[tuple[bytes, int]]) -> None:
-    """Takes one off each current window."""
-    ordered = sorted(set(windows))
-    await db.all(_UNCOUNT, keys=[key for key, _ in ordered], windows=[seconds for _, seconds in ordered])
+    """Subtracts one from each current window."""
+    sorted_windows = sorted(set(windows))
+    await db.all(_UNCOUNT, keys=[key for key, _ in sorted_windows], windows=[seconds for _, seconds in sorted_windows])
 
 
 async def forget_count(db: Session, key: bytes) -> None:

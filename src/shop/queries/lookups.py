@@ -1,4 +1,4 @@
-"""How rows are found by columns that have no index of their own: by a copy in another table, or by the hour."""
+"""Look-ups by columns without an index of their own: through a copy in another table, or by the hour."""
 
 import operator
 from collections.abc import Callable
@@ -9,19 +9,19 @@ from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, func, liter
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 
-COMPARED = frozenset({"eq", "gt", "gteq", "lt", "lteq", "in"})
-"""The predicates that an index helps with."""
+INDEXED_PREDICATES = frozenset({"eq", "gt", "gteq", "lt", "lteq", "in"})
+"""Predicates that can use an index."""
 
 
 class Lookup(msgspec.Struct, frozen=True, eq=False):
-    """The copy of a column in another table, with the column there that names our row."""
+    """A column copied to another table, and the key column there that refers to the row."""
 
     key: Any
     column: Any
     is_whole: bool = False
-    """Whether every row of ours has a copy, so that lists can be sorted by it."""
+    """Whether every row has a copy, so that lists can be sorted by it."""
     only: ColumnElement[bool] | None = None
-    """What else must hold there, as the index has it."""
+    """An extra condition on the copy, the same as that of its partial index."""
 
     def fits(self, row_id: Any, predicate: str, compare: Callable[[Any, Any], Any], name: str) -> ColumnElement[bool]:
         kind = self.column.type
@@ -34,11 +34,11 @@ class Lookup(msgspec.Struct, frozen=True, eq=False):
 
 
 def hour_of(moment: Any) -> ColumnElement[int]:
-    """As `updated_hour` counts it."""
+    """Returns the hours since 1970, as in `updated_hour`."""
     return sql_cast(func.floor(func.date_part("epoch", moment) / literal_column("3600")), BigInteger)
 
 
 def within_hours(hour: Any, predicate: str, moment: Any) -> ColumnElement[bool]:
-    """What a condition on a moment says of its hour."""
+    """Returns the condition on the hour that follows from a condition on a time."""
     compare = {"lt": operator.le, "lteq": operator.le, "eq": operator.eq}.get(predicate, operator.ge)
     return cast(ColumnElement[bool], compare(hour, hour_of(moment)))

@@ -1,4 +1,4 @@
-"""How the predicates of a filter are written in SQL."""
+"""SQL for the predicates of filters."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -23,7 +23,7 @@ PREDICATES: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
     "not_cont": lambda column, value: func.coalesce(column, "").not_ilike(value),
     "start": lambda column, value: column.ilike(value),
     "end": lambda column, value: column.ilike(value),
-    # As Ransack has them: the wildcards are the caller's.
+    # As in Ransack: the caller supplies the wildcards.
     "matches": lambda column, value: column.ilike(value),
     "does_not_match": lambda column, value: func.coalesce(column, "").not_ilike(value),
     "in": lambda column, value: column == sql_any(value),
@@ -39,33 +39,33 @@ PATTERNS = {"cont": "%{}%", "i_cont": "%{}%", "not_cont": "%{}%", "start": "{}%"
 
 
 def compare_amount(column: Any, currency: Any, predicate: str, name: str) -> ColumnElement[bool]:
-    """An amount with what was asked for, in the minor units of each row's currency: the column stays as it is stored,
-    for to divide a million rows takes seconds.
+    """Compares an amount with a parameter in the minor units of each row's currency. The parameter is converted, not
+    the column: dividing a million rows takes seconds.
     """
     if predicate not in _COMPARING:
         return PREDICATES[predicate](column, bindparam(name, type_=Text()))
     is_list = predicate in {"in", "not_in"}
-    asked = bindparam(name, type_=ARRAY(Numeric()) if is_list else Numeric())
-    found = [
-        and_(_has_digits(currency, digits), PREDICATES[predicate](column, _minor(asked, digits, is_list=is_list)))
+    value = bindparam(name, type_=ARRAY(Numeric()) if is_list else Numeric())
+    clauses = [
+        and_(_has_digits(currency, digits), PREDICATES[predicate](column, _minor(value, digits, is_list=is_list)))
         for digits in (2, *MINOR_UNITS)
     ]
-    return or_(*found)
+    return or_(*clauses)
 
 
 _COMPARING = frozenset({"eq", "not_eq", "gt", "gteq", "lt", "lteq", "in", "not_in"})
 
 
-def _minor(asked: Any, digits: int, *, is_list: bool) -> Any:
+def _minor(value: Any, digits: int, *, is_list: bool) -> Any:
     if not is_list:
-        return asked * literal(10**digits, Numeric())
-    each = func.unnest(asked).table_valued("amount", name=f"asked_{digits}").render_derived()
+        return value * literal(10**digits, Numeric())
+    each = func.unnest(value).table_valued("amount", name=f"asked_{digits}").render_derived()
     return select(each.c.amount * literal(10**digits, Numeric())).scalar_subquery()
 
 
 def _has_digits(currency: Any, digits: int) -> ColumnElement[bool]:
-    """Most have two, and the others are named."""
-    named = {each: literal(codes.split(), ARRAY(Text())) for each, codes in MINOR_UNITS.items()}
-    if digits in named:
-        return cast(ColumnElement[bool], currency == sql_any(named[digits]))
-    return and_(*(currency != sql_all(codes) for codes in named.values()))
+    """Returns whether a currency has this many decimal digits; those not in `MINOR_UNITS` have two."""
+    codes_by_digits = {each: literal(codes.split(), ARRAY(Text())) for each, codes in MINOR_UNITS.items()}
+    if digits in codes_by_digits:
+        return cast(ColumnElement[bool], currency == sql_any(codes_by_digits[digits]))
+    return and_(*(currency != sql_all(codes) for codes in codes_by_digits.values()))

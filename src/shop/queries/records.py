@@ -1,6 +1,6 @@
-"""Which statements read the records of any declared table: lists with filters, one by its key, relations.
+"""Statements that read the records of any declared table: filtered lists, one record by its key, relations.
 
-A statement's shape depends on the request (which filters, which order), so it is compiled once per shape and kept.
+A statement's shape depends on the request (filters and order), so each shape is compiled once and cached.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,43 +26,43 @@ from sqlalchemy import tuple_ as sql_tuple
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.listing import Condition, Page, Path, Sort, Wishes
-from shop.base.loaded import Link
+from shop.base.listing import Condition, ListQuery, Page, Path, Sort
+from shop.base.record import Link
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, planned, shaped_statement, unseen
-from shop.queries.lookups import COMPARED, Lookup, within_hours
+from shop.db.statements import Statement, any_of, dynamic_statement, explain, into, opaque_param
+from shop.queries.lookups import INDEXED_PREDICATES, Lookup, within_hours
 from shop.queries.predicates import PATTERNS, PREDICATES, compare_amount
 
 _ID = PG_UUID(as_uuid=True)
 EXACT = 10_000
-"""Totals are counted up to here; beyond, the planner's estimate is enough."""
+"""Totals are counted up to this number; above it the planner's estimate is used."""
 
 
 class Records(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A table that is listed and shown: its row type, what is read with each row, how relations are reached."""
+    """A table that can be listed and read: its row type, additional columns and relations."""
 
     table: Table
     row: Any
     extras: Mapping[str, ColumnElement[Any]] = {}
-    """Columns beside the table's own, by the row's name for them."""
+    """Additional columns, by the name of their field in the row."""
     amounts: frozenset[str] = frozenset()
     """Columns in minor units of the row's `currency`."""
     searches: Mapping[str, ColumnElement[Any]] = {}
-    """Expressions that are filtered by and not shown."""
+    """Expressions for filters only, not returned."""
     lookups: Mapping[str, Lookup] = {}
-    """Columns that are found by the index of a copy in another table."""
+    """Columns that are looked up through an indexed copy in another table."""
     hour: str | None = None
-    """The indexed column with the hour of `updated_at`, which itself is not indexed."""
+    """The indexed column with the hour of `updated_at`, which has no index."""
     shown: ColumnElement[bool] | None = None
-    """What a row must fulfil to be seen; some are kept and hidden."""
-    kin: dict[str, "Kin"] = {}
+    """The condition for a row to be visible, for tables with soft-deleted rows."""
+    kin: dict[str, "RelationLink"] = {}
     nothing: dict[str, Link] = {}
-    """Relations of which the shop keeps nothing yet."""
+    """Relations that are always empty in this shop."""
 
 
-class Kin(msgspec.Struct, frozen=True, eq=False):
-    """A relation: by a column of ours that names one of theirs, or by a column of theirs that names ours; or to many by
-    a table between, whose `column` names ours and whose `other` names theirs.
+class RelationLink(msgspec.Struct, frozen=True, eq=False):
+    """A relation: by a foreign key of this table, or by a foreign key of the related table; or many-to-many through the
+    table `between`, whose `column` refers to this table and whose `other` refers to the related one.
     """
 
     records: Records
@@ -71,71 +71,73 @@ class Kin(msgspec.Struct, frozen=True, eq=False):
     between: Table | None = None
     other: str = ""
     only: ColumnElement[bool] | None = None
-    """Of theirs, those that belong to the relation; none for all."""
+    """Limits the related rows; `None` for all."""
     most: int | None = None
-    """Of many, only so many of the newest are linked: some relations grow without end."""
-    by_type: Mapping[str, "Kin"] = {}
-    """For a relation to one of several types: that to each, by the value of our `type_column`."""
+    """Links only this many of the newest rows, for relations that grow without limit."""
+    by_type: Mapping[str, "RelationLink"] = {}
+    """For a polymorphic relation: the relation for each value of `type_column`."""
     type_column: str = ""
 
     @property
     def shown(self) -> list[ColumnElement[bool]]:
-        return [*_shown(self.records), *([] if self.only is None else [self.only])]
+        return [*_visible(self.records), *([] if self.only is None else [self.only])]
 
 
 Shape = tuple[tuple[tuple[tuple[Path, ...], str], ...], bool]
-"""What a filter's statement depends on: fields and predicates, and whether one of them is enough."""
+"""The cache key of a filter's statement: fields and predicates, and whether any of them is enough."""
 
-_Asked = tuple[tuple[Path, ...], str, str]
-"""A condition, and the name of its parameter."""
+_Parameter = tuple[tuple[Path, ...], str, str]
+"""A condition and the name of its parameter."""
 
 
-async def list_records(db: Session, records: Records, wishes: Wishes) -> list[Any]:
-    """One page. By place, one record more than its size is read, which tells whether another page follows."""
+async def list_records(db: Session, records: Records, wishes: ListQuery) -> list[Any]:
+    """Returns one page. With a cursor, reads one record more than the page size to detect a next page."""
     page, values = wishes.page, _values(wishes.conditions)
     shape = _shape(wishes)
     if isinstance(page, Page):
-        numbered = _listed(records, shape, wishes.sort, "number", wishes.then)
-        return await db.all(numbered, **values, skip=page.offset, most=page.size)
+        query = _list_statement(records, shape, wishes.sort, "number", wishes.then)
+        return await db.all(query, **values, skip=page.offset, most=page.size)
     values["most"] = page.size + 1
     if page.after is None:
-        return await db.all(_listed(records, shape, wishes.sort, "first"), **values)
+        return await db.all(_list_statement(records, shape, wishes.sort, "first"), **values)
     place, last_id = page.after
     if place is None:
-        return await db.all(_listed(records, shape, wishes.sort, "after none"), **values, last_id=last_id)
-    return await db.all(_listed(records, shape, wishes.sort, "after"), **values, place=place, last_id=last_id)
+        return await db.all(_list_statement(records, shape, wishes.sort, "after none"), **values, last_id=last_id)
+    return await db.all(_list_statement(records, shape, wishes.sort, "after"), **values, place=place, last_id=last_id)
 
 
-async def count_records(db: Session, records: Records, wishes: Wishes) -> tuple[int, bool]:
-    """How many records there are in all, and whether that is an estimate."""
+async def count_records(db: Session, records: Records, wishes: ListQuery) -> tuple[int, bool]:
+    """Returns the total number of records and whether it is an estimate."""
     shape, values = _shape(wishes), _values(wishes.conditions)
-    count = await db.one(_counted(records, shape), **values) or 0
+    count = await db.one(_count_statement(records, shape), **values) or 0
     if count <= EXACT:
         return count, False
-    return max(await db.one(_estimated(records, shape), **values) or 0, EXACT + 1), True
+    return max(await db.one(_estimate_statement(records, shape), **values) or 0, EXACT + 1), True
 
 
 async def find_record(db: Session, records: Records, by: str, value: Any) -> Any | None:
-    return await db.one(_found(records, by, False), value=value)
+    return await db.one(_find_statement(records, by, False), value=value)
 
 
 async def lock_record(db: Session, records: Records, record_id: UUID) -> Any | None:
-    return await db.one(_found(records, "id", True), value=record_id)
+    return await db.one(_find_statement(records, "id", True), value=record_id)
 
 
-async def list_kin(db: Session, kin: Kin, ids: Iterable[UUID]) -> list[Any]:
-    """The related rows of all these at once: one statement, however many there are."""
-    wanted = list(set(ids))
-    return await db.all(_kin_of(kin), ids=wanted) if wanted else []
+async def list_related_records(db: Session, kin: RelationLink, ids: Iterable[UUID]) -> list[Any]:
+    """Returns the related rows of all these records in one statement."""
+    unique_ids = list(set(ids))
+    return await db.all(_kin_of(kin), ids=unique_ids) if unique_ids else []
 
 
-async def list_kin_ids(db: Session, kin: Sequence[Kin], ids: Sequence[UUID]) -> list[dict[UUID, list[UUID]]]:
-    """Of each relation to many their ids by ours, which is enough for links: one statement, however many there are."""
+async def list_related_ids(
+    db: Session, kin: Sequence[RelationLink], ids: Sequence[UUID]
+) -> list[dict[UUID, list[UUID]]]:
+    """Returns the related ids by record id for each to-many relation, in one statement; enough to render links."""
     rows = await db.all(_kin_ids_of(tuple(kin)), ids=ids) if ids and kin else []
     return [{row[0]: row[place] for row in rows} for place in range(1, len(kin) + 1)]
 
 
-def _shape(wishes: Wishes) -> Shape:
+def _shape(wishes: ListQuery) -> Shape:
     return tuple((condition.paths, condition.predicate) for condition in wishes.conditions), wishes.fits_any
 
 
@@ -147,15 +149,17 @@ def _value(condition: Condition) -> Any:
     pattern = PATTERNS.get(condition.predicate)
     if pattern is None:
         return condition.value
-    escaped = condition.value.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return pattern.format(escaped)
+    text = condition.value.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return pattern.format(text)
 
 
 @lru_cache(maxsize=1024)
-def _listed(records: Records, shape: Shape, sort: Sort, paging: str, then: tuple[Sort, ...] = ()) -> Statement[Any]:
+def _list_statement(
+    records: Records, shape: Shape, sort: Sort, paging: str, then: tuple[Sort, ...] = ()
+) -> Statement[Any]:
     columns = records.table.c
     column, key = _sorted(records, sort), columns.id
-    clause = _selected(records).where(*_where(records, shape))
+    clause = _select(records).where(*_where(records, shape))
     lookup = records.lookups.get(sort.name)
     if lookup and lookup.is_whole:
         clause, column = lookup.joined(clause, key), lookup.column
@@ -164,7 +168,7 @@ def _listed(records: Records, shape: Shape, sort: Sort, paging: str, then: tuple
     down = sort.is_descending
     order = [column.desc() if down else column] if sort.name != "id" else []
     if records.hour and sort.name == "updated_at":
-        # The index gives the hours in order, and the rows of one hour are sorted at a time.
+        # The index returns the hours in order; only the rows of one hour are sorted at a time.
         hour = columns[records.hour]
         order.insert(0, hour.desc() if down else hour)
         if paging == "after":
@@ -174,7 +178,7 @@ def _listed(records: Records, shape: Shape, sort: Sort, paging: str, then: tuple
     clause = clause.order_by(*order, key.desc() if down else key).limit(bindparam("most", type_=BigInteger))
     if paging == "number":
         clause = clause.offset(bindparam("skip", type_=BigInteger))
-    return shaped_statement(clause, into(records.row))
+    return dynamic_statement(clause, into(records.row))
 
 
 def _sorted(records: Records, sort: Sort) -> Any:
@@ -182,7 +186,7 @@ def _sorted(records: Records, sort: Sort) -> Any:
 
 
 def _behind(column: Any, key: Any, sort: Sort, *, is_none: bool) -> ColumnElement[bool]:
-    """What comes after a place. Nothing (null) counts as the largest, as the database sorts it."""
+    """Returns the condition for rows after a cursor. Null is the largest value, as PostgreSQL sorts it."""
     down, last_id = sort.is_descending, bindparam("last_id", type_=key.type)
     later_id = key < last_id if down else key > last_id
     if sort.name == "id":
@@ -196,14 +200,14 @@ def _behind(column: Any, key: Any, sort: Sort, *, is_none: bool) -> ColumnElemen
 
 
 @lru_cache(maxsize=512)
-def _counted(records: Records, shape: Shape) -> Statement[int]:
-    capped = select(records.table.c.id).where(*_where(records, shape)).limit(EXACT + 1).subquery()
-    return shaped_statement(select(func.count()).select_from(capped), lambda record: cast(int, record[0]))
+def _count_statement(records: Records, shape: Shape) -> Statement[int]:
+    sample = select(records.table.c.id).where(*_where(records, shape)).limit(EXACT + 1).subquery()
+    return dynamic_statement(select(func.count()).select_from(sample), lambda record: cast(int, record[0]))
 
 
 @lru_cache(maxsize=512)
-def _estimated(records: Records, shape: Shape) -> Statement[int]:
-    return planned(select(records.table.c.id).where(*_where(records, shape)), plan_rows)
+def _estimate_statement(records: Records, shape: Shape) -> Statement[int]:
+    return explain(select(records.table.c.id).where(*_where(records, shape)), plan_rows)
 
 
 def plan_rows(record: Any) -> int:
@@ -211,95 +215,99 @@ def plan_rows(record: Any) -> int:
 
 
 @lru_cache(maxsize=512)
-def _found(records: Records, by: str, is_locked: bool) -> Statement[Any]:
+def _find_statement(records: Records, by: str, is_locked: bool) -> Statement[Any]:
     column = records.table.c[by]
-    clause = _selected(records).where(column == bindparam("value", type_=column.type), *_shown(records))
-    return shaped_statement(clause.with_for_update(of=records.table) if is_locked else clause, into(records.row))
+    clause = _select(records).where(column == bindparam("value", type_=column.type), *_visible(records))
+    return dynamic_statement(clause.with_for_update(of=records.table) if is_locked else clause, into(records.row))
 
 
 @lru_cache(maxsize=512)
-def _kin_of(kin: Kin) -> Statement[Any]:
+def _kin_of(kin: RelationLink) -> Statement[Any]:
     is_theirs = kin.is_many and kin.between is None and kin.most is None
     records, by = kin.records, kin.column if is_theirs else "id"
     column = records.table.c[by]
-    # Whoever names a record by its id sees it even when it is hidden; of many, only those that a list would show.
-    shown = [] if by == "id" else kin.shown
-    clause = _selected(records).where(column == among("ids", column.type), *shown)
-    return shaped_statement(clause.order_by(_place(records.table), records.table.c.id), into(records.row))
+    # A record referred to by id is read even when it is hidden; to-many relations contain visible rows only.
+    conditions = [] if by == "id" else kin.shown
+    clause = _select(records).where(column == any_of("ids", column.type), *conditions)
+    return dynamic_statement(clause.order_by(_place(records.table), records.table.c.id), into(records.row))
 
 
 @lru_cache(maxsize=512)
-def _kin_ids_of(relations: tuple[Kin, ...]) -> Statement[Any]:
-    ours = func.unnest(unseen("ids", ARRAY(_ID))).table_valued("id", name="ours").render_derived()
-    theirs = [func.array(_ids_of(kin, sql_cast(ours.c.id, _ID)).correlate(ours).scalar_subquery()) for kin in relations]
-    return shaped_statement(select(sql_cast(ours.c.id, _ID), *theirs), lambda record: record)
+def _kin_ids_of(relations: tuple[RelationLink, ...]) -> Statement[Any]:
+    owners = func.unnest(opaque_param("ids", ARRAY(_ID))).table_valued("id", name="ours").render_derived()
+    related_ids = [
+        func.array(_ids_of(kin, sql_cast(owners.c.id, _ID)).correlate(owners).scalar_subquery()) for kin in relations
+    ]
+    return dynamic_statement(select(sql_cast(owners.c.id, _ID), *related_ids), lambda record: record)
 
 
-def _ids_of(kin: Kin, our_id: Any) -> Select[Any]:
-    theirs, between = kin.records.table, kin.between
-    column, order = theirs.c[kin.column] if between is None else between.c[kin.column], _place(theirs)
-    clause = select(theirs.c.id)
+def _ids_of(kin: RelationLink, our_id: Any) -> Select[Any]:
+    table, between = kin.records.table, kin.between
+    column, order = table.c[kin.column] if between is None else between.c[kin.column], _place(table)
+    clause = select(table.c.id)
     if between is not None:
-        clause = clause.join(between, between.c[kin.other] == theirs.c.id)
+        clause = clause.join(between, between.c[kin.other] == table.c.id)
         order = between.c.position if "position" in between.c else order
     clause = clause.where(column == our_id, *kin.shown)
     if kin.most is not None:
-        return clause.order_by(theirs.c.id.desc()).limit(kin.most)
-    return clause.order_by(order, theirs.c.id)
+        return clause.order_by(table.c.id.desc()).limit(kin.most)
+    return clause.order_by(order, table.c.id)
 
 
 def _place(table: Table) -> ColumnElement[Any]:
-    """Related records stand as people have ordered them, whether they are named or included."""
+    """Returns the order of related records: by `position` where the table has one, else by id."""
     return table.c.position if "position" in table.c else table.c.id
 
 
-def _selected(records: Records) -> Select[Any]:
+def _select(records: Records) -> Select[Any]:
     return select(records.table, *(column.label(name) for name, column in records.extras.items()))
 
 
-def _shown(records: Records) -> list[ColumnElement[bool]]:
+def _visible(records: Records) -> list[ColumnElement[bool]]:
     return [] if records.shown is None else [records.shown]
 
 
 def _where(records: Records, shape: Shape) -> list[ColumnElement[bool]]:
     conditions, fits_any = shape
-    asked = [(paths, predicate, f"v{place}") for place, (paths, predicate) in enumerate(conditions)]
+    parameters = [(paths, predicate, f"v{place}") for place, (paths, predicate) in enumerate(conditions)]
     together = or_ if fits_any else and_
-    return [*_shown(records), *([together(*_clauses(records, asked, together))] if asked else [])]
+    return [*_visible(records), *([together(*_clauses(records, parameters, together))] if parameters else [])]
 
 
-def _clauses(records: Records, asked: Sequence[_Asked], together: Callable[..., Any]) -> list[ColumnElement[bool]]:
-    """What is asked of the one record that ours names is asked at once: to plan a join for each takes half a second."""
-    clauses, of_one = [], dict[str, list[_Asked]]()
-    for paths, predicate, name in asked:
+def _clauses(
+    records: Records, parameters: Sequence[_Parameter], together: Callable[..., Any]
+) -> list[ColumnElement[bool]]:
+    """Combines all conditions on a to-one relation into one subquery: planning a join for each takes half a second."""
+    clauses, of_one = [], dict[str, list[_Parameter]]()
+    for paths, predicate, name in parameters:
         first, *rest = paths[0]
         if len(paths) == 1 and rest and not records.kin[first].is_many:
             of_one.setdefault(first, []).append(((tuple(rest),), predicate, name))
         else:
             clauses.append(or_(*(_clause(records, path, predicate, name) for path in paths)))
-    for first, theirs in of_one.items():
+    for first, conditions in of_one.items():
         kin = records.kin[first]
-        clauses.append(_names(records, kin, together(*_clauses(kin.records, theirs, together))))
+        clauses.append(_names(records, kin, together(*_clauses(kin.records, conditions, together))))
     return clauses
 
 
-def _names(records: Records, kin: Kin, theirs: ColumnElement[bool]) -> ColumnElement[bool]:
-    ours = records.extras[kin.column] if kin.column in records.extras else records.table.c[kin.column]
-    return cast(ColumnElement[bool], ours.in_(select(kin.records.table.c.id).where(theirs)))
+def _names(records: Records, kin: RelationLink, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    column = records.extras[kin.column] if kin.column in records.extras else records.table.c[kin.column]
+    return cast(ColumnElement[bool], column.in_(select(kin.records.table.c.id).where(condition)))
 
 
 def _clause(records: Records, path: Path, predicate: str, name: str) -> ColumnElement[bool]:
     if len(path) > 1:
         kin = records.kin[path[0]]
-        theirs = _clause(kin.records, path[1:], predicate, name)
+        condition = _clause(kin.records, path[1:], predicate, name)
         if kin.between is not None:
-            fitting = select(kin.records.table.c.id).where(theirs, *kin.shown)
-            named = select(kin.between.c[kin.column]).where(kin.between.c[kin.other].in_(fitting))
-            return records.table.c.id.in_(named)
+            fitting = select(kin.records.table.c.id).where(condition, *kin.shown)
+            owner_ids = select(kin.between.c[kin.column]).where(kin.between.c[kin.other].in_(fitting))
+            return records.table.c.id.in_(owner_ids)
         if kin.is_many:
-            named = select(kin.records.table.c[kin.column]).where(theirs, *kin.shown)
-            return records.table.c.id.in_(named)
-        return _names(records, kin, theirs)
+            owner_ids = select(kin.records.table.c[kin.column]).where(condition, *kin.shown)
+            return records.table.c.id.in_(owner_ids)
+        return _names(records, kin, condition)
     return _own_clause(records, path[0], predicate, name)
 
 
@@ -307,7 +315,7 @@ def _own_clause(records: Records, field: str, predicate: str, name: str) -> Colu
     column: Any = records.extras[field] if field in records.extras else records.searches.get(field)
     column = records.table.c[field] if column is None else column
     kind: Any = column.type
-    if field in records.lookups and predicate in COMPARED:
+    if field in records.lookups and predicate in INDEXED_PREDICATES:
         return records.lookups[field].fits(records.table.c.id, predicate, PREDICATES[predicate], name)
     if field in records.amounts:
         currency = records.extras.get("currency", records.table.c.get("currency"))
@@ -316,6 +324,6 @@ def _own_clause(records: Records, field: str, predicate: str, name: str) -> Colu
         kind = ARRAY(kind)
     value = bindparam(name, type_=Text() if predicate in PATTERNS else kind)
     clause = PREDICATES[predicate](column, value)
-    if records.hour and field == "updated_at" and predicate in COMPARED - {"in"}:
+    if records.hour and field == "updated_at" and predicate in INDEXED_PREDICATES - {"in"}:
         return and_(clause, within_hours(records.table.c[records.hour], predicate, value))
     return clause

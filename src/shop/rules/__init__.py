@@ -1,4 +1,4 @@
-"""The decisions: from values already in hand to what follows from them.
-Never here: a connection, a clock, a request, randomness.
-Look first at the topic: `codes.py`, `limits.py`, `refresh.py`, `merging.py`, `addresses.py`.
+"""Business rules: pure functions of their arguments.
+No database, clock, request or randomness.
+Each topic has its own module, such as `limits.py`, `access/refresh.py` and `customers/addresses.py`.
 """

@@ -1,6 +1,6 @@
-"""What people type into forms, read: numbers, amounts, words between commas, lines that were pasted.
+"""Parses form values: numbers, amounts, comma-separated words and pasted lines.
 
-What cannot be read is a ValueError with the end of a sentence that begins with the field's name.
+Invalid input raises ValueError with a message that completes a sentence starting with the field's name.
 """
 
 import re
@@ -12,7 +12,7 @@ import msgspec
 
 from shop.base.email import read_email
 from shop.base.money import currency_digits, minor_units
-from shop.base.texts import folded
+from shop.base.texts import fold_text
 
 _NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{0,10})?|\.[0-9]{1,10}", re.ASCII)
 _WHOLE = re.compile(r"-?[0-9]{1,9}", re.ASCII)
@@ -27,7 +27,7 @@ def read_number(text: str) -> Decimal:
 
 
 def read_amount(text: str, currency: str) -> Decimal:
-    """A price in a currency: not negative, and with no more digits than it has."""
+    """Parses a price: not negative, with at most the currency's number of decimals."""
     amount = read_number(text)
     minor_units(amount, currency)
     return amount
@@ -42,30 +42,30 @@ def read_whole(text: str, least: int = -(10**9)) -> int:
 
 
 def amount_text(minor: int | None, currency: str) -> str:
-    """An amount as it is typed: `1999` US cents as `19.99`."""
+    """Formats an amount for a form field: `1999` US cents as `19.99`."""
     if minor is None:
         return ""
     digits = currency_digits(currency)
     return f"{Decimal(minor).scaleb(-digits):.{digits}f}"
 
 
-def between_commas(text: str) -> list[str]:
-    """`Red, dark green,, red` as `Red` and `dark green`: each once, whatever its capitals."""
-    found: dict[str, str] = {}
+def split_words(text: str) -> list[str]:
+    """Splits `Red, dark green,, red` into `Red` and `dark green`; drops duplicates regardless of case."""
+    words: dict[str, str] = {}
     for part in re.split(r"[,\n]", text):
         word = " ".join(part.split())
         if word:
-            found.setdefault(word.casefold(), word)
-    return list(found.values())
+            words.setdefault(word.casefold(), word)
+    return list(words.values())
 
 
 def prefix_query(text: str) -> str:
-    """For the database's text search: all of these words, each as the beginning of one."""
-    return " & ".join(f"'{word}':*" for word in _WORDS.findall(folded(text)))
+    """Returns a PostgreSQL text search query that matches all these words as prefixes."""
+    return " & ".join(f"'{word}':*" for word in _WORDS.findall(fold_text(text)))
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One line of a list of prices: which variant, from how many on, how much; its number for who is told of it."""
+class PriceListLine(msgspec.Struct, frozen=True):
+    """One line of a pasted price list; `number` is the line number for error messages."""
 
     number: int
     sku: str
@@ -73,35 +73,35 @@ class Line(msgspec.Struct, frozen=True):
     amount: Decimal
 
 
-def read_entries(text: str, currency: str) -> tuple[list[Line], list[str]]:
-    """Lines of `sku,min quantity,amount`, the quantity left out or not; and what is wrong, a sentence each."""
-    lines: list[Line] = []
-    wrong: list[str] = []
-    for number, said in _numbered(text):
-        parts = [part.strip() for part in re.split(r"[,;\t]", said)]
+def read_entries(text: str, currency: str) -> tuple[list[PriceListLine], list[str]]:
+    """Parses lines of `sku,min quantity,amount`, where the quantity is optional; returns lines and error messages."""
+    lines: list[PriceListLine] = []
+    errors: list[str] = []
+    for number, line_text in _numbered_lines(text):
+        parts = [part.strip() for part in re.split(r"[,;\t]", line_text)]
         if len(parts) == 2:
             parts.insert(1, "1")
         try:
             if len(parts) != 3 or not parts[0]:
                 raise ValueError("must be sku,min quantity,amount")
             least = read_whole(parts[1], 1)
-            lines.append(Line(number, parts[0], least, read_amount(parts[2], currency)))
+            lines.append(PriceListLine(number, parts[0], least, read_amount(parts[2], currency)))
         except ValueError as error:
-            wrong.append(f"Line {number} ({said[:60]}) {error}.")
-    return lines, wrong + _repeated(lines)
+            errors.append(f"Line {number} ({line_text[:60]}) {error}.")
+    return lines, errors + _duplicate_errors(lines)
 
 
 def read_addresses(text: str) -> tuple[list[str], list[str]]:
-    """Lines of e-mail addresses as the keys of their owners; and what is wrong, a sentence each."""
+    """Parses lines of e-mail addresses; returns their keys and error messages."""
     keys: dict[str, None] = {}
-    wrong: list[str] = []
-    for number, said in _numbered(text.replace(",", "\n").replace(";", "\n")):
-        email = read_email(said)
+    errors: list[str] = []
+    for number, line_text in _numbered_lines(text.replace(",", "\n").replace(";", "\n")):
+        email = read_email(line_text)
         if email is None:
-            wrong.append(f"Line {number} ({said[:60]}) is not an e-mail address.")
+            errors.append(f"Line {number} ({line_text[:60]}) is not an e-mail address.")
         else:
             keys[email.key] = None
-    return list(keys), wrong
+    return list(keys), errors
 
 
 def too_many(lines: Sequence[object]) -> list[str]:
@@ -109,19 +109,19 @@ def too_many(lines: Sequence[object]) -> list[str]:
 
 
 def fingerprint(values: Mapping[str, object]) -> str:
-    """Of what a form shows, so that whoever sends it changes what they saw."""
+    """Returns a digest of the values that a form shows, to detect concurrent changes."""
     return sha256(msgspec.json.encode(values, order="sorted")).hexdigest()[:32]
 
 
-def _numbered(text: str) -> list[tuple[int, str]]:
+def _numbered_lines(text: str) -> list[tuple[int, str]]:
     return [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
 
 
-def _repeated(lines: Sequence[Line]) -> list[str]:
-    seen: dict[tuple[str, int], int] = {}
-    wrong = []
+def _duplicate_errors(lines: Sequence[PriceListLine]) -> list[str]:
+    first_numbers: dict[tuple[str, int], int] = {}
+    errors = []
     for line in lines:
-        first = seen.setdefault((line.sku, line.min_quantity), line.number)
+        first = first_numbers.setdefault((line.sku, line.min_quantity), line.number)
         if first != line.number:
-            wrong.append(f"Line {line.number} ({line.sku}) says the same variant and quantity as line {first}.")
-    return wrong
+            errors.append(f"Line {line.number} ({line.sku}) says the same variant and quantity as line {first}.")
+    return errors

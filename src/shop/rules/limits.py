@@ -1,4 +1,4 @@
-"""Whether a count is over its limit, and when to come again."""
+"""Rate limits: keys, windows, and whether a count is over its limit."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -6,12 +6,12 @@ from math import ceil
 
 import msgspec
 
+from shop.base.client_networks import networks_of
 from shop.base.settings import Limits, Settings, is_loopback
-from shop.base.sources import networks_of
 
 
 class Count(msgspec.Struct, frozen=True):
-    """How often something happened in one window, and how long the window still lasts."""
+    """The count of one window, and the seconds until the window ends."""
 
     key: bytes
     seconds: int
@@ -20,7 +20,7 @@ class Count(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """What may happen `count` times in `seconds`, for one key."""
+    """A limit of `count` events in `seconds`, for one key."""
 
     name: str
     key: bytes
@@ -29,43 +29,41 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 def counter_key(name: str, key: str) -> bytes:
-    """A digest: the table of counts shows neither addresses nor sources."""
+    """Returns a digest, so that the table of counts reveals neither addresses nor sources."""
     return sha256(f"{name}\x00{key}".encode()).digest()
 
 
-def build_limits(name: str, key: str, allowed: Limits, *, factor: int = 1) -> list[Limit]:
-    return [Limit(name, counter_key(name, key), count * factor, seconds) for count, seconds in allowed]
+def build_limits(name: str, key: str, quotas: Limits, *, factor: int = 1) -> list[Limit]:
+    return [Limit(name, counter_key(name, key), count * factor, seconds) for count, seconds in quotas]
 
 
-def source_limits(settings: Settings, source: str, name: str, allowed: Limits) -> list[Limit]:
-    """The limits of one client address: of itself, and with IPv6 of the networks around it."""
-    # Behind a local proxy that is not configured as one, all callers would be this one.
+def source_limits(settings: Settings, source: str, name: str, quotas: Limits) -> list[Limit]:
+    """Returns the limits of a client address and, for IPv6, of its surrounding networks."""
+    # Behind a local proxy that is not configured, all callers would share this address.
     if is_loopback(source) and settings.limit_loopback != "1":
         return []
     return [
-        limit
-        for network, factor in networks_of(source)
-        for limit in build_limits(name, network, allowed, factor=factor)
+        limit for network, factor in networks_of(source) for limit in build_limits(name, network, quotas, factor=factor)
     ]
 
 
-def half_of(allowed: Limits) -> Limits:
-    """Half of each limit, and at least one."""
-    return tuple(((count + 1) // 2, seconds) for count, seconds in allowed)
+def half_of(quotas: Limits) -> Limits:
+    """Returns half of each limit, at least one."""
+    return tuple(((count + 1) // 2, seconds) for count, seconds in quotas)
 
 
 def is_first_over(limit: Limit, count: Count) -> bool:
-    """True for the one count that passes its limit."""
+    """Whether this count is the first to pass its limit."""
     return count.count == limit.count + 1
 
 
 def is_near(limit: Limit, count: Count) -> bool:
-    """True for the one count that reaches 80 % of its limit."""
+    """Whether this count is the one that reaches 80 % of its limit."""
     return count.count == ceil(limit.count * 0.8)
 
 
-def paired(limits: Iterable[Limit], counts: Iterable[Count]) -> list[tuple[Limit, Count]]:
-    """Each limit with the count of its window; a window that nothing was counted in has none so far."""
+def pair_with_counts(limits: Iterable[Limit], counts: Iterable[Count]) -> list[tuple[Limit, Count]]:
+    """Pairs each limit with the count of its window, or with an empty count."""
     by_window = {(count.key, count.seconds): count for count in counts}
     nothing = (Count(limit.key, limit.seconds, 0, limit.seconds) for limit in limits)
     return [
@@ -73,10 +71,12 @@ def paired(limits: Iterable[Limit], counts: Iterable[Count]) -> list[tuple[Limit
     ]
 
 
-def exceeded(limits: Iterable[Limit], counts: Iterable[Count]) -> list[tuple[Limit, Count]]:
-    """The limits that their counts have passed; a limit that was not counted is kept."""
-    found = {(count.key, count.seconds): count for count in counts}
-    pairs = [(limit, found[limit.key, limit.seconds]) for limit in limits if (limit.key, limit.seconds) in found]
+def exceeded_limits(limits: Iterable[Limit], counts: Iterable[Count]) -> list[tuple[Limit, Count]]:
+    """Returns the limits whose counts exceed them; a limit without a count is not exceeded."""
+    by_window = {(count.key, count.seconds): count for count in counts}
+    pairs = [
+        (limit, by_window[limit.key, limit.seconds]) for limit in limits if (limit.key, limit.seconds) in by_window
+    ]
     return [(limit, count) for limit, count in pairs if count.count > limit.count]
 
 

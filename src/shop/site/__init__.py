@@ -1,4 +1,4 @@
-"""What everybody sees: health, metrics, the mailbox, the API's description and reference.
-Never here: anything of one shopper or operator.
-Look first at `routes.py`.
+"""Public endpoints: health, metrics, the mailbox, the OpenAPI description and the API reference.
+Must not contain anything specific to one shopper or operator.
+Start with `routes.py`.
 """

@@ -1,4 +1,4 @@
-"""The API reference as pages: a small first one, and one for each section of the description."""
+"""The API reference pages: a start page, and one page per section of the OpenAPI description."""
 
 import asyncio
 import html
@@ -16,10 +16,10 @@ from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.secrets import KINDS
 from shop.base.tokens import ORDER_TOKEN_PATTERN
-from shop.jsonapi.examples import Imagination
+from shop.jsonapi.examples import ExampleGenerator
 from shop.jsonapi.schema import reference
-from shop.site.docs_entries import BASE, LIKELY, Entry, Failure, entries, failures_of, pretty
-from shop.site.reference import Door, describe
+from shop.site.docs_entries import BASE, EXAMPLE_VALUES, Entry, Failure, entries, failures_of, pretty
+from shop.site.reference import ApiDefinition, build_openapi
 from shop.web.endpoint import Handler
 from shop.web.reply import HTML, JSON, Reply, fixed_page_policy
 from shop.web.request import Request
@@ -30,7 +30,7 @@ _FIRST, _OPERATIONS = "", "operations.json"
 _TEMPLATES = Path(__file__).parent / "templates"
 _STYLE, _SCRIPT = ((_TEMPLATES / name).read_text() for name in ("docs.css", "docs.js"))
 _POLICY = fixed_page_policy(_STYLE, _SCRIPT)
-# No operation answers these: any address may.
+# Statuses that any URL may return, not tied to an operation.
 _ANYWHERE = {
     405: ("The address is there, but not with this method; `Allow` names those it has.", "method_not_allowed"),
     414: ("The address is too long.", "uri_too_long"),
@@ -48,7 +48,7 @@ _templates = Environment(
 
 
 class Section(msgspec.Struct, frozen=True):
-    """The operations of one tag, which have a page of their own."""
+    """The operations of one tag, shown on one page."""
 
     id: str
     api: str
@@ -57,33 +57,33 @@ class Section(msgspec.Struct, frozen=True):
     entries: Sequence[Entry]
 
 
-def pages(doors: Sequence[Door]) -> Handler:
-    """Rendered for whoever asks first, beside the other requests; then kept, for the address that each reader uses."""
+def make_docs_handler(doors: Sequence[ApiDefinition]) -> Handler:
+    """Return the handler of the pages, rendered in a thread on first use and cached per base URL."""
 
     @cache
-    def rendered() -> Mapping[str, str]:
-        return _render(describe(doors))
+    def render_pages() -> Mapping[str, str]:
+        return _render(build_openapi(doors))
 
     @lru_cache(maxsize=96)
     def content(name: str, base: str) -> StaticContent | None:
-        page = rendered().get(name)
+        page = render_pages().get(name)
         return None if page is None else static_content(page.replace(BASE, html.escape(base)).encode())
 
     async def answer(request: Request, ctx: Context) -> Reply:
         name = request.path_params.get("section", _FIRST)
         base = request.origin(ctx.shared.settings.public_url).rstrip("/")
-        found = await asyncio.to_thread(content, name, "" if name == _OPERATIONS else base)
-        if found is None:
+        static_page = await asyncio.to_thread(content, name, "" if name == _OPERATIONS else base)
+        if static_page is None:
             raise NotFound()
-        return static_reply(request, found, JSON if name == _OPERATIONS else HTML, _POLICY)
+        return static_reply(request, static_page, JSON if name == _OPERATIONS else HTML, _POLICY)
 
     return answer
 
 
 def _render(description: dict[str, Any]) -> Mapping[str, str]:
-    """Every page by the last part of its address."""
-    imagination = Imagination(description["components"]["schemas"], LIKELY)
-    sections = sorted((_section(description, tag, imagination) for tag in description["tags"]), key=_place)
+    """Render every page, by the last segment of its path."""
+    imagination = ExampleGenerator(description["components"]["schemas"], EXAMPLE_VALUES)
+    sections = sorted((_section(description, tag, imagination) for tag in description["tags"]), key=_sort_key)
     apis: dict[str, list[Section]] = {}
     for section in sections:
         apis.setdefault(section.api, []).append(section)
@@ -103,19 +103,19 @@ def _render(description: dict[str, Any]) -> Mapping[str, str]:
     return {_FIRST: first, _OPERATIONS: _operations(sections), **others}
 
 
-def _place(section: Section) -> tuple[Any, ...]:
-    """The storefront's sections as they are declared; the platform's by name, after tokens."""
+def _sort_key(section: Section) -> tuple[Any, ...]:
+    """Storefront sections in declaration order; platform sections by name, after Tokens."""
     return ("",) if section.api == "Storefront" else (section.api, section.name != "Tokens", section.name)
 
 
-def _section(description: dict[str, Any], tag: Mapping[str, Any], imagination: Imagination) -> Section:
+def _section(description: dict[str, Any], tag: Mapping[str, Any], imagination: ExampleGenerator) -> Section:
     api, _, name = tag["name"].partition(": ")
-    found = list(entries(description, tag["name"], imagination))
-    return Section(_slug(tag["name"]), api, name, tag["description"], found)
+    section_entries = list(entries(description, tag["name"], imagination))
+    return Section(_slug(tag["name"]), api, name, tag["description"], section_entries)
 
 
 def _operations(sections: Iterable[Section]) -> str:
-    """What a reader searches: each operation with the words that it is known by."""
+    """The search index: each operation with its searchable words."""
     rows = [
         {
             "page": f"/docs/{section.id}#{entry.id}",
@@ -132,7 +132,7 @@ def _operations(sections: Iterable[Section]) -> str:
 
 
 def _all_codes(description: dict[str, Any]) -> list[Failure]:
-    """Every status that an operation names, and those that any address may answer."""
+    """List every error status with its codes, including those that any URL may return."""
     codes: dict[int, dict[str, None]] = {status: {code: None} for status, (_, code) in _ANYWHERE.items()}
     sentences = {status: sentence for status, (sentence, _) in _ANYWHERE.items()}
     for operation in (row for methods in description["paths"].values() for row in methods.values()):
@@ -147,5 +147,5 @@ def _slug(text: str) -> str:
 
 
 def _prose(text: str) -> Markup:
-    """A sentence with its words in backquotes set as code."""
+    """Render backquoted words as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False)))  # noqa: S704

@@ -1,4 +1,4 @@
-"""The operations of the description as the reference shows them: in words, with examples to paste and to run."""
+"""Entries of the API reference: one per operation, with text and runnable examples."""
 
 import json
 import re
@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from shop.jsonapi.examples import Imagination, types_of
+from shop.jsonapi.examples import ExampleGenerator, types_of
 from shop.jsonapi.filtering import LONGEST_FIRST
 from shop.jsonapi.schema import Schema
 from shop.web.request import LINES, UPLOAD
 
 BASE = "@where-the-shop-is@"
-"""Stands for the address of the shop, which is another for each reader."""
+"""Placeholder for the base URL, which differs per reader."""
 _JSON = "application/json"
-_CONTINUED = " \\\n  "
+_LINE_BREAK = " \\\n  "
 _FILTER = "filter["
 
 _WHO = {
@@ -26,26 +26,26 @@ _WHO = {
     "platform_token": "a platform token",
     "client": "an application's client id and secret",
 }
-_SENT = {
+_CURL_CREDENTIALS = {
     "order_token": '-H "X-Shop-Order-Token: $ORDER_TOKEN"',
     "user_token": '-H "Authorization: Bearer $USER_TOKEN"',
     "platform_token": '-H "Authorization: Bearer $PLATFORM_TOKEN"',
     "client": '-u "$CLIENT_ID:$CLIENT_SECRET"',
 }
-# What the demo shop has by these names; ids are new in each, and looked up by the page when an example is run.
-EXISTING = {
+# Parameter values that exist in the demo shop. Ids differ per installation; the page looks them up to run examples.
+DEMO_VALUES = {
     "slug": "harbour-storm-lantern",
     "permalink": "departments/light/lanterns",
     "iso": "us",
 }
-# By a part of the address, where a name means another thing there.
+# Overrides by a part of the path, where a name means something else.
 _EXISTING_AT = {
     ("/stores/", "code"): "default",
     ("/cms_pages/", "slug"): "about-us",
     ("/policies/", "slug"): "returns-policy",
 }
-# What the fields of answers are like in a shop that works.
-LIKELY: dict[str, Any] = {
+# Realistic values for response fields in examples.
+EXAMPLE_VALUES: dict[str, Any] = {
     "number": "R123456789",
     "state": "cart",
     "token": "shpot_TheOrderToken",
@@ -93,7 +93,7 @@ LIKELY: dict[str, Any] = {
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A row of a table: a parameter, or a field of a body by its path."""
+    """A table row: a parameter, or a body field by its path."""
 
     name: str
     kind: str
@@ -104,7 +104,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """One way a body may look."""
+    """One variant of a request body."""
 
     name: str
     sentence: str
@@ -120,7 +120,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One operation as a page shows it."""
+    """One operation of a reference page."""
 
     id: str
     method: str
@@ -129,16 +129,16 @@ class Entry(msgspec.Struct, frozen=True):
     about: str
     is_deprecated: bool
     deprecated_attributes: Sequence[tuple[str, str]]
-    """Of what it shows, each with a sentence."""
+    """Deprecated response attributes, each with a description."""
     also: Sequence[tuple[str, str]]
-    """Other methods and addresses that do the same."""
+    """Other methods and paths of the same operation."""
     who: str
     credentials: Sequence[str]
     media: str
-    """What its body is sent as."""
+    """Media type of the request body."""
     parameters: Sequence[Field]
     filters: Sequence[Field]
-    """Those of the parameters that say which records."""
+    """Parameters that filter records."""
     shapes: Sequence[Shape]
     curl: str
     answer: str
@@ -146,17 +146,17 @@ class Entry(msgspec.Struct, frozen=True):
     answers: Sequence[str]
     failures: Sequence[Failure]
     takes_file: bool
-    """What a page cannot run: a body that is no JSON."""
+    """Whether the body is not JSON, so that the page cannot run the example."""
 
 
-def entries(description: dict[str, Any], tag: str, imagination: Imagination) -> Iterable[Entry]:
-    """The operations of a section; those that do the same under another method or address stand with the first."""
+def entries(description: dict[str, Any], tag: str, imagination: ExampleGenerator) -> Iterable[Entry]:
+    """Yield the entries of a section; operations with the same summary share one entry."""
     same: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
     for path, methods in description["paths"].items():
         for method, operation in methods.items():
             if operation["tags"] == [tag]:
                 same.setdefault(operation["summary"], []).append((method.upper(), path, operation))
-    # What is done to one record comes after what every record has.
+    # Actions on one record come after the operations common to every record.
     for (method, path, operation), *others in sorted(same.values(), key=lambda rows: _depth(rows[0][1])):
         also = [(other_method, other_path) for other_method, other_path, _ in others]
         yield _entry(method, path, operation, also, imagination)
@@ -167,14 +167,14 @@ def _depth(path: str) -> int:
 
 
 def _entry(
-    method: str, path: str, operation: dict[str, Any], also: list[tuple[str, str]], imagination: Imagination
+    method: str, path: str, operation: dict[str, Any], also: list[tuple[str, str]], imagination: ExampleGenerator
 ) -> Entry:
     choices = operation["security"]
     command = _command(method, path, _first_credential(choices))
     body = operation.get("requestBody")
     media, content = next(iter(body["content"].items())) if body else (_JSON, {"schema": {}})
     status, answer = next(iter(operation["responses"].items()))
-    shown = _line(next(iter(answer.get("content", {}).values()), {"schema": {}})["schema"])
+    answer_schema = _line(next(iter(answer.get("content", {}).values()), {"schema": {}})["schema"])
     fields = [_parameter(row, path) for row in operation["parameters"]]
     return Entry(
         operation["operationId"],
@@ -183,7 +183,7 @@ def _entry(
         operation["summary"],
         operation.get("description", ""),
         operation.get("deprecated", False),
-        _deprecated_attributes(_parts(shown), imagination),
+        _deprecated_attributes(_parts(answer_schema), imagination),
         also,
         _who(choices),
         list(dict.fromkeys(name for choice in choices for name in choice)),
@@ -193,30 +193,30 @@ def _entry(
         [_shape(part, command, media, imagination) for part in _parts(_line(content["schema"]))],
         command,
         f"{status} {HTTPStatus(int(status)).phrase}",
-        [pretty(imagination.whole(part)) for part in _parts(shown)],
+        [pretty(imagination.whole(part)) for part in _parts(answer_schema)],
         list(failures_of(operation)),
         media != _JSON,
     )
 
 
-def _deprecated_attributes(answers: Sequence[Schema], imagination: Imagination) -> list[tuple[str, str]]:
-    """Of the record, or of each record of a page."""
-    found = []
+def _deprecated_attributes(answers: Sequence[Schema], imagination: ExampleGenerator) -> list[tuple[str, str]]:
+    """List deprecated attributes of the returned record or of each record of a page."""
+    rows = []
     for answer in answers:
         data = imagination.resolve(imagination.resolve(answer).get("properties", {}).get("data", {}))
         record = imagination.resolve(data.get("items", data))
         attributes = imagination.resolve(record.get("properties", {}).get("attributes", {})).get("properties", {})
-        found += [(name, kind["description"]) for name, kind in attributes.items() if kind.get("deprecated")]
-    return found
+        rows += [(name, kind["description"]) for name, kind in attributes.items() if kind.get("deprecated")]
+    return rows
 
 
 def _first_credential(choices: Sequence[dict[str, Any]]) -> str | None:
-    """The one that a command shows; none where one can do without."""
+    """The credential of the example command, or None if none is required."""
     return next(iter(choices[0]), None) if choices else None
 
 
 def _line(schema: Schema) -> Schema:
-    """What is shown of a body of lines is one of them."""
+    """The schema of one line for an NDJSON body, otherwise the schema itself."""
     line: Schema = schema.get("contentSchema", schema)
     return line
 
@@ -227,51 +227,51 @@ def _parts(schema: Schema) -> Sequence[Schema]:
 
 
 def _who(choices: Sequence[dict[str, Sequence[str]]]) -> str:
-    named = [
+    credentials = [
         _WHO[name] + "".join(f" that may {scope}" for scope in scopes)
         for each in choices
         for name, scopes in each.items()
     ]
     if {} in choices:
-        return f"Anyone; {' or '.join(named)} is read when it is sent."
-    return f"Whoever has {' or '.join(named)}." if named else "Anyone."
+        return f"Anyone; {' or '.join(credentials)} is read when it is sent."
+    return f"Whoever has {' or '.join(credentials)}." if credentials else "Anyone."
 
 
 def _command(method: str, path: str, credential: str | None) -> str:
-    address = BASE + re.sub(r"{([a-z_]+)}", lambda found: example_of(found[1], path) or "$" + found[1].upper(), path)
+    address = BASE + re.sub(r"{([a-z_]+)}", lambda match: example_of(match[1], path) or "$" + match[1].upper(), path)
     target = f'"{address}"' if "$" in address else address
     parts = [f"curl {target}" if method == "GET" else f"curl -X {method} {target}"]
-    return _CONTINUED.join([*parts, _SENT[credential]] if credential else parts)
+    return _LINE_BREAK.join([*parts, _CURL_CREDENTIALS[credential]] if credential else parts)
 
 
 def example_of(name: str, path: str) -> str:
-    """What stands for a parameter of the address in examples; nothing where the reader must know."""
-    there = [text for (part, called), text in _EXISTING_AT.items() if part in path and called == name]
-    return there[0] if there else EXISTING.get(name, "")
+    """Return the example value of a path parameter, or an empty string if the reader must supply it."""
+    there = [text for (part, parameter), text in _EXISTING_AT.items() if part in path and parameter == name]
+    return there[0] if there else DEMO_VALUES.get(name, "")
 
 
-def _shape(schema: Schema, command: str, media: str, imagination: Imagination) -> Shape:
+def _shape(schema: Schema, command: str, media: str, imagination: ExampleGenerator) -> Shape:
     whole = imagination.resolve(schema)
     body = imagination.brief(schema)
-    curl = _CONTINUED.join([command, *_sent(whole, body, media)])
+    curl = _LINE_BREAK.join([command, *_curl_body(whole, body, media)])
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", whole.get("title", "").removesuffix("Input")).capitalize()
-    shown = json.dumps(body, ensure_ascii=False) if media in LINES else pretty(body)
-    return Shape(name, whole.get("description", ""), list(_fields(whole, imagination)), shown, curl)
+    body_text = json.dumps(body, ensure_ascii=False) if media in LINES else pretty(body)
+    return Shape(name, whole.get("description", ""), list(_fields(whole, imagination)), body_text, curl)
 
 
-def _sent(schema: Schema, body: Any, media: str) -> Iterable[str]:
+def _curl_body(schema: Schema, body: Any, media: str) -> Iterable[str]:
     if media not in UPLOAD:
         return [f'-H "Content-Type: {media}"', f"-d {shlex.quote(json.dumps(body, ensure_ascii=False))}"]
     files = {name for name, field in schema["properties"].items() if field.get("format") == "binary"}
     return [f"-F {name}={'@picture.png' if name in files else value}" for name, value in body.items()]
 
 
-def _fields(schema: Schema, imagination: Imagination, prefix: str = "") -> Iterable[Field]:
+def _fields(schema: Schema, imagination: ExampleGenerator, prefix: str = "") -> Iterable[Field]:
     for name, inner in schema.get("properties", {}).items():
-        drawn = imagination.resolve(inner)
+        field_schema = imagination.resolve(inner)
         is_required = name in schema.get("required", ())
-        yield Field(prefix + name, _kind(drawn), is_required, drawn.get("description", ""))
-        yield from _fields(drawn, imagination, f"{prefix}{name}.")
+        yield Field(prefix + name, _kind(field_schema), is_required, field_schema.get("description", ""))
+        yield from _fields(field_schema, imagination, f"{prefix}{name}.")
 
 
 def _parameter(row: dict[str, Any], path: str) -> Field:
@@ -281,7 +281,7 @@ def _parameter(row: dict[str, Any], path: str) -> Field:
 
 
 def _filters(fields: Iterable[Field]) -> list[Field]:
-    """One row a field with all its predicates; a filter without a predicate has a row of its own."""
+    """One row per field with all its predicates; a filter without predicates has its own row."""
     predicates: dict[str, list[str]] = {}
     first: dict[str, Field] = {}
     for field in fields:
@@ -297,7 +297,7 @@ def _filters(fields: Iterable[Field]) -> list[Field]:
 
 
 def _kind(schema: Schema) -> str:
-    """In words: `string of at most 255, or null`."""
+    """Describe a type in words: `string of at most 255, or null`."""
     if "enum" in schema:
         return "one of " + ", ".join(map(str, schema["enum"]))
     if "anyOf" in schema:
@@ -318,8 +318,8 @@ def failures_of(operation: dict[str, Any]) -> Iterable[Failure]:
     for status, response in operation["responses"].items():
         if int(status) >= 400:
             (content,) = response["content"].values()
-            told: Schema = next(iter(content["schema"].get("properties", {}).values()), {})
-            yield Failure(int(status), response["description"], told.get("enum", ()))
+            code_schema: Schema = next(iter(content["schema"].get("properties", {}).values()), {})
+            yield Failure(int(status), response["description"], code_schema.get("enum", ()))
 
 
 def pretty(value: Any) -> str:

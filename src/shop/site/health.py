@@ -1,4 +1,4 @@
-"""Is the process alive, may it be sent traffic, and how is it doing."""
+"""Liveness, readiness and metrics endpoints."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -14,23 +14,24 @@ from shop.queries.operations.gauges import Gauges, read_gauges
 from shop.queries.setup import shop as setup
 from shop.queries.setup.shop import DatabaseState
 from shop.web.endpoint import Handler
-from shop.web.metrics import exposition
+from shop.web.metrics import render_metrics
 from shop.web.reply import NO_STORE, Reply, json_reply
 from shop.web.request import Request
 
 READY_SECONDS = 1
 TEXT_SECONDS = 1
 GAUGE_SECONDS = 5
-"""How old the numbers of the database may be."""
+"""Maximum age of the database gauges."""
 
 
-async def live(_request: Request, _ctx: Context) -> Reply:
+async def show_liveness(_request: Request, _ctx: Context) -> Reply:
     return json_reply({"status": "alive"})
 
 
-def ready(is_stopping: Callable[[], bool], outdated: frozenset[str]) -> Handler:
-    """Ready: not about to stop, and the database answers, accepts writes and is not behind this program's migrations.
-    `for=reads`: or the catalog can be shown from memory meanwhile. Without keys there is no process to be asked.
+def make_readiness_handler(is_stopping: Callable[[], bool], outdated_revisions: frozenset[str]) -> Handler:
+    """Return the readiness handler: not stopping, and the database responds, accepts writes and is not behind this
+    program's migrations. With `for=reads`, a cached catalog is enough. Keys need no check: without them the process
+    does not start.
     """
 
     async def answer(request: Request, ctx: Context) -> Reply:
@@ -46,7 +47,7 @@ def ready(is_stopping: Callable[[], bool], outdated: frozenset[str]) -> Handler:
             if purpose == "reads" and ctx.shared.answers.has_stale(ctx.shared.settings.catalog_stale_seconds):
                 return json_reply({"status": "ready for reads"})
             raise Unavailable() from None
-        if state is None or state.revision in outdated:
+        if state is None or state.revision in outdated_revisions:
             raise Unavailable()
         return json_reply({"status": "ready"})
 
@@ -65,26 +66,26 @@ async def _check(ctx: Context) -> DatabaseState | None:
     return state
 
 
-def metrics(others: Callable[[], Iterable[Path]]) -> Handler:
-    """Numbers of all workers together. Open to requests of a try-out, otherwise only with SHOP_METRICS=public."""
-    gauges, text, made_at = _LastGauges(), b"", -inf
+def make_metrics_handler(others: Callable[[], Iterable[Path]]) -> Handler:
+    """Return the metrics handler of all workers. Open to try-out requests, otherwise only with SHOP_METRICS=public."""
+    gauges, text, rendered_at = _LastGauges(), b"", -inf
 
     async def answer(_request: Request, ctx: Context) -> Reply:
-        nonlocal text, made_at
+        nonlocal text, rendered_at
         is_public = ctx.shared.settings.metrics == "public"
         if not is_public and not ctx.is_try_out:
             raise NotFound("There is no such address.")
         read = await gauges.read(ctx)
-        # To write it takes longer than most requests: strangers must not be able to ask for that as often as they like.
-        if not is_public or monotonic() - made_at >= TEXT_SECONDS:
-            text, made_at = exposition(others(), ctx.shared.database.connections.waits, read), monotonic()
+        # Rendering is slower than most requests, so public callers get a cached text.
+        if not is_public or monotonic() - rendered_at >= TEXT_SECONDS:
+            text, rendered_at = render_metrics(others(), ctx.shared.database.connections.waits, read), monotonic()
         return Reply(200, text, ((b"content-type", CONTENT_TYPE_LATEST.encode()), NO_STORE))
 
     return answer
 
 
 class _LastGauges:
-    """What was last read of the database, so that asking often costs it nothing."""
+    """Caches the database gauges, so that frequent scrapes add no database load."""
 
     def __init__(self) -> None:
         self._read_at = -inf

@@ -1,4 +1,4 @@
-"""The files of pictures, for everybody, for as long as a cache likes."""
+"""Public image files, cacheable without limit."""
 
 import re
 from uuid import UUID
@@ -9,9 +9,9 @@ from shop.rules.catalog.images import MEDIA_TYPE
 from shop.web.reply import Reply
 from shop.web.request import Request
 
-# Nothing else is a key: what does not look like one of ours never reaches the store.
+# Other keys never reach the media store.
 _KEY = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/([1-9][0-9]{0,3}\.webp)", re.ASCII)
-# Whatever a file might be taken for, it can do nothing.
+# A file cannot run scripts, whatever type a browser takes it for.
 _POLICY = b"sandbox; default-src 'none'; frame-ancestors 'none'"
 
 
@@ -20,9 +20,9 @@ async def show(request: Request, ctx: Context) -> Reply:
     data = await ctx.shared.media.find(UUID(key[1]), key[2]) if key else None
     if key is None or data is None:
         raise NotFound("There is no such address.")
-    # What lies at an address never changes, so the address itself tells it apart.
+    # The content of a key never changes, so the key is the ETag.
     tag = f'"{key[0]}"'.encode()
     headers = ((b"etag", tag), (b"cache-control", b"public, max-age=31536000, immutable"))
-    if tag in [sent.strip().removeprefix(b"W/") for sent in request.headers.get(b"if-none-match", b"").split(b",")]:
+    if tag in [etag.strip().removeprefix(b"W/") for etag in request.headers.get(b"if-none-match", b"").split(b",")]:
         return Reply(304, headers=headers, policy=_POLICY)
     return Reply(200, data, (*headers, (b"content-type", MEDIA_TYPE.encode())), _POLICY)

@@ -1,6 +1,6 @@
-"""The ids of operations in the description: a verb and its noun, which name the functions of generated clients.
+"""Operation ids of the OpenAPI description: a verb and a noun, which name the functions of generated clients.
 
-An id is part of the contract: once published it stays. Most follow from the address; the others are declared here.
+Ids are part of the contract and do not change once published. Most derive from the path; this module declares the rest.
 """
 
 from shop.jsonapi.schema import class_name
@@ -8,10 +8,10 @@ from shop.web.endpoint import Route
 
 _VERBS = {"GET": "show", "POST": "create", "PATCH": "update", "PUT": "put", "DELETE": "delete"}
 _STOREFRONT, _PLATFORM = "/api/v2/storefront/", "/api/v2/platform/"
-# What only shoppers have needs no word that tells it from the platform's.
+# Storefront-only nouns need no prefix to differ from the platform's.
 _SHOPPERS = frozenset({"account", "cart", "checkout"})
 
-DECLARED = {
+OPERATION_IDS = {
     "POST /api/v2/storefront/auth": "signIn",
     "DELETE /api/v2/storefront/auth/{token}": "signOut",
     "POST /api/v2/storefront/cart/add_item": "addItemToCart",
@@ -68,10 +68,10 @@ DECLARED = {
 
 def operation_id(route: Route) -> str:
     path = route.path.replace("*}", "}")
-    return DECLARED.get(f"{route.method} {path}") or _derived(route, path)
+    return OPERATION_IDS.get(f"{route.method} {path}") or _derive_id(route, path)
 
 
-def _derived(route: Route, path: str) -> str:
+def _derive_id(route: Route, path: str) -> str:
     """`GET /orders`: listOrders; `PATCH /orders/{id}`: updateOrder; `PATCH /orders/{id}/approve`: approveOrder."""
     segments = path.removeprefix(_STOREFRONT).removeprefix(_PLATFORM).strip("/").split("/")
     nouns = [segment for segment in segments if not segment.startswith("{")]

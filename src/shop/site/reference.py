@@ -1,4 +1,4 @@
-"""The description of the APIs, made from the routes and the declared wire types."""
+"""The OpenAPI description, built from the routes and resources."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,17 +10,17 @@ import msgspec
 from shop.actions.context import Context
 from shop.base.errors import (
     Conflict,
-    Gone,
+    ExpiredLink,
+    IdempotencyKeyConflict,
     InFlight,
     InsufficientScope,
     Invalid,
     InvalidToken,
-    KeyReused,
     Malformed,
     NotFound,
+    RateLimitError,
     ShopError,
     TooLarge,
-    TooMany,
     Unauthenticated,
     Unavailable,
     UnsupportedMedia,
@@ -31,15 +31,14 @@ from shop.jsonapi.query import Resources
 from shop.jsonapi.schema import class_name
 from shop.site import topics
 from shop.site.operation_ids import operation_id
-from shop.site.schema_names import SCHEMA_NAMES
 from shop.web.endpoint import Handler, Route
-from shop.web.reply import JSON, Reply, oauth_error_reply, oauth_word
+from shop.web.reply import JSON, Reply, oauth_error_code, oauth_error_reply
 from shop.web.request import LINES, PARAMETERS, Request
 from shop.web.static_content import StaticContent, static_content, static_reply
 
 
-class Door(msgspec.Struct, frozen=True):
-    """One API: its routes, and the wire types they show."""
+class ApiDefinition(msgspec.Struct, frozen=True):
+    """One API: its routes and resources."""
 
     name: str
     routes: Sequence[Route]
@@ -70,7 +69,7 @@ CREDENTIALS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 _Choices = Sequence[Mapping[str, Sequence[str]]]
-# Who may call, in the words of the tables, and the credentials of which any will do, with the scope each must have.
+# Accepted credentials with their required scopes, by the `who` of a route; any of them suffices.
 _SECURITY: Mapping[str, _Choices] = {
     "anyone": (),
     "order token or user": ({"order_token": ()}, {"user_token": ()}),
@@ -78,31 +77,31 @@ _SECURITY: Mapping[str, _Choices] = {
     "application: read": ({"platform_token": ("read",)},),
     "application: write": ({"platform_token": ("write",)},),
 }
-# A public address of the storefront reads a credential all the same, and refuses one that is not valid.
-_WELCOME: _Choices = ({}, {"order_token": ()}, {"user_token": ()})
-# An application says who it is by HTTP Basic, or in the body.
+# A public storefront endpoint still reads a credential and rejects an invalid one.
+_OPTIONAL_CREDENTIALS: _Choices = ({}, {"order_token": ()}, {"user_token": ()})
+# An application authenticates by HTTP Basic or in the body.
 _CLIENT: _Choices = ({}, {"client": ()})
 
-_USUAL: Mapping[int, tuple[type[ShopError], ...]] = {
+_DEFAULT_ERRORS: Mapping[int, tuple[type[ShopError], ...]] = {
     error.status: (error,)
     for error in (
         Malformed,
         InsufficientScope,
         NotFound,
         Conflict,
-        Gone,
+        ExpiredLink,
         TooLarge,
         UnsupportedMedia,
         Invalid,
-        TooMany,
+        RateLimitError,
         Unavailable,
         UriTooLong,
     )
 }
 
 
-def describe(doors: Iterable[Door]) -> dict[str, Any]:
-    """The OpenAPI description as plain data."""
+def build_openapi(doors: Iterable[ApiDefinition]) -> dict[str, Any]:
+    """Build the OpenAPI description as plain data."""
     doors = tuple(doors)
     operations: list[Operation] = []
     resources: dict[str, Any] = {}
@@ -115,33 +114,35 @@ def describe(doors: Iterable[Door]) -> dict[str, Any]:
             tag = f"{door.name}: {topic}"
             tags[tag] = tags.get(tag) or sentence
             operations.append(_operation(route, tag, names, door.resources))
-    api = Api("Shop", "2", topics.ABOUT, tags, CREDENTIALS, topics.PARAMETERS, SCHEMA_NAMES)
+    api = Api("Shop", "2", topics.ABOUT, tags, CREDENTIALS, topics.PARAMETERS)
     return openapi(api, operations, resources)
 
 
-def _names(door: Door, doors: Sequence[Door]) -> Mapping[str, str]:
-    """A schema's name by the wire type's. Two APIs show different things under one name: the last, which has most of
-    them, has the plain one, and in the others its name tells it from that.
+def _names(door: ApiDefinition, doors: Sequence[ApiDefinition]) -> Mapping[str, str]:
+    """Map resource types to schema names. The last API, which has the most resources, uses plain names; in the others
+    a name that the last API also has gets the API's name as a prefix.
     """
-    taken = doors[-1].resources if door is not doors[-1] else {}
-    return {name: (door.name if name in taken else "") + class_name(name) for name in door.resources}
+    other_resources = doors[-1].resources if door is not doors[-1] else {}
+    return {name: (door.name if name in other_resources else "") + class_name(name) for name in door.resources}
 
 
 def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Resources) -> Operation:
     is_oauth = route.draw_error is oauth_error_reply
     errors = {
         status: [*(error.code for error in _failures(route, status)), *route.codes.get(status, ())]
-        # Any request may meet the limit of its source, or a database that is away.
+        # Any request may hit the rate limit of its source or an unavailable database.
         for status in dict.fromkeys((*route.errors, *_too_long(route), 429, 503))
     }
     if isinstance(route.shows, str):
         errors.get(400, []).extend(_misread(route))
     if is_oauth:
-        errors = {status: sorted({oauth_word(status, code) for code in codes}) for status, codes in errors.items()}
+        errors = {
+            status: sorted({oauth_error_code(status, code) for code in codes}) for status, codes in errors.items()
+        }
     return Operation(
         id=operation_id(route),
         method=route.method,
-        # OpenAPI has no word for a rest of the address; clients that know it percent-encode the slashes.
+        # OpenAPI has no multi-segment path parameters; clients percent-encode the slashes.
         path=route.path.replace("*}", "}"),
         summary=route.summary,
         deprecated=route.deprecated.sentence if route.deprecated else None,
@@ -149,7 +150,7 @@ def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Reso
         security=_security(route),
         takes=route.takes,
         reads=BODY_MEDIA if route.reads is PARAMETERS else route.reads[:1],
-        shows=_shown(route.shows, names),
+        shows=_schema_name(route.shows, names),
         status=route.status,
         errors=errors,
         error_body="OAuthErrorBody" if is_oauth else "ErrorBody",
@@ -168,28 +169,28 @@ def _operation(route: Route, tag: str, names: Mapping[str, str], resources: Reso
 
 
 def _too_long(route: Route) -> tuple[int, ...]:
-    """All filters of a list together are longer than an address may be."""
+    """414 for lists with many filters, which together can exceed the URL limit."""
     return (UriTooLong.status,) if isinstance(route.filters, Mapping) and route.filters else ()
 
 
 def _image_parameters(route: Route, resources: Resources) -> tuple[str, ...]:
-    """Where images can be included, with which `include` ever."""
+    """Image parameters, if any `include` of the route can reach images."""
     is_document = isinstance(route.shows, str)
     return ("image_transformation[size]",) if is_document and _reaches_images(route.shows, resources) else ()
 
 
 def _reaches_images(shows: str, resources: Resources) -> bool:
-    found, next_ones = set[str](), {shows.removesuffix("[]")}
-    while next_ones - found:
-        found |= next_ones
+    reachable, next_ones = set[str](), {shows.removesuffix("[]")}
+    while next_ones - reachable:
+        reachable |= next_ones
         relations = [
             relation for name in next_ones if name in resources for relation in resources[name].relations.values()
         ]
         next_ones = {type_ for relation in relations for type_ in relation.types}
-    return "image" in found
+    return "image" in reachable
 
 
-def _shown(shows: Any, names: Mapping[str, str]) -> Any:
+def _schema_name(shows: Any, names: Mapping[str, str]) -> Any:
     if not isinstance(shows, str):
         return shows
     name = shows.removesuffix("[]")
@@ -205,7 +206,7 @@ def _filters(route: Route) -> Mapping[str, Any]:
 def _security(route: Route) -> _Choices:
     if route.draw_error is oauth_error_reply:
         return _CLIENT
-    return _WELCOME if route.who == "anyone" and route.reads_claim else _SECURITY[route.who]
+    return _OPTIONAL_CREDENTIALS if route.who == "anyone" and route.reads_claim else _SECURITY[route.who]
 
 
 def _is_idempotent(route: Route) -> bool:
@@ -213,15 +214,15 @@ def _is_idempotent(route: Route) -> bool:
 
 
 def _failures(route: Route, status: int) -> Iterable[type[ShopError]]:
-    """The errors that a status of this route can stand for."""
+    """The errors that a status of this route may represent."""
     own = [error for error in route.fails if error.status == status]
     if status == 401 and not own:
         return [InvalidToken] if route.who == "anyone" else [Unauthenticated, InvalidToken]
     if not _is_idempotent(route):
-        return own or _USUAL[status]
+        return own or _DEFAULT_ERRORS[status]
     if status == 409:
         return [*own, InFlight]
-    return [*(own or _USUAL[status]), *([KeyReused] if status == 422 else [])]
+    return [*(own or _DEFAULT_ERRORS[status]), *([IdempotencyKeyConflict] if status == 422 else [])]
 
 
 def _misread(route: Route) -> Iterable[str]:
@@ -229,18 +230,18 @@ def _misread(route: Route) -> Iterable[str]:
     if route.shows.endswith("[]") and route.is_paged:
         yield from ("bad_page", "unknown_sort", "unknown_filter")
     elif route.is_kept:
-        # The catalog refuses filters that it does not know on single records too.
+        # The catalog rejects unknown filters on single records too.
         yield "unknown_filter"
     if route.filters:
         yield "bad_filter"
 
 
-def description(doors: Iterable[Door]) -> Handler:
-    """Worked out for whoever asks first: no start waits for it, nor any other request."""
+def make_description_handler(doors: Iterable[ApiDefinition]) -> Handler:
+    """Return the handler of the description, built in a thread on first use so that nothing waits for it."""
 
     @cache
     def content() -> StaticContent:
-        return static_content(msgspec.json.encode(describe(doors)))
+        return static_content(msgspec.json.encode(build_openapi(doors)))
 
     async def answer(request: Request, _ctx: Context) -> Reply:
         return static_reply(request, await asyncio.to_thread(content), JSON)

@@ -1,18 +1,19 @@
-"""The table of what everybody sees."""
+"""The route table of public endpoints."""
 
-from shop.site import health, mailbox, media, notices, test_card
+from shop.site import health, mailbox, media, test_card
+from shop.site import webhooks as notices
 from shop.web.endpoint import Handler, Route
 from shop.web.reply import JSON
 
 
 def site_routes(*, ready: Handler, metrics: Handler, description: Handler, docs: Handler) -> tuple[Route, ...]:
-    """Handlers that need to know the process are made in `app.py` and handed in."""
+    """Build the routes. `app.py` creates the handlers that depend on the process."""
 
     def row(path: str, handler: Handler, summary: str) -> Route:
         return Route("GET", path, handler, "anyone", summary, media=JSON, reads_claim=False)
 
     return (
-        row("/livez", health.live, "Is the process alive"),
+        row("/livez", health.show_liveness, "Is the process alive"),
         row("/readyz", ready, "May the process be sent traffic"),
         row("/metrics", metrics, "Numbers of all workers, for Prometheus"),
         row("/openapi.json", description, "The description of the APIs"),

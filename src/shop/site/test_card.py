@@ -1,4 +1,4 @@
-"""The page on which a shopper confirms a payment by test card, in place of a bank's page. Only in a try-out."""
+"""The page where a shopper confirms a test card payment, in place of a bank's page. Only in a try-out."""
 
 import secrets
 from pathlib import Path
@@ -32,26 +32,26 @@ async def show(request: Request, ctx: Context) -> Reply:
         return_url=return_url,
         nonce=nonce,
     )
-    # Browsers apply form-action to the redirect that follows the form, too.
+    # Browsers also apply form-action to the redirect after the form.
     form_action = f"'self' {_origin(return_url)}" if return_url else "'self'"
     return msgspec.structs.replace(html_reply(body, nonce), policy=page_policy(nonce, form_action))
 
 
 async def decide(request: Request, ctx: Context) -> Reply:
-    """A form is answered with a redirect, JSON with the decision that counts."""
+    """Record the decision. A form gets a redirect, JSON the decision in effect."""
     client_secret = request.path_params["client_secret"]
     decision = _DECISIONS.get(str(request.params.get("decision")))
     if decision is None:
         raise Invalid({"decision": [f"must be one of {', '.join(_DECISIONS)}"]})
-    decided = await decide_confirmation(ctx, client_secret, decision)
+    outcome = await decide_confirmation(ctx, client_secret, decision)
     if not request.is_form:
-        return json_reply({"decision": decided})
+        return json_reply({"decision": outcome})
     target = _return_url(request, ctx) or f"{CONFIRM_PATH}/{client_secret}"
     return Reply(303, headers=((b"location", target.encode()), NO_STORE))
 
 
 def _return_url(request: Request, ctx: Context) -> str | None:
-    """Where the shopper goes afterwards: a page on this machine or of an origin that may call the storefront API."""
+    """The return URL, if it is on this machine or on an allowed CORS origin; otherwise None."""
     url = request.params.get("return_url")
     if not isinstance(url, str) or not url.isascii() or not url.isprintable() or set(url) & set(" \\"):
         return None

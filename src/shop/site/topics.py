@@ -1,4 +1,4 @@
-"""What the description says of its sections and parameters, in sentences."""
+"""Texts of the OpenAPI description for sections and parameters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -149,7 +149,7 @@ FILTERS: Mapping[str, Any] = {
     "shippable": bool,
     "payment_method_id": UUID,
 }
-"""The kinds of the storefront's filters by name; the others are texts."""
+"""Types of the storefront's filters by name; others are strings."""
 ABOUT = (
     "Two APIs of one shop, compatible with the Spree API v2 (Storefront and Platform): one for shoppers, one for the "
     "machines of those who run it. Documents are JSON:API. Bodies are described as `application/json`; "
@@ -160,10 +160,10 @@ ABOUT = (
 
 
 def topic_of(path: str) -> tuple[str, str]:
-    """The section of an address, and a sentence about it."""
-    known = next((topic for prefix, topic in _TOPICS.items() if path.startswith(prefix)), None)
-    if known:
-        return known
+    """Return the section of a path and its description."""
+    section = next((topic for prefix, topic in _TOPICS.items() if path.startswith(prefix)), None)
+    if section:
+        return section
     name = path.removeprefix(_STOREFRONT).removeprefix(_PLATFORM).partition("/")[0]
     words = name.replace("_", " ")
     return words.capitalize(), _PLATFORM_TOPICS.get(name, f"The shop's {words}.")

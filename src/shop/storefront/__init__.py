@@ -1,4 +1,4 @@
-"""The shopper's door: /api/v2/storefront.
-Never here: a rule, SQL, a word of another door.
-Look first at `routes.py`, the table of what may be called.
+"""The storefront API: /api/v2/storefront.
+Must not contain business rules, SQL or anything of another API.
+Start with `routes.py`, the table of endpoints.
 """

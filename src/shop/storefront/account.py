@@ -1,4 +1,4 @@
-"""The account's endpoints: who I am, where I live, what I pay with and bought, where I am signed in."""
+"""Account endpoints: profile, addresses, saved cards, orders and sessions."""
 
 from typing import get_type_hints
 from uuid import UUID
@@ -9,18 +9,18 @@ from shop.actions.orders import resources as orders
 from shop.actions.payments import saved_cards
 from shop.base.errors import Malformed
 from shop.base.ids import as_uuid
-from shop.base.loaded import Loaded, Named
-from shop.jsonapi.document import Drawing, document
-from shop.jsonapi.paging import Window, cut, read_keyset, read_page, read_sort, read_window
+from shop.base.record import Record, Reference
+from shop.jsonapi.document import RenderOptions, document
+from shop.jsonapi.paging import Window, paginate_rows, read_keyset, read_page, read_sort, read_window
 from shop.models.cart.orders import Order
 from shop.models.checkout.payments import CreditCard
 from shop.models.customers.addresses import PlacedAddress
-from shop.storefront.cart_document import loaded_orders
-from shop.storefront.drawing import loaded_page, page_reply, read_drawing, seen_from, user_links
-from shop.storefront.inputs import wrapped
+from shop.storefront.cart_document import load_order_records
+from shop.storefront.inputs import read_wrapped_object
+from shop.storefront.product_filters import read_filters
+from shop.storefront.rendering import build_page, page_reply, read_render_options, user_links, with_session
 from shop.storefront.resources.people import ADDRESS, SESSION, USER
 from shop.storefront.resources.sales import CREDIT_CARD, ORDER
-from shop.storefront.wishes import read_filters
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
 
@@ -28,38 +28,40 @@ CARD_FILTERS = ("payment_method_id",)
 
 
 async def show(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, USER)
+    drawing = read_render_options(request, ctx, USER)
     return document_reply(await _account(ctx, drawing))
 
 
 async def update(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, USER)
-    await account.update_account(ctx, wrapped(request.params, "user"))
+    drawing = read_render_options(request, ctx, USER)
+    await account.update_account(ctx, read_wrapped_object(request.params, "user"))
     return document_reply(await _account(ctx, drawing))
 
 
 async def list_addresses(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, ADDRESS)
+    drawing = read_render_options(request, ctx, ADDRESS)
     read_filters(request.params, ("exclude_quick_checkout",))
     read_sort(request.params, ())
-    found = await account.list_addresses(ctx)
-    return page_reply(request, ctx, ADDRESS, drawing, loaded_page(found, read_window(request.params)))
+    addresses = await account.list_addresses(ctx)
+    return page_reply(request, ctx, ADDRESS, drawing, build_page(addresses, read_window(request.params)))
 
 
 async def show_address(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, ADDRESS)
+    drawing = read_render_options(request, ctx, ADDRESS)
     return _address(await account.get_address(ctx, request.path_params["id"]), drawing)
 
 
 async def create_address(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, ADDRESS)
-    return _address(await account.add_address(ctx, wrapped(request.params, "address")), drawing)
+    drawing = read_render_options(request, ctx, ADDRESS)
+    return _address(await account.add_address(ctx, read_wrapped_object(request.params, "address")), drawing)
 
 
 async def update_address(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, ADDRESS)
-    changed = await account.change_address(ctx, request.path_params["id"], wrapped(request.params, "address"))
-    return _address(changed, drawing)
+    drawing = read_render_options(request, ctx, ADDRESS)
+    address = await account.change_address(
+        ctx, request.path_params["id"], read_wrapped_object(request.params, "address")
+    )
+    return _address(address, drawing)
 
 
 async def destroy_address(request: Request, ctx: Context) -> Reply:
@@ -68,19 +70,19 @@ async def destroy_address(request: Request, ctx: Context) -> Reply:
 
 
 async def list_cards(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CREDIT_CARD)
+    drawing = read_render_options(request, ctx, CREDIT_CARD)
     filters, page = read_filters(request.params, CARD_FILTERS), read_window(request.params)
     read_sort(request.params, ())
-    found = await saved_cards.list_cards(ctx, _method_id(filters.get("payment_method_id")))
-    window = cut(found, page)
-    shown = await _cards(ctx, drawing, list(window.records))
-    return page_reply(request, ctx, CREDIT_CARD, drawing, Window(shown, window.total, page, window.next_place))
+    cards = await saved_cards.list_cards(ctx, _method_id(filters.get("payment_method_id")))
+    window = paginate_rows(cards, page)
+    records = await _cards(ctx, drawing, list(window.records))
+    return page_reply(request, ctx, CREDIT_CARD, drawing, Window(records, window.total, page, window.next_place))
 
 
 async def show_card(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CREDIT_CARD)
-    (shown,) = await _cards(ctx, drawing, [await saved_cards.get_card(ctx, request.path_params["id"])])
-    return document_reply(document(CREDIT_CARD, shown, drawing))
+    drawing = read_render_options(request, ctx, CREDIT_CARD)
+    (record,) = await _cards(ctx, drawing, [await saved_cards.get_card(ctx, request.path_params["id"])])
+    return document_reply(document(CREDIT_CARD, record, drawing))
 
 
 async def destroy_card(request: Request, ctx: Context) -> Reply:
@@ -89,29 +91,29 @@ async def destroy_card(request: Request, ctx: Context) -> Reply:
 
 
 async def list_orders(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, ORDER, is_list=True)
+    drawing = read_render_options(request, ctx, ORDER, is_list=True)
     read_filters(request.params, ())
     sort = read_sort(request.params, orders.SORTS) or orders.NEWEST
     page = read_keyset(request.params, get_type_hints(Order)[sort.name]) or read_page(request.params)
-    found = await orders.list_completed(ctx, page, sort)
-    records = await loaded_orders(await orders.list_parts(ctx, found.orders), ctx, drawing.query.include or {})
-    return page_reply(request, ctx, ORDER, drawing, Window(records, found.total, page, found.next_place))
+    listing = await orders.list_completed(ctx, page, sort)
+    records = await load_order_records(await orders.list_parts(ctx, listing.orders), ctx, drawing.query.include or {})
+    return page_reply(request, ctx, ORDER, drawing, Window(records, listing.total, page, listing.next_place))
 
 
 async def show_order(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, ORDER)
+    drawing = read_render_options(request, ctx, ORDER)
     order = await orders.get_completed(ctx, request.path_params["number"])
-    (record,) = await loaded_orders(await orders.list_parts(ctx, [order]), ctx, drawing.query.include or {})
+    (record,) = await load_order_records(await orders.list_parts(ctx, [order]), ctx, drawing.query.include or {})
     return document_reply(document(ORDER, record, drawing))
 
 
 async def list_sessions(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, SESSION)
+    drawing = read_render_options(request, ctx, SESSION)
     read_filters(request.params, ())
     read_sort(request.params, ())
-    found, current = await account.list_sessions(ctx)
-    page = loaded_page(found, read_window(request.params))
-    return page_reply(request, ctx, SESSION, seen_from(drawing, ctx, current), page)
+    sessions, current = await account.list_sessions(ctx)
+    page = build_page(sessions, read_window(request.params))
+    return page_reply(request, ctx, SESSION, with_session(drawing, ctx, current), page)
 
 
 async def destroy_session(request: Request, ctx: Context) -> Reply:
@@ -119,28 +121,30 @@ async def destroy_session(request: Request, ctx: Context) -> Reply:
     return NO_CONTENT
 
 
-def _method_id(given: object) -> UUID | None:
-    if given in (None, ""):
+def _method_id(value: object) -> UUID | None:
+    if value in (None, ""):
         return None
-    wanted = as_uuid(given)
-    if wanted is None:
+    method_id = as_uuid(value)
+    if method_id is None:
         raise Malformed("The filter payment_method_id takes an id.", code="unknown_filter")
-    return wanted
+    return method_id
 
 
-async def _cards(ctx: Context, drawing: Drawing, found: list[CreditCard]) -> list[Loaded]:
-    is_asked = "payment_method" in (drawing.query.include or {})
-    methods = await saved_cards.list_methods_of(ctx, found) if is_asked else {}
+async def _cards(ctx: Context, drawing: RenderOptions, cards: list[CreditCard]) -> list[Record]:
+    is_included = "payment_method" in (drawing.query.include or {})
+    methods = await saved_cards.list_methods_of(ctx, cards) if is_included else {}
     return [
-        Loaded(card, {"payment_method": Loaded(methods.get(card.payment_method_id) or Named(card.payment_method_id))})
-        for card in found
+        Record(
+            card, {"payment_method": Record(methods.get(card.payment_method_id) or Reference(card.payment_method_id))}
+        )
+        for card in cards
     ]
 
 
-async def _account(ctx: Context, drawing: Drawing) -> bytes:
+async def _account(ctx: Context, drawing: RenderOptions) -> bytes:
     user, addresses = await account.get_account(ctx)
-    return document(USER, Loaded(user, user_links(user, list(addresses.values()))), drawing)
+    return document(USER, Record(user, user_links(user, list(addresses.values()))), drawing)
 
 
-def _address(address: PlacedAddress, drawing: Drawing) -> Reply:
-    return document_reply(document(ADDRESS, Loaded(address), drawing))
+def _address(address: PlacedAddress, drawing: RenderOptions) -> Reply:
+    return document_reply(document(ADDRESS, Record(address), drawing))

@@ -1,4 +1,4 @@
-"""How an answer that anybody may see is kept, here and by caches on the way, and one that is somebody's own by none."""
+"""Response caching: public responses are cached here and by HTTP caches, personal ones by no HTTP cache."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
@@ -6,80 +6,84 @@ from hashlib import blake2b
 from typing import Any
 
 from shop.actions.catalog import storefront
-from shop.actions.catalog.prices import pricing_for
+from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
 from shop.base.errors import Unavailable
-from shop.base.remembered import Kept
+from shop.base.response_cache import CachedResponse
 from shop.queries.catalog.prices import Pricing
-from shop.storefront.wishes import BEST_SELLING, read_currency
+from shop.storefront.product_filters import BEST_SELLING, read_currency
 from shop.web.reply import JSON_API, Header, Reply
 from shop.web.request import Request
 from shop.web.static_content import is_match
 
-Draw = Callable[[Request, Context], Awaitable[bytes]]
+RenderHandler = Callable[[Request, Context], Awaitable[bytes]]
 _VARY = (b"vary", b"Authorization")
-_ANYBODYS = (b"cache-control", b"public, no-cache")
-_ONES_OWN = (b"cache-control", b"private, no-store")
+_PUBLIC_CACHE = (b"cache-control", b"public, no-cache")
+_PRIVATE_CACHE = (b"cache-control", b"private, no-store")
 _TYPE = (b"content-type", JSON_API)
-_HURRY_SECONDS = 0.5
-"""How long a connection is waited for when there is an older answer to give instead."""
+_STALE_WAIT_SECONDS = 0.5
+"""Maximum wait for a database connection when a stale response is available instead."""
 
 
-def kept(draw: Draw) -> Callable[[Request, Context], Awaitable[Reply]]:
-    """A handler for what `draw` makes, which is drawn once for each version of the catalogue. Without a credential it
-    is everybody's, and asked for anew by its ETag; while the database is away, the last answer is given with its `Age`.
-    With one it is the same for those alone whose prices the same lists decide, and no cache on the way may keep it.
+def cache_response(draw: RenderHandler) -> Callable[[Request, Context], Awaitable[Reply]]:
+    """Return a handler that renders with `draw` once per catalog version.
+
+    Without a credential the response is public and revalidated by its ETag; while the database is unavailable, the
+    last response is served with its `Age`. With a credential it is shared only by callers with the same price lists,
+    and no HTTP cache may store it.
     """
 
     @wraps(draw)
     async def answer(request: Request, ctx: Context) -> Reply:
-        pricing = await pricing_for(ctx, read_currency(request.params, ctx.shared.shop))
+        pricing = await resolve_pricing(ctx, read_currency(request.params, ctx.shared.shop))
         key = request.url(ctx.shared.settings.public_url), ctx.shared.shop.version, frozenset(pricing.list_ids)
         if request.claim.bearer is not None:
-            found = await _drawn(draw, request, ctx, pricing, key)
-            return Reply(200, found.body, (_TYPE, _ONES_OWN, _VARY))
-        found, age = await _public(draw, request, ctx, pricing, key)
-        headers = (_ANYBODYS, _VARY, (b"etag", found.tag), *age)
-        if is_match(request.headers.get(b"if-none-match"), found.tag):
+            entry = await _load_or_render(draw, request, ctx, pricing, key)
+            return Reply(200, entry.body, (_TYPE, _PRIVATE_CACHE, _VARY))
+        entry, age = await _public(draw, request, ctx, pricing, key)
+        headers = (_PUBLIC_CACHE, _VARY, (b"etag", entry.tag), *age)
+        if is_match(request.headers.get(b"if-none-match"), entry.tag):
             return Reply(304, b"", headers)
-        return Reply(200, found.body, (_TYPE, *headers))
+        return Reply(200, entry.body, (_TYPE, *headers))
 
     return answer
 
 
 async def _public(
-    draw: Draw, request: Request, ctx: Context, pricing: Pricing, key: Any
-) -> tuple[Kept, Sequence[Header]]:
-    """An answer with the headers that tell its age, if it could not be confirmed."""
-    is_kept = key in ctx.shared.answers
-    if is_kept:
-        ctx.db.patience = _HURRY_SECONDS
+    draw: RenderHandler, request: Request, ctx: Context, pricing: Pricing, key: Any
+) -> tuple[CachedResponse, Sequence[Header]]:
+    """Return an entry, with an `Age` header if it could not be revalidated."""
+    is_cached = key in ctx.shared.answers
+    if is_cached:
+        ctx.db.patience = _STALE_WAIT_SECONDS
     try:
-        if is_kept and ctx.shared.database.is_away:
+        if is_cached and ctx.shared.database.is_away:
             raise Unavailable()
-        return await _drawn(draw, request, ctx, pricing, key), ()
+        return await _load_or_render(draw, request, ctx, pricing, key), ()
     except Unavailable:
         stale = ctx.shared.answers.find_stale(key, ctx.shared.settings.catalog_stale_seconds)
         if stale is None:
             raise
-        kept, age = stale
-        return kept, ((b"age", b"%d" % age),)
+        entry, age = stale
+        return entry, ((b"age", b"%d" % age),)
 
 
-async def _drawn(draw: Draw, request: Request, ctx: Context, pricing: Pricing, key: Any) -> Kept:
+async def _load_or_render(
+    draw: RenderHandler, request: Request, ctx: Context, pricing: Pricing, key: Any
+) -> CachedResponse:
     if request.params.get("sort_by") == BEST_SELLING:
-        # A sale is no new version of the catalogue, and is seen in this order alone. It is kept for an outage.
-        bestsellers = _keepable(None, await draw(request, ctx))
+        # A sale does not change the catalog version but changes this sort order. Cache the response for outages only.
+        bestsellers = _build_entry(None, await draw(request, ctx))
         ctx.shared.answers.keep(key, bestsellers)
         return bestsellers
-    # Read before the rest: what is drawn is of this version or a newer one, never of an older.
+    # Read the version first, so that the rendered data is of this version or a newer one, never an older one.
     version = await storefront.find_version(ctx, pricing)
-    found = ctx.shared.answers.find(key, version)
-    if found is None:
-        found = _keepable(version, await draw(request, ctx))
-        ctx.shared.answers.keep(key, found)
-    return found
+    entry = ctx.shared.answers.find(key, version)
+    if entry is None:
+        entry = _build_entry(version, await draw(request, ctx))
+        ctx.shared.answers.keep(key, entry)
+    return entry
 
 
-def _keepable(version: Any, body: bytes) -> Kept:
-    return Kept(version, body, b'"' + blake2b(body, digest_size=16).hexdigest().encode() + b'"')
+def _build_entry(version: Any, body: bytes) -> CachedResponse:
+    return CachedResponse(version, body, b'"' + blake2b(body, digest_size=16).hexdigest().encode() + b'"')

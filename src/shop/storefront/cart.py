@@ -1,4 +1,4 @@
-"""The cart's endpoints."""
+"""Cart endpoints."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -12,15 +12,15 @@ from shop.actions.checkout import views
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
-from shop.base.loaded import Loaded
+from shop.base.record import Record
 from shop.base.tokens import read_order_token
 from shop.jsonapi.document import Extras, list_document
 from shop.rules.cart.cart_merge import STRATEGIES, Strategy
-from shop.rules.cart.line_items import MOST_LINES, NOT_POSITIVE, Wish, read_pieces
+from shop.rules.cart.line_items import MOST_LINES, NOT_POSITIVE, LineItemInput, parse_quantity
 from shop.rules.metadata import METADATA, METADATA_ERROR, is_metadata
 from shop.storefront.cart_document import cart_reply, method_link
-from shop.storefront.drawing import read_drawing
-from shop.storefront.resources.sales import CART, SHIPPING_RATE_ESTIMATE, OfferedRate
+from shop.storefront.rendering import read_render_options
+from shop.storefront.resources.sales import CART, SHIPPING_RATE_ESTIMATE, ShippingRateRecord
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
 
@@ -28,16 +28,16 @@ _NOBODYS = UUID(int=0)
 
 
 async def create(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CART)
+    drawing = read_render_options(request, ctx, CART)
     currency = request.params.get("currency")
     metadata = _metadata(request.params)
     order = await cart.open_cart(ctx, currency.upper() if isinstance(currency, str) else None, metadata)
-    return await cart_reply(await line_items.seen(ctx, order), ctx, drawing, status=201)
+    return await cart_reply(await line_items.load_cart(ctx, order), ctx, drawing, status=201)
 
 
 async def show(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CART)
-    return await cart_reply(await line_items.seen(ctx, await cart.get_cart(ctx)), ctx, drawing)
+    drawing = read_render_options(request, ctx, CART)
+    return await cart_reply(await line_items.load_cart(ctx, await cart.get_cart(ctx)), ctx, drawing)
 
 
 async def destroy(_request: Request, ctx: Context) -> Reply:
@@ -46,21 +46,21 @@ async def destroy(_request: Request, ctx: Context) -> Reply:
 
 
 async def add_item(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CART)
+    drawing = read_render_options(request, ctx, CART)
     errors: dict[str, list[str]] = {}
-    wish = _wish(request.params, "", errors)
+    wish = _read_item(request.params, "", errors)
     if wish is None:
         raise Invalid(errors, code="quantity_not_positive" if list(errors) == ["quantity"] else None)
     return await cart_reply(await line_items.add_items(ctx, [wish], is_one=True), ctx, drawing)
 
 
 async def add_items(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CART)
+    drawing = read_render_options(request, ctx, CART)
     items = request.params.get("items")
     if not isinstance(items, list) or not 0 < len(items) <= MOST_LINES:
         raise Invalid({"items": [f"must be a list of 1 to {MOST_LINES} objects with a variant_id and a quantity"]})
     errors: dict[str, list[str]] = {}
-    wishes = [_wish(item, f"items.{place}.", errors) for place, item in enumerate(items)]
+    wishes = [_read_item(item, f"items.{place}.", errors) for place, item in enumerate(items)]
     if errors:
         raise Invalid(errors)
     return await cart_reply(
@@ -69,8 +69,8 @@ async def add_items(request: Request, ctx: Context) -> Reply:
 
 
 async def set_quantity(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CART)
-    quantity = read_pieces(request.params.get("quantity"))
+    drawing = read_render_options(request, ctx, CART)
+    quantity = parse_quantity(request.params.get("quantity"))
     if quantity is None:
         raise Invalid({"quantity": [NOT_POSITIVE]}, code="quantity_not_positive")
     line_item_id = as_uuid(request.params.get("line_item_id"))
@@ -78,102 +78,104 @@ async def set_quantity(request: Request, ctx: Context) -> Reply:
 
 
 async def remove_line_item(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CART)
+    drawing = read_render_options(request, ctx, CART)
     return await cart_reply(await line_items.remove_line(ctx, as_uuid(request.path_params["id"])), ctx, drawing)
 
 
 async def empty(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CART)
+    drawing = read_render_options(request, ctx, CART)
     return await cart_reply(await line_items.empty(ctx), ctx, drawing)
 
 
 async def change_currency(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CART)
-    wanted = request.params.get("new_currency")
-    cart_now = await line_items.change_currency(ctx, wanted.upper() if isinstance(wanted, str) else "")
+    drawing = read_render_options(request, ctx, CART)
+    currency = request.params.get("new_currency")
+    cart_now = await line_items.change_currency(ctx, currency.upper() if isinstance(currency, str) else "")
     return await cart_reply(cart_now, ctx, drawing)
 
 
 async def estimate_shipping_rates(request: Request, ctx: Context) -> Reply:
-    """What it would cost to send the cart to a country; an estimate has no id, for nothing of it is kept."""
-    drawing = read_drawing(request, ctx, SHIPPING_RATE_ESTIMATE)
-    wanted = request.params.get("country_iso")
-    found = await views.estimate_rates(ctx, wanted if isinstance(wanted, str) and wanted else None)
-    ids = [rate.shipping_method_id for _, rate in found] if "shipping_method" in (drawing.query.include or {}) else []
-    methods = {method.id: Loaded(method) for method in await views.list_shipping_methods_of(ctx, ids)}
+    """Estimate shipping rates to a country. An estimate has no id because it is not stored."""
+    drawing = read_render_options(request, ctx, SHIPPING_RATE_ESTIMATE)
+    country_iso = request.params.get("country_iso")
+    estimates = await views.estimate_rates(ctx, country_iso if isinstance(country_iso, str) and country_iso else None)
+    ids = (
+        [rate.shipping_method_id for _, rate in estimates] if "shipping_method" in (drawing.query.include or {}) else []
+    )
+    methods = {method.id: Record(method) for method in await views.list_shipping_methods_of(ctx, ids)}
     rates = [
-        Loaded(
-            OfferedRate(**{**msgspec.structs.asdict(rate), "id": None}, currency=currency),
+        Record(
+            ShippingRateRecord(**{**msgspec.structs.asdict(rate), "id": None}, currency=currency),
             {"shipping_method": method_link(rate.shipping_method_id, methods)},
         )
-        for currency, rate in found
+        for currency, rate in estimates
     ]
     return document_reply(list_document(SHIPPING_RATE_ESTIMATE, rates, drawing))
 
 
 async def associate(request: Request, ctx: Context) -> Reply:
-    drawing = read_drawing(request, ctx, CART)
-    token = request.body_params().get("guest_order_token")  # Never from the address, which stands in logs.
+    drawing = read_render_options(request, ctx, CART)
+    token = request.body_params().get("guest_order_token")  # Never from the URL, which is logged.
     guest_token = read_order_token(ctx.shared.keys, token) if isinstance(token, str) else None
     dry_run = _is_dry_run(request)
-    joined = await cart.join_carts(ctx, guest_token, _strategy(request), dry_run=dry_run)
-    told: dict[str, Any] = {
-        "strategy": joined.merge.strategy,
+    result = await cart.join_carts(ctx, guest_token, _strategy(request), dry_run=dry_run)
+    merge_meta: dict[str, Any] = {
+        "strategy": result.merge.strategy,
         "dry_run": dry_run,
-        "repeated": joined.is_repetition,
+        "repeated": result.is_repetition,
     }
-    if not joined.is_repetition:
-        # What became of the two was told when it was done.
-        told |= {
-            "survivor": joined.merge.survivor,
-            "closed": joined.closed and joined.closed.number,
-            "moved": joined.merge.moved,
-            "capped": joined.merge.capped,
+    if not result.is_repetition:
+        # A repeated request omits the outcome, which the first response reported.
+        merge_meta |= {
+            "survivor": result.merge.survivor,
+            "closed": result.closed and result.closed.number,
+            "moved": result.merge.moved,
+            "capped": result.merge.capped,
         }
-    return await cart_reply(joined.cart, ctx, drawing, Extras({"merge": told}))
+    return await cart_reply(result.cart, ctx, drawing, Extras({"merge": merge_meta}))
 
 
-def _wish(given: Any, prefix: str, errors: dict[str, list[str]]) -> Wish | None:
-    """What is wrong with it is noted under its place."""
-    if not isinstance(given, dict):
+def _read_item(item: Any, prefix: str, errors: dict[str, list[str]]) -> LineItemInput | None:
+    """Read one item; add its errors under `prefix`."""
+    if not isinstance(item, dict):
         errors[prefix.rstrip(".")] = ["must be an object"]
         return None
     wrong = {}
-    variant_id = as_uuid(given.get("variant_id"))
-    if given.get("variant_id") in (None, ""):
+    variant_id = as_uuid(item.get("variant_id"))
+    if item.get("variant_id") in (None, ""):
         wrong["variant_id"] = "must be given"
-    quantity = read_pieces(given.get("quantity", 1))
+    quantity = parse_quantity(item.get("quantity", 1))
     if quantity is None:
         wrong["quantity"] = NOT_POSITIVE
-    wrong |= {name: METADATA_ERROR for name in METADATA if name in given and not is_metadata(given[name])}
+    wrong |= {name: METADATA_ERROR for name in METADATA if name in item and not is_metadata(item[name])}
     errors |= {prefix + name: [text] for name, text in wrong.items()}
     if wrong or quantity is None:
         return None
-    # An id that cannot be one is nobody's.
-    return Wish(variant_id or _NOBODYS, quantity, *(_given(given, name) for name in METADATA))
+    # A malformed id matches no variant.
+    return LineItemInput(variant_id or _NOBODYS, quantity, *(_given(item, name) for name in METADATA))
 
 
-def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
-    wrong = {name: [METADATA_ERROR] for name in METADATA if name in given and not is_metadata(given[name])}
+def _metadata(params: Mapping[str, Any]) -> dict[str, Any]:
+    wrong = {name: [METADATA_ERROR] for name in METADATA if name in params and not is_metadata(params[name])}
     if wrong:
         raise Invalid(wrong)
-    return {name: given[name] for name in METADATA if name in given}
+    return {name: params[name] for name in METADATA if name in params}
 
 
-def _given(given: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    return cast(dict[str, Any], given[name]) if name in given else None
+def _given(item: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    return cast(dict[str, Any], item[name]) if name in item else None
 
 
 def _strategy(request: Request) -> Strategy:
-    wanted = request.params.get("strategy", "merge")
-    if wanted not in STRATEGIES:
+    strategy = request.params.get("strategy", "merge")
+    if strategy not in STRATEGIES:
         raise Invalid({"strategy": [f"must be one of {', '.join(STRATEGIES)}"]})
-    return cast(Strategy, wanted)
+    return cast(Strategy, strategy)
 
 
 def _is_dry_run(request: Request) -> bool:
-    """What cannot be read must not join carts that nobody asked to join."""
-    wish = request.params.get("dry_run", False)
-    if type(wish) is bool or wish in ("true", "false", "1", "0"):
-        return wish in (True, "true", "1")
+    """Read `dry_run`. Reject an unreadable value, so that it never merges carts by accident."""
+    value = request.params.get("dry_run", False)
+    if type(value) is bool or value in ("true", "false", "1", "0"):
+        return value in (True, "true", "1")
     raise Invalid({"dry_run": ["must be true or false"]})

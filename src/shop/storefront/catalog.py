@@ -1,4 +1,4 @@
-"""The catalogue's endpoints: products, their variants, taxons."""
+"""Catalog endpoints: products, variants and taxons."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
@@ -11,16 +11,16 @@ from shop.actions.context import Context
 from shop.base.errors import Malformed
 from shop.base.ids import as_uuid
 from shop.base.listing import Keyset, Page
-from shop.base.loaded import Loaded
 from shop.base.money import currency_digits, plain_decimal, wire_decimal
+from shop.base.record import Record
 from shop.jsonapi.document import NO_EXTRAS, Extras, document, list_document
 from shop.jsonapi.paging import (
     Total,
     Window,
     cursor,
-    cut,
     keyset_extras,
     page_extras,
+    paginate_rows,
     read_keyset,
     read_page,
     read_sort,
@@ -28,66 +28,73 @@ from shop.jsonapi.paging import (
     window_extras,
 )
 from shop.models.catalog.storefront import Facet
-from shop.queries.catalog.prices import Pricing, Resolved
-from shop.storefront.drawing import read_catalog_drawing
+from shop.queries.catalog.prices import Pricing, ResolvedPrice
+from shop.storefront.product_filters import (
+    read_currency,
+    read_filters,
+    read_ids,
+    read_pairs,
+    read_product_query,
+    read_text,
+)
+from shop.storefront.rendering import read_catalog_render_options
 from shop.storefront.resources.catalog import PRODUCT, TAXON, TAXON_WITH_PRODUCTS, VARIANT
-from shop.storefront.wishes import read_currency, read_filters, read_ids, read_pairs, read_text, read_wishes
 from shop.web.request import MAX_PATH, Request
 
 TreePlace = tuple[UUID, Annotated[int, Meta(ge=0, le=2**31)]]
-"""A taxon's place in the list: its taxonomy, and where it stands in that tree."""
+"""Sort key of a taxon: its taxonomy and its position in that tree."""
 
 
 async def list_products(request: Request, ctx: Context) -> bytes:
-    drawing = read_catalog_drawing(request, ctx, PRODUCT)
-    wishes = read_wishes(request.params, ctx.shared.shop)
-    found = await storefront.list_products(ctx, wishes, drawing.query.include or {})
-    extras = _product_pages(request, ctx, wishes.page, found)
-    meta = {**(extras.meta or {}), "filters": _filters(found.facets)}
-    meta |= await _explained(request, ctx, found.pricing, found.records)
-    return list_document(PRODUCT, found.records, drawing, Extras(meta, extras.links))
+    drawing = read_catalog_render_options(request, ctx, PRODUCT)
+    query = read_product_query(request.params, ctx.shared.shop)
+    listing = await storefront.list_products(ctx, query, drawing.query.include or {})
+    extras = _product_pages(request, ctx, query.page, listing)
+    meta = {**(extras.meta or {}), "filters": _filters(listing.facets)}
+    meta |= await _explain_prices(request, ctx, listing.pricing, listing.records)
+    return list_document(PRODUCT, listing.records, drawing, Extras(meta, extras.links))
 
 
-def _product_pages(request: Request, ctx: Context, page: Page | Keyset, found: storefront.Listed) -> Extras:
-    url, count = _url(request, ctx), len(found.records)
+def _product_pages(request: Request, ctx: Context, page: Page | Keyset, listing: storefront.ProductPage) -> Extras:
+    url, count = _url(request, ctx), len(listing.records)
     if isinstance(page, Keyset):
-        after = cursor(*found.next_place) if found.next_place else None
+        after = cursor(*listing.next_place) if listing.next_place else None
         return keyset_extras(count, after, url, request.params)
-    return page_extras(page, Total(found.total, found.is_estimate), count, url, request.params)
+    return page_extras(page, Total(listing.total, listing.is_estimate), count, url, request.params)
 
 
 async def show_product(request: Request, ctx: Context) -> bytes:
-    drawing = read_catalog_drawing(request, ctx, PRODUCT)
+    drawing = read_catalog_render_options(request, ctx, PRODUCT)
     read_filters(request.params, ("currency",))
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
     record, pricing = await storefront.get_product(ctx, key, currency, drawing.query.include or {})
-    why = await _explained(request, ctx, pricing, [record])
+    why = await _explain_prices(request, ctx, pricing, [record])
     return document(PRODUCT, record, drawing, Extras(why) if why else NO_EXTRAS)
 
 
 async def list_variants(request: Request, ctx: Context) -> bytes:
-    drawing = read_catalog_drawing(request, ctx, VARIANT)
+    drawing = read_catalog_render_options(request, ctx, VARIANT)
     key, currency = _key(request, "slug"), read_currency(request.params, ctx.shared.shop)
     options = dict(read_pairs("options", read_filters(request.params, ("options", "currency"))))
     read_sort(request.params, ())
     records, pricing = await storefront.list_variants(ctx, key, currency, options, drawing.query.include or {})
-    window = cut(records, read_window(request.params), lambda record: record.row.id)
+    window = paginate_rows(records, read_window(request.params), lambda record: record.row.id)
     extras = window_extras(window, _url(request, ctx), request.params)
-    meta = {**(extras.meta or {}), **await _explained(request, ctx, pricing, window.records)}
+    meta = {**(extras.meta or {}), **await _explain_prices(request, ctx, pricing, window.records)}
     return list_document(VARIANT, window.records, drawing, Extras(meta, extras.links))
 
 
 async def list_taxons(request: Request, ctx: Context) -> bytes:
-    drawing = read_catalog_drawing(request, ctx, TAXON)
+    drawing = read_catalog_render_options(request, ctx, TAXON)
     page = read_keyset(request.params, TreePlace) or read_page(request.params)
     filters = _taxon_filters(request.params)
-    found = await storefront.list_taxons(ctx, filters, page, drawing.query.include or {})
-    window = Window(found.records, found.total, page, found.next_place)
-    return list_document(TAXON, found.records, drawing, window_extras(window, _url(request, ctx), request.params))
+    listing = await storefront.list_taxons(ctx, filters, page, drawing.query.include or {})
+    window = Window(listing.records, listing.total, page, listing.next_place)
+    return list_document(TAXON, listing.records, drawing, window_extras(window, _url(request, ctx), request.params))
 
 
 async def show_taxon(request: Request, ctx: Context) -> bytes:
-    drawing = read_catalog_drawing(request, ctx, TAXON_WITH_PRODUCTS)
+    drawing = read_catalog_render_options(request, ctx, TAXON_WITH_PRODUCTS)
     read_filters(request.params, ("currency",))
     key, currency = _key(request, "permalink"), read_currency(request.params, ctx.shared.shop)
     record, _ = await storefront.get_taxon(ctx, key, currency, drawing.query.include or {})
@@ -104,41 +111,41 @@ def _key(request: Request, name: str) -> UUID | str:
 
 
 def _taxon_filters(params: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: value for name, value in read_filters(params, TAXON_FILTERS).items() if value not in ("", [])}
-    return {name: _TAXON_FILTERS[name](name, given) for name in given}
+    filters = {name: value for name, value in read_filters(params, TAXON_FILTERS).items() if value not in ("", [])}
+    return {name: _TAXON_FILTERS[name](name, filters) for name in filters}
 
 
-def _part_of_name(name: str, given: Mapping[str, Any]) -> str:
-    return read_text(name, given[name]).lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+def _part_of_name(name: str, filters: Mapping[str, Any]) -> str:
+    return read_text(name, filters[name]).lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-def _one_id(name: str, given: Mapping[str, Any]) -> UUID:
-    found = read_ids(name, given) or ()
-    if len(found) != 1:
+def _one_id(name: str, filters: Mapping[str, Any]) -> UUID:
+    ids = read_ids(name, filters) or ()
+    if len(ids) != 1:
         raise Malformed(f"The filter {name!r} takes one id.", code="bad_filter")
-    return found[0]
+    return ids[0]
 
 
 _TAXON_FILTERS: dict[str, Callable[[str, Mapping[str, Any]], Any]] = {
     "ids": read_ids,
     "parent_id": _one_id,
-    "parent_permalink": lambda name, given: read_text(name, given[name], MAX_PATH),
+    "parent_permalink": lambda name, filters: read_text(name, filters[name], MAX_PATH),
     "taxonomy_id": _one_id,
     "name": _part_of_name,
-    "roots": lambda _name, _given: True,
+    "roots": lambda _name, _values: True,
 }
 TAXON_FILTERS = tuple(_TAXON_FILTERS)
 
 
 def _filters(facets: Sequence[Facet]) -> dict[str, Any]:
-    """What a page may offer to narrow the list by, in the family's shape."""
+    """Build the available filters of a product list, in Spree's format."""
     owners: dict[UUID, list[Facet]] = {}
     for facet in facets:
         owners.setdefault(facet.owner_id, []).append(facet)
-    ordered = sorted(owners.values(), key=lambda values: (values[0].owner_position, values[0].owner_name))
+    groups = sorted(owners.values(), key=lambda values: (values[0].owner_position, values[0].owner_name))
     return {
-        "option_types": [_option_type(values) for values in ordered if values[0].kind == "option"],
-        "product_properties": [_property(values) for values in ordered if values[0].kind == "property"],
+        "option_types": [_option_type(values) for values in groups if values[0].kind == "option"],
+        "product_properties": [_property(values) for values in groups if values[0].kind == "property"],
     }
 
 
@@ -165,18 +172,24 @@ def _owner(facet: Facet) -> dict[str, Any]:
     return {"id": facet.owner_id, "name": facet.owner_name, "presentation": facet.owner_presentation}
 
 
-async def _explained(request: Request, ctx: Context, pricing: Pricing, records: Sequence[Loaded]) -> dict[str, Any]:
-    """`explain=prices`: which list decided, and why."""
+async def _explain_prices(
+    request: Request, ctx: Context, pricing: Pricing, records: Sequence[Record]
+) -> dict[str, Any]:
+    """`explain=prices`: the price list that set each price, and why."""
     if request.params.get("explain") != "prices":
         return {}
-    return {"prices": [_why(price, pricing) for price in await storefront.explain_prices(ctx, pricing, records)]}
+    return {
+        "prices": [
+            _price_explanation(price, pricing) for price in await storefront.explain_prices(ctx, pricing, records)
+        ]
+    }
 
 
-def _why(price: Resolved, pricing: Pricing) -> dict[str, Any]:
+def _price_explanation(price: ResolvedPrice, pricing: Pricing) -> dict[str, Any]:
     def amount(minor: int | None) -> str | None:
         return None if minor is None else wire_decimal(minor, currency_digits(pricing.currency))
 
-    decided = price.price_list_id and {
+    price_list = price.price_list_id and {
         "id": price.price_list_id,
         "name": price.price_list_name,
         "priority": price.priority,
@@ -188,12 +201,12 @@ def _why(price: Resolved, pricing: Pricing) -> dict[str, Any]:
         "currency": pricing.currency,
         "amount": amount(price.amount),
         "base_amount": amount(price.base_amount),
-        "price_list": decided,
+        "price_list": price_list,
         "why": _sentence(price),
     }
 
 
-def _sentence(price: Resolved) -> str:
+def _sentence(price: ResolvedPrice) -> str:
     if price.price_list_id is None:
         return "No list of this customer has a price for it: this is the price anybody pays."
     by = f"Of the customer's lists with a price for it, {price.price_list_name!r} has the largest priority"

@@ -1,6 +1,6 @@
-"""What bodies hold: the structs that describe them, and how a body's wrapped object is read.
+"""Structs that describe request bodies, and the reader of a wrapped object.
 
-The structs tell the reference what the handlers read; a handler reads by itself, to name every field that fails.
+The structs document the bodies in the API reference; handlers parse bodies themselves, to report every invalid field.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from shop.base.errors import Malformed
 from shop.rules.cart.cart_merge import Strategy
-from shop.rules.checkout.steps import Missing
+from shop.rules.checkout.steps import CheckoutRequirement
 
 _Email = Annotated[str, Meta(description="One e-mail address.", examples=["grace@example.org"], max_length=254)]
 _Line = Annotated[str, Meta(max_length=255)]
@@ -22,14 +22,14 @@ _Metadata = Annotated[
 ]
 
 
-def wrapped(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def read_wrapped_object(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = params.get(name)
     if not isinstance(value, dict):
         raise Malformed(f'The body must have an object "{name}".')
     return value
 
 
-class CodeWish(msgspec.Struct):
+class LoginCodeUser(msgspec.Struct):
     """Neither `code` nor `refresh_token`: a mail with a code is sent."""
 
     email: _Email
@@ -37,7 +37,7 @@ class CodeWish(msgspec.Struct):
     last_name: Annotated[_Line | None, Meta(description="For a new user.", examples=["Hopper"])] | UnsetType = UNSET
 
 
-class CodeTrade(msgspec.Struct):
+class LoginUser(msgspec.Struct):
     """The code of the mail, for a pair of tokens."""
 
     email: _Email
@@ -50,7 +50,7 @@ class CodeTrade(msgspec.Struct):
     ]
 
 
-class TokenTrade(msgspec.Struct):
+class TokenRefreshUser(msgspec.Struct):
     """A refresh token, for a new pair."""
 
     email: _Email
@@ -63,34 +63,34 @@ class TokenTrade(msgspec.Struct):
     ]
 
 
-class AskForCode(msgspec.Struct):
+class LoginCodeInput(msgspec.Struct):
     """Ask for a code: it is sent by mail, and the answer is the same whether or not the address is known."""
 
-    user: CodeWish
+    user: LoginCodeUser
 
 
-class TradeCode(msgspec.Struct):
+class LoginInput(msgspec.Struct):
     """Trade the code of the mail for tokens."""
 
-    user: CodeTrade
+    user: LoginUser
 
 
-class RefreshTokens(msgspec.Struct):
+class TokenRefreshInput(msgspec.Struct):
     """Refresh: a new pair of tokens for an old one."""
 
-    user: TokenTrade
+    user: TokenRefreshUser
 
 
-SignIn = AskForCode | TradeCode | RefreshTokens
+SignIn = LoginCodeInput | LoginInput | TokenRefreshInput
 
 
-class Notice(msgspec.Struct, frozen=True):
+class LoginNotice(msgspec.Struct, frozen=True):
     """That a code was sent, if it can be."""
 
     message: Annotated[str, Meta(examples=["If this address can receive mail, a code is on its way."])]
 
 
-class NewCart(msgspec.Struct):
+class CartInput(msgspec.Struct):
     """All of it may be left out, and the body with it."""
 
     currency: (
@@ -110,7 +110,7 @@ class NewCart(msgspec.Struct):
 _Quantity = Annotated[int, Meta(ge=1, le=1_000_000, examples=[2])]
 
 
-class AddItem(msgspec.Struct):
+class CartItemInput(msgspec.Struct):
     """A variant, and how many of it; the same variant twice is one line."""
 
     variant_id: UUID
@@ -119,42 +119,42 @@ class AddItem(msgspec.Struct):
     private_metadata: _Metadata | UnsetType = UNSET
 
 
-class AddItems(msgspec.Struct):
+class CartItemsInput(msgspec.Struct):
     """Several at once; when one of them will not do, none is added, and each that will not do is named by its place."""
 
-    items: Annotated[list[AddItem], Meta(min_length=1, max_length=500)]
+    items: Annotated[list[CartItemInput], Meta(min_length=1, max_length=500)]
 
 
-class SetQuantity(msgspec.Struct):
+class CartQuantityInput(msgspec.Struct):
     """How many of a line are wanted from now on."""
 
     line_item_id: UUID
     quantity: _Quantity
 
 
-class ChangeCurrency(msgspec.Struct):
+class CartCurrencyInput(msgspec.Struct):
     """A currency of the shop. Lines without a price in it stay and are told of in `meta.warnings`."""
 
     new_currency: Annotated[str, Meta(examples=["EUR"])]
 
 
-class CouponCode(msgspec.Struct):
+class CartCouponInput(msgspec.Struct):
     """What stands around the code and how it is written does not matter."""
 
     coupon_code: Annotated[str, Meta(examples=["MOONRISE"])]
 
 
-class StoreCreditWish(msgspec.Struct):
+class CheckoutCreditInput(msgspec.Struct):
     """How much of the order is paid with credit; without it as much as there is."""
 
     amount: Annotated[str | float, Meta(examples=["10.00", 10])] | UnsetType = UNSET
 
 
-class Unsaid(msgspec.Struct):
+class EmptyBody(msgspec.Struct):
     """An empty object, or no body at all."""
 
 
-class TypedAddress(msgspec.Struct):
+class CheckoutAddressInput(msgspec.Struct):
     """An address as it was typed; with `id`, a change of one that is the shopper's own."""
 
     firstname: _Line | UnsetType = UNSET
@@ -170,7 +170,7 @@ class TypedAddress(msgspec.Struct):
     id: UUID | UnsetType = UNSET
 
 
-class PaymentSourceWish(msgspec.Struct):
+class PaymentSourceInput(msgspec.Struct):
     """What a provider's own form tells of a card; never its number."""
 
     gateway_payment_profile_id: _Line | UnsetType = UNSET
@@ -181,67 +181,67 @@ class PaymentSourceWish(msgspec.Struct):
     name: _Line | UnsetType = UNSET
 
 
-class NewPayment(msgspec.Struct):
+class CheckoutPaymentInput(msgspec.Struct):
     """How the order is paid; the amount is what it comes to."""
 
     payment_method_id: UUID
     source_id: UUID | UnsetType = UNSET
-    source_attributes: PaymentSourceWish | UnsetType = UNSET
+    source_attributes: PaymentSourceInput | UnsetType = UNSET
 
 
-class ChosenRate(msgspec.Struct):
+class ShippingRateChoice(msgspec.Struct):
     """The rate by which a shipment is sent."""
 
     id: UUID
     selected_shipping_rate_id: UUID
 
 
-class CheckoutWishes(msgspec.Struct):
+class CheckoutFields(msgspec.Struct):
     """Changes what is given; null says nothing."""
 
     email: _Email | UnsetType = UNSET
     special_instructions: Annotated[str, Meta(max_length=2000)] | UnsetType = UNSET
-    bill_address_attributes: TypedAddress | UnsetType = UNSET
-    ship_address_attributes: TypedAddress | UnsetType = UNSET
+    bill_address_attributes: CheckoutAddressInput | UnsetType = UNSET
+    ship_address_attributes: CheckoutAddressInput | UnsetType = UNSET
     bill_address_id: UUID | UnsetType = UNSET
     ship_address_id: UUID | UnsetType = UNSET
     use_billing: bool | UnsetType = UNSET
     use_shipping: bool | UnsetType = UNSET
-    shipments_attributes: list[ChosenRate] | UnsetType = UNSET
-    payments_attributes: list[NewPayment] | UnsetType = UNSET
+    shipments_attributes: list[ShippingRateChoice] | UnsetType = UNSET
+    payments_attributes: list[CheckoutPaymentInput] | UnsetType = UNSET
     existing_card: UUID | UnsetType = UNSET
 
 
-class TellCheckout(msgspec.Struct):
+class CheckoutInput(msgspec.Struct):
     """What is known of the order so far."""
 
-    order: CheckoutWishes | UnsetType = UNSET
+    order: CheckoutFields | UnsetType = UNSET
 
 
-class Consent(msgspec.Struct):
+class CheckoutConsent(msgspec.Struct):
     """The token of a 409 `total_changed`, to buy at what it comes to now."""
 
     consent_token: str | UnsetType = UNSET
 
 
-class ChooseMethod(msgspec.Struct):
+class ShippingMethodChoice(msgspec.Struct):
     """For one shipment, or for all of them."""
 
     shipping_method_id: UUID
     shipment_id: UUID | UnsetType = UNSET
 
 
-class Requirements(msgspec.Struct):
+class CheckoutRequirements(msgspec.Struct):
     """What stands between a cart and its completion."""
 
     state: str
     is_complete: bool
-    missing: list[Missing]
+    missing: list[CheckoutRequirement]
     held_until: datetime | None = None
-    """Goods lie aside until then, where the shop holds them."""
+    """Stock is held until then, if the shop holds stock."""
 
 
-class GuestCart(msgspec.Struct):
+class GuestCartInput(msgspec.Struct):
     """The guest's cart, and what becomes of the two."""
 
     guest_order_token: Annotated[
@@ -262,7 +262,7 @@ class GuestCart(msgspec.Struct):
     dry_run: Annotated[bool, Meta(description="Only say what would happen.")] = False
 
 
-class UserWishes(msgspec.Struct):
+class AccountFields(msgspec.Struct):
     """Changes what is given and nothing else; null empties a field."""
 
     first_name: Annotated[_Line | None, Meta(examples=["Grace"])] | UnsetType = UNSET
@@ -278,13 +278,13 @@ class UserWishes(msgspec.Struct):
     ) = UNSET
 
 
-class AccountUpdate(msgspec.Struct):
+class AccountInput(msgspec.Struct):
     """The address of e-mail is who the user is, and cannot be changed here."""
 
-    user: UserWishes
+    user: AccountFields
 
 
-class AddressWishes(msgspec.Struct, kw_only=True):
+class AccountAddressUpdateFields(msgspec.Struct, kw_only=True):
     """Which fields must be given beside the names depends on the country. What is left out of a change stays."""
 
     firstname: Annotated[_Line, Meta(examples=["Grace"])] | UnsetType = UNSET
@@ -308,20 +308,20 @@ class AddressWishes(msgspec.Struct, kw_only=True):
     state_id: Annotated[UUID | None, Meta(description="In place of `state_name`.")] | UnsetType = UNSET
 
 
-class NewAddressWishes(AddressWishes, kw_only=True):
+class AccountAddressFields(AccountAddressUpdateFields, kw_only=True):
     """Which fields must be given beside the names depends on the country."""
 
     firstname: Annotated[_Line, Meta(examples=["Grace"])]
     lastname: Annotated[_Line, Meta(examples=["Hopper"])]
 
 
-class NewAddress(msgspec.Struct):
+class AccountAddressInput(msgspec.Struct):
     """An address of the user; the first one becomes both defaults."""
 
-    address: NewAddressWishes
+    address: AccountAddressFields
 
 
-class AddressUpdate(msgspec.Struct):
+class AccountAddressUpdateInput(msgspec.Struct):
     """Changes what is given. An address that a completed order uses stays there as it was."""
 
-    address: AddressWishes
+    address: AccountAddressUpdateFields

@@ -1,4 +1,4 @@
-"""Signing in and out: one address for the three operations of a sign-in, one for its end."""
+"""Sign-in and sign-out endpoints; one endpoint serves the three sign-in operations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,45 +9,45 @@ from shop.base.email import Email, read_email
 from shop.base.errors import Invalid, Malformed
 from shop.base.texts import is_line
 from shop.rules.access.codes import typed_code
-from shop.storefront.inputs import Notice, wrapped
-from shop.web.reply import Nothing, Reply, json_reply, token_reply
+from shop.storefront.inputs import LoginNotice, read_wrapped_object
+from shop.web.reply import EmptyObject, Reply, json_reply, token_reply
 from shop.web.request import Request
 
-NOTICE = Notice("If this address can receive mail, a code is on its way.")
+NOTICE = LoginNotice("If this address can receive mail, a code is on its way.")
 
 
 async def sign_in(request: Request, ctx: Context) -> Reply:
-    """What the body's `user` holds selects the operation: a code, a refresh token, or neither."""
-    # The body alone: a code or token in an address would stand in every log on the way.
-    user = wrapped(request.body_params(), "user")
+    """Select the operation by the body's `user`: with a code, with a refresh token, or with neither."""
+    # Read the body only: a code or token in a URL would appear in logs.
+    user = read_wrapped_object(request.body_params(), "user")
     if "code" in user and "refresh_token" in user:
         raise Malformed("Send either a code or a refresh_token, not both.")
     fields = _Fields(user)
     email = fields.email()
     if "code" in user:
         code = fields.code()
-        return token_reply(await login.exchange_code(ctx, fields.checked(email), code))
+        return token_reply(await login.exchange_code(ctx, fields.require_valid(email), code))
     if "refresh_token" in user:
         token = fields.text("refresh_token")
-        return token_reply(await login.refresh(ctx, fields.checked(email), token))
-    names = login.Names(fields.name("first_name"), fields.name("last_name"))
-    await login.request_code(ctx, fields.checked(email), names)
+        return token_reply(await login.refresh(ctx, fields.require_valid(email), token))
+    names = login.UserNames(fields.name("first_name"), fields.name("last_name"))
+    await login.request_code(ctx, fields.require_valid(email), names)
     return json_reply(NOTICE)
 
 
 async def sign_out(request: Request, ctx: Context) -> Reply:
     await tokens.end_session_of(ctx, tokens.USER, request.path_params["token"])
-    return json_reply(Nothing())
+    return json_reply(EmptyObject())
 
 
 class _Fields:
-    """Reads the fields of `user`; every one that fails is named in the end, not only the first."""
+    """Reads the fields of `user` and collects the errors of all of them."""
 
     def __init__(self, user: Mapping[str, Any]) -> None:
         self._user = user
         self._errors: dict[str, list[str]] = {}
 
-    def checked(self, email: Email | None) -> Email:
+    def require_valid(self, email: Email | None) -> Email:
         if self._errors or email is None:
             raise Invalid(self._errors)
         return email
@@ -61,10 +61,10 @@ class _Fields:
 
     def code(self) -> str:
         code = self._user.get("code")
-        typed = typed_code(code) if isinstance(code, str) else None
-        if typed is None:
+        login_code = typed_code(code) if isinstance(code, str) else None
+        if login_code is None:
             self._errors["code"] = ["must be the digits of the mail, or its long code"]
-        return typed or ""
+        return login_code or ""
 
     def text(self, name: str) -> str:
         value = self._user.get(name)

@@ -1,52 +1,48 @@
-"""The storefront's table: method, address, handler, who may call, what is shown."""
+"""The storefront route table: method, path, handler, required credential and response type."""
 
 from datetime import date
 from typing import Any
 
 import msgspec
 
-from shop.actions.access.tokens import TokenPair
+from shop.actions.access.tokens import UserTokens
 from shop.actions.checkout.coupons import REFUSALS
-from shop.actions.orders.resources import SORTS
 from shop.base.errors import InvalidCode, InvalidRefreshToken
 from shop.jsonapi.deprecation import Deprecation
-from shop.storefront import account, cart, catalog, checkout, discounts, login, pages, setup
-from shop.storefront.caching import Draw, kept
+from shop.storefront import cart, catalog, checkout, discounts, login, pages, setup
+from shop.storefront.account_routes import ROUTES as ACCOUNT_ROUTES
+from shop.storefront.caching import RenderHandler, cache_response
 from shop.storefront.catalog import TAXON_FILTERS
 from shop.storefront.inputs import (
-    AccountUpdate,
-    AddItem,
-    AddItems,
-    AddressUpdate,
-    ChangeCurrency,
-    ChooseMethod,
-    Consent,
-    CouponCode,
-    GuestCart,
-    NewAddress,
-    NewCart,
-    NewPayment,
-    Notice,
-    Requirements,
-    SetQuantity,
+    CartCouponInput,
+    CartCurrencyInput,
+    CartInput,
+    CartItemInput,
+    CartItemsInput,
+    CartQuantityInput,
+    CheckoutConsent,
+    CheckoutCreditInput,
+    CheckoutInput,
+    CheckoutPaymentInput,
+    CheckoutRequirements,
+    EmptyBody,
+    GuestCartInput,
+    LoginNotice,
+    ShippingMethodChoice,
     SignIn,
-    StoreCreditWish,
-    TellCheckout,
-    Unsaid,
 )
 from shop.storefront.pages import MENU_FILTERS, PAGE_FILTERS
-from shop.storefront.wishes import FILTERS
-from shop.storefront.wishes import SORTS as SORTS_OF_PRODUCTS
+from shop.storefront.product_filters import FILTERS
+from shop.storefront.product_filters import SORTS as SORTS_OF_PRODUCTS
 from shop.storefront.wishlist_routes import ROUTES as WISHLIST_ROUTES
 from shop.web.endpoint import Handler, Route
-from shop.web.reply import JSON, JSON_API, Nothing
+from shop.web.reply import JSON, JSON_API, EmptyObject
 
 _BASE = "/api/v2/storefront"
 _AUTH = f"{_BASE}/auth"
 _CART = f"{_BASE}/cart"
 _CHECKOUT = f"{_BASE}/checkout"
 _HOLDER = "order token or user"
-_ME = f"{_BASE}/account"
 _SMALL = 64 * 1024
 _CART_CODES = {
     409: ("payment_in_progress",),
@@ -76,29 +72,21 @@ _OWNER = {401: ("owner_required",)}
 _READ = (400, 401)
 _ONE = (400, 401, 404)
 _WRITE = (400, 401, 409, 413, 415, 422, 429)
-_GONE = (400, 401, 404, 413, 415)
-# There is one shop; Spree itself went over to `/store`.
+_DELETE_ERRORS = (400, 401, 404, 413, 415)
+# There is one shop; Spree itself moved to `/store`.
 _STORES_BY_CODE = Deprecation(date(2026, 11, 17), date(2027, 11, 17), "Use GET /api/v2/storefront/store.")
-_PRICED = ("currency", "explain")
+_PRICE_PARAMS = ("currency", "explain")
 
 
-def _patch(path: str, handler: Handler, summary: str, **described: Any) -> tuple[Route, Route]:
-    """A plain update answers PUT as well, for clients of the family that send it."""
-    return (
-        Route("PATCH", path, handler, "user", summary, **described),
-        Route("PUT", path, handler, "user", summary, **described),
-    )
-
-
-def _public(path: str, draw: Draw, summary: str, shows: str, **described: Any) -> Route:
-    """What anybody may see, and caches may keep."""
+def _public(path: str, draw: RenderHandler, summary: str, shows: str, **options: Any) -> Route:
+    """A public, cacheable GET route."""
     errors = _ONE if "{" in path else _READ
-    handler, address = kept(draw), f"{_BASE}/{path}"
-    return Route("GET", address, handler, "anyone", summary, shows, errors=errors, is_kept=True, **described)
+    handler, address = cache_response(draw), f"{_BASE}/{path}"
+    return Route("GET", address, handler, "anyone", summary, shows, errors=errors, is_kept=True, **options)
 
 
 def _cart(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
-    """A change of the cart, which is shown as it is afterwards."""
+    """A route that changes the cart and returns the updated cart."""
     errors = (*_WRITE, 404)
     return Route(
         method, f"{_CART}/{path}", handler, _HOLDER, summary, "cart", 200, errors, takes=takes, codes=_CART_CODES
@@ -119,7 +107,7 @@ def _checkout(method: str, path: str, handler: Handler, summary: str, takes: Any
 
 
 def _paying(method: str, path: str, handler: Handler, summary: str, takes: Any = None, status: int = 200) -> Route:
-    """A step of the checkout that may use the account of the cart's owner."""
+    """A checkout route that may use the account of the cart's owner."""
     route = _checkout(method, path, handler, summary, takes, status)
     return msgspec.structs.replace(route, codes={**_CHECKOUT_CODES, **_OWNER})
 
@@ -129,11 +117,13 @@ def _completing(route: Route) -> Route:
     return msgspec.structs.replace(route, codes={**route.codes, 409: codes})
 
 
-def _looked(path: str, handler: Handler, summary: str, shows: Any, *errors: int, media: bytes = JSON_API) -> Route:
-    found = (*_READ, 404, *errors)
+def _checkout_read(
+    path: str, handler: Handler, summary: str, shows: Any, *errors: int, media: bytes = JSON_API
+) -> Route:
+    statuses = (*_READ, 404, *errors)
     address = f"{_CHECKOUT}/{path}"
-    said: dict[str, Any] = {"codes": _CHECKOUT_CODES, "is_paged": False}
-    return Route("GET", address, handler, _HOLDER, summary, shows, 200, found, media, **said)
+    options: dict[str, Any] = {"codes": _CHECKOUT_CODES, "is_paged": False}
+    return Route("GET", address, handler, _HOLDER, summary, shows, 200, statuses, media, **options)
 
 
 ROUTES = (
@@ -143,7 +133,7 @@ ROUTES = (
         login.sign_in,
         "anyone",
         "Sign in: request a login code, trade it for tokens, or refresh them",
-        Notice | TokenPair,
+        LoginNotice | UserTokens,
         200,
         (400, 401, 413, 415, 422, 429),
         JSON,
@@ -158,7 +148,7 @@ ROUTES = (
         login.sign_out,
         "anyone",
         "Sign out: end the session of a token",
-        Nothing,
+        EmptyObject,
         200,
         (400, 413, 415),
         JSON,
@@ -174,7 +164,7 @@ ROUTES = (
         "cart",
         201,
         (*_WRITE, 404),
-        takes=NewCart,
+        takes=CartInput,
     ),
     Route("GET", _CART, cart.show, "order token or user", "Show the cart", "cart", 200, (*_READ, 404)),
     Route(
@@ -185,16 +175,16 @@ ROUTES = (
         "Delete the cart",
         None,
         204,
-        (*_GONE, 422),
+        (*_DELETE_ERRORS, 422),
         codes={422: ("cart_has_payment",), **_OWNER},
     ),
-    _cart("POST", "add_item", cart.add_item, "Add an item to the cart", AddItem),
-    _cart("POST", "add_items", cart.add_items, "Add several items to the cart: all of them or none", AddItems),
-    _cart("PATCH", "set_quantity", cart.set_quantity, "Set the quantity of a line item", SetQuantity),
+    _cart("POST", "add_item", cart.add_item, "Add an item to the cart", CartItemInput),
+    _cart("POST", "add_items", cart.add_items, "Add several items to the cart: all of them or none", CartItemsInput),
+    _cart("PATCH", "set_quantity", cart.set_quantity, "Set the quantity of a line item", CartQuantityInput),
     _cart("DELETE", "remove_line_item/{id}", cart.remove_line_item, "Remove a line item from the cart"),
-    _cart("PATCH", "empty", cart.empty, "Empty the cart", Unsaid),
-    _cart("PATCH", "change_currency", cart.change_currency, "Change the cart's currency", ChangeCurrency),
-    _coupon("PATCH", "apply_coupon_code", discounts.apply_code, "Apply a coupon code to the cart", CouponCode),
+    _cart("PATCH", "empty", cart.empty, "Empty the cart", EmptyBody),
+    _cart("PATCH", "change_currency", cart.change_currency, "Change the cart's currency", CartCurrencyInput),
+    _coupon("PATCH", "apply_coupon_code", discounts.apply_code, "Apply a coupon code to the cart", CartCouponInput),
     _coupon("DELETE", "remove_coupon_code", discounts.remove_codes, "Remove all coupon codes from the cart"),
     _coupon("DELETE", "remove_coupon_code/{code}", discounts.remove_code, "Remove a coupon code from the cart"),
     Route(
@@ -209,29 +199,46 @@ ROUTES = (
         asks=("country_iso",),
         is_paged=False,
     ),
-    _paying("PATCH", "", checkout.update, "Update the checkout: e-mail, addresses, shipping, payment", TellCheckout),
-    _paying("PUT", "", checkout.update, "Update the checkout: e-mail, addresses, shipping, payment", TellCheckout),
-    _checkout("PATCH", "next", checkout.next_step, "Advance to the next checkout step", Unsaid),
-    _checkout("PATCH", "advance", checkout.advance, "Advance the checkout as far as possible", Unsaid),
-    _completing(_paying("PATCH", "complete", checkout.complete, "Complete the checkout: place the order", Consent)),
-    _paying("POST", "create_payment", checkout.create_payment, "Create a payment for the checkout", NewPayment, 201),
-    _checkout(
-        "PATCH", "select_shipping_method", checkout.select_shipping_method, "Select a shipping method", ChooseMethod
+    _paying("PATCH", "", checkout.update, "Update the checkout: e-mail, addresses, shipping, payment", CheckoutInput),
+    _paying("PUT", "", checkout.update, "Update the checkout: e-mail, addresses, shipping, payment", CheckoutInput),
+    _checkout("PATCH", "next", checkout.next_step, "Advance to the next checkout step", EmptyBody),
+    _checkout("PATCH", "advance", checkout.advance, "Advance the checkout as far as possible", EmptyBody),
+    _completing(
+        _paying("PATCH", "complete", checkout.complete, "Complete the checkout: place the order", CheckoutConsent)
     ),
-    _paying("POST", "add_store_credit", discounts.add_credit, "Add store credit to the checkout", StoreCreditWish),
-    _paying("POST", "remove_store_credit", discounts.remove_credit, "Remove store credit from the checkout", Unsaid),
+    _paying(
+        "POST",
+        "create_payment",
+        checkout.create_payment,
+        "Create a payment for the checkout",
+        CheckoutPaymentInput,
+        201,
+    ),
+    _checkout(
+        "PATCH",
+        "select_shipping_method",
+        checkout.select_shipping_method,
+        "Select a shipping method",
+        ShippingMethodChoice,
+    ),
+    _paying("POST", "add_store_credit", discounts.add_credit, "Add store credit to the checkout", CheckoutCreditInput),
+    _paying("POST", "remove_store_credit", discounts.remove_credit, "Remove store credit from the checkout", EmptyBody),
     _checkout(
         "POST",
         "validate_order_for_payment",
         checkout.validate_for_payment,
         "Validate the order for payment: remove what is not available any more",
-        Unsaid,
+        EmptyBody,
     ),
-    _looked("shipping_rates", checkout.shipping_rates, "List the shipping rates of the checkout", "shipment[]", 422),
-    _looked(
+    _checkout_read(
+        "shipping_rates", checkout.shipping_rates, "List the shipping rates of the checkout", "shipment[]", 422
+    ),
+    _checkout_read(
         "payment_methods", checkout.payment_methods, "List the payment methods of the checkout", "payment_method[]"
     ),
-    _looked("requirements", checkout.requirements, "Show what the checkout still requires", Requirements, media=JSON),
+    _checkout_read(
+        "requirements", checkout.requirements, "Show what the checkout still requires", CheckoutRequirements, media=JSON
+    ),
     Route(
         "GET",
         f"{_BASE}/order_status/{{number}}",
@@ -251,7 +258,7 @@ ROUTES = (
         "cart",
         200,
         (*_WRITE, 404),
-        takes=GuestCart,
+        takes=GuestCartInput,
     ),
     _public(
         "products",
@@ -260,16 +267,16 @@ ROUTES = (
         "product[]",
         sorts=SORTS_OF_PRODUCTS,
         filters=FILTERS,
-        asks=(*_PRICED, "q", "sort_by"),
+        asks=(*_PRICE_PARAMS, "q", "sort_by"),
     ),
-    _public("products/{slug}", catalog.show_product, "Show a product", "product", asks=_PRICED),
+    _public("products/{slug}", catalog.show_product, "Show a product", "product", asks=_PRICE_PARAMS),
     _public(
         "products/{slug}/variants",
         catalog.list_variants,
         "List a product's variants",
         "variant[]",
         filters=("options",),
-        asks=_PRICED,
+        asks=_PRICE_PARAMS,
     ),
     _public("taxons", catalog.list_taxons, "List taxons (categories)", "taxon[]", filters=TAXON_FILTERS),
     _public(
@@ -285,95 +292,6 @@ ROUTES = (
     _public("policies/{slug}", pages.show_policy, "Show one policy", "policy"),
     _public("menus", pages.list_menus, "List menus", "menu[]", filters=MENU_FILTERS, asks=("currency",)),
     _public("menus/{id}", pages.show_menu, "Show one menu", "menu", asks=("currency",)),
-    Route("GET", _ME, account.show, "user", "Show the account", "user", 200, _READ),
-    *_patch(_ME, account.update, "Update the account", shows="user", errors=_WRITE, takes=AccountUpdate),
-    Route("GET", f"{_ME}/addresses", account.list_addresses, "user", "List addresses", "address[]", 200, _READ),
-    Route(
-        "POST",
-        f"{_ME}/addresses",
-        account.create_address,
-        "user",
-        "Create an address",
-        "address",
-        200,
-        _WRITE,
-        takes=NewAddress,
-    ),
-    Route(
-        "GET", f"{_ME}/addresses/{{id}}", account.show_address, "user", "Show an address", "address", 200, (*_READ, 404)
-    ),
-    *_patch(
-        f"{_ME}/addresses/{{id}}",
-        account.update_address,
-        "Update an address",
-        shows="address",
-        errors=(*_WRITE, 404),
-        takes=AddressUpdate,
-    ),
-    Route("DELETE", f"{_ME}/addresses/{{id}}", account.destroy_address, "user", "Delete an address", None, 204, _GONE),
-    Route(
-        "GET",
-        f"{_ME}/credit_cards",
-        account.list_cards,
-        "user",
-        "List saved credit cards",
-        "credit_card[]",
-        200,
-        _READ,
-        filters=account.CARD_FILTERS,
-    ),
-    Route(
-        "GET",
-        f"{_ME}/credit_cards/{{id}}",
-        account.show_card,
-        "user",
-        "Show a saved credit card, or with `default` the one used last",
-        "credit_card",
-        200,
-        (*_READ, 404),
-    ),
-    Route(
-        "DELETE",
-        f"{_ME}/credit_cards/{{id}}",
-        account.destroy_card,
-        "user",
-        "Delete a saved credit card",
-        None,
-        204,
-        _GONE,
-    ),
-    Route(
-        "GET", f"{_ME}/orders", account.list_orders, "user", "List completed orders", "order[]", 200, _READ, sorts=SORTS
-    ),
-    Route(
-        "GET",
-        f"{_ME}/orders/{{number}}",
-        account.show_order,
-        "user",
-        "Show a completed order",
-        "order",
-        200,
-        (*_READ, 404),
-    ),
-    Route(
-        "GET",
-        f"{_ME}/sessions",
-        account.list_sessions,
-        "user",
-        "List sessions: where the user is signed in",
-        "session[]",
-        200,
-        _READ,
-    ),
-    Route(
-        "DELETE",
-        f"{_ME}/sessions/{{id}}",
-        account.destroy_session,
-        "user",
-        "Delete a session: sign out there",
-        None,
-        204,
-        _GONE,
-    ),
+    *ACCOUNT_ROUTES,
     *WISHLIST_ROUTES,
 )

@@ -1,14 +1,14 @@
-"""The rows of wishlists in the storefront's table."""
+"""The wishlist routes of the storefront."""
 
 from typing import Any
 
 from shop.storefront import wishlists
 from shop.storefront.wishlist_inputs import (
-    AddWishedItem,
-    AddWishedItems,
-    NewWishlist,
-    SetWishedQuantity,
-    WishlistUpdate,
+    OwnWishedItemInput,
+    OwnWishedItemsInput,
+    OwnWishlistInput,
+    OwnWishlistUpdateInput,
+    WishedQuantityInput,
 )
 from shop.web.endpoint import Handler, Route
 
@@ -16,23 +16,23 @@ _BASE = "/api/v2/storefront/wishlists"
 _ONE = f"{_BASE}/{{wishlist_token}}"
 _READ = (400, 401)
 _WRITE = (400, 401, 409, 413, 415, 422)
-_GONE = (400, 401, 404, 413, 415)
+_DELETE_ERRORS = (400, 401, 404, 413, 415)
 _ASKS = ("currency", "is_variant_included")
 _CODES = {422: ("quantity_not_positive",)}
 
 
 def _update(method: str) -> Route:
-    """A plain update answers PUT as well, for clients of the family that send it."""
+    """The update route, for PATCH and PUT; some Spree clients send PUT."""
     errors = (*_WRITE, 404)
-    said: dict[str, Any] = {"takes": WishlistUpdate, "asks": _ASKS}
-    return Route(method, _ONE, wishlists.update, "user", "Update a wishlist", "wishlist", 200, errors, **said)
+    options: dict[str, Any] = {"takes": OwnWishlistUpdateInput, "asks": _ASKS}
+    return Route(method, _ONE, wishlists.update, "user", "Update a wishlist", "wishlist", 200, errors, **options)
 
 
 def _item(method: str, path: str, handler: Handler, summary: str, takes: Any = None) -> Route:
-    """About one item, which is shown."""
-    errors, codes = ((*_WRITE, 404), _CODES) if takes else (_GONE, {})
-    said: dict[str, Any] = {"takes": takes, "codes": codes, "asks": ("currency",)}
-    return Route(method, f"{_ONE}/{path}", handler, "user", summary, "wished_item", 200, errors, **said)
+    """A route that acts on one item and returns it."""
+    errors, codes = ((*_WRITE, 404), _CODES) if takes else (_DELETE_ERRORS, {})
+    options: dict[str, Any] = {"takes": takes, "codes": codes, "asks": ("currency",)}
+    return Route(method, f"{_ONE}/{path}", handler, "user", summary, "wished_item", 200, errors, **options)
 
 
 ROUTES = (
@@ -46,7 +46,7 @@ ROUTES = (
         "wishlist",
         201,
         (*_WRITE, 404),
-        takes=NewWishlist,
+        takes=OwnWishlistInput,
         asks=_ASKS,
     ),
     Route(
@@ -73,14 +73,14 @@ ROUTES = (
     ),
     _update("PATCH"),
     _update("PUT"),
-    Route("DELETE", _ONE, wishlists.destroy, "user", "Delete a wishlist", None, 204, _GONE),
-    _item("POST", "add_item", wishlists.add_item, "Add an item to a wishlist", AddWishedItem),
+    Route("DELETE", _ONE, wishlists.destroy, "user", "Delete a wishlist", None, 204, _DELETE_ERRORS),
+    _item("POST", "add_item", wishlists.add_item, "Add an item to a wishlist", OwnWishedItemInput),
     _item(
         "PATCH",
         "set_item_quantity/{item_id}",
         wishlists.set_item_quantity,
         "Set the quantity of a wished item",
-        SetWishedQuantity,
+        WishedQuantityInput,
     ),
     _item("DELETE", "remove_item/{item_id}", wishlists.remove_item, "Remove an item from a wishlist"),
     Route(
@@ -92,7 +92,7 @@ ROUTES = (
         "wishlist",
         200,
         (*_WRITE, 404),
-        takes=AddWishedItems,
+        takes=OwnWishedItemsInput,
         codes=_CODES,
         asks=_ASKS,
     ),
@@ -104,7 +104,7 @@ ROUTES = (
         "Remove several items from a wishlist",
         "wishlist",
         200,
-        (*_GONE, 422),
+        (*_DELETE_ERRORS, 422),
         asks=(*_ASKS, "wished_items_ids"),
     ),
 )

@@ -1,4 +1,4 @@
-"""The endpoints of wishlists. What is on one is shown at the prices of whoever looks."""
+"""Wishlist endpoints. Items are shown at the caller's prices."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,27 +7,27 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.catalog import storefront
-from shop.actions.catalog.prices import pricing_for
+from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
 from shop.actions.customers import wishlists
-from shop.actions.customers.wishlists import Chosen
+from shop.actions.customers.wishlists import WishlistRef
 from shop.base.ids import as_uuid
-from shop.base.loaded import Link, Loaded, Named
-from shop.jsonapi.document import Drawing, document
-from shop.jsonapi.paging import Window, cut, read_sort, read_window
+from shop.base.record import Link, Record, Reference
+from shop.jsonapi.document import RenderOptions, document
+from shop.jsonapi.paging import Window, paginate_rows, read_sort, read_window
 from shop.jsonapi.resource import Resource
 from shop.models.customers.wishlists import SeenItem, SeenWishlist, Wishlist
 from shop.queries.catalog.prices import Pricing
-from shop.storefront.drawing import page_reply, read_catalog_drawing
+from shop.storefront.product_filters import read_currency, read_filters
+from shop.storefront.rendering import page_reply, read_catalog_render_options
 from shop.storefront.resources.wishlists import WISHED_ITEM, WISHLIST
-from shop.storefront.wishes import read_currency, read_filters
 from shop.storefront.wishlist_inputs import (
+    read_included_variant_id,
     read_item_ids,
-    read_list,
     read_quantity,
-    read_variant_asked,
-    read_wish,
-    read_wishes,
+    read_wished_item,
+    read_wished_items,
+    read_wishlist_fields,
 )
 from shop.web.reply import NO_CONTENT, Reply, document_reply
 from shop.web.request import Request
@@ -35,13 +35,13 @@ from shop.web.request import Request
 Tree = Mapping[str, Any]
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What is wished of a document, and by whom."""
+class WishlistQuery(msgspec.Struct, frozen=True):
+    """The render options, pricing and variant of a wishlist request."""
 
-    drawing: Drawing
+    drawing: RenderOptions
     pricing: Pricing
     variant_id: UUID | None
-    """The one of which it is asked whether it stands on a list."""
+    """The variant to look for on each list."""
 
     @property
     def include(self) -> Tree:
@@ -49,120 +49,122 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 async def list_own(request: Request, ctx: Context) -> Reply:
-    asked = await _asked(request, ctx, WISHLIST)
+    query = await _read_query(request, ctx, WISHLIST)
     read_filters(request.params, ())
     read_sort(request.params, ())
-    window = cut(await wishlists.list_lists(ctx, asked.pricing), read_window(request.params))
-    records = await _loaded(ctx, window.records, asked)
+    window = paginate_rows(await wishlists.list_lists(ctx, query.pricing), read_window(request.params))
+    records = await _build_records(ctx, window.records, query)
     page = Window(records, window.total, window.page, window.next_place)
-    return page_reply(request, ctx, WISHLIST, asked.drawing, page)
+    return page_reply(request, ctx, WISHLIST, query.drawing, page)
 
 
 async def create(request: Request, ctx: Context) -> Reply:
-    asked = await _asked(request, ctx, WISHLIST)
-    made = await wishlists.make_list(ctx, asked.pricing, read_list(request.params, is_new=True))
-    return await _list_reply(ctx, made, asked, status=201)
+    query = await _read_query(request, ctx, WISHLIST)
+    wishlist = await wishlists.make_list(ctx, query.pricing, read_wishlist_fields(request.params, is_new=True))
+    return await _list_reply(ctx, wishlist, query, status=201)
 
 
 async def show_default(request: Request, ctx: Context) -> Reply:
-    asked = await _asked(request, ctx, WISHLIST)
-    return await _list_reply(ctx, await wishlists.get_default(ctx, asked.pricing), asked)
+    query = await _read_query(request, ctx, WISHLIST)
+    return await _list_reply(ctx, await wishlists.get_default(ctx, query.pricing), query)
 
 
 async def show(request: Request, ctx: Context) -> Reply:
-    asked = await _asked(request, ctx, WISHLIST)
-    return await _list_reply(ctx, await wishlists.get_seen(ctx, _chosen(request, asked)), asked)
+    query = await _read_query(request, ctx, WISHLIST)
+    return await _list_reply(ctx, await wishlists.get_visible_list(ctx, _wishlist_ref(request, query)), query)
 
 
 async def update(request: Request, ctx: Context) -> Reply:
-    asked = await _asked(request, ctx, WISHLIST)
-    values = read_list(request.params, is_new=False)
-    return await _list_reply(ctx, await wishlists.change_list(ctx, _chosen(request, asked), values), asked)
+    query = await _read_query(request, ctx, WISHLIST)
+    values = read_wishlist_fields(request.params, is_new=False)
+    return await _list_reply(ctx, await wishlists.change_list(ctx, _wishlist_ref(request, query), values), query)
 
 
 async def destroy(request: Request, ctx: Context) -> Reply:
-    await wishlists.remove_list(ctx, _chosen(request, await _asked(request, ctx, WISHLIST)))
+    await wishlists.remove_list(ctx, _wishlist_ref(request, await _read_query(request, ctx, WISHLIST)))
     return NO_CONTENT
 
 
 async def add_item(request: Request, ctx: Context) -> Reply:
-    asked = await _asked(request, ctx, WISHED_ITEM)
-    wish = read_wish(request.params)
-    return await _item_reply(ctx, await wishlists.add_item(ctx, _chosen(request, asked), wish), asked)
+    query = await _read_query(request, ctx, WISHED_ITEM)
+    wish = read_wished_item(request.params)
+    return await _item_reply(ctx, await wishlists.add_item(ctx, _wishlist_ref(request, query), wish), query)
 
 
 async def set_item_quantity(request: Request, ctx: Context) -> Reply:
-    asked = await _asked(request, ctx, WISHED_ITEM)
+    query = await _read_query(request, ctx, WISHED_ITEM)
     quantity = read_quantity(request.params)
-    changed = await wishlists.set_quantity(ctx, _chosen(request, asked), _item_id(request), quantity)
-    return await _item_reply(ctx, changed, asked)
+    item = await wishlists.set_quantity(ctx, _wishlist_ref(request, query), _item_id(request), quantity)
+    return await _item_reply(ctx, item, query)
 
 
 async def remove_item(request: Request, ctx: Context) -> Reply:
-    asked = await _asked(request, ctx, WISHED_ITEM)
-    removed = await wishlists.remove_item(ctx, _chosen(request, asked), _item_id(request))
-    return await _item_reply(ctx, removed, asked)
+    query = await _read_query(request, ctx, WISHED_ITEM)
+    item = await wishlists.remove_item(ctx, _wishlist_ref(request, query), _item_id(request))
+    return await _item_reply(ctx, item, query)
 
 
 async def add_items(request: Request, ctx: Context) -> Reply:
-    asked = await _asked(request, ctx, WISHLIST)
-    wishes = read_wishes(request.params)
-    return await _list_reply(ctx, await wishlists.put_items(ctx, _chosen(request, asked), wishes), asked)
+    query = await _read_query(request, ctx, WISHLIST)
+    wishes = read_wished_items(request.params)
+    return await _list_reply(ctx, await wishlists.put_items(ctx, _wishlist_ref(request, query), wishes), query)
 
 
 async def remove_items(request: Request, ctx: Context) -> Reply:
-    asked = await _asked(request, ctx, WISHLIST)
+    query = await _read_query(request, ctx, WISHLIST)
     ids = read_item_ids(request.params)
-    return await _list_reply(ctx, await wishlists.remove_items(ctx, _chosen(request, asked), ids), asked)
+    return await _list_reply(ctx, await wishlists.remove_items(ctx, _wishlist_ref(request, query), ids), query)
 
 
-async def _asked(request: Request, ctx: Context, resource: Resource) -> Asked:
-    """Read before the work: a wish that cannot be met must not leave anything behind."""
-    drawing, variant_id = read_catalog_drawing(request, ctx, resource), read_variant_asked(request.params)
-    return Asked(drawing, await pricing_for(ctx, read_currency(request.params, ctx.shared.shop)), variant_id)
+async def _read_query(request: Request, ctx: Context, resource: Resource) -> WishlistQuery:
+    """Read the query before any work, so that an invalid query has no side effects."""
+    drawing, variant_id = read_catalog_render_options(request, ctx, resource), read_included_variant_id(request.params)
+    return WishlistQuery(
+        drawing, await resolve_pricing(ctx, read_currency(request.params, ctx.shared.shop)), variant_id
+    )
 
 
-def _chosen(request: Request, asked: Asked) -> Chosen:
-    return Chosen(request.path_params["wishlist_token"], asked.pricing)
+def _wishlist_ref(request: Request, query: WishlistQuery) -> WishlistRef:
+    return WishlistRef(request.path_params["wishlist_token"], query.pricing)
 
 
 def _item_id(request: Request) -> UUID | None:
     return as_uuid(request.path_params["item_id"])
 
 
-async def _list_reply(ctx: Context, found: Wishlist, asked: Asked, status: int = 200) -> Reply:
-    (record,) = await _loaded(ctx, [found], asked)
-    return document_reply(document(WISHLIST, record, asked.drawing), status)
+async def _list_reply(ctx: Context, wishlist: Wishlist, query: WishlistQuery, status: int = 200) -> Reply:
+    (record,) = await _build_records(ctx, [wishlist], query)
+    return document_reply(document(WISHLIST, record, query.drawing), status)
 
 
-async def _item_reply(ctx: Context, item: SeenItem, asked: Asked) -> Reply:
-    (record,) = await _loaded_items(ctx, [item], asked.include, asked.pricing)
-    return document_reply(document(WISHED_ITEM, record, asked.drawing))
+async def _item_reply(ctx: Context, item: SeenItem, query: WishlistQuery) -> Reply:
+    (record,) = await _build_item_records(ctx, [item], query.include, query.pricing)
+    return document_reply(document(WISHED_ITEM, record, query.drawing))
 
 
-async def _loaded(ctx: Context, lists: Sequence[Wishlist], asked: Asked) -> list[Loaded]:
-    """As many statements for many lists as for one; what things cost is read only where they are shown."""
-    tree = asked.include.get("wished_items")
+async def _build_records(ctx: Context, lists: Sequence[Wishlist], query: WishlistQuery) -> list[Record]:
+    """Build wishlists in a constant number of statements; prices are read only when items are included."""
+    tree = query.include.get("wished_items")
     if tree is None:
-        items = [Loaded(item) for item in await wishlists.list_items(ctx, lists)]
+        items = [Record(item) for item in await wishlists.list_items(ctx, lists)]
     else:
-        seen = await wishlists.see_items(ctx, lists, asked.pricing)
-        items = await _loaded_items(ctx, seen, tree, asked.pricing)
-    on_lists: dict[UUID, list[Loaded]] = {each.id: [] for each in lists}
+        priced_items = await wishlists.see_items(ctx, lists, query.pricing)
+        items = await _build_item_records(ctx, priced_items, tree, query.pricing)
+    on_lists: dict[UUID, list[Record]] = {each.id: [] for each in lists}
     for item in items:
         on_lists[item.row.wishlist_id].append(item)
-    return [Loaded(_seen(each, on_lists[each.id], asked), {"wished_items": on_lists[each.id]}) for each in lists]
+    return [Record(_seen(each, on_lists[each.id], query), {"wished_items": on_lists[each.id]}) for each in lists]
 
 
-def _seen(found: Wishlist, items: Sequence[Loaded], asked: Asked) -> SeenWishlist:
-    is_included = any(item.row.variant_id == asked.variant_id for item in items)
-    return SeenWishlist(**msgspec.structs.asdict(found), variant_included=is_included)
+def _seen(wishlist: Wishlist, items: Sequence[Record], query: WishlistQuery) -> SeenWishlist:
+    is_included = any(item.row.variant_id == query.variant_id for item in items)
+    return SeenWishlist(**msgspec.structs.asdict(wishlist), variant_included=is_included)
 
 
-async def _loaded_items(ctx: Context, items: Sequence[SeenItem], tree: Tree, pricing: Pricing) -> list[Loaded]:
-    """Each with its variant; one that was taken away for good is none."""
-    left = {item.variant_id for item in items if not item.is_gone}
-    found: Mapping[UUID, Link] = {variant_id: Loaded(Named(variant_id)) for variant_id in left}
+async def _build_item_records(ctx: Context, items: Sequence[SeenItem], tree: Tree, pricing: Pricing) -> list[Record]:
+    """Build items with their variants; a deleted variant is null."""
+    variant_ids = {item.variant_id for item in items if not item.is_gone}
+    variants: Mapping[UUID, Link] = {variant_id: Record(Reference(variant_id)) for variant_id in variant_ids}
     if "variant" in tree:
-        found = await storefront.load_variants(ctx, list(left), tree["variant"], pricing)
-    return [Loaded(item, {"variant": found.get(item.variant_id)}) for item in items]
+        variants = await storefront.load_variants(ctx, list(variant_ids), tree["variant"], pricing)
+    return [Record(item, {"variant": variants.get(item.variant_id)}) for item in items]

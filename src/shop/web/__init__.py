@@ -1,4 +1,4 @@
-"""The hall: a request comes in and a reply goes out; what every endpoint has in common.
-Never here: an endpoint, a rule of the shop, SQL.
-Look first at `endpoint.py`, the frame around every handler.
+"""HTTP request handling shared by all endpoints: routing, credentials, bodies, replies, logs, metrics.
+Never here: endpoint handlers, business rules, SQL.
+Look first at `endpoint.py`, which runs every handler.
 """

@@ -1,4 +1,4 @@
-"""The frame around every handler: who asks, the body, the answer or the error, one log line, one measurement."""
+"""Runs every handler: credentials, body, reply or error, one log line, one metric observation."""
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -12,117 +12,117 @@ from starlette.types import Receive, Scope, Send
 
 from shop.actions.context import Context, Origin, Shared
 from shop.base.actor import Actor, Claim
-from shop.base.errors import Broken, Lost, ShopError, Unauthenticated
+from shop.base.errors import InternalError, ShopError, TransactionConflict, Unauthenticated
 from shop.base.settings import Network
 from shop.db.pool import LIMIT_SECONDS
 from shop.jsonapi.deprecation import Deprecation
 from shop.web.credentials import check_repeated, read_claim, read_platform_claim
-from shop.web.crowd import crowd_for
-from shop.web.idempotency import read_once_key
-from shop.web.log import Answered, log_request
+from shop.web.idempotency import read_idempotency_key
+from shop.web.log import RequestLogEntry, log_request
+from shop.web.memory_limits import build_rate_limiter
 from shop.web.metrics import Observer, count_deprecated
 from shop.web.reply import JSON, JSON_API, Reply, error_reply
 from shop.web.request import LINES, MAX_PARAMS, PARAMETERS, Request
 from shop.web.source import is_direct, source_address
-from shop.web.streams import HungUp, pour
+from shop.web.streams import ClientDisconnected, stream_body
 
 Handler = Callable[[Request, Context], Awaitable[Reply]]
 
-_SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _BODY_METHODS = frozenset({"POST", "PATCH", "PUT", "DELETE"})
 _ONCE_METHODS = frozenset({"POST", "PATCH", "PUT"})
-# Asked by those who keep the shop running, and most when it is under attack.
-_UNCOUNTED = frozenset({"/livez", "/readyz", "/metrics"})
+# Monitoring must work during an attack too, so these paths are not rate limited.
+_PROBE_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
 CROSS_ORIGIN = ("/api/v2/storefront", "/shop_oauth/", "/spree_oauth/")
-"""What storefronts in browsers may call from the origins of SHOP_CORS_ORIGINS."""
+"""Path prefixes that browsers may call from the origins in SHOP_CORS_ORIGINS."""
 _log = structlog.get_logger("shop.request")
 
 
-def _anyone(_claim: Claim) -> None:
+def _allow_anyone(_claim: Claim) -> None:
     return
 
 
-def _some_credential(claim: Claim) -> None:
+def _require_credential(claim: Claim) -> None:
     if not claim.order_token_sent and claim.bearer is None:
         raise Unauthenticated()
 
 
-def _a_user(claim: Claim) -> None:
+def _require_user(claim: Claim) -> None:
     if claim.bearer is None:
         raise Unauthenticated("Send a user token with this request.")
 
 
-def _an_application(claim: Claim) -> None:
+def _require_application(claim: Claim) -> None:
     if claim.bearer is None:
         raise Unauthenticated("Send a platform token with this request.")
 
 
-# Who may call, in the words of the tables: what must have been sent, looked at before the body is.
-_SENT = {
-    "anyone": _anyone,
-    "order token or user": _some_credential,
-    "user": _a_user,
-    "application: read": _an_application,
-    "application: write": _an_application,
+# The credential check for each `Route.who`; runs before the body is read.
+_CREDENTIAL_CHECKS = {
+    "anyone": _allow_anyone,
+    "order token or user": _require_credential,
+    "user": _require_user,
+    "application: read": _require_application,
+    "application: write": _require_application,
 }
 
 
-_EXPOSED = b"X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Deprecation, Sunset, Link"
+_CORS_EXPOSE_HEADERS = b"X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Deprecation, Sunset, Link"
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One row of a door's table."""
+    """One route: its address, handler, access and description."""
 
     method: str
     path: str
-    """`{name}` stands for one segment; `{name*}`, at the end, for the rest of the address with its slashes."""
+    """`{name}` matches one segment; `{name*}`, at the end, matches the rest of the path with its slashes."""
     handler: Handler
     who: str
-    """Who may call, in the words of the credential table."""
+    """Who may call: a key of the credential checks above."""
     summary: str
     shows: Any = None
-    """The wire type of the answer, with `[]` behind it for a list; or the struct of an answer that is no document."""
+    """The response: a wire type, followed by `[]` for a list; or a struct if it is not a JSON:API document."""
     status: int = 200
     errors: tuple[int, ...] = ()
     media: bytes = JSON_API
     body_limit: int = 1024 * 1024
     most_params: int = MAX_PARAMS
     reads: Sequence[str] = PARAMETERS
-    """The media types of its body. A handler of LINES, each as `takes` says, reads them by itself as they come; such a
-    request is not done once by a key, for nobody has seen the whole of it.
+    """The media types of the body. A handler of LINES (NDJSON, each line a `takes`) reads the stream itself; such a
+    request has no idempotency key, because its body is never known as a whole.
     """
     admits: Callable[[Request, Context], Awaitable[None]] | None = None
-    """Asked before a large body is read, so that only those who may send one make us hold it."""
+    """Authorizes the caller before a large body is read into memory."""
     reads_claim: bool = True
     draw_error: Callable[[ShopError, str, bytes], Reply] = error_reply
-    """What an error looks like here: error, request id, media type."""
+    """Renders an error from the error, the request id and the media type."""
     takes: Any = None
-    """The struct that describes the body, or a union of such; the handler reads it by itself."""
+    """The struct, or union of structs, that describes the body. The handler parses the body."""
     fails: tuple[type[ShopError], ...] = ()
-    """The errors that are this route's own, in place of those its statuses usually stand for."""
+    """Errors specific to this route; they replace the default errors of their statuses."""
     codes: Mapping[int, tuple[str, ...]] = {}
-    """The words that a status of this route may carry beside its usual ones."""
+    """Additional error codes of this route by status."""
     is_paged: bool = True
-    """Whether a list has pages; the others are always served whole."""
+    """Whether a list is paginated; other lists are returned in full."""
     sorts: tuple[str, ...] = ()
-    """The names a list may be sorted by."""
+    """The names that a list can be sorted by."""
     filters: Sequence[str] | Mapping[str, Any] = ()
-    """The names a list may be filtered by, or fields by name where each has predicates."""
+    """The names that a list can be filtered by; or fields by name, if each supports predicates."""
     asks: tuple[str, ...] = ()
-    """The names of other parameters that it reads from the query."""
+    """The names of other query parameters."""
     is_kept: bool = False
-    """Whether caches may keep the answer, and ask for it anew by its ETag."""
+    """Whether caches may store the response and revalidate it by its ETag."""
     may_be_empty: bool = False
-    """Whether it may answer 204 instead, because nothing is left to show."""
+    """Whether it may return 204 because no record is left to show."""
     sends_lines: bool = False
-    """The answer is lines, each as `shows` says, sent as they are made."""
+    """Whether the response is streamed as NDJSON, each line a `shows`."""
     flags: Mapping[str, str] = {}
-    """Parameters of the query that are true or false, each with its sentence."""
+    """Boolean query parameters with their descriptions."""
     deprecated: Deprecation | None = None
 
 
-class Frame:
-    """What all endpoints of a process share. `draining` is set when the process is about to stop."""
+class EndpointContext:
+    """State shared by all endpoints of a process. `draining` is set when the process is about to stop."""
 
     def __init__(
         self, shared: Shared, *, trusted: tuple[Network, ...] = (), cors_origins: tuple[str, ...] = ()
@@ -131,31 +131,33 @@ class Frame:
         self.trusted = trusted
         self.cors_origins = frozenset(origin.encode() for origin in cors_origins)
         settings = shared.settings
-        self.crowd = crowd_for(settings.limit_requests_per_source, with_loopback=settings.limit_loopback == "1")
+        self.crowd = build_rate_limiter(
+            settings.limit_requests_per_source, with_loopback=settings.limit_loopback == "1"
+        )
         self.draining = False
 
 
 class Endpoint:
-    """A route made ready to answer: a plain ASGI application."""
+    """A route compiled to an ASGI application."""
 
-    def __init__(self, frame: Frame, route: Route) -> None:
+    def __init__(self, frame: EndpointContext, route: Route) -> None:
         self._frame = frame
         self._route = route
         self._observe = Observer(route.method, route.path)
         self._deprecations = (route.deprecated,) if route.deprecated else ()
-        self._check_sent = _SENT[route.who] if route.reads_claim else _anyone
+        self._check_sent = _CREDENTIAL_CHECKS[route.who] if route.reads_claim else _allow_anyone
         self._is_platform = route.who.startswith("application")
-        self._crowd = None if route.path in _UNCOUNTED else frame.crowd
+        self._crowd = None if route.path in _PROBE_PATHS else frame.crowd
         self._is_cross_origin = route.path.startswith(CROSS_ORIGIN)
         self._reads_body = route.method in _BODY_METHODS and route.reads is not LINES
         self._is_once = route.method in _ONCE_METHODS and route.reads_claim
         self._is_bounded = route.reads is not LINES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path_params: Mapping[str, str]) -> None:
-        started = perf_counter()
+        start = perf_counter()
         headers = dict(scope["headers"])
         sent_id = headers.get(b"x-request-id")
-        request_id = sent_id.decode() if sent_id and _SANE_ID.fullmatch(sent_id) else f"{getrandbits(96):024x}"
+        request_id = sent_id.decode() if sent_id and _REQUEST_ID.fullmatch(sent_id) else f"{getrandbits(96):024x}"
         request = Request(scope, receive, request_id, headers)
         request.path_params = path_params
         request.deprecations = self._deprecations
@@ -173,16 +175,16 @@ class Endpoint:
             reply = self._error(error, request_id)
         except Exception:
             _log.exception("failure", request_id=request_id, route=self._route.path)
-            reply = self._error(Broken(), request_id)
+            reply = self._error(InternalError(), request_id)
         status = await self._send(reply, request, send)
-        seconds = perf_counter() - started
+        seconds = perf_counter() - start
         self._observe(status, seconds)
         caller = None
         if request.deprecations:
             caller = caller_name(context.actor)
             count_deprecated(scope["method"], self._route.path, caller)
         log_request(
-            Answered(
+            RequestLogEntry(
                 request_id,
                 scope["method"],
                 self._route.path,
@@ -203,7 +205,7 @@ class Endpoint:
         route = self._route
         request.most_params = route.most_params
         request.check_head()
-        # What is streamed has no end of its own: there each statement has the time that others have in all.
+        # A stream has no fixed duration: the time limit applies to each statement, not to the whole request.
         context.db.is_bounded = self._is_bounded
         if route.reads_claim:
             if len(request.headers) != len(request.scope["headers"]):
@@ -220,21 +222,21 @@ class Endpoint:
             if request.has_body:
                 await request.read_body(route.body_limit, route.reads)
                 if route.reads is PARAMETERS:
-                    request.body_params()  # Refused if it cannot be read, even where nobody looks at it.
+                    request.body_params()  # Rejects an unreadable body even if the handler does not use it.
             if self._is_once:
-                context.once_key = read_once_key(request, route.method, route.path)
+                context.once_key = read_idempotency_key(request, route.method, route.path)
         elif request.has_body and route.reads is not LINES:
             await request.discard_body()
         try:
             reply = await route.handler(request, context)
-        except Lost as lost:
-            reply = await context.db.retry(lost, route.handler, request, context)
+        except TransactionConflict as error:
+            reply = await context.db.retry(error, route.handler, request, context)
         if reply.chunks is not None:
             context.db.is_bounded, context.db.seconds = False, LIMIT_SECONDS
         return reply
 
     async def _send(self, reply: Reply, request: Request, send: Send) -> int:
-        """The status that is logged: the one sent, unless the answer broke off behind it."""
+        """Send the reply and return the status to log: the one sent, unless the stream was interrupted."""
         headers = [
             *reply.headers,
             *reply.security,
@@ -242,7 +244,7 @@ class Endpoint:
             (b"content-security-policy", reply.policy),
             (b"x-request-id", request.id.encode()),
         ]
-        # An answer that never has a body must not speak of its length, or it would be taken for the file's.
+        # A 304 has no body: a Content-Length would be understood as the length of the full representation.
         if reply.chunks is None and reply.status != 304:
             headers.append((b"content-length", b"%d" % len(reply.body)))
         if self._is_cross_origin and self._frame.cors_origins:
@@ -257,34 +259,34 @@ class Endpoint:
         return reply.status
 
     async def _pour(self, chunks: AsyncGenerator[bytes], request: Request, send: Send) -> int | None:
-        """None when all was sent. Otherwise the last chunk is not, which breaks the connection off: what came of the
-        answer cannot be taken for the whole.
+        """Stream the body; return None on success and the status to log on failure. After a failure the final chunk is
+        not sent, which closes the connection, so that a client cannot take a partial response for a complete one.
         """
         try:
-            await pour(chunks, request, send)
-        except HungUp:
-            return HungUp.status
+            await stream_body(chunks, request, send)
+        except ClientDisconnected:
+            return ClientDisconnected.status
         except ShopError as error:
             return error.status
         except Exception:
             _log.exception("failure", request_id=request.id, route=self._route.path)
-            return Broken.status
+            return InternalError.status
         return None
 
     def _cors_headers(self, origin: bytes | None) -> list[Any]:
-        # Ours and not a middleware's, so that a preflight has the same headers, log line and request id as any answer.
+        # Not a middleware, so that a preflight has the same headers, log line and request id as any other response.
         vary = [(b"vary", b"Origin")]
         if origin not in self._frame.cors_origins:
             return vary
         return [
             *vary,
             (b"access-control-allow-origin", origin),
-            (b"access-control-expose-headers", _EXPOSED),
+            (b"access-control-expose-headers", _CORS_EXPOSE_HEADERS),
         ]
 
 
 def caller_name(actor: Actor) -> str:
-    """Who uses what is deprecated: an application by its id, so that its developer can be asked; others by kind."""
+    """Name the caller of a deprecated feature: an application by id, to contact its developer; others by kind."""
     return f"application {actor.id}" if actor.kind == "application" else actor.kind
 
 

@@ -1,4 +1,4 @@
-"""What is logged of a request: one line, by its route's template and never by its address."""
+"""Request logging: one line per request, with the route template and never the actual path."""
 
 import contextlib
 import logging
@@ -14,8 +14,8 @@ from msgspec import UNSET, UnsetType
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
-class Answered(msgspec.Struct, gc=False):
-    """What is noted of a request until its line is written."""
+class RequestLogEntry(msgspec.Struct, gc=False):
+    """The data of one request until its log line is written."""
 
     request_id: str
     method: str
@@ -27,11 +27,11 @@ class Answered(msgspec.Struct, gc=False):
     source: str
     at: float
     caller: str | None = None
-    """Who called what is deprecated."""
+    """The caller, if the request used a deprecated feature."""
 
 
 class _Line(msgspec.Struct):
-    """The one line that every request leaves in the log."""
+    """The log line of a request."""
 
     request_id: str
     method: str
@@ -45,12 +45,12 @@ class _Line(msgspec.Struct):
     level: str
     timestamp: datetime
     deprecated_for: str | UnsetType = UNSET
-    """Who called what is deprecated; not there for anything else."""
+    """The caller, only if the request used a deprecated feature."""
 
 
-class _Steady:
-    """A stream that loses what cannot be written: a full disk or a reader that went away costs log lines, and neither a
-    request nor the process.
+class _LossyStream:
+    """A stream that drops what cannot be written: a full disk or a closed pipe costs log lines, not a request or the
+    process.
     """
 
     def __init__(self, stream: IO[Any]) -> None:
@@ -66,55 +66,54 @@ class _Steady:
 
 
 class _Log:
-    """Where request lines go, set by `configure_logging`, and those that are not written yet."""
+    """The output of request lines, set by `configure_logging`, and the pending lines."""
 
-    put: Callable[[Answered], Any]
+    put: Callable[[RequestLogEntry], Any]
     encode: Callable[[_Line], bytes]
-    stream = _Steady(sys.stderr.buffer)
-    pending: ClassVar[list[Answered]] = []
+    stream = _LossyStream(sys.stderr.buffer)
+    pending: ClassVar[list[RequestLogEntry]] = []
 
 
-def log_request(answered: Answered) -> None:
-    _Log.put(answered)
+def log_request(entry: RequestLogEntry) -> None:
+    _Log.put(entry)
 
 
 def flush_log() -> None:
-    """Writes the pending request lines together: a write for each would hand the interpreter to another thread each
-    time, and to make one costs half where another was just made. Called a few times a second, at the end, and before
-    any other log line.
+    """Write all pending request lines at once: each write would release the interpreter to another thread, and
+    encoding lines together halves their cost. Called a few times a second, at shutdown, and before any other log line.
     """
     if _Log.pending:
-        lines = b"\n".join([*(_Log.encode(_line(answered)) for answered in _Log.pending), b""])
+        lines = b"\n".join([*(_Log.encode(_line(entry)) for entry in _Log.pending), b""])
         _Log.pending.clear()
         _Log.stream.write(lines)
         _Log.stream.flush()
 
 
 def configure_logging(level: str, form: str | None, stream: TextIO = sys.stderr) -> None:
-    """JSON lines for machines; colours and columns for a person at a terminal."""
+    """Configure structlog: JSON lines for machines, colors and columns for a terminal."""
     form = form or ("console" if stream.isatty() else "json")
     encode = msgspec.json.Encoder(enc_hook=str).encode
     common: list[Any] = [_after_requests, structlog.processors.add_log_level, structlog.processors.TimeStamper("iso")]
     wrapper = structlog.make_filtering_bound_logger(_LEVELS[level])
-    _Log.stream, _Log.encode = _Steady(stream.buffer), encode
+    _Log.stream, _Log.encode = _LossyStream(stream.buffer), encode
     if form == "json":
         processors = [*common, structlog.processors.format_exc_info, lambda _logger, _name, event: encode(event)]
         structlog.configure(
             processors, wrapper, logger_factory=structlog.BytesLoggerFactory(cast(BinaryIO, _Log.stream))
         )
-        put: Callable[[Answered], Any] = _Log.pending.append
+        put: Callable[[RequestLogEntry], Any] = _Log.pending.append
     else:
         processors = [*common, _console_renderer(stream)]
         structlog.configure(
-            processors, wrapper, logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _Steady(stream)))
+            processors, wrapper, logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _LossyStream(stream)))
         )
         logger = structlog.get_logger("shop.request")
-        put = lambda answered: logger.info("request", **_console(_line(answered)))  # noqa: E731
-    _Log.put = staticmethod(put if _LEVELS[level] <= logging.INFO else lambda answered: None)
+        put = lambda entry: logger.info("request", **_console(_line(entry)))  # noqa: E731
+    _Log.put = staticmethod(put if _LEVELS[level] <= logging.INFO else lambda entry: None)
 
 
 def _console_renderer(stream: TextIO) -> structlog.dev.ConsoleRenderer:
-    # The library's own tracebacks show local variables, and with them tokens.
+    # The library's default tracebacks show local variables, which may contain tokens.
     return structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback)
 
 
@@ -123,20 +122,20 @@ def _after_requests(_logger: Any, _name: str, event: structlog.typing.EventDict)
     return event
 
 
-def _line(answered: Answered) -> _Line:
+def _line(entry: RequestLogEntry) -> _Line:
     return _Line(
-        answered.request_id,
-        answered.method,
-        answered.route,
-        answered.status,
-        round(answered.seconds * 1000, 2),
-        answered.statements,
-        answered.who,
-        answered.source,
+        entry.request_id,
+        entry.method,
+        entry.route,
+        entry.status,
+        round(entry.seconds * 1000, 2),
+        entry.statements,
+        entry.who,
+        entry.source,
         event="request",
         level="info",
-        timestamp=datetime.fromtimestamp(answered.at, UTC),
-        deprecated_for=answered.caller or UNSET,
+        timestamp=datetime.fromtimestamp(entry.at, UTC),
+        deprecated_for=entry.caller or UNSET,
     )
 
 

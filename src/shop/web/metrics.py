@@ -1,7 +1,7 @@
-"""What is counted of requests, in each worker's own memory, and how the workers' numbers are added up for `/metrics`.
+"""Request metrics: counted in each worker's memory and summed over all workers for `/metrics`.
 
-The metrics library's own way of sharing numbers between processes writes a memory map at every request; here a worker
-leaves a snapshot of its counts in the run directory a few times a second.
+The multiprocess mode of prometheus_client writes a memory map on every request; here each worker saves a snapshot of
+its counters in the run directory a few times a second.
 """
 
 from bisect import bisect_left
@@ -29,7 +29,7 @@ _LABELS = ("method", "route", "status")
 
 
 class Series(msgspec.Struct):
-    """The requests of one method, route and status: how many fell into each bucket, and their time in all."""
+    """The histogram of one method, route and status: the count of each bucket and the total time."""
 
     labels: tuple[str, str, str]
     counts: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
@@ -37,28 +37,28 @@ class Series(msgspec.Struct):
 
 
 class Snapshot(msgspec.Struct):
-    """The numbers of one worker."""
+    """The metrics of one worker."""
 
-    series: list[Series] = []  # msgspec copies it.
+    series: list[Series] = []  # msgspec copies the default.
     deprecated: list[tuple[str, str, str, int]] = []
-    """Calls of what is deprecated: method, route, caller, how many."""
+    """Requests to deprecated features: method, route, caller, count."""
     waits: Waits = msgspec.field(default_factory=Waits)
 
 
-_here: list[Series] = []
-_deprecated: Counter[tuple[str, str, str]] = Counter()
+_local_series: list[Series] = []
+_deprecated_calls: Counter[tuple[str, str, str]] = Counter()
 
 
 def count_deprecated(method: str, route: str, caller: str) -> None:
-    _deprecated[method, route, caller] += 1
+    _deprecated_calls[method, route, caller] += 1
 
 
-def _snapshot_here(waits: Waits) -> Snapshot:
-    return Snapshot(_here, [(*labels, count) for labels, count in _deprecated.items()], waits)
+def _local_snapshot(waits: Waits) -> Snapshot:
+    return Snapshot(_local_series, [(*labels, count) for labels, count in _deprecated_calls.items()], waits)
 
 
 class Observer:
-    """The series of one route, one for each status that was ever answered."""
+    """Observes the requests of one route, with one series for each status."""
 
     __slots__ = ("_method", "_route", "_series")
 
@@ -70,29 +70,29 @@ class Observer:
         series = self._series.get(status)
         if series is None:
             series = self._series[status] = Series((self._method, self._route, str(status)))
-            _here.append(series)
+            _local_series.append(series)
         series.counts[bisect_left(BUCKETS, seconds)] += 1
         series.seconds += seconds
 
 
 def save_snapshot(file: Path, waits: Waits, last: bytes = b"") -> bytes:
-    """Leaves our numbers for the other workers, unless they are the last ones that were left, and returns them.
-    Replaced in one step: a reader sees this snapshot or the one before.
+    """Save this worker's snapshot for the other workers if it changed, and return it. The file is replaced
+    atomically: a reader sees this snapshot or the previous one.
     """
-    snapshot = msgspec.json.encode(_snapshot_here(waits))
+    snapshot = msgspec.json.encode(_local_snapshot(waits))
     if snapshot != last or not file.exists():
-        making = file.with_suffix(".making")
-        making.write_bytes(snapshot)
-        making.replace(file)
+        temporary = file.with_suffix(".making")
+        temporary.write_bytes(snapshot)
+        temporary.replace(file)
     return snapshot
 
 
-def exposition(others: Iterable[Path], waits: Waits, gauges: Gauges | None) -> bytes:
-    """The text for Prometheus: our own numbers, the other workers' snapshots, and what the database says, if it does.
-    The numbers of workers that ended count on, because a counter never falls.
+def render_metrics(others: Iterable[Path], waits: Waits, gauges: Gauges | None) -> bytes:
+    """Return the Prometheus text format: this worker's metrics, the other workers' snapshots, and the database gauges
+    if available. Workers that have exited still count, because a counter must never decrease.
     """
     sums: dict[tuple[str, str, str], Series] = {}
-    snapshots = [_snapshot_here(waits), *map(_snapshot, others)]
+    snapshots = [_local_snapshot(waits), *map(_snapshot, others)]
     for series in chain.from_iterable(snapshot.series for snapshot in snapshots):
         total = sums.setdefault(series.labels, Series(series.labels))
         total.counts = [one + other for one, other in zip(total.counts, series.counts, strict=True)]
@@ -104,7 +104,7 @@ def exposition(others: Iterable[Path], waits: Waits, gauges: Gauges | None) -> b
         count_value=sum(snapshot.waits.count for snapshot in snapshots),
         sum_value=sum(snapshot.waits.seconds for snapshot in snapshots),
     )
-    registry.register(_Families([_requests(sums.values()), _deprecations(snapshots), pool, *_of_database(gauges)]))
+    registry.register(_Families([_requests(sums.values()), _deprecations(snapshots), pool, *_database_metrics(gauges)]))
     return generate_latest(registry)
 
 
@@ -112,7 +112,7 @@ def _snapshot(file: Path) -> Snapshot:
     try:
         return msgspec.json.decode(file.read_bytes(), type=Snapshot)
     except (OSError, msgspec.MsgspecError):
-        return Snapshot()  # Swept away, or cut short by a crash: some numbers are better than none.
+        return Snapshot()  # Deleted, or truncated by a crash: partial metrics are better than none.
 
 
 def _requests(sums: Iterable[Series]) -> Metric:
@@ -120,9 +120,9 @@ def _requests(sums: Iterable[Series]) -> Metric:
     family = HistogramMetricFamily("shop_request_seconds", meaning, labels=_LABELS)
     for series in sums:
         running, buckets = 0, []
-        for bound, count in zip((*map(str, BUCKETS), "+Inf"), series.counts, strict=True):
+        for upper_bound, count in zip((*map(str, BUCKETS), "+Inf"), series.counts, strict=True):
             running += count
-            buckets.append((bound, float(running)))
+            buckets.append((upper_bound, float(running)))
         family.add_metric(series.labels, buckets, series.seconds)
     return family
 
@@ -138,7 +138,7 @@ def _deprecations(snapshots: Iterable[Snapshot]) -> Metric:
     return family
 
 
-def _of_database(gauges: Gauges | None) -> list[Metric]:
+def _database_metrics(gauges: Gauges | None) -> list[Metric]:
     up = _gauge(
         "shop_database_up", "Whether the database answered this scrape or one a few seconds before.", gauges is not None
     )
@@ -149,11 +149,11 @@ def _of_database(gauges: Gauges | None) -> list[Metric]:
     )
     mails.add_metric(["due"], gauges.mails_due)
     mails.add_metric(["postponed"], gauges.mails_postponed)
-    failed = GaugeMetricFamily(
+    sign_ins = GaugeMetricFamily(
         "shop_failed_sign_ins", f"Sign-ins that failed in the last {SIGN_IN_MINUTES} minutes.", labels=["who"]
     )
-    failed.add_metric(["customer"], gauges.failed_customers)
-    failed.add_metric(["operator"], gauges.failed_operators)
+    sign_ins.add_metric(["customer"], gauges.failed_customers)
+    sign_ins.add_metric(["operator"], gauges.failed_operators)
     backlog = GaugeMetricFamily(
         "shop_housekeeping_backlog_rows", "Expired rows that the last housekeeping run left.", labels=["kind"]
     )
@@ -169,7 +169,7 @@ def _of_database(gauges: Gauges | None) -> list[Metric]:
             "Age of the oldest payment whose outcome is not known yet.",
             gauges.oldest_unsettled_payment,
         ),
-        failed,
+        sign_ins,
         backlog,
         _gauge(
             "shop_housekeeping_last_run_timestamp_seconds",
@@ -184,7 +184,7 @@ def _gauge(name: str, meaning: str, value: float) -> Metric:
 
 
 class _Families:
-    """Families as the metrics library collects them."""
+    """A collector for prometheus_client that returns the given families."""
 
     def __init__(self, families: list[Metric]) -> None:
         self._families = families

@@ -1,4 +1,4 @@
-"""What is sent back: documents, pages, empty answers, and the one body of every error."""
+"""HTTP replies: documents, pages, streams, empty replies, and the error body."""
 
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
@@ -11,12 +11,12 @@ from shop.base.errors import (
     InsufficientScope,
     Invalid,
     InvalidClient,
+    InvalidMethod,
     InvalidToken,
-    MethodNotAllowed,
     PaymentNeedsAction,
+    RateLimitError,
     ShopError,
-    TooMany,
-    TotalChanged,
+    TotalMismatch,
     Unauthenticated,
     Unavailable,
 )
@@ -33,7 +33,7 @@ SECURITY_HEADERS: tuple[Header, ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
-# With `no-referrer` a browser would say of a form only that it comes from nowhere.
+# With `no-referrer`, browsers send `Origin: null` with a form.
 DASHBOARD_HEADERS: tuple[Header, ...] = (
     *SECURITY_HEADERS[:-1],
     (b"referrer-policy", b"same-origin"),
@@ -41,7 +41,7 @@ DASHBOARD_HEADERS: tuple[Header, ...] = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 API_POLICY = b"default-src 'none'; frame-ancestors 'none'"
-# A cart shows its token, an account its address: nothing of an API answer is for a cache unless a route says so.
+# Carts contain tokens, accounts contain addresses: API responses are not cached unless a route allows it.
 NO_STORE: Header = (b"cache-control", b"no-store")
 _JSON_API_HEADERS = ((b"content-type", JSON_API), NO_STORE)
 
@@ -49,19 +49,19 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """A finished answer but for the headers that every answer has."""
+    """A response without the headers that are common to all responses."""
 
     status: int
     body: bytes = b""
     headers: Sequence[Header] = ()
     policy: bytes = API_POLICY
-    """The Content-Security-Policy; a page has one of its own."""
+    """The Content-Security-Policy; each page sets its own."""
     security: Sequence[Header] = SECURITY_HEADERS
     chunks: AsyncGenerator[bytes] | None = None
-    """In place of the body: what is sent as it is made."""
+    """A streamed body, in place of `body`."""
 
 
-class Nothing(msgspec.Struct, frozen=True):
+class EmptyObject(msgspec.Struct, frozen=True):
     """An empty object: it is done, and there is nothing to say about it."""
 
 
@@ -73,7 +73,7 @@ def document_reply(body: bytes, status: int = 200) -> Reply:
 
 
 def token_reply(value: Any) -> Reply:
-    """With what RFC 6749 asks of a response that has a token in it."""
+    """Return a token response with the headers that RFC 6749 requires."""
     return Reply(200, _encode(value), ((b"content-type", JSON), NO_STORE, (b"pragma", b"no-cache")))
 
 
@@ -90,12 +90,12 @@ def html_reply(body: str, nonce: str, status: int = 200, headers: Sequence[Heade
 
 
 def page_policy(nonce: str, form_action: str = "'none'") -> bytes:
-    """Nothing from elsewhere, and of ours only what carries the page's own word."""
+    """Return a Content-Security-Policy that allows only styles and scripts with the page's nonce."""
     return _page_policy(f"'nonce-{nonce}'", f"'nonce-{nonce}'", form_action)
 
 
 def fixed_page_policy(style: str, script: str) -> bytes:
-    """As strict, for a page that caches keep: of ours only the style and the script of these very letters."""
+    """Return the policy of a cacheable page, which allows only this style and this script, by their hashes."""
     return _page_policy(_hash_source(style), _hash_source(script), "'none'")
 
 
@@ -127,7 +127,7 @@ def error_body(error: ShopError, request_id: str) -> dict[str, Any]:
     body: dict[str, Any] = {"error": error.sentence, "code": error.code, "request_id": request_id}
     if isinstance(error, Invalid) and error.errors:
         body["errors"] = error.errors
-    if isinstance(error, TotalChanged):
+    if isinstance(error, TotalMismatch):
         body |= {"differences": error.differences, "consent_token": error.consent_token}
     if isinstance(error, PaymentNeedsAction):
         body |= {"client_secret": error.client_secret, "next_action": error.next_action}
@@ -145,12 +145,12 @@ _OAUTH_WORDS = {
 
 
 def oauth_error_reply(error: ShopError, _request_id: str, _media: bytes) -> Reply:
-    """As RFC 6749 has it."""
-    body = {"error": oauth_word(error.status, error.code), "error_description": error.sentence}
+    """Render an error as RFC 6749 defines it."""
+    body = {"error": oauth_error_code(error.status, error.code), "error_description": error.sentence}
     return Reply(error.status, _encode(body), ((b"content-type", JSON), NO_STORE, *_error_headers(error)))
 
 
-def oauth_word(status: int, code: str) -> str:
+def oauth_error_code(status: int, code: str) -> str:
     return code if code in _OAUTH_OWN else _OAUTH_WORDS.get(status, "invalid_request")
 
 
@@ -158,17 +158,17 @@ def _error_headers(error: ShopError) -> Sequence[Header]:
     match error:
         case Unauthenticated() | InsufficientScope():
             return [(b"www-authenticate", _challenge(error).encode())]
-        case MethodNotAllowed(allowed=allowed):
-            return [(b"allow", allowed.encode())]
-        case TooMany(retry_after=seconds, passed=passed) if passed:
-            policies = ", ".join(f'"{name}";q={count};w={window}' for name, count, window in passed)
-            left = ", ".join(f'"{name}";r=0;t={seconds}' for name, _, _ in passed)
+        case InvalidMethod(allowed=methods):
+            return [(b"allow", methods.encode())]
+        case RateLimitError(retry_after=seconds, passed=limits) if limits:
+            policies = ", ".join(f'"{name}";q={count};w={window}' for name, count, window in limits)
+            left = ", ".join(f'"{name}";r=0;t={seconds}' for name, _, _ in limits)
             return [
                 (b"retry-after", str(seconds).encode()),
                 (b"ratelimit-policy", policies.encode()),
                 (b"ratelimit", left.encode()),
             ]
-        case TooMany(retry_after=seconds) | Unavailable(retry_after=seconds):
+        case RateLimitError(retry_after=seconds) | Unavailable(retry_after=seconds):
             return [(b"retry-after", str(seconds).encode())]
     return []
 
@@ -179,6 +179,6 @@ def _challenge(error: ShopError) -> str:
             return 'Basic realm="shop"'
         case InvalidToken():
             return 'Bearer realm="shop", error="invalid_token"'
-        case InsufficientScope(needed=needed):
-            return f'Bearer realm="shop", error="insufficient_scope", scope="{needed}"'
+        case InsufficientScope(needed=scope):
+            return f'Bearer realm="shop", error="insufficient_scope", scope="{scope}"'
     return 'Bearer realm="shop"'

@@ -1,4 +1,4 @@
-"""What a handler sees of a request: path and query parameters, and the body, read once within its limits."""
+"""The request that handlers receive: path and query parameters, and the body, read once within its limits."""
 
 import asyncio
 import contextlib
@@ -22,23 +22,23 @@ MAX_HEADERS = 16_384
 MAX_PARAMS = 200
 MAX_STEPS = 8
 BODY_SECONDS = 30
-SLOWEST = 256 * 1024
-"""Bytes a second: a body that may be large is waited for longer."""
+MIN_BODY_RATE = 256 * 1024
+"""Bytes per second; extends the body timeout in proportion to the size limit."""
 MAX_DISCARDED = 32 * 1024 * 1024
 _FORM = "application/x-www-form-urlencoded"
 PARAMETERS = ("application/json", "application/vnd.api+json", "text/x-json", _FORM)
-"""The media types of a body that is read as parameters."""
+"""The media types of a body that is parsed into parameters."""
 UPLOAD = (MULTIPART,)
-"""Of one that carries a file beside them."""
+"""The media types of a body with files and parameters."""
 LINES = ("application/x-ndjson", "application/jsonl")
-"""Of one that is lines, each an object."""
+"""The media types of an NDJSON body."""
 _CHARSET = re.compile(r"charset=\"?utf-?8\"?", re.IGNORECASE | re.ASCII)
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
 
 
 class Request:
-    """One request. `headers` has each name once; those that may not be repeated are checked where they are read."""
+    """One request. `headers` has each name once; repeated credential headers are checked where they are read."""
 
     __slots__ = (
         "_body_params",
@@ -63,10 +63,10 @@ class Request:
         self.headers = headers
         self.claim: Claim = GUEST
         self.deprecations: tuple[Deprecation, ...] = ()
-        """Of what it uses that will be removed."""
+        """The deprecated features that the request uses."""
         self.path_params: Mapping[str, str] = {}
         self.most_params = MAX_PARAMS
-        """How many fields a form may have; a page with a large table says more."""
+        """The maximum number of form fields; a page with a large table raises it."""
         self.body = b""
         self._is_read = False
         self._params: Mapping[str, Any] | None = None
@@ -79,18 +79,18 @@ class Request:
         return query
 
     def origin(self, public_url: str | None) -> str:
-        """Scheme and host under which its caller reaches the shop; a host that cannot be one is not repeated."""
+        """Return the scheme and host that the caller used; an invalid Host header is replaced by `localhost`."""
         host = self.headers.get(b"host", b"").decode("latin-1")
         return public_url or f"{self.scope.get('scheme', 'http')}://{host if _HOST.fullmatch(host) else 'localhost'}"
 
     def url(self, public_url: str | None) -> str:
-        """This request's own address with its query, as its caller can reach it."""
+        """Return the absolute URL of this request, with its query."""
         query = f"?{self.query_string.decode('latin-1')}" if self.query_string else ""
         return self.origin(public_url) + quote(str(self.scope["path"])) + query
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The query's and the body's parameters as one nested mapping; the query's word counts where both speak."""
+        """The query and body parameters as one nested mapping; the query takes precedence."""
         if self._params is None:
             self._params = (
                 {**self.body_params(), **read_form(self.query_string)} if self.query_string or self.body else {}
@@ -99,11 +99,11 @@ class Request:
 
     @property
     def query(self) -> Mapping[str, Any]:
-        """The query's parameters alone, where the body is not one."""
+        """The query parameters only."""
         return read_form(self.query_string)
 
     def body_params(self) -> Mapping[str, Any]:
-        """The body's parameters alone, for what must not stand in an address."""
+        """Return the body parameters only, for values that must not be sent in a URL."""
         if self._body_params is None:
             self._body_params = self._read_params() if self.body else {}
         return self._body_params
@@ -112,18 +112,18 @@ class Request:
         if self.is_form:
             return read_form(self.body, self.most_params)
         if self._media_type() == MULTIPART:
-            return _planted(self._upload().fields)
+            return _build_tree(self._upload().fields)
         value = load_json(self.body)
         if not isinstance(value, dict):
             raise Malformed("The body must be a JSON object.")
         return value
 
     def file(self, *names: str) -> bytes | None:
-        """What was uploaded under the first of these names that there is; of two files of one name the last."""
-        return next((found[-1] for name in names if (found := self.files(name))), None)
+        """Return the uploaded file under the first of these names that is present; the last one of several."""
+        return next((files[-1] for name in names if (files := self.files(name))), None)
 
     def files(self, name: str) -> list[bytes]:
-        """All that was uploaded under this name."""
+        """Return all files uploaded under this name."""
         files = self._upload().files if self._media_type() == MULTIPART else ()
         return [data for field, data in files if field == name]
 
@@ -140,22 +140,22 @@ class Request:
         return self.headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
 
     def check_head(self) -> None:
-        """What the application checks by itself, whatever stands in front of it."""
+        """Check the URL and header limits, independently of any proxy in front of the application."""
         if len(self.scope.get("raw_path") or self.scope["path"]) > MAX_PATH or len(self.query_string) > MAX_QUERY:
             raise UriTooLong()
         if sum(map(len, chain.from_iterable(self.scope["headers"]))) > MAX_HEADERS:
             raise HeadersTooLarge()
-        # The server has taken the chunks apart, and nothing else.
+        # The server decodes chunked transfer encoding only.
         if self.headers.get(b"transfer-encoding", b"chunked").strip().lower() != b"chunked":
             raise Malformed("The only Transfer-Encoding that is read here is chunked.")
 
     async def read_body(self, limit: int, media: Sequence[str] = PARAMETERS) -> None:
-        """Reads the body by the bytes that come, not by what Content-Length says of them."""
+        """Read the body and enforce the limit on the received bytes, not on the Content-Length header."""
         self._is_read = True
         if not self.has_body:
             return
         try:
-            async with asyncio.timeout(BODY_SECONDS + limit // SLOWEST):
+            async with asyncio.timeout(BODY_SECONDS + limit // MIN_BODY_RATE):
                 self.body = await self._gather(limit)
         except TimeoutError:
             raise Malformed("The body did not arrive in time.") from None
@@ -163,9 +163,7 @@ class Request:
             self._check_media(media)
 
     async def chunks(self) -> AsyncGenerator[bytes]:
-        """The body of lines as it comes, for a handler that reads it by itself: no bound on the whole, and a time for
-        each piece.
-        """
+        """Yield the chunks of an NDJSON body: no limit on the total size, and a timeout for each chunk."""
         if not self.has_body:
             return
         self._check_media(LINES)
@@ -187,12 +185,12 @@ class Request:
         return message
 
     async def wait_for_end(self) -> None:
-        """Until the caller has gone; for whoever has read the body or does not want it."""
+        """Wait until the client disconnects; the body must have been read or not be needed."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
     async def discard_body(self) -> None:
-        """Takes in what nobody wants to read: a proxy that is still sending would miss our answer for a broken line."""
+        """Read and drop an unused body: a proxy that is still sending would report a broken connection instead."""
         if self._is_read or not self.has_body:
             return
         self._is_read = True
@@ -202,8 +200,8 @@ class Request:
 
     @property
     def has_body(self) -> bool:
-        declared = self.headers.get(b"content-length")
-        return declared != b"0" and (declared is not None or b"transfer-encoding" in self.headers)
+        content_length = self.headers.get(b"content-length")
+        return content_length != b"0" and (content_length is not None or b"transfer-encoding" in self.headers)
 
     async def _gather(self, limit: int) -> bytes:
         chunks, size = [], 0
@@ -215,7 +213,7 @@ class Request:
             size += len(chunk)
             if size > limit + MAX_DISCARDED:
                 raise TooLarge(limit)
-            # A client that is still sending would miss our answer, so a little too much is read and thrown away.
+            # A client that is still sending would miss the reply, so some excess is read and dropped.
             if size <= limit:
                 chunks.append(chunk)
             else:
@@ -236,30 +234,30 @@ class Request:
             raise UnsupportedMedia()
 
 
-def read_form(encoded: bytes, most: int = MAX_PARAMS) -> dict[str, Any]:
-    """`a=1&b[c]=2&d[]=3` as `{"a": "1", "b": {"c": "2"}, "d": ["3"]}`, and `e[][f]=4` as `{"e": [{"f": "4"}]}`; the
-    last of two plain values counts.
+def read_form(data: bytes, most: int = MAX_PARAMS) -> dict[str, Any]:
+    """Parse `a=1&b[c]=2&d[]=3` into `{"a": "1", "b": {"c": "2"}, "d": ["3"]}`, and `e[][f]=4` into
+    `{"e": [{"f": "4"}]}`; the last of two plain values wins.
     """
     try:
-        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
+        pairs = parse_qsl(data.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
     except ValueError:
         raise Malformed(f"The parameters cannot be read: percent-encoded UTF-8, at most {most} of them.") from None
-    return _planted(pairs)
+    return _build_tree(pairs)
 
 
-def _planted(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _build_tree(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for name, value in pairs:
         if "\x00" in name or "\x00" in value:
             raise Malformed("The parameters have a NUL character.")
-        _plant(tree, name, value)
+        _insert_parameter(tree, name, value)
     return tree
 
 
-def _plant(tree: dict[str, Any], name: str, value: str) -> None:
+def _insert_parameter(tree: dict[str, Any], name: str, value: str) -> None:
     head, bracket, _ = name.partition("[")
     steps = _BRACKET.findall(name) if bracket else []
-    # `a[][]` would be a list of lists, which nothing here reads.
+    # `a[][]` would be a list of lists, which no endpoint accepts.
     fits = head and len(steps) <= MAX_STEPS and ("", "") not in pairwise(steps)
     if bracket and (not fits or head + "".join(f"[{step}]" for step in steps) != name):
         raise Malformed(f"The parameter {name[:100]!r} has brackets that cannot be read.")
@@ -284,7 +282,7 @@ def _put(here: dict[str, Any], steps: list[str], name: str, value: str) -> None:
 
 
 def _last_group(groups: list[Any], steps: list[str], name: str) -> dict[str, Any]:
-    """Of `a[][b]=1&a[][c]=2&a[][b]=3` as Rails reads it: a name that the last group has already begins the next."""
+    """Return the group to fill in `a[][b]=1&a[][c]=2&a[][b]=3`: as in Rails, a repeated name starts a new group."""
     if not all(isinstance(group, dict) for group in groups[-1:]):
         raise _clash(name)
     if not groups or _has(groups[-1], steps):
@@ -294,10 +292,10 @@ def _last_group(groups: list[Any], steps: list[str], name: str) -> dict[str, Any
 
 def _has(group: Mapping[str, Any], steps: list[str]) -> bool:
     step, *rest = steps
-    found = group.get(step)
-    if not rest or not isinstance(found, dict):
-        return found is not None and (not rest or rest[0] != "")
-    return _has(found, rest)
+    value = group.get(step)
+    if not rest or not isinstance(value, dict):
+        return value is not None and (not rest or rest[0] != "")
+    return _has(value, rest)
 
 
 def _group(here: dict[str, Any], step: str, name: str) -> dict[str, Any]:

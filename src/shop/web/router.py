@@ -1,4 +1,4 @@
-"""Which endpoint answers an address, at a cost that does not grow with the routes: a look-up, or a step a segment."""
+"""Routes a path to its endpoint; the cost is one lookup or one step per segment, whatever the number of routes."""
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
@@ -7,23 +7,23 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from shop.actions.context import Context
-from shop.base.errors import MethodNotAllowed, NotFound
-from shop.web.endpoint import Endpoint, Frame, Route, media_for
+from shop.base.errors import InvalidMethod, NotFound
+from shop.web.endpoint import Endpoint, EndpointContext, Route, media_for
 from shop.web.reply import Reply
 from shop.web.request import Request
 
 Methods = dict[str, Endpoint]
 
 _PAGES = "/admin"
-# By the beginning of an address: in which media type, and to which origins, it is said that nothing is there.
-_PLACES = {
+# By path prefix: the pseudo-route that determines the media type and CORS headers of a 404 or 405.
+_FALLBACK_PATHS = {
     "storefront": "/api/v2/storefront-",
     "api": "/api/-",
     "oauth": "/shop_oauth/-",
     "spree oauth": "/spree_oauth/-",
     "site": "-",
 }
-# Operations of Spree that clients may try and that this shop does not have.
+# Spree operations that clients may call and that this shop does not support.
 ABSENT = {
     ("POST", "/api/v2/storefront/account"): "Accounts have no password: POST /api/v2/storefront/auth sends a code.",
 }
@@ -36,7 +36,7 @@ _PREFLIGHT_HEADERS = (
 
 
 class Node:
-    """One segment of the patterns: the literal segments that may follow, a parameter, and a rest of the address."""
+    """A node of the route tree: literal children, a parameter child, and a child for the rest of the path."""
 
     __slots__ = ("literal", "methods", "name", "parameter", "rest")
 
@@ -49,9 +49,9 @@ class Node:
 
 
 class Router:
-    """The ASGI application that holds all doors."""
+    """The ASGI application that serves all routes."""
 
-    def __init__(self, frame: Frame, routes: Iterable[Route]) -> None:
+    def __init__(self, frame: EndpointContext, routes: Iterable[Route]) -> None:
         routes = tuple(routes)
         self._frame = frame
         self._literal: dict[str, Methods] = {}
@@ -66,7 +66,7 @@ class Router:
                 frame, Route("-", place, handler, "anyone", "", media=media_for(place), reads_claim=False)
             )
             for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _preflight}.items()
-            for name, place in _PLACES.items()
+            for name, place in _FALLBACK_PATHS.items()
         }
         self._add_page_fallbacks(routes)
 
@@ -74,21 +74,21 @@ class Router:
         methods = self._literal.get(scope["path"], _NO_METHODS)
         endpoint, params = methods.get(scope["method"]), _NO_PARAMS
         if endpoint is None:
-            endpoint, params = self._found(methods, scope)
+            endpoint, params = self._resolve(methods, scope)
         return endpoint(scope, receive, send, params)
 
-    def _found(self, methods: Methods, scope: Scope) -> tuple[Endpoint, Mapping[str, str]]:
-        # As in OpenAPI, a literal path hides the patterns that would match it too, whatever the method.
+    def _resolve(self, methods: Methods, scope: Scope) -> tuple[Endpoint, Mapping[str, str]]:
+        # As in OpenAPI, a literal path takes precedence over patterns that match it, whatever the method.
         params = _NO_PARAMS
         if not methods:
             methods, params = self._match(scope["path"])
         if not methods and scope["path"].endswith("/"):
-            # Clients of many frameworks write an address with a slash at its end.
+            # Clients of many frameworks add a trailing slash.
             path = scope["path"][:-1]
             methods, params = self._literal.get(path, _NO_METHODS), _NO_PARAMS
             if not methods:
                 methods, params = self._match(path)
-        endpoint = _chosen(methods, scope["method"])
+        endpoint = _endpoint_for(methods, scope["method"])
         return (endpoint, params) if endpoint is not None else self._fallback(methods, scope)
 
     def _fallback(self, methods: Mapping[str, Endpoint], scope: Scope) -> tuple[Endpoint, dict[str, str]]:
@@ -98,17 +98,17 @@ class Router:
             kind, params = "method", {"allowed": ",".join(methods)}
             if scope["method"] == "OPTIONS" and self._is_preflight(scope):
                 kind = "preflight"
-        place = next(name for name, prefix in _PLACES.items() if path.startswith(prefix.rstrip("-")))
+        place = next(name for name, prefix in _FALLBACK_PATHS.items() if path.startswith(prefix.rstrip("-")))
         if (path + "/").startswith(f"{_PAGES}/") and (kind, "pages") in self._fallbacks:
             place = "pages"
         return self._fallbacks[kind, place], params
 
     def _add_page_fallbacks(self, routes: Sequence[Route]) -> None:
-        """What is not there is said as a page where pages are read; other sites are offered nothing there."""
+        """Add fallbacks that return HTML pages under the dashboard path, without CORS."""
         for route in [route for route in routes if route.path.startswith(_PAGES)][:1]:
             for kind, handler in {"missing": _missing, "method": _wrong_method, "preflight": _wrong_method}.items():
-                said = msgspec.structs.replace(route, path=f"{_PAGES}/-", handler=handler)
-                self._fallbacks[kind, "pages"] = Endpoint(self._frame, said)
+                fallback = msgspec.structs.replace(route, path=f"{_PAGES}/-", handler=handler)
+                self._fallbacks[kind, "pages"] = Endpoint(self._frame, fallback)
 
     def _is_preflight(self, scope: Scope) -> bool:
         names = {name for name, _ in scope["headers"]}
@@ -127,14 +127,14 @@ class Router:
 
     def _match(self, path: str) -> tuple[Methods, dict[str, str]]:
         params: dict[str, str] = {}
-        # No text of ours has a NUL, and the database would refuse it in its own words; nothing of ours has this either.
+        # PostgreSQL rejects NUL in text with an error of its own; no stored text contains the replacement character.
         if "\x00" in path:
             path = path.replace("\x00", "\ufffd")
         return _walk(self._patterns, path.split("/"), 0, params), params
 
 
 def _next(node: Node, segment: str, path: str) -> Node:
-    """The node behind `name`, `{name}` or `{name*}`, made where it is not there yet."""
+    """Return the child node for `name`, `{name}` or `{name*}`, creating it if needed."""
     if not segment.startswith("{"):
         return node.literal.setdefault(segment, Node())
     kind, name = ("rest", segment[1:-2]) if segment.endswith("*}") else ("parameter", segment[1:-1])
@@ -146,24 +146,24 @@ def _next(node: Node, segment: str, path: str) -> Node:
 
 
 def _walk(node: Node, segments: list[str], at: int, params: dict[str, str]) -> Methods:
-    """Literal before parameter before rest at each segment; back to the next where one leads nowhere."""
+    """Match literal, then parameter, then rest at each segment; backtrack if a branch does not match."""
     if at == len(segments):
         return node.methods
     literal, parameter = node.literal.get(segments[at]), node.parameter
-    if literal and (found := _walk(literal, segments, at + 1, params)):
-        return found
-    if parameter and segments[at] and (found := _walk(parameter, segments, at + 1, params)):
+    if literal and (methods := _walk(literal, segments, at + 1, params)):
+        return methods
+    if parameter and segments[at] and (methods := _walk(parameter, segments, at + 1, params)):
         params[parameter.name] = segments[at]
-        return found
+        return methods
     if node.rest and segments[at:] != [""]:
         rest = "/".join(segments[at:])
-        # The slash that an address may end with belongs to no parameter.
+        # A trailing slash is not part of a parameter.
         params[node.rest.name] = rest.removesuffix("/") or rest
         return node.rest.methods
     return {}
 
 
-def _chosen(methods: Methods, method: str) -> Endpoint | None:
+def _endpoint_for(methods: Methods, method: str) -> Endpoint | None:
     return methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
 
 
@@ -172,18 +172,18 @@ async def _missing(request: Request, _ctx: Context) -> Reply:
 
 
 async def _wrong_method(request: Request, _ctx: Context) -> Reply:
-    raise MethodNotAllowed(_allowed(request))
+    raise InvalidMethod(_allowed_methods(request))
 
 
 async def _preflight(request: Request, _ctx: Context) -> Reply:
     headers: list[Any] = [
-        (b"access-control-allow-methods", ", ".join(_allowed(request)).encode()),
+        (b"access-control-allow-methods", ", ".join(_allowed_methods(request)).encode()),
         (b"access-control-allow-headers", _PREFLIGHT_HEADERS),
         (b"access-control-max-age", b"600"),
     ]
     return Reply(204, headers=headers)
 
 
-def _allowed(request: Request) -> list[str]:
-    allowed = set(request.path_params["allowed"].split(","))
-    return sorted(allowed | {"HEAD"} if "GET" in allowed else allowed)
+def _allowed_methods(request: Request) -> list[str]:
+    methods = set(request.path_params["allowed"].split(","))
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)

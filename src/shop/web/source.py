@@ -1,4 +1,4 @@
-"""Where a request comes from: the peer, or what a trusted proxy says of it."""
+"""Determines the source address of a request: the peer, or the address that a trusted proxy forwards."""
 
 import ipaddress
 import re
@@ -13,9 +13,9 @@ _FORWARDING_HEADERS = frozenset({b"forwarded", b"via", b"x-real-ip"})
 
 
 def is_direct(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a request was addressed to this machine's loopback and was not passed on by a proxy.
+    """Whether a request was sent to a loopback host and not forwarded by a proxy.
 
-    By DNS rebinding a page of another site can call a service on loopback, but only under that site's own Host.
+    With DNS rebinding a page of another site can call a loopback service, but only with that site's own Host.
     """
     has_host = False
     for name, value in headers:
@@ -33,24 +33,24 @@ def _is_loopback_host(value: bytes) -> bool:
     return match is not None and is_loopback((match[1] or match[2]).decode("latin-1").lower())
 
 
-def source_address(scope: Scope, trusted: Sequence[Network]) -> str:
-    """The right-most address in X-Forwarded-For that no trusted proxy added; left of it anyone can write anything."""
+def source_address(scope: Scope, trusted_proxies: Sequence[Network]) -> str:
+    """Return the rightmost X-Forwarded-For address that is not a trusted proxy; addresses left of it can be forged."""
     client = scope.get("client")
     peer: str = _plain(client[0]) if client else "unknown"
-    if not trusted or not _is_trusted(peer, trusted):
+    if not trusted_proxies or not _is_trusted(peer, trusted_proxies):
         return peer
-    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
-    for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
+    forwarded_for = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
+    for hop in reversed([part.strip() for part in forwarded_for.split(",") if part.strip()]):
         if not _is_address(hop):
             return peer
         peer = _plain(hop)
-        if not _is_trusted(hop, trusted):
+        if not _is_trusted(hop, trusted_proxies):
             break
     return peer
 
 
 def _plain(text: str) -> str:
-    """A socket for both families shows an IPv4 peer as ::ffff:10.0.0.1; it is the same caller either way."""
+    """Normalize an IPv4-mapped address: a dual-stack socket reports an IPv4 peer as ::ffff:10.0.0.1."""
     if "." not in text or not text.lower().startswith("::ffff:"):
         return text
     return text[7:] if _is_address(text[7:]) else text
@@ -64,8 +64,8 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _is_trusted(text: str, trusted: Sequence[Network]) -> bool:
+def _is_trusted(text: str, trusted_proxies: Sequence[Network]) -> bool:
     if not _is_address(text):
         return False
     address = ipaddress.ip_address(_plain(text))
-    return any(address in network for network in trusted)
+    return any(address in network for network in trusted_proxies)

@@ -1,4 +1,4 @@
-"""Content that is the same for everybody: compressed once, and asked for anew by its ETag."""
+"""Static content: compressed once and revalidated by its ETag."""
 
 import gzip
 import re
@@ -9,14 +9,14 @@ import msgspec
 from shop.web.reply import API_POLICY, Reply
 from shop.web.request import Request
 
-# Kept by a browser, and asked for anew each time: a new version is seen at once.
+# Browsers store the content and revalidate it each time, so a new version is visible immediately.
 _HEADERS = ((b"cache-control", b"no-cache"), (b"vary", b"Accept-Encoding"))
 _GZIP = re.compile(rb"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+)\s*)?(?=,|$)", re.IGNORECASE)
 _LEVEL = 6
 
 
 class StaticContent(msgspec.Struct, frozen=True):
-    """A body, whole and compressed, with the tags by which each is known."""
+    """A body, plain and compressed, with its ETags."""
 
     body: bytes
     compressed: bytes
@@ -24,7 +24,7 @@ class StaticContent(msgspec.Struct, frozen=True):
 
     @property
     def compressed_tag(self) -> bytes:
-        """Another: the bytes of the two differ."""
+        """The ETag of the compressed body, which has different bytes."""
         return self.tag[:-1] + b'-gzip"'
 
 
@@ -45,15 +45,15 @@ def static_reply(request: Request, content: StaticContent, media: bytes, policy:
     return Reply(200, content.compressed, ((b"content-type", media), encoding, *headers), policy)
 
 
-def accepts_gzip(sent: bytes) -> bool:
-    """A weight of nothing refuses it."""
-    found = _GZIP.search(sent)
-    return found is not None and (found[1] is None or found[1].strip(b"0.") != b"")
+def accepts_gzip(accept_encoding: bytes) -> bool:
+    """Whether Accept-Encoding allows gzip; a weight of zero forbids it."""
+    match = _GZIP.search(accept_encoding)
+    return match is not None and (match[1] is None or match[1].strip(b"0.") != b"")
 
 
-def is_match(sent: bytes | None, tag: bytes) -> bool:
-    if not sent:
+def is_match(if_none_match: bytes | None, tag: bytes) -> bool:
+    if not if_none_match:
         return False
-    # Compared weakly, as RFC 9110 has it for GET: a proxy that compressed the answer may have weakened the tag.
-    tags = [part.strip().removeprefix(b"W/") for part in sent.split(b",")]
+    # Weak comparison, as RFC 9110 requires for GET: a proxy that compressed the response may have weakened the tag.
+    tags = [part.strip().removeprefix(b"W/") for part in if_none_match.split(b",")]
     return tag in tags or b"*" in tags

@@ -1,4 +1,4 @@
-"""How an answer is sent while it is made: chunk by chunk, no faster than the caller reads, and only while one does."""
+"""Streams a response chunk by chunk, with backpressure, and stops when the client disconnects."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -11,24 +11,24 @@ from shop.web.request import Request
 SEND_SECONDS = 30
 
 
-class HungUp(Exception):
-    """The caller went away or stopped reading. `status` is what such a request is logged with."""
+class ClientDisconnected(Exception):
+    """The client disconnected or stopped reading. `status` is used in the log."""
 
     status = 499
 
 
-async def pour(chunks: AsyncGenerator[bytes], request: Request, send: Send) -> None:
-    """The server says nothing of a chunk that it sends to nobody, so the caller's end is listened for."""
-    gone = asyncio.ensure_future(request.wait_for_end())
+async def stream_body(chunks: AsyncGenerator[bytes], request: Request, send: Send) -> None:
+    """Send the chunks. The server accepts chunks after a disconnect without an error, so the disconnect is awaited."""
+    disconnect = asyncio.ensure_future(request.wait_for_end())
     try:
         async with aclosing(chunks):
             async for chunk in chunks:
-                if gone.done():
-                    raise HungUp()
+                if disconnect.done():
+                    raise ClientDisconnected()
                 await _send(send, chunk)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
     finally:
-        gone.cancel()
+        disconnect.cancel()
 
 
 async def _send(send: Send, chunk: bytes) -> None:
@@ -36,4 +36,4 @@ async def _send(send: Send, chunk: bytes) -> None:
         async with asyncio.timeout(SEND_SECONDS):
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
     except TimeoutError:
-        raise HungUp() from None
+        raise ClientDisconnected() from None

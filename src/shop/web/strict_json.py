@@ -1,4 +1,4 @@
-"""Which JSON we accept. The standard library alone takes duplicate keys, NaN, NUL, lone surrogates and any depth."""
+"""Strict JSON parsing: the standard library accepts duplicate keys, NaN, NUL, lone surrogates and any depth."""
 
 import json
 import math
@@ -15,21 +15,21 @@ MAX_INTEGER = 2**53
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """How much there may be of a body."""
+    """Size limits of a JSON body."""
 
     depth: int = MAX_DEPTH
     keys: int = MAX_KEYS
     values: int = MAX_VALUES
 
 
-_USUAL = Bounds()
+_DEFAULT_BOUNDS = Bounds()
 
 
-def load_json(body: bytes, bounds: Bounds = _USUAL) -> Any:
+def load_json(body: bytes, bounds: Bounds = _DEFAULT_BOUNDS) -> Any:
     try:
         value = json.loads(body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        # JSON's own errors quote the input; ours must not.
+        # The parser's errors quote the input; the response must not.
         raise Malformed("The body is not JSON in UTF-8.") from error
     _Walk(bounds).check(value, 1)
     return value
@@ -47,7 +47,7 @@ def _refuse(_constant: str) -> NoReturn:
 
 
 class _Walk:
-    """Looks at every value once; keys and values are counted over the whole body."""
+    """Visits every value once and counts keys and values over the whole body."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds

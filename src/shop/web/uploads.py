@@ -1,4 +1,4 @@
-"""How a body of several parts is read: text fields, and files that stay in memory."""
+"""Parses multipart bodies into text fields and in-memory files."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,14 @@ LONGEST_FIELD = 64 * 1024
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """What a body carried: fields and files in their order, by the names of their fields."""
+    """The fields and files of a body in their order, each with its field name."""
 
     fields: Sequence[tuple[str, str]]
     files: Sequence[tuple[str, bytes]]
 
 
 class _Part:
-    """One part while it is read."""
+    """One part while it is parsed."""
 
     def __init__(self) -> None:
         self.headers: dict[bytes, bytes] = {}
@@ -29,7 +29,7 @@ class _Part:
 
 
 class _Reader:
-    """Gathers parts as the parser calls."""
+    """Collects parts from the parser's callbacks."""
 
     def __init__(self) -> None:
         self.parts: list[_Part] = []

@@ -13,7 +13,7 @@ import pytest
 
 from shop.base.ids import new_id
 from shop.base.secrets import secret_hash
-from tests.admin.desk import Desk, events, new_desk, waiting
+from tests.admin.dashboard import Desk, events, new_desk, waiting
 from tests.service import Service
 
 HERE = "/admin/integrations/api"
@@ -32,36 +32,36 @@ def shown(page: httpx.Response, field: str) -> str:
 
 async def test_making_one_asks_to_be_sure_then_shows_id_and_secret(desk: Desk, db: Any) -> None:
     form = await desk.get(f"{HERE}/new")
-    offered = re.search(r'name="id" value="([^"]+)"', form.text)
-    assert offered
-    application_id = UUID(offered[1])
+    match = re.search(r'name="id" value="([^"]+)"', form.text)
+    assert match
+    application_id = UUID(match[1])
 
-    review = await desk.post(f"{HERE}/new", id=offered[1], name=" Warehouse ", access_level="read")
+    review = await desk.post(f"{HERE}/new", id=match[1], name=" Warehouse ", access_level="read")
     before = await db.fetchval("select count(*) from applications where id = $1", application_id)
-    made = await make(desk, application_id, level="read")
+    response = await make(desk, application_id, level="read")
 
     assert before == 0
     assert "Make this application?" in review.text
     row = await db.fetchrow("select * from applications where id = $1", application_id)
     assert (row["name"], row["access_level"], row["created_by_id"]) == ("Warehouse", "read", desk.id)
-    assert shown(made, "client-id") == row["client_id"]
-    kept = await db.fetchval("select hash from application_secrets where application_id = $1", application_id)
-    assert kept == secret_hash(shown(made, "client-secret"))
-    assert (made.status_code, made.headers["cache-control"]) == (200, "no-store")
+    assert shown(response, "client-id") == row["client_id"]
+    stored_hash = await db.fetchval("select hash from application_secrets where application_id = $1", application_id)
+    assert stored_hash == secret_hash(shown(response, "client-secret"))
+    assert (response.status_code, response.headers["cache-control"]) == (200, "no-store")
     assert await events(db, actor=desk.id, subject=application_id) == [("application_created", "done")]
 
 
 async def test_the_page_says_how_long_a_token_lives_here(desk: Desk, empty: httpx.AsyncClient, empty_db: Any) -> None:
     pages = [await make(at, new_id()) for at in (desk, await new_desk(empty, empty_db))]
 
-    said = [re.search(r"Get a token; it lives ([^<]*)<", page.text) for page in pages]
-    assert [match and match[1] for match in said] == ["2 hours", "90 minutes"]
+    matches = [re.search(r"Get a token; it lives ([^<]*)<", page.text) for page in pages]
+    assert [match and match[1] for match in matches] == ["2 hours", "90 minutes"]
 
 
 async def test_the_shown_commands_work_as_pasted(desk: Desk) -> None:
-    made = await make(desk, new_id())
+    response = await make(desk, new_id())
 
-    script = f"{shown(made, 'curl-token')}\n{shown(made, 'curl-orders')}"
+    script = f"{shown(response, 'curl-token')}\n{shown(response, 'curl-orders')}"
     process = await asyncio.create_subprocess_exec("bash", "-euo", "pipefail", "-c", script, stdout=subprocess.PIPE)
     out, _ = await process.communicate()
 
@@ -134,10 +134,10 @@ async def test_rotating_shows_a_new_secret_and_lets_the_old_one_go_on(
     old = shown(await make(desk, application_id), "client-secret")
     replaces = await db.fetchval("select id from application_secrets where application_id = $1", application_id)
 
-    rotated = await desk.post(f"{HERE}/{application_id}/rotate", overlap=overlap, replaces=str(replaces))
+    response = await desk.post(f"{HERE}/{application_id}/rotate", overlap=overlap, replaces=str(replaces))
     again = await desk.post(f"{HERE}/{application_id}/rotate", overlap=overlap, replaces=str(replaces))
 
-    assert shown(rotated, "client-secret") != old
+    assert shown(response, "client-secret") != old
     assert again.headers["location"] == f"{HERE}/{application_id}?done=rotated"
     left = await db.fetchval(
         "select round(extract(epoch from expires_at - now())) from application_secrets where hash = $1",
@@ -177,10 +177,10 @@ async def test_an_overlap_that_is_not_offered_is_refused(desk: Desk) -> None:
 @pytest.mark.security("P-06")
 async def test_revoking_asks_first_and_kills_the_token_at_once(desk: Desk, db: Any) -> None:
     application_id = new_id()
-    made = await make(desk, application_id)
-    client = {"client_id": shown(made, "client-id"), "client_secret": shown(made, "client-secret")}
-    asked = {"grant_type": "client_credentials", "scope": "admin", **client}
-    token = (await desk.http.post("/shop_oauth/token", json=asked)).json()["access_token"]
+    response = await make(desk, application_id)
+    client = {"client_id": shown(response, "client-id"), "client_secret": shown(response, "client-secret")}
+    token_request = {"grant_type": "client_credentials", "scope": "admin", **client}
+    token = (await desk.http.post("/shop_oauth/token", json=token_request)).json()["access_token"]
     bearer = {"Authorization": f"Bearer {token}"}
     assert (await desk.http.get("/api/v2/platform/orders", headers=bearer)).status_code == 200
 
@@ -197,14 +197,14 @@ async def test_revoking_asks_first_and_kills_the_token_at_once(desk: Desk, db: A
 
 
 async def test_the_list_says_level_maker_use_and_live_tokens(desk: Desk) -> None:
-    made = await make(desk, new_id(), name="Counted by <b>the list</b>")
-    client = {"client_id": shown(made, "client-id"), "client_secret": shown(made, "client-secret")}
+    response = await make(desk, new_id(), name="Counted by <b>the list</b>")
+    client = {"client_id": shown(response, "client-id"), "client_secret": shown(response, "client-secret")}
     for _ in range(2):
         await desk.http.post("/shop_oauth/token", json={"grant_type": "client_credentials", "scope": "admin", **client})
 
-    listed = (await desk.get(HERE)).text
+    listing = (await desk.get(HERE)).text
 
-    row = next(row for row in re.findall(r"<tr>.*?</tr>", listed, re.DOTALL) if "Counted by" in row)
+    row = next(row for row in re.findall(r"<tr>.*?</tr>", listing, re.DOTALL) if "Counted by" in row)
     cells = [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
     assert cells[:3] == ["Counted by &lt;b&gt;the list&lt;/b&gt;", "write", desk.email]
     assert (cells[5], cells[6]) == ("2", "active")

@@ -8,7 +8,7 @@ import pytest
 
 from shop.base.ids import new_id
 from shop.base.secrets import secret_hash
-from tests.admin.desk import NOBODY, PASSWORD, SAME_ORIGIN, Desk, age, events, new_desk, secret_of
+from tests.admin.dashboard import NOBODY, PASSWORD, SAME_ORIGIN, Desk, age, events, new_desk, secret_of
 
 FRESH_PAGES = [
     "/admin/integrations/api/new",

@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.admin.desk import Desk, events, new_desk, new_link, sign_in
+from tests.accounts import Member
+from tests.accounts import sign_in as sign_in_shopper
+from tests.admin.dashboard import Desk, events, new_desk, new_link, sign_in
 from tests.cli.command import Command, Done, external, sentence
-from tests.platform.machine import Machine, ask_for_token, new_app, new_machine
-from tests.shoppers import Member
-from tests.shoppers import sign_in as sign_in_shopper
+from tests.platform.client import Machine, ask_for_token, new_app, new_machine
 
 
 @pytest.fixture
@@ -37,27 +37,27 @@ async def test_all_sessions_end_at_once_and_new_ones_begin_as_usual(
     machine = await new_machine(empty, empty_db, "write")
     before = await who_is_in(desk, member, machine)
 
-    done = await run("sessions", "end", "--all", "--json")
+    result = await run("sessions", "end", "--all", "--json")
 
     assert before == (True, 200, 200)
     assert await who_is_in(desk, member, machine) == (False, 401, 401)
     assert (await member.refresh()).status == 401
-    ended = json.loads(done.stdout)
-    assert min(ended["customers"], ended["applications"], ended["operators"]) >= 1
+    counts = json.loads(result.stdout)
+    assert min(counts["customers"], counts["applications"], counts["operators"]) >= 1
     assert (await sign_in(empty, desk.email)).status_code == 303
     event = "select detail from audit_events where action = 'sessions_end' and actor_kind = 'command line'"
-    assert json.loads(await empty_db.fetchval(f"{event} order by at desc limit 1")) == {"all": True, **ended}
+    assert json.loads(await empty_db.fetchval(f"{event} order by at desc limit 1")) == {"all": True, **counts}
 
 
 @pytest.mark.security("T-10", "D-11")
 async def test_the_sessions_of_one_address_end_and_no_others(run: Any, empty: httpx.AsyncClient, empty_db: Any) -> None:
     member, other = await sign_in_shopper(empty), await sign_in_shopper(empty)
 
-    done = await run("sessions", "end", "--user", member.email.upper())
+    result = await run("sessions", "end", "--user", member.email.upper())
     unknown = await run("sessions", "end", "--user", "nobody@shoppers.example")
     neither = await run("sessions", "end")
 
-    assert done.stdout == "Ended 1 sessions of customers, 0 of applications, 0 of operators.\n"
+    assert result.stdout == "Ended 1 sessions of customers, 0 of applications, 0 of operators.\n"
     assert ((await member.get("/account")).status, (await other.get("/account")).status) == (401, 200)
     assert sentence(unknown).startswith("There is no customer and no operator with the address")
     assert neither.returncode == 2
@@ -68,16 +68,16 @@ async def test_an_application_is_listed_and_revoked_with_its_tokens_and_secret(
     run: Any, empty: httpx.AsyncClient, empty_db: Any
 ) -> None:
     app = await new_app(empty_db)
-    granted = await ask_for_token(empty, app, "admin")
-    machine = Machine(empty, granted.json)
+    response = await ask_for_token(empty, app, "admin")
+    machine = Machine(empty, response.json)
 
-    listed = json.loads((await run("app", "list", "--json")).stdout)
+    applications = json.loads((await run("app", "list", "--json")).stdout)
     first, again = await run("app", "revoke", app.client_id), await run("app", "revoke", app.client_id)
     unknown = await run("app", "revoke", "shpci_nobody")
 
-    (row,) = [row for row in listed if row["client_id"] == app.client_id]
+    (row,) = [row for row in applications if row["client_id"] == app.client_id]
     assert (row["access"], row["live_tokens"], row["revoked_at"]) == ("write", 1, None)
-    assert app.secret not in json.dumps(listed)
+    assert app.secret not in json.dumps(applications)
     assert (await machine.get("/orders")).status == 401
     assert (await ask_for_token(empty, app, "admin")).status == 401
     assert "is revoked" in first.stdout
@@ -93,19 +93,19 @@ async def test_an_operator_is_listed_and_disabled_and_the_last_one_only_on_purpo
     desk, other = await new_desk(empty, empty_db, totp=True), await new_desk(empty, empty_db)
     link = await new_link(empty_db, desk.id)
 
-    done = await run("admin", "disable", desk.email)
-    refused, kept = await run("admin", "disable", other.email), await other.is_signed_in()
-    forced = await run("admin", "disable", other.email, "--force")
-    listed = json.loads((await run("admin", "list", "--json")).stdout)
+    result = await run("admin", "disable", desk.email)
+    refusal, is_signed_in = await run("admin", "disable", other.email), await other.is_signed_in()
+    force_result = await run("admin", "disable", other.email, "--force")
+    operators = json.loads((await run("admin", "list", "--json")).stdout)
 
-    assert done.stdout == f"{desk.email} is disabled; 1 operator can sign in.\n"
-    assert "is the last operator who can sign in" in sentence(refused)
-    assert kept
-    assert forced.stdout == f"{other.email} is disabled; 0 operators can sign in.\n"
+    assert result.stdout == f"{desk.email} is disabled; 1 operator can sign in.\n"
+    assert "is the last operator who can sign in" in sentence(refusal)
+    assert is_signed_in
+    assert force_result.stdout == f"{other.email} is disabled; 0 operators can sign in.\n"
     assert [await each.is_signed_in() for each in (desk, other)] == [False, False]
     assert (await sign_in(empty, other.email)).status_code == 401
     assert (await empty.get(link)).status_code == 410
-    states = {row["email"]: (row["state"], row["authenticator"]) for row in listed}
+    states = {row["email"]: (row["state"], row["authenticator"]) for row in operators}
     assert states == {desk.email: ("disabled", True), other.email: ("disabled", False)}
     assert ("operator_disabled", "done") in await events(empty_db, subject=desk.id)
 

@@ -10,7 +10,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from shop.base.passwords import hash_password
-from tests.admin.desk import (
+from tests.admin.dashboard import (
     PASSWORD,
     SAME_ORIGIN,
     Desk,
@@ -21,7 +21,7 @@ from tests.admin.desk import (
     sign_in,
     ticket_of,
 )
-from tests.kept import NO_CERTIFICATES
+from tests.http_client import NO_CERTIFICATES
 from tests.service import Service
 
 ALLOWED = 3
@@ -43,8 +43,8 @@ async def limits_audited(db: Any, answers: list[httpx.Response]) -> list[str]:
     return sorted(row["name"] for row in rows)
 
 
-async def give(http: httpx.AsyncClient, ticket: str, typed: str, **headers: str) -> httpx.Response:
-    fields = {"ticket": ticket, "code": typed}
+async def give(http: httpx.AsyncClient, ticket: str, code_text: str, **headers: str) -> httpx.Response:
+    fields = {"ticket": ticket, "code": code_text}
     return await http.post("/admin/sign-in/code", data=fields, headers={**SAME_ORIGIN, **headers})
 
 
@@ -126,14 +126,14 @@ async def test_confirming_in_a_session_is_limited_by_that_session_alone(
     operator_id, email = await new_operator(empty_db)
     source = new_source()
     for _ in range(ALLOWED + 1):
-        blocked = await sign_in(empty, email, WRONG, **source)
+        refusal = await sign_in(empty, email, WRONG, **source)
     desk = Desk(empty, operator_id, email, await new_session(empty_db, operator_id))
     another = Desk(empty, operator_id, email, await new_session(empty_db, operator_id))
 
-    confirmed = await desk.post("/admin/confirm", headers=source, password=PASSWORD)
+    confirmation = await desk.post("/admin/confirm", headers=source, password=PASSWORD)
     guesses = [await another.post("/admin/confirm", headers=source, password=WRONG) for _ in range(ALLOWED + 1)]
 
-    assert (blocked.status_code, confirmed.status_code) == (429, 303)
+    assert (refusal.status_code, confirmation.status_code) == (429, 303)
     assert [answer.status_code for answer in guesses] == [401] * ALLOWED + [429]
     assert await another.is_signed_in()
 
@@ -149,11 +149,11 @@ async def test_wrong_codes_are_limited_by_operator_and_then_a_recovery_code_stil
 
     guesses = [await give(empty, ticket, code(7), **new_source()) for _ in range(CODES_ALLOWED)]
     right = await give(empty, ticket, code(), **new_source())
-    recovered = await give(empty, ticket, recovery_code, **new_source())
+    response = await give(empty, ticket, recovery_code, **new_source())
 
     assert {answer.status_code for answer in guesses} == {401}
     assert (right.status_code, "Use a recovery code" in right.text) == (401, True)
-    assert recovered.status_code == 303
+    assert response.status_code == 303
 
 
 async def test_guesses_at_the_code_count_against_their_source(empty: httpx.AsyncClient, empty_db: Any) -> None:
@@ -175,12 +175,12 @@ async def test_one_source_cannot_use_up_the_hashing_of_passwords(empty_service: 
     limits = httpx.Limits(max_connections=70)
     async with httpx.AsyncClient(base_url=empty_service.url, verify=NO_CERTIFICATES, timeout=30, limits=limits) as http:
         flood = [asyncio.create_task(sign_in(http, target, WRONG)) for _ in range(60)]
-        refused = itertools.islice(asyncio.as_completed(flood), 30)
-        first = [(await answer).status_code for answer in refused]
-        entered = await sign_in(http, owner, PASSWORD, **new_source())
+        refusals = itertools.islice(asyncio.as_completed(flood), 30)
+        first = [(await answer).status_code for answer in refusals]
+        response = await sign_in(http, owner, PASSWORD, **new_source())
         answers = await asyncio.gather(*flood)
 
     statuses = Counter(answer.status_code for answer in answers)
-    assert (set(first), entered.status_code) == ({429}, 303)
+    assert (set(first), response.status_code) == ({429}, 303)
     assert set(statuses) == {401, 429}, statuses
     assert all(answer.headers["retry-after"] == "1" for answer in answers if answer.status_code == 429)

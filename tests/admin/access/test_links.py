@@ -8,7 +8,7 @@ import pytest
 
 from shop.admin.routes import admin_routes
 from shop.base.secrets import OPERATOR_LINK, new_secret, secret_hash
-from tests.admin.desk import (
+from tests.admin.dashboard import (
     SAME_ORIGIN,
     Desk,
     events,
@@ -46,12 +46,12 @@ async def test_a_link_works_once_and_then_says_what_to_do(http: httpx.AsyncClien
     link = await new_link(db, operator_id)
 
     first = await use(http, link)
-    again, looked = await use(http, link, "and yet another password"), await http.get(link)
+    again, page = await use(http, link, "and yet another password"), await http.get(link)
 
     assert (first.status_code, first.headers["location"]) == (303, "/admin")
     assert await Desk(http, operator_id, email, secret_of(first)).is_signed_in()
-    assert (again.status_code, looked.status_code) == (410, 410)
-    assert "shop admin create" in looked.text
+    assert (again.status_code, page.status_code) == (410, 410)
+    assert "shop admin create" in page.text
     assert (await sign_in(http, email, NEW)).status_code == 303
     assert await events(db, actor=operator_id) == [("link_used", "done"), ("sign_in", "done"), ("sign_in", "done")]
 
@@ -76,9 +76,9 @@ async def test_a_link_that_has_had_its_time_is_gone(http: httpx.AsyncClient, db:
         await db.execute("update operators set disabled_at = now() where id = $1", operator_id)
     link = {"unknown": f"/admin/join/{new_secret(OPERATOR_LINK)}", "malformed": "/admin/join/x"}.get(trouble, link)
 
-    looked, used = await http.get(link), await use(http, link)
+    page, response = await http.get(link), await use(http, link)
 
-    assert (looked.status_code, used.status_code) == (410, 410)
+    assert (page.status_code, response.status_code) == (410, 410)
     assert await db.fetchval("select password_hash from operators where id = $1", operator_id) is None
 
 
@@ -161,9 +161,9 @@ async def test_the_first_operators_link_is_refused_once_there_is_one(empty: http
     link = await new_link(empty_db, None)
     await new_operator(empty_db, password_hash=None)
 
-    looked, used = await empty.get(link), await use(empty, link, email="second@operators.example")
+    page, response = await empty.get(link), await use(empty, link, email="second@operators.example")
 
-    assert (looked.status_code, used.status_code) == (410, 410)
+    assert (page.status_code, response.status_code) == (410, 410)
     assert await empty_db.fetchval("select count(*) from operators") == 1
 
 
@@ -205,8 +205,8 @@ async def test_an_invitation_is_a_link_that_is_shown_once(desk: Desk, db: Any) -
 
     assert answer.status_code == 200
     assert answer.headers["cache-control"] == "no-store"
-    kept = await db.fetchrow("select * from operator_links order by created_at desc limit 1")
-    assert kept["hash"] == secret_hash(link.rpartition("/")[2])
+    row = await db.fetchrow("select * from operator_links order by created_at desc limit 1")
+    assert row["hash"] == secret_hash(link.rpartition("/")[2])
     assert link.rpartition("/")[2] not in (await desk.get("/admin/settings/operators")).text
     assert "invited" in (await desk.get("/admin/settings/operators")).text
     path = link.partition(str(desk.http.base_url).rstrip("/"))[2]

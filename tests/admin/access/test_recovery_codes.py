@@ -10,7 +10,7 @@ import pyotp
 import pytest
 
 from shop.base.secrets import secret_hash
-from tests.admin.desk import (
+from tests.admin.dashboard import (
     PASSWORD,
     SAME_ORIGIN,
     Desk,
@@ -41,11 +41,11 @@ async def enrol(desk: Desk, **fields: str) -> httpx.Response:
     """Sets up another authenticator, with a code of it."""
     page = (await desk.get(AUTHENTICATOR)).text
     text = re.search(r'id="totp-secret"[^>]*>([A-Z2-7 ]+)<', page)
-    sealed = re.search(r'name="sealed" value="([0-9a-f]+)"', page)
+    match = re.search(r'name="sealed" value="([0-9a-f]+)"', page)
     assert text
-    assert sealed
+    assert match
     now = pyotp.TOTP(text[1].replace(" ", "")).now()
-    return await desk.post(AUTHENTICATOR, sealed=sealed[1], code=now, **fields)
+    return await desk.post(AUTHENTICATOR, sealed=match[1], code=now, **fields)
 
 
 async def notices(desk: Desk) -> list[str]:
@@ -62,11 +62,11 @@ async def other_session(desk: Desk, db: Any) -> Desk:
 async def test_ten_codes_come_with_the_authenticator_and_only_their_hashes_are_stored(desk: Desk, db: Any) -> None:
     other = await other_session(desk, db)
 
-    shown = await enrol(desk)
+    response = await enrol(desk)
 
-    codes = CODE.findall(shown.text)
-    assert (shown.status_code, len(codes), len(set(codes))) == (200, 10, 10)
-    assert shown.headers["cache-control"] == "no-store"
+    codes = CODE.findall(response.text)
+    assert (response.status_code, len(codes), len(set(codes))) == (200, 10, 10)
+    assert response.headers["cache-control"] == "no-store"
     rows = await db.fetch("select hash, used_at from operator_recovery_codes where operator_id = $1", desk.id)
     assert {row["hash"] for row in rows} == {secret_hash(each) for each in codes}
     assert "10 of 10" in (await desk.get("/admin/account")).text
@@ -78,10 +78,10 @@ async def test_ten_codes_come_with_the_authenticator_and_only_their_hashes_are_s
 @pytest.mark.security("D-02", "D-08", "A-02")
 async def test_a_recovery_code_signs_in_once_in_place_of_the_authenticators(http: httpx.AsyncClient, db: Any) -> None:
     desk = await new_desk(http, db, totp=True)
-    typed = await new_recovery_code(db, desk.id)
+    recovery_code = await new_recovery_code(db, desk.id)
 
-    first = await give(http, await ticket_of(http, desk.email), recovery_code=typed.lower().replace("-", " "))
-    again = await give(http, await ticket_of(http, desk.email), recovery_code=typed)
+    first = await give(http, await ticket_of(http, desk.email), recovery_code=recovery_code.lower().replace("-", " "))
+    again = await give(http, await ticket_of(http, desk.email), recovery_code=recovery_code)
 
     assert (first.status_code, again.status_code) == (303, 401)
     assert await Desk(http, desk.id, desk.email, secret_of(first)).is_signed_in()
@@ -98,11 +98,11 @@ async def test_a_recovery_code_signs_in_once_in_place_of_the_authenticators(http
 
 async def test_of_three_who_bring_the_same_recovery_code_at_once_one_comes_in(http: httpx.AsyncClient, db: Any) -> None:
     operator_id, email = await new_operator(db, totp=True)
-    typed, ticket = await new_recovery_code(db, operator_id), await ticket_of(http, email)
+    recovery_code, ticket = await new_recovery_code(db, operator_id), await ticket_of(http, email)
 
     async with db.transaction():
         await db.execute("select from operator_recovery_codes where operator_id = $1 for update", operator_id)
-        three = [asyncio.create_task(give(http, ticket, recovery_code=typed)) for _ in range(3)]
+        three = [asyncio.create_task(give(http, ticket, recovery_code=recovery_code)) for _ in range(3)]
         await waiting(db, 3)
 
     assert sorted([(await one).status_code for one in three]) == [303, 401, 401]
@@ -152,9 +152,9 @@ async def test_an_authenticator_is_replaced_with_the_present_second_factor(
     other, old = await other_session(desk, db), await new_recovery_code(db, desk.id)
     current = {"recovery_code": await new_recovery_code(db, desk.id)} if by == "recovery code" else {}
 
-    shown = await enrol(desk, **(current or {"current_code": code()}))
+    response = await enrol(desk, **(current or {"current_code": code()}))
 
-    assert (shown.status_code, len(CODE.findall(shown.text))) == (200, 10)
+    assert (response.status_code, len(CODE.findall(response.text))) == (200, 10)
     assert (await desk.is_signed_in(), await other.is_signed_in()) == (True, False)
     assert (await give(http, await ticket_of(http, desk.email), code=code(1))).status_code == 401
     assert (await give(http, await ticket_of(http, desk.email), recovery_code=old)).status_code == 401
@@ -180,9 +180,9 @@ async def test_new_recovery_codes_end_the_old_ones(http: httpx.AsyncClient, db: 
     desk = await new_desk(http, db, totp=True)
     old = await new_recovery_code(db, desk.id)
 
-    shown = await desk.post(CODES, current_code=code())
+    response = await desk.post(CODES, current_code=code())
 
-    codes = CODE.findall(shown.text)
+    codes = CODE.findall(response.text)
     assert len(codes) == 10
     assert (await give(http, await ticket_of(http, desk.email), recovery_code=old)).status_code == 401
     assert (await give(http, await ticket_of(http, desk.email), recovery_code=codes[9])).status_code == 303
@@ -202,6 +202,6 @@ async def test_an_authenticator_that_appeared_meanwhile_is_not_replaced_without_
 
 
 async def _second_factor(db: Any, desk: Desk) -> tuple[bytes | None, int]:
-    sealed = await db.fetchval("select totp_sealed from operators where id = $1", desk.id)
+    sealed_secret = await db.fetchval("select totp_sealed from operators where id = $1", desk.id)
     codes = await db.fetchval("select count(*) from operator_recovery_codes where operator_id = $1", desk.id)
-    return sealed, codes
+    return sealed_secret, codes

@@ -12,7 +12,7 @@ from argon2 import PasswordHasher
 
 from shop.base.passwords import hash_password
 from shop.base.secrets import secret_hash
-from tests.admin.desk import (
+from tests.admin.dashboard import (
     COOKIE,
     PASSWORD,
     PASSWORD_HASH,
@@ -26,8 +26,8 @@ from tests.admin.desk import (
     sign_in,
     waiting,
 )
+from tests.sampling import first
 from tests.service import Service
-from tests.usual import first
 
 
 async def test_the_right_password_opens_a_session_and_leads_to_the_overview(http: httpx.AsyncClient, db: Any) -> None:
@@ -52,8 +52,10 @@ async def test_the_cookie_is_strict_and_only_its_digest_is_kept(http: httpx.Asyn
     assert re.fullmatch(COOKIE + r"=shpos_[0-9A-Za-z]{49}", value)
     assert set(attributes) == {"Path=/", "Secure", "HttpOnly", "SameSite=Strict"}
     assert secret_of(first) != secret_of(second)
-    kept = [row[0] for row in await db.fetch("select hash from operator_sessions where operator_id = $1", operator_id)]
-    assert set(kept) == {secret_hash(secret_of(first)), secret_hash(secret_of(second))}
+    hashes = [
+        row[0] for row in await db.fetch("select hash from operator_sessions where operator_id = $1", operator_id)
+    ]
+    assert set(hashes) == {secret_hash(secret_of(first)), secret_hash(secret_of(second))}
 
 
 @pytest.mark.security("D-03")
@@ -72,18 +74,18 @@ async def test_every_refusal_is_the_same_answer(http: httpx.AsyncClient, db: Any
     operator_id, email = await new_operator(db, password_hash=None if who == "invited" else PASSWORD_HASH)
     if who == "disabled":
         await db.execute("update operators set disabled_at = now() where id = $1", operator_id)
-    typed = {"unknown": f"x{email}", "no address": "nonsense"}.get(who, email)
+    typed_email = {"unknown": f"x{email}", "no address": "nonsense"}.get(who, email)
 
-    answer = await sign_in(http, typed, PASSWORD if who == "disabled" else "wrong password, sorry")
+    answer = await sign_in(http, typed_email, PASSWORD if who == "disabled" else "wrong password, sorry")
 
     assert answer.status_code == 401
     assert "The e-mail address and the password do not belong together." in answer.text
     assert "set-cookie" not in answer.headers
-    assert typed in answer.text
+    assert typed_email in answer.text
     assert "wrong password" not in answer.text
-    plain = re.sub(r'nonce="[^"]+"', "", answer.text).replace(typed, "")
-    known = await sign_in(http, email, "wrong password, sorry")
-    assert plain == re.sub(r'nonce="[^"]+"', "", known.text).replace(email, "")
+    plain = re.sub(r'nonce="[^"]+"', "", answer.text).replace(typed_email, "")
+    response = await sign_in(http, email, "wrong password, sorry")
+    assert plain == re.sub(r'nonce="[^"]+"', "", response.text).replace(email, "")
 
 
 async def test_a_refusal_is_audited_without_the_address(http: httpx.AsyncClient, db: Any) -> None:
@@ -105,17 +107,17 @@ async def test_an_unknown_operator_takes_as_long_as_a_known_one(
     """By the work of the worker, since whatever else the machine does takes time too."""
     (worker,) = map(psutil.Process, service.worker_pids())
     usual = hash_password(PASSWORD)
-    spent: dict[bool, float] = {}
+    durations: dict[bool, float] = {}
 
     for is_known in (True, False):
         before = worker.cpu_times().user
         for _ in range(8):
             _, email = await new_operator(db, password_hash=usual)
             await sign_in(http, email if is_known else f"x{email}", "wrong password, sorry")
-        spent[is_known] = worker.cpu_times().user - before
+        durations[is_known] = worker.cpu_times().user - before
 
     # A hash takes tens of milliseconds; without it there would be hardly any work.
-    assert 0.7 < spent[True] / spent[False] < 1.4, spent
+    assert 0.7 < durations[True] / durations[False] < 1.4, durations
 
 
 async def test_a_password_hashed_the_old_way_is_hashed_anew(http: httpx.AsyncClient, db: Any) -> None:
@@ -124,9 +126,9 @@ async def test_a_password_hashed_the_old_way_is_hashed_anew(http: httpx.AsyncCli
 
     assert (await sign_in(http, email)).status_code == 303
 
-    renewed = await db.fetchval("select password_hash from operators where id = $1", operator_id)
-    assert renewed.startswith("$argon2id$")
-    memory, rounds, lanes = (int(text) for text in re.findall(r"[mtp]=([0-9]+)", renewed))
+    new_hash = await db.fetchval("select password_hash from operators where id = $1", operator_id)
+    assert new_hash.startswith("$argon2id$")
+    memory, rounds, lanes = (int(text) for text in re.findall(r"[mtp]=([0-9]+)", new_hash))
     assert (memory >= 46 * 1024, rounds >= 1, lanes) == (True, True, 1)
     assert (await sign_in(http, email)).status_code == 303
 
@@ -157,9 +159,9 @@ async def test_whoever_is_shut_out_while_the_password_is_looked_at_does_not_come
 
 async def test_after_the_sign_in_one_goes_on_where_one_wanted_to_be(http: httpx.AsyncClient, db: Any) -> None:
     _, email = await new_operator(db)
-    asked = await http.get("/admin/orders?state=open")
-    assert asked.status_code == 401
-    assert 'name="next" value="/admin/orders?state=open"' in asked.text
+    page = await http.get("/admin/orders?state=open")
+    assert page.status_code == 401
+    assert 'name="next" value="/admin/orders?state=open"' in page.text
 
     fields = {"email": email, "password": PASSWORD, "next": "/admin/orders?state=open"}
     answer = await http.post("/admin/sign-in", data=fields, headers=SAME_ORIGIN)
@@ -247,6 +249,6 @@ async def test_no_secret_of_a_sign_in_reaches_the_log(http: httpx.AsyncClient, d
 
     service.request_line(answer.headers["x-request-id"])
 
-    said = "".join(service.lines)
-    assert secret_of(answer) not in said
-    assert PASSWORD not in said
+    log = "".join(service.lines)
+    assert secret_of(answer) not in log
+    assert PASSWORD not in log

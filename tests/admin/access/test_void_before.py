@@ -9,16 +9,16 @@ import httpx
 import pytest
 
 from shop.base.keys import parse_keys
-from tests.admin.desk import SAME_ORIGIN, code, new_desk, new_link, new_operator, ticket_of
-from tests.admin.desk import sign_in as sign_in_operator
+from tests.accounts import Member, ask_for_code, mailed_code, new_email, sign_in, trade
+from tests.admin.dashboard import SAME_ORIGIN, code, new_desk, new_link, new_operator, ticket_of
+from tests.admin.dashboard import sign_in as sign_in_operator
 from tests.cli.command import Command, Done, external, sentence
 from tests.db.processes import until
-from tests.platform.machine import Machine as Application
-from tests.platform.machine import ask_for_token, new_app
-from tests.platform.machine import refresh as refresh_platform
+from tests.platform.client import Machine as Application
+from tests.platform.client import ask_for_token, new_app
+from tests.platform.client import refresh as refresh_platform
 from tests.service import KEYS
 from tests.shopper import PREFIX
-from tests.shoppers import Member, ask_for_code, mailed_code, new_email, sign_in, trade
 
 
 @pytest.fixture
@@ -52,18 +52,18 @@ async def cart_status(http: httpx.AsyncClient, token: str) -> int:
 async def test_everything_issued_before_is_void_and_what_is_issued_since_works(
     run: Any, empty: httpx.AsyncClient, keys_db: Any
 ) -> None:
-    desk, member, app, asked = await new_desk(empty, keys_db), await sign_in(empty), await new_app(keys_db), new_email()
+    desk, member, app, email = await new_desk(empty, keys_db), await sign_in(empty), await new_app(keys_db), new_email()
     pair = (await ask_for_token(empty, app, "admin")).json
-    await ask_for_code(empty, asked)
-    login_code, link = await mailed_code(empty, asked), await new_link(keys_db, desk.id)
+    await ask_for_code(empty, email)
+    login_code, link = await mailed_code(empty, email), await new_link(keys_db, desk.id)
     _, with_totp = await new_operator(keys_db, totp=True)
     ticket = await ticket_of(empty, with_totp)
     cart = (await empty.post(f"{PREFIX}/cart")).json()["data"]["attributes"]["token"]
     await make_key_young(keys_db)
 
-    done = await run("keys", "void-before", "now", "--yes", "--json")
+    result = await run("keys", "void-before", "now", "--yes", "--json")
 
-    counts = json.loads(done.stdout)
+    counts = json.loads(result.stdout)
     assert counts["keys"] == []
     assert min(counts["user_sessions"], counts["application_sessions"]) >= 1
     assert not await desk.is_signed_in()
@@ -71,7 +71,7 @@ async def test_everything_issued_before_is_void_and_what_is_issued_since_works(
     assert (await member.refresh()).code == "invalid_refresh_token"
     assert (await Application(empty, pair).get("/orders")).status == 401
     assert (await refresh_platform(empty, app, pair["refresh_token"])).status == 400
-    assert (await trade(empty, asked, login_code)).code == "invalid_code"
+    assert (await trade(empty, email, login_code)).code == "invalid_code"
     assert (await empty.get(link)).status_code == 410
     fields = {"ticket": ticket, "code": code()}
     assert (await empty.post("/admin/sign-in/code", data=fields, headers=SAME_ORIGIN)).status_code == 401
@@ -115,17 +115,17 @@ async def test_order_tokens_of_older_keys_end_and_running_processes_need_no_rest
     fingerprint = parse_keys(newer["SHOP_SECRET_KEYS"]).fingerprint("k9")
     await keys_db.execute("insert into server_keys values ($1, 'k9', now() + interval '1 hour', null)", fingerprint)
 
-    refused = sentence(await run("keys", "void-before", "now", "--yes"))
-    kept = await cart_status(empty, cart)
-    done = await asyncio.to_thread(shop, "keys", "void-before", "now", "--yes", "--json", **newer)
+    refusal = sentence(await run("keys", "void-before", "now", "--yes"))
+    status = await cart_status(empty, cart)
+    result = await asyncio.to_thread(shop, "keys", "void-before", "now", "--yes", "--json", **newer)
 
     async def is_gone() -> bool:
         return await cart_status(empty, cart) == 404
 
-    assert "may have signed order tokens before TIME" in refused
-    assert kept == 200
-    assert json.loads(done.stdout)["keys"] == ["t1"]
-    assert json.loads(done.stdout)["guest_carts"] >= 1
+    assert "may have signed order tokens before TIME" in refusal
+    assert status == 200
+    assert json.loads(result.stdout)["keys"] == ["t1"]
+    assert json.loads(result.stdout)["guest_carts"] >= 1
     await until(is_gone, seconds=5)
 
 
@@ -135,13 +135,13 @@ async def test_nothing_is_void_without_consent_or_before_its_time(
     member: Member = await sign_in(empty)
     await make_key_young(keys_db)
 
-    unasked = await run("keys", "void-before", "now")
+    result = await run("keys", "void-before", "now")
     future = await run("keys", "void-before", "2999-01-01T00:00Z", "--yes")
     nonsense = await run("keys", "void-before", "yesterday", "--yes")
     earlier = await run("keys", "void-before", "2020-01-01", "--yes")
 
-    assert "open guest carts are lost." in unasked.stderr
-    assert unasked.stderr.endswith("shop: Nothing was changed. In a script, add --yes.\n")
+    assert "open guest carts are lost." in result.stderr
+    assert result.stderr.endswith("shop: Nothing was changed. In a script, add --yes.\n")
     assert sentence(future) == "TIME is in the future: everyone would be signed out until then."
     assert sentence(nonsense) == "'yesterday' is not a time; give one like 2026-11-15T09:30Z, or `now`."
     assert earlier.stdout == "Everything issued before 2020-01-01T00:00:00Z is void.\n"

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from playwright.async_api import FilePayload, Page, expect
 
-from tests.admin.desk import Desk
-from tests.admin.goods import PRODUCTS, mark, new_customer, new_location, new_product, new_variants, picture
-from tests.admin.window import window
+from tests.admin.browser_session import window
+from tests.admin.catalog_forms import PRODUCTS, mark, new_customer, new_location, new_product, new_variants, picture
+from tests.admin.dashboard import Desk
 from tests.browser import PHONE, Browser
 
 
@@ -157,10 +157,10 @@ async def test_what_was_typed_is_not_lost_by_a_wrong_click(browser: Browser, des
 
     async with window(browser, desk, product) as page:
         await page.get_by_label("Name").fill("Half typed")
-        asked: list[str] = []
+        dialogs: list[str] = []
 
         async def stay(dialog: Any) -> None:
-            asked.append(dialog.type)
+            dialogs.append(dialog.type)
             await dialog.dismiss()
 
         page.on("dialog", stay)
@@ -169,7 +169,7 @@ async def test_what_was_typed_is_not_lost_by_a_wrong_click(browser: Browser, des
         await page.get_by_role("button", name="Save").click()
 
         await notice(page, "Saved.")
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
 
 
 @pytest.mark.torture

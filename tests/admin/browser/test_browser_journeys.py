@@ -18,9 +18,9 @@ from playwright.async_api import Error, Page, expect
 from shop.actions.access.operators import make_first_link
 from shop.base.secrets import secret_hash
 from shop.base.settings import read_settings
-from shop.cli.acting import act_on
-from tests.admin.desk import PASSWORD, Desk, age, new_operator
-from tests.admin.window import API, CLIPBOARD, make_application, shown, sign_in, window
+from shop.cli.database_session import run_action_on
+from tests.admin.browser_session import API, CLIPBOARD, make_application, shown, sign_in, window
+from tests.admin.dashboard import PASSWORD, Desk, age, new_operator
 from tests.browser import Browser, visit
 from tests.service import KEYS, Service
 
@@ -32,8 +32,8 @@ async def heading(page: Page, text: str) -> None:
 
 
 async def token_status(http: httpx.AsyncClient, client_id: str, secret: str) -> int:
-    asked = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret, "scope": "admin"}
-    return (await http.post("/shop_oauth/token", json=asked)).status_code
+    form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret, "scope": "admin"}
+    return (await http.post("/shop_oauth/token", json=form)).status_code
 
 
 async def copied(page: Page, label: str) -> str:
@@ -63,7 +63,7 @@ async def test_the_first_operator_joins_by_the_link_and_from_then_on_needs_the_a
     browser: Browser, empty_service: Service, empty_url: str, empty_db: Any
 ) -> None:
     settings = read_settings({"SHOP_DATABASE_URL": empty_url, "SHOP_SECRET_KEYS": KEYS})
-    token = await asyncio.to_thread(act_on, empty_url, settings, make_first_link)
+    token = await asyncio.to_thread(run_action_on, empty_url, settings, make_first_link)
     link, email = f"{empty_service.url}/admin/join/{token}", "ada@operators.example"
 
     async with visit(browser, link) as page:
@@ -180,8 +180,8 @@ async def test_a_rotated_secret_goes_on_beside_the_new_one_for_as_long_as_was_ch
 
         second = await rotate("1 hour")
         beside = [await token_status(desk.http, client_id, secret) for secret in (first, second)]
-        ended = "update application_secrets set expires_at = now() where hash = $1"
-        await db.execute(ended, secret_hash(first))
+        statement = "update application_secrets set expires_at = now() where hash = $1"
+        await db.execute(statement, secret_hash(first))
         later = [await token_status(desk.http, client_id, secret) for secret in (first, second)]
         third = await rotate("None: the old secret ends now")
         at_once = [await token_status(desk.http, client_id, secret) for secret in (first, second, third)]

@@ -12,12 +12,12 @@ import pytest
 from playwright.async_api import Page, expect
 
 from shop.base.ids import new_id
-from tests.admin.desk import NOBODY, Desk, age, new_desk, new_link, new_operator
-from tests.admin.goods import done, new_list, new_location, new_variants, picture, place, upload
-from tests.admin.window import API, ask_for_application, sign_in, window
+from tests.accounts import sign_in as sign_in_shopper
+from tests.admin.browser_session import API, ask_for_application, sign_in, window
+from tests.admin.catalog_forms import done, new_list, new_location, new_variants, picture, place, upload
+from tests.admin.dashboard import NOBODY, Desk, age, new_desk, new_link, new_operator
 from tests.browser import LAPTOP, PHONE, SMALL_PHONE, Browser, barriers, scrolls_sideways, visit
 from tests.service import Service
-from tests.shoppers import sign_in as sign_in_shopper
 
 # What carries the focus and does not show it; the first Tab tells the browser that a keyboard is used.
 UNSEEN = """() => [...document.querySelectorAll("a, button, input, select, summary, [tabindex='0']")]
@@ -64,8 +64,8 @@ async def fill(desk: Desk, db: Any) -> dict[str, str]:
     await db.execute(EVENT, desk.id, number, json.dumps({"note": "looked at"}))
     await db.execute(DEAD_MAIL, uuid4())
     application_id = new_id()
-    made = f"{API}/new"
-    await desk.post(made, id=str(application_id), name="Warehouse sync", access_level="write", step="create")
+    path = f"{API}/new"
+    await desk.post(path, id=str(application_id), name="Warehouse sync", access_level="write", step="create")
     await new_operator(db, password_hash=None)
     return {"order": number, "customer": str(user_id), "application": str(application_id), "email": member.email}
 
@@ -84,10 +84,10 @@ async def fill_catalogue(desk: Desk, db: Any, email: str) -> dict[str, str]:
     item = place(await desk.post("/admin/stock/new", **fields))
     group = place(await desk.post("/admin/customer-groups", name="Wholesale", description="Caf\u00e9s and restaurants"))
     done(await desk.post(f"{group}/members", emails=email))
-    made = await new_list(desk, name="Wholesale 2026", percent_off="12.5", starts_at="2026-01-01T00:00")
-    done(await desk.post(f"{made}/entries/add", sku=sku, min_quantity="10", amount="17.50"))
-    done(await desk.post(f"{made}/customers", emails=email))
-    done(await desk.post(f"{made}/groups", **{"group_ids[]": [group.rpartition("/")[2]]}))
+    price_list = await new_list(desk, name="Wholesale 2026", percent_off="12.5", starts_at="2026-01-01T00:00")
+    done(await desk.post(f"{price_list}/entries/add", sku=sku, min_quantity="10", amount="17.50"))
+    done(await desk.post(f"{price_list}/customers", emails=email))
+    done(await desk.post(f"{price_list}/groups", **{"group_ids[]": [group.rpartition("/")[2]]}))
     variant = await db.fetchval("select id from variants where sku = $1", sku)
     return {
         "products": "/admin/products",
@@ -109,9 +109,9 @@ async def fill_catalogue(desk: Desk, db: Any, email: str) -> dict[str, str]:
         "location": f"/admin/stock/locations/{location}",
         "price lists": "/admin/price-lists",
         "new price list": "/admin/price-lists/new",
-        "price list": made,
-        "entries": f"{made}/entries",
-        "list's customers": f"{made}/customers",
+        "price list": price_list,
+        "entries": f"{price_list}/entries",
+        "list's customers": f"{price_list}/customers",
         "preview": f"/admin/price-lists/preview?email={email}&q={sku}&quantity=12",
         "groups": "/admin/customer-groups",
         "group": group,
@@ -239,20 +239,20 @@ async def pages_of_the_second_factor(page: Page) -> AsyncIterator[str]:
 
 async def faults(page: Page) -> list[str]:
     """What is wrong with the page that is open, at every width and in every scheme."""
-    found: list[str] = []
+    problems: list[str] = []
     for size, scheme in SIZES:
         await page.set_viewport_size({"width": size[0], "height": size[1]})
         await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         # Another scheme changes colours alone.
-        found += await barriers(page, *(["color-contrast"] if (size, scheme) in SIZES[1:3] else []))
+        problems += await barriers(page, *(["color-contrast"] if (size, scheme) in SIZES[1:3] else []))
     await page.set_viewport_size({"width": SMALL_PHONE[0], "height": SMALL_PHONE[1]})
-    found += ["It scrolls sideways."] if await scrolls_sideways(page) else []
+    problems += ["It scrolls sideways."] if await scrolls_sideways(page) else []
     await page.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
-    found += [f"Cut off: {text}" for text in await page.evaluate(CUT_OFF)]
+    problems += [f"Cut off: {text}" for text in await page.evaluate(CUT_OFF)]
     facts = await page.evaluate(FACTS)
     if facts != {"lang": "en", "headings": 1, "mains": 1, "ids": []} or " · " not in await page.title():
-        found.append(f"{facts}, {await page.title()!r}")
-    return found + await faults_of_the_focus(page)
+        problems.append(f"{facts}, {await page.title()!r}")
+    return problems + await faults_of_the_focus(page)
 
 
 async def faults_of_the_focus(page: Page) -> list[str]:
@@ -275,11 +275,11 @@ async def test_everybody_can_use_every_page_at_any_width_in_light_and_dark(
     desk = await new_desk(empty, empty_db)
     operator_id, email = await new_operator(empty_db, totp=True)
     link = await new_link(empty_db, operator_id)
-    found: dict[str, list[str]] = {}
+    problems: dict[str, list[str]] = {}
 
     async def look(pages: AsyncIterator[str], page: Page) -> None:
         async for name in pages:
-            found[name] = await faults(page)
+            problems[name] = await faults(page)
 
     start = f"{empty_service.url}/admin/sign-in"
     async with visit(browser, start, base_url=empty_service.url) as outside, window(browser, desk) as inside:
@@ -288,5 +288,5 @@ async def test_everybody_can_use_every_page_at_any_width_in_light_and_dark(
             look(pages_inside(inside, desk, empty_db), inside),
         )
 
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
-    assert len(found) == 72
+    assert {name: wrong for name, wrong in problems.items() if wrong} == {}
+    assert len(problems) == 72

@@ -8,17 +8,17 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
+from tests.accounts import sign_in
 from tests.admin.browser.test_browser_pages import faults
-from tests.admin.desk import Desk
-from tests.admin.goods import GROUPS, done, id_of, mark, place
-from tests.admin.promoting import PROMOTIONS, a_tenth, add, new_promotion
-from tests.admin.window import window
+from tests.admin.browser_session import window
+from tests.admin.catalog_forms import GROUPS, done, id_of, mark, place
+from tests.admin.dashboard import Desk
+from tests.admin.promotion_forms import PROMOTIONS, a_tenth, add, new_promotion
 from tests.browser import PHONE, Browser
-from tests.deals import about, new_deal
-from tests.make import Make
-from tests.platform.machine import Machine
-from tests.shoppers import sign_in
-from tests.till import Buyer, new_till
+from tests.builders import Make
+from tests.checkout_builders import Buyer, new_till
+from tests.platform.client import Machine
+from tests.promotion_builders import about, new_deal
 
 
 @pytest.mark.torture
@@ -50,7 +50,7 @@ async def test_a_promotion_is_made_tried_on_a_cart_and_its_codes_are_downloaded_
         await page.get_by_role("link", name=f"Try it on {cart['number']}").click()
         await expect(page.get_by_role("main")).to_contain_text("takes $5.00 off")
         await expect(page.get_by_role("row").filter(has_text=f"Cup {word}")).to_contain_text("$5.00")
-        told = await page.get_by_role("main").inner_text()
+        main_text = await page.get_by_role("main").inner_text()
 
         await page.get_by_role("link", name="Batches").click()
         await page.get_by_label("Name").fill("Letters")
@@ -62,8 +62,8 @@ async def test_a_promotion_is_made_tried_on_a_cart_and_its_codes_are_downloaded_
         file = await coming.value
         await file.save_as(tmp_path / "codes.csv")
 
-    assert "$25.00" in told
-    assert "$20.00" in told
+    assert "$25.00" in main_text
+    assert "$20.00" in main_text
     assert file.suggested_filename == "codes-letters.csv"
     heads, *rows = csv.reader((tmp_path / "codes.csv").read_text().splitlines())
     assert (heads, len({row[0] for row in rows})) == (["code", "used_at", "order_number"], 20)
@@ -126,24 +126,24 @@ async def test_everybody_can_use_the_pages_of_promotions_and_store_credit(
     browser: Browser, desk: Desk, db: Any, writer: Machine, http: httpx.AsyncClient
 ) -> None:
     at = await fill(desk, db, Make(writer), http)
-    found: dict[str, list[str]] = {}
+    problems: dict[str, list[str]] = {}
 
     async with window(browser, desk) as page:
         for name, path in at.items():
             await page.goto(path)
-            found[name] = await faults(page)
+            problems[name] = await faults(page)
         await page.goto(at["condition, item_total"])
         await page.get_by_label("USD").fill("nonsense")
         await page.get_by_role("button", name="Add it").click()
-        found["condition, refused"] = await faults(page)
+        problems["condition, refused"] = await faults(page)
         await page.goto(at["condition, product"])
         await page.get_by_label("Product or SKU").fill("cup")
         await page.get_by_role("button", name="Find").click()
-        found["condition, found"] = await faults(page)
+        problems["condition, found"] = await faults(page)
         await page.goto(at["new promotion"])
         await page.get_by_label("Name").fill("Half")
         await page.get_by_label("By one code").check()
         await page.get_by_role("button", name="Make it").click()
-        found["new promotion, refused"] = await faults(page)
+        problems["new promotion, refused"] = await faults(page)
 
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert {name: wrong for name, wrong in problems.items() if wrong} == {}

@@ -5,11 +5,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.admin.bought import HERE, buy, payment_of
 from tests.admin.browser.test_browser_pages import faults
-from tests.admin.desk import Desk
-from tests.admin.goods import done, mark
-from tests.admin.setting_up import (
+from tests.admin.browser_session import window
+from tests.admin.catalog_forms import done, mark
+from tests.admin.dashboard import Desk
+from tests.admin.order_builders import HERE, buy, payment_of
+from tests.admin.setup_forms import (
     CATEGORIES,
     CHECK,
     DEFAULT_CATEGORY,
@@ -23,11 +24,10 @@ from tests.admin.setting_up import (
     new_rate,
     new_zone,
 )
-from tests.admin.window import window
 from tests.browser import Browser
-from tests.make import Make
-from tests.platform.machine import Machine
-from tests.till import Buyer, new_till
+from tests.builders import Make
+from tests.checkout_builders import Buyer, new_till
+from tests.platform.client import Machine
 
 pytestmark = pytest.mark.torture
 
@@ -38,8 +38,8 @@ async def fill(desk: Desk, db: Any, make: Make) -> dict[str, str]:
     name = "A name that is longer than what is usually said of a thing that is sold in shops"
     ready, _ = await buy(Buyer(desk.http, till), name=name, options={mark(): ["Red"]})
     unpaid, _ = await buy(Buyer(desk.http, till), pays="check")
-    canceled, _ = await buy(Buyer(desk.http, till))
-    done(await desk.post(f"{HERE}/{canceled['number']}/cancel"))
+    canceled_order, _ = await buy(Buyer(desk.http, till))
+    done(await desk.post(f"{HERE}/{canceled_order['number']}/cancel"))
     zone = await new_zone(desk, db, make, "US", "DE", description="Where the post goes")
     rate = await new_rate(desk, db, make)
     by_weight = {**POST, "calculator": "by_weight", "amounts[USD]": "0: 5.00\n2.5: 9.00", "zone_ids[]": [zone]}
@@ -48,7 +48,7 @@ async def fill(desk: Desk, db: Any, make: Make) -> dict[str, str]:
     return {
         "order, ready": f"{HERE}/{ready['number']}",
         "order, not paid": f"{HERE}/{unpaid['number']}",
-        "order, canceled": f"{HERE}/{canceled['number']}?done=canceled",
+        "order, canceled": f"{HERE}/{canceled_order['number']}?done=canceled",
         "cancel": f"{HERE}/{ready['number']}/cancel",
         "refund": f"{await payment_of(db, ready)}/refund",
         "zones": ZONES,
@@ -71,18 +71,18 @@ async def test_everybody_can_use_the_pages_of_what_is_bought_and_sent(
     browser: Browser, desk: Desk, db: Any, writer: Machine
 ) -> None:
     at = await fill(desk, db, Make(writer))
-    found: dict[str, list[str]] = {}
+    problems: dict[str, list[str]] = {}
 
     async with window(browser, desk) as page:
         for name, path in at.items():
             await page.goto(path)
-            found[name] = await faults(page)
+            problems[name] = await faults(page)
         await page.goto(at["shipping method"])
         await page.get_by_label("USD").fill("nonsense")
         await page.get_by_role("button", name="Save").click()
-        found["shipping method, refused"] = await faults(page)
+        problems["shipping method, refused"] = await faults(page)
 
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert {name: wrong for name, wrong in problems.items() if wrong} == {}
 
 
 async def test_what_was_bought_is_sent_and_given_back_by_its_pages(
@@ -93,14 +93,14 @@ async def test_what_was_bought_is_sent_and_given_back_by_its_pages(
     async with window(browser, desk, f"{HERE}/{order['number']}") as page:
         await page.get_by_label("Tracking number").fill("XY 123")
         await page.get_by_role("button", name="It is sent").click()
-        sent = await page.locator("main").inner_text()
+        shipment_text = await page.locator("main").inner_text()
         await page.get_by_role("link", name="Refund").click()
         await page.get_by_label("Amount").fill("5.00")
         await page.get_by_label("Reason").fill("Came late")
         await page.get_by_role("button", name="Give it back").click()
-        refunded = await page.locator("main").inner_text()
+        refund_text = await page.locator("main").inner_text()
 
-    assert "The shipment is on its way." in sent
-    assert "XY 123" in sent
-    assert "The money is given back." in refunded
-    assert "Came late" in refunded
+    assert "The shipment is on its way." in shipment_text
+    assert "XY 123" in shipment_text
+    assert "The money is given back." in refund_text
+    assert "Came late" in refund_text

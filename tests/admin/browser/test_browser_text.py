@@ -11,13 +11,13 @@ from playwright.async_api import Page, expect
 
 from shop.admin.operations.overview import MOST_MAILS
 from shop.base.ids import new_id
-from tests.admin.desk import Desk, new_desk
-from tests.admin.goods import done, new_product, picture, upload
-from tests.admin.promoting import a_tenth
-from tests.admin.window import API, ask_for_application, window
+from tests.admin.browser_session import API, ask_for_application, window
+from tests.admin.catalog_forms import done, new_product, picture, upload
+from tests.admin.dashboard import Desk, new_desk
+from tests.admin.promotion_forms import a_tenth
 from tests.browser import Browser, scrolls_sideways
 from tests.platform.bulk import bring, counts
-from tests.platform.machine import new_machine
+from tests.platform.client import new_machine
 
 PAYLOADS = (
     "<script>alert(1)</script>",
@@ -119,8 +119,8 @@ async def fill(desk: Desk, db: Any) -> tuple[list[Any], list[Any]]:
     """Every payload wherever someone else's words are kept: the ids of customers, the first with all, and of orders."""
     users, orders = [uuid4() for _ in PAYLOADS], [uuid4() for _ in PAYLOADS]
     for statement in KEPT:
-        given = users if statement is KEPT[0] else orders if statement is KEPT[3] else [uuid4() for _ in PAYLOADS]
-        rows = [(key, text, desk.id, users[0], orders[0]) for key, text in zip(given, PAYLOADS, strict=True)]
+        ids = users if statement is KEPT[0] else orders if statement is KEPT[3] else [uuid4() for _ in PAYLOADS]
+        rows = [(key, text, desk.id, users[0], orders[0]) for key, text in zip(ids, PAYLOADS, strict=True)]
         await db.executemany(GIVEN + statement, rows)
     return users, orders
 
@@ -128,11 +128,11 @@ async def fill(desk: Desk, db: Any) -> tuple[list[Any], list[Any]]:
 async def see(page: Page, path: str, *texts: str) -> str:
     """The page says these, as they are, and holds nothing that it was not made of."""
     await page.goto(path)
-    said = await page.evaluate("document.title + document.body.textContent")
-    assert [text for text in texts if text not in said] == [], path
+    page_text = await page.evaluate("document.title + document.body.textContent")
+    assert [text for text in texts if text not in page_text] == [], path
     assert await page.evaluate(FOREIGN) == [], path
     assert not await scrolls_sideways(page), path
-    return str(said)
+    return str(page_text)
 
 
 @pytest.mark.security("D-05")
@@ -145,8 +145,8 @@ async def test_names_of_strangers_are_text_on_every_page(
     users, orders = await fill(desk, empty_db)
     applications = {name: new_id() for name in NAMES}
     for name, key in applications.items():
-        made = await desk.post(f"{API}/new", id=str(key), name=name, access_level="read", step="create")
-        assert made.status_code == 200, name
+        response = await desk.post(f"{API}/new", id=str(key), name=name, access_level="read", step="create")
+        assert response.status_code == 200, name
     product = await new_product(desk)
     promotion = f"/admin/promotions/{await empty_db.fetchval('select min(id::text) from promotions')}"
     all_of_them = {
@@ -205,16 +205,17 @@ async def stock_up(desk: Desk, db: Any, order_id: Any) -> tuple[str, dict[str, s
         "properties": {f"Fact {number} {mark}": text for number, text in enumerate(NAMES)},
         "variants": [{**variant, "prices": {"USD": "5"}} for variant in every],
     }
-    said = ("name", "description", "meta_title", "meta_description", "meta_keywords")
+    field_names = ("name", "description", "meta_title", "meta_description", "meta_keywords")
     others = [
-        {"slug": f"{mark}-{number}", "tags": [text], **dict.fromkeys(said, text)} for number, text in enumerate(NAMES)
+        {"slug": f"{mark}-{number}", "tags": [text], **dict.fromkeys(field_names, text)}
+        for number, text in enumerate(NAMES)
     ]
     assert (await machine.post("/stock_locations", {"stock_location": {"name": mark}})).status == 201
-    told = await bring(machine, "products", whole, *others)
-    assert counts(told) == {"lines": len(NAMES) + 1, "created": len(NAMES) + 1}, told
-    found = dict(await db.fetch("select slug, '/admin/products/' || id from products where slug like $1 || '%'", mark))
+    report = await bring(machine, "products", whole, *others)
+    assert counts(report) == {"lines": len(NAMES) + 1, "created": len(NAMES) + 1}, report
+    paths = dict(await db.fetch("select slug, '/admin/products/' || id from products where slug like $1 || '%'", mark))
     for text in NAMES:
-        done(await upload(desk, f"{found[mark]}/images", picture(size=(8, 8)), new_alt=text))
+        done(await upload(desk, f"{paths[mark]}/images", picture(size=(8, 8)), new_alt=text))
     await db.execute(
         "insert into line_items (id, order_id, variant_id, quantity, price, quoted_at, name, sku, slug, options_text,"
         " created_at, updated_at) select gen_random_uuid(), $1, v.id, 1, 500, now(), sku, sku, slug, sku, now(), now()"
@@ -222,7 +223,7 @@ async def stock_up(desk: Desk, db: Any, order_id: Any) -> tuple[str, dict[str, s
         order_id,
         mark,
     )
-    return found[mark], {text: found[f"{mark}-{number}"] for number, text in enumerate(NAMES)}
+    return paths[mark], {text: paths[f"{mark}-{number}"] for number, text in enumerate(NAMES)}
 
 
 @pytest.mark.security("D-05")

@@ -8,8 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import (
+from tests.admin.catalog_forms import (
     GROUPS,
     LISTS,
     done,
@@ -23,6 +22,7 @@ from tests.admin.goods import (
     place,
     said,
 )
+from tests.admin.dashboard import NOBODY, Desk, events
 
 ENTRIES = """select v.sku, e.min_quantity, e.amount from price_list_entries e join variants v on v.id = e.variant_id
     where e.price_list_id = $1 order by v.sku desc, e.min_quantity"""
@@ -39,24 +39,24 @@ async def test_a_list_is_made_changed_switched_off_and_deleted(desk: Desk, db: A
     name = f"Wholesale {mark()}"
     fields = {"name": name, "currency": "USD", "priority": "7", "percent_off": "12.5", "starts_at": "2026-01-01T00:00"}
 
-    made = place(await desk.post(f"{LISTS}/new", **fields))
+    price_list = place(await desk.post(f"{LISTS}/new", **fields))
 
-    row = await db.fetchrow("select * from price_lists where id = $1", id_of(made))
+    row = await db.fetchrow("select * from price_lists where id = $1", id_of(price_list))
     assert (row["name"], row["currency"], row["priority"], str(row["percent_off"])) == (name, "USD", 7, "12.5")
     assert row["starts_at"].isoformat() == "2026-01-01T00:00:00+00:00"
-    page = (await desk.get(made)).text
+    page = (await desk.get(price_list)).text
     assert [field(page, part) for part in ("priority", "percent_off", "starts_at")] == ["7", "12.5", "2026-01-01T00:00"]
     assert 'name="active" value="1" checked' in page
-    assert done(await desk.post(made, name=name, priority="", percent_off="")) == "saved"
-    row = await db.fetchrow("select * from price_lists where id = $1", id_of(made))
+    assert done(await desk.post(price_list, name=name, priority="", percent_off="")) == "saved"
+    row = await db.fetchrow("select * from price_lists where id = $1", id_of(price_list))
     assert (row["priority"], row["percent_off"], row["starts_at"], row["active"]) == (0, None, None, False)
-    listed = (await desk.get(LISTS)).text.partition(name)[2].partition("</tr>")[0]
-    assert ">off<" in listed
-    assert "0 prices in USD" in listed
-    assert "Prices that go with it: 0" in (await desk.get(f"{made}/delete")).text
-    assert done(await desk.post(f"{made}/delete")) == "deleted"
-    happened = [action for action, _ in await events(db, actor=desk.id, subject=id_of(made))]
-    assert happened == ["price_list_created", "price_list_updated", "price_list_deleted"]
+    row_text = (await desk.get(LISTS)).text.partition(name)[2].partition("</tr>")[0]
+    assert ">off<" in row_text
+    assert "0 prices in USD" in row_text
+    assert "Prices that go with it: 0" in (await desk.get(f"{price_list}/delete")).text
+    assert done(await desk.post(f"{price_list}/delete")) == "deleted"
+    actions = [action for action, _ in await events(db, actor=desk.id, subject=id_of(price_list))]
+    assert actions == ["price_list_created", "price_list_updated", "price_list_deleted"]
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ async def test_a_list_is_made_changed_switched_off_and_deleted(desk: Desk, db: A
     ],
 )
 async def test_a_list_that_will_not_do_is_told_and_kept(desk: Desk, fields: dict[str, str], told: str) -> None:
-    wanted = {"name": f"List {mark()}", "currency": "USD", "priority": "1", **fields}
+    form = {"name": f"List {mark()}", "currency": "USD", "priority": "1", **fields}
 
-    answer = await desk.post(f"{LISTS}/new", **wanted)
+    answer = await desk.post(f"{LISTS}/new", **form)
 
     assert (answer.status_code, said(answer)) == (422, [told])
     for name in set(fields) - {"currency"}:
         assert field(answer.text, name) == fields[name]
     if "currency" not in fields:
-        made = await new_list(desk)
-        assert said(await desk.post(made, **wanted)) == [told]
+        price_list = await new_list(desk)
+        assert said(await desk.post(price_list, **form)) == [told]
 
 
 async def test_a_lists_name_is_its_own(desk: Desk) -> None:
@@ -101,26 +101,26 @@ async def test_a_lists_name_is_its_own(desk: Desk) -> None:
 
 async def test_prices_are_added_by_sku_changed_and_removed(desk: Desk, db: Any) -> None:
     _, (red, blue) = await new_variants(desk, db)
-    made = await new_list(desk)
-    here = f"{made}/entries"
+    price_list = await new_list(desk)
+    here = f"{price_list}/entries"
 
     assert done(await desk.post(f"{here}/add", sku=red, min_quantity="", amount="18")) == "added"
     assert done(await desk.post(f"{here}/add", sku=red, min_quantity="10", amount="15.5")) == "added"
     assert done(await desk.post(f"{here}/add", sku=blue, min_quantity="1", amount="17")) == "added"
-    assert await entries_of(db, made) == [(red, 1, 1800), (red, 10, 1550), (blue, 1, 1700)]
+    assert await entries_of(db, price_list) == [(red, 1, 1800), (red, 10, 1550), (blue, 1, 1700)]
     page = (await desk.get(here)).text
     third, second, first = re.findall(r'name="amount\[([^\]]+)\]"', page)
     assert field(page, f"amount[{second}]") == "15.50"
     assert "$20.00" in page
-    changed = {f"amount[{first}]": "18", f"min_quantity[{first}]": "2", f"amount[{second}]": "x", "remove[]": [second]}
-    assert done(await desk.post(here, **changed)) == "saved"
+    changes = {f"amount[{first}]": "18", f"min_quantity[{first}]": "2", f"amount[{second}]": "x", "remove[]": [second]}
+    assert done(await desk.post(here, **changes)) == "saved"
 
-    assert await entries_of(db, made) == [(red, 2, 1800), (blue, 1, 1700)]
+    assert await entries_of(db, price_list) == [(red, 2, 1800), (blue, 1, 1700)]
     assert ("price_list_entry_deleted", "done") in await events(db, actor=desk.id, subject=UUID(second))
     assert ("price_list_entry_updated", "done") in await events(db, actor=desk.id, subject=UUID(first))
     assert await events(db, actor=desk.id, subject=UUID(third)) == [("price_list_entry_created", "done")]
-    searched = (await desk.http.get(here, params={"q": blue.lower()}, headers=desk.cookie)).text
-    assert re.findall(r'name="amount\[([^\]]+)\]"', searched) == [third]
+    search_page = (await desk.http.get(here, params={"q": blue.lower()}, headers=desk.cookie)).text
+    assert re.findall(r'name="amount\[([^\]]+)\]"', search_page) == [third]
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ async def test_a_price_that_will_not_do_is_told_and_kept(
 ) -> None:
     sku = mark()
     await new_product(desk, sku=sku)
-    made = await new_list(desk)
-    done(await desk.post(f"{made}/entries/add", sku=sku, min_quantity="1", amount="1"))
+    price_list = await new_list(desk)
+    done(await desk.post(f"{price_list}/entries/add", sku=sku, min_quantity="1", amount="1"))
 
-    answer = await desk.post(f"{made}/entries/add", **{"sku": sku, "min_quantity": "5", "amount": "1", **fields})
+    answer = await desk.post(f"{price_list}/entries/add", **{"sku": sku, "min_quantity": "5", "amount": "1", **fields})
 
     assert (answer.status_code, said(answer)) == (422, [told])
     (name,) = fields
@@ -151,64 +151,66 @@ async def test_a_price_that_will_not_do_is_told_and_kept(
 
 async def test_every_price_of_the_table_that_will_not_do_is_told_and_none_is_saved(desk: Desk, db: Any) -> None:
     _, (red, blue) = await new_variants(desk, db)
-    made = await new_list(desk)
+    price_list = await new_list(desk)
     for sku, quantity in ((red, "1"), (red, "5"), (blue, "1")):
-        done(await desk.post(f"{made}/entries/add", sku=sku, min_quantity=quantity, amount="10"))
-    before = await entries_of(db, made)
-    of_blue, five, one = re.findall(r'name="amount\[([^\]]+)\]"', (await desk.get(f"{made}/entries")).text)
+        done(await desk.post(f"{price_list}/entries/add", sku=sku, min_quantity=quantity, amount="10"))
+    before = await entries_of(db, price_list)
+    of_blue, five, one = re.findall(r'name="amount\[([^\]]+)\]"', (await desk.get(f"{price_list}/entries")).text)
 
     wrong = await desk.post(
-        f"{made}/entries", **{f"amount[{one}]": "7", f"amount[{of_blue}]": "", f"min_quantity[{five}]": "0"}
+        f"{price_list}/entries", **{f"amount[{one}]": "7", f"amount[{of_blue}]": "", f"min_quantity[{five}]": "0"}
     )
-    clash = await desk.post(f"{made}/entries", **{f"amount[{one}]": "7", f"min_quantity[{five}]": "1"})
+    clash = await desk.post(f"{price_list}/entries", **{f"amount[{one}]": "7", f"min_quantity[{five}]": "1"})
 
     assert said(wrong) == [f"{blue}, price must be a number like 19.99.", f"{red}, quantity must be 1 or more."]
     assert field(wrong.text, f"amount[{one}]") == "7"
     assert said(clash) == [f"{red}, quantity is taken."]
-    assert await entries_of(db, made) == before
+    assert await entries_of(db, price_list) == before
 
 
 async def test_pasted_lines_add_and_change_prices(desk: Desk, db: Any) -> None:
     _, (red, blue) = await new_variants(desk, db)
-    made = await new_list(desk)
-    done(await desk.post(f"{made}/entries/add", sku=red, min_quantity="1", amount="19"))
+    price_list = await new_list(desk)
+    done(await desk.post(f"{price_list}/entries/add", sku=red, min_quantity="1", amount="19"))
 
     lines = f"{red},1,18.00\r\n\r\n{red}; 10 ;15\n{blue}\t17.5"
-    assert done(await desk.post(f"{made}/entries/paste", lines=lines)) == "pasted"
+    assert done(await desk.post(f"{price_list}/entries/paste", lines=lines)) == "pasted"
 
-    assert await entries_of(db, made) == [(red, 1, 1800), (red, 10, 1500), (blue, 1, 1750)]
+    assert await entries_of(db, price_list) == [(red, 1, 1800), (red, 10, 1500), (blue, 1, 1750)]
 
 
 async def test_every_pasted_line_that_will_not_do_is_told_and_none_is_saved(desk: Desk, db: Any) -> None:
     _, (red, blue) = await new_variants(desk, db)
-    made = await new_list(desk)
+    price_list = await new_list(desk)
     lines = f"{red},1,18\nno-such,1,5\n{blue},0,5\n{blue},2,5.555\nonly\n{red},1,9"
 
-    answer = await desk.post(f"{made}/entries/paste", lines=lines)
+    answer = await desk.post(f"{price_list}/entries/paste", lines=lines)
 
     assert answer.status_code == 422
-    (told,) = said(answer)
-    assert told == (
+    (message,) = said(answer)
+    assert message == (
         f"Line 3 ({blue},0,5) must be 1 or more. Line 4 ({blue},2,5.555) has more digits than USD has (2). "
         f"Line 5 (only) must be sku,min quantity,amount. Line 6 ({red}) says the same variant and quantity as line 1. "
         "Line 2 (no-such) has a SKU that is no variant's."
     )
     assert field(answer.text, "lines") == lines
-    assert await entries_of(db, made) == []
+    assert await entries_of(db, price_list) == []
     many = "\n".join(f"{red},{number},1" for number in range(1, 1002))
-    assert said(await desk.post(f"{made}/entries/paste", lines=many)) == ["At most 1000 lines at once; these are 1001."]
-    assert said(await desk.post(f"{made}/entries/paste", lines=" ")) == ["Lines must be given."]
+    assert said(await desk.post(f"{price_list}/entries/paste", lines=many)) == [
+        "At most 1000 lines at once; these are 1001."
+    ]
+    assert said(await desk.post(f"{price_list}/entries/paste", lines=" ")) == ["Lines must be given."]
 
 
 async def test_a_list_is_given_to_customers_and_groups_and_taken_away(desk: Desk, db: Any) -> None:
     ada, grace = await new_customer(db), await new_customer(db)
-    made = await new_list(desk)
+    price_list = await new_list(desk)
     group = place(await desk.post(GROUPS, name=f"Group {mark()}"))
-    here = f"{made}/customers"
+    here = f"{price_list}/customers"
 
     assert done(await desk.post(here, emails=f"{ada.upper()}\n{grace}, {ada}")) == "assigned"
     assert done(await desk.post(here, emails=ada)) == "assigned"
-    assert done(await desk.post(f"{made}/groups", **{"group_ids[]": [str(id_of(group))]})) == "groups"
+    assert done(await desk.post(f"{price_list}/groups", **{"group_ids[]": [str(id_of(group))]})) == "groups"
     page = (await desk.get(here)).text
     assert ada in page
     assert grace in page
@@ -216,28 +218,28 @@ async def test_a_list_is_given_to_customers_and_groups_and_taken_away(desk: Desk
     link = await db.fetchrow(
         "select l.id, u.id as user_id from price_list_users l join users u on u.id = l.user_id where u.email = $1", ada
     )
-    assert made in (await desk.get(f"/admin/customers/{link['user_id']}")).text
+    assert price_list in (await desk.get(f"/admin/customers/{link['user_id']}")).text
     assert (await desk.post(f"{await new_list(desk)}/customers/{link['id']}/remove")).status_code == 404
     assert done(await desk.post(f"{here}/{link['id']}/remove")) == "unassigned"
-    assert done(await desk.post(f"{made}/groups")) == "groups"
+    assert done(await desk.post(f"{price_list}/groups")) == "groups"
 
-    assert await db.fetchval("select count(*) from price_list_users where price_list_id = $1", id_of(made)) == 1
-    assert await db.fetchval("select count(*) from price_list_groups where price_list_id = $1", id_of(made)) == 0
+    assert await db.fetchval("select count(*) from price_list_users where price_list_id = $1", id_of(price_list)) == 1
+    assert await db.fetchval("select count(*) from price_list_groups where price_list_id = $1", id_of(price_list)) == 0
     assert ("price_list_user_deleted", "done") in await events(db, actor=desk.id, subject=link["id"])
 
 
 async def test_addresses_of_nobody_are_told_and_none_is_assigned(desk: Desk, db: Any) -> None:
     ada = await new_customer(db)
-    made = await new_list(desk)
+    price_list = await new_list(desk)
     text = f"{ada}\nnot an address\nnobody@nowhere.example"
 
-    answer = await desk.post(f"{made}/customers", emails=text)
+    answer = await desk.post(f"{price_list}/customers", emails=text)
 
-    told = "Line 2 (not an address) is not an e-mail address. nobody@nowhere.example is no customer's address."
-    assert said(answer) == [told]
+    message = "Line 2 (not an address) is not an e-mail address. nobody@nowhere.example is no customer's address."
+    assert said(answer) == [message]
     assert field(answer.text, "emails") == text
-    assert await db.fetchval("select count(*) from price_list_users where price_list_id = $1", id_of(made)) == 0
-    assert said(await desk.post(f"{made}/customers", emails="")) == ["E-mail addresses must be given."]
+    assert await db.fetchval("select count(*) from price_list_users where price_list_id = $1", id_of(price_list)) == 0
+    assert said(await desk.post(f"{price_list}/customers", emails="")) == ["E-mail addresses must be given."]
 
 
 async def test_what_is_not_there_is_not_found(desk: Desk) -> None:
@@ -245,21 +247,21 @@ async def test_what_is_not_there_is_not_found(desk: Desk) -> None:
         assert (await desk.get(f"{LISTS}/{NOBODY}{path}")).status_code == 404
     for path in ("", "/delete", "/entries", "/entries/add", "/entries/paste", "/customers", "/groups"):
         assert (await desk.post(f"{LISTS}/{NOBODY}{path}", name="x")).status_code == 404
-    made = await new_list(desk)
-    assert (await desk.post(f"{made}/entries", **{"remove[]": [NOBODY]})).status_code == 404
-    assert (await desk.post(f"{made}/customers/{NOBODY}/remove")).status_code == 404
+    price_list = await new_list(desk)
+    assert (await desk.post(f"{price_list}/entries", **{"remove[]": [NOBODY]})).status_code == 404
+    assert (await desk.post(f"{price_list}/customers/{NOBODY}/remove")).status_code == 404
 
 
 async def test_another_lists_price_is_not_touched_through_this_one(desk: Desk, db: Any) -> None:
     sku = mark()
     await new_product(desk, sku=sku)
-    made, other = await new_list(desk), await new_list(desk)
-    done(await desk.post(f"{made}/entries/add", sku=sku, min_quantity="1", amount="1"))
-    entry = await db.fetchval("select id from price_list_entries where price_list_id = $1", id_of(made))
+    price_list, other = await new_list(desk), await new_list(desk)
+    done(await desk.post(f"{price_list}/entries/add", sku=sku, min_quantity="1", amount="1"))
+    entry = await db.fetchval("select id from price_list_entries where price_list_id = $1", id_of(price_list))
 
     for fields in ({"remove[]": [str(entry)]}, {f"amount[{entry}]": "2"}):
         assert (await desk.post(f"{other}/entries", **fields)).status_code == 404
-    assert await entries_of(db, made) == [(sku, 1, 100)]
+    assert await entries_of(db, price_list) == [(sku, 1, 100)]
 
 
 async def looked(desk: Desk, **params: str) -> tuple[str, str, list[str]]:
@@ -294,11 +296,11 @@ async def test_the_preview_says_what_a_customer_pays_and_why(desk: Desk, db: Any
     done(await desk.post(f"{lists['entry']}/entries/add", sku=sku, min_quantity="1", amount="20"))
     done(await desk.post(f"{lists['entry']}/entries/add", sku=sku, min_quantity="10", amount="15"))
     done(await desk.post(f"{lists['none']}/entries/add", sku=sku, min_quantity="99", amount="1"))
-    for name, made in lists.items():
+    for name, price_list in lists.items():
         if name == "percent":
-            done(await desk.post(f"{made}/groups", **{"group_ids[]": [str(id_of(group))]}))
+            done(await desk.post(f"{price_list}/groups", **{"group_ids[]": [str(id_of(group))]}))
         else:
-            done(await desk.post(f"{made}/customers", emails=email))
+            done(await desk.post(f"{price_list}/customers", emails=email))
 
     price, why, verdicts = await looked(desk, email=email, currency="USD", q=sku)
 
@@ -343,8 +345,8 @@ async def test_the_preview_of_a_customer_without_lists_is_what_anybody_pays(desk
     ],
 )
 async def test_a_preview_that_cannot_be_is_told(desk: Desk, db: Any, params: dict[str, str], told: str) -> None:
-    asked = {"email": await new_customer(db), "q": "mug", **params}
+    query = {"email": await new_customer(db), "q": "mug", **params}
 
-    answer = await desk.http.get(f"{LISTS}/preview", params=asked, headers=desk.cookie)
+    answer = await desk.http.get(f"{LISTS}/preview", params=query, headers=desk.cookie)
 
     assert (answer.status_code, said(answer)) == (422, [told])

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.admin.desk import Desk, events
-from tests.admin.goods import done, field, id_of, new_product, new_variants, said
+from tests.admin.catalog_forms import done, field, id_of, new_product, new_variants, said
+from tests.admin.dashboard import Desk, events
 
 
 async def variants_of(db: Any, product: str) -> list[str]:
@@ -57,8 +57,8 @@ async def test_every_price_that_will_not_do_is_told_and_nothing_is_saved(desk: D
     answer = await desk.post(f"{product}/prices", seen=field(page, "seen"), **cells)
 
     assert answer.status_code == 422
-    told = said(answer)
-    assert [text.partition(": ")[2] for text in told] == [
+    messages = said(answer)
+    assert [text.partition(": ")[2] for text in messages] == [
         "Red, USD has more digits than USD has (2).",
         "Red, USD before must be a number like 19.99.",
         "Blue, USD must be given with what it cost before.",
@@ -74,27 +74,27 @@ async def test_of_two_who_change_prices_the_later_one_is_told_and_keeps_the_tabl
     product, _ = await new_variants(desk, db)
     red, blue = await variants_of(db, product)
     here = f"{product}/prices"
-    seen = field((await desk.get(here)).text, "seen")
-    theirs = {f"price[{red}][USD]": "21.00", f"price[{blue}][USD]": "20.00"}
-    ours = {f"price[{red}][USD]": "19.00", f"price[{blue}][USD]": "20.00"}
-    assert done(await another_desk.post(here, seen=seen, **theirs)) == "saved"
+    snapshot = field((await desk.get(here)).text, "seen")
+    first_prices = {f"price[{red}][USD]": "21.00", f"price[{blue}][USD]": "20.00"}
+    second_prices = {f"price[{red}][USD]": "19.00", f"price[{blue}][USD]": "20.00"}
+    assert done(await another_desk.post(here, seen=snapshot, **first_prices)) == "saved"
 
-    late = await desk.post(here, seen=seen, **ours)
+    late = await desk.post(here, seen=snapshot, **second_prices)
 
     assert late.status_code == 409
     assert "<dd>21.00</dd>" in late.text
     assert field(late.text, f"price[{red}][USD]") == "19.00"
     assert (await prices_of(db, product))[0][1] == 2100
-    assert done(await desk.post(here, seen=field(late.text, "seen"), **ours)) == "saved"
+    assert done(await desk.post(here, seen=field(late.text, "seen"), **second_prices)) == "saved"
     assert (await prices_of(db, product))[0][1] == 1900
 
 
 async def test_a_product_without_variants_has_its_own_price(desk: Desk, db: Any) -> None:
     product = await new_product(desk, price="")
     master = str(await db.fetchval("select id from variants where product_id = $1", id_of(product)))
-    seen = field((await desk.get(f"{product}/prices")).text, "seen")
+    snapshot = field((await desk.get(f"{product}/prices")).text, "seen")
 
-    assert done(await desk.post(f"{product}/prices", seen=seen, **{f"price[{master}][USD]": "7"})) == "saved"
+    assert done(await desk.post(f"{product}/prices", seen=snapshot, **{f"price[{master}][USD]": "7"})) == "saved"
 
     assert await db.fetchval("select amount from prices where variant_id::text = $1", master) == 700
 
@@ -103,9 +103,9 @@ async def test_a_product_without_variants_has_its_own_price(desk: Desk, db: Any)
 async def test_fields_that_are_none_of_the_table_break_nothing(desk: Desk, db: Any, name: str) -> None:
     product, _ = await new_variants(desk, db)
     red, _ = await variants_of(db, product)
-    seen = field((await desk.get(f"{product}/prices")).text, "seen")
+    snapshot = field((await desk.get(f"{product}/prices")).text, "seen")
 
-    answer = await desk.post(f"{product}/prices", seen=seen, **{name.format(red=red): "1"})
+    answer = await desk.post(f"{product}/prices", seen=snapshot, **{name.format(red=red): "1"})
 
     # Nothing is in the table's own fields, so no variant has a price afterwards.
     assert done(answer) == "saved"

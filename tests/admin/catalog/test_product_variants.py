@@ -7,8 +7,7 @@ from uuid import UUID
 import pytest
 
 from shop.rules.catalog.images import LARGEST_FILE
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import (
+from tests.admin.catalog_forms import (
     TAXONS,
     done,
     field,
@@ -21,6 +20,7 @@ from tests.admin.goods import (
     said,
     upload,
 )
+from tests.admin.dashboard import NOBODY, Desk, events
 
 SKUS = "select sku from variants where product_id = $1 and not is_master and deleted_at is null order by position"
 
@@ -99,12 +99,12 @@ async def test_combinations_that_will_not_do_are_told_and_what_was_ticked_stays(
 ) -> None:
     product = await new_product(desk)
     (kind, values), *_ = (await new_options(desk, product, db, Colour="Red, Blue")).values()
-    ticked = values if changed.pop("values", True) else []
+    ticked_values = values if changed.pop("values", True) else []
 
-    answer = await desk.post(f"{product}/variants/generate", **{f"values[{kind}][]": ticked, **changed})
+    answer = await desk.post(f"{product}/variants/generate", **{f"values[{kind}][]": ticked_values, **changed})
 
     assert (answer.status_code, said(answer)) == (422, [told])
-    assert re.findall(r'name="values[^>]* value="([^"]+)" checked', answer.text) == ticked
+    assert re.findall(r'name="values[^>]* value="([^"]+)" checked', answer.text) == ticked_values
     assert await skus_of(db, product) == []
 
 
@@ -134,14 +134,14 @@ async def test_one_variant_is_added_changed_and_removed(desk: Desk, db: Any) -> 
     product, sku = await new_product(desk), mark()
     (kind, (red, blue)), *_ = (await new_options(desk, product, db, Colour="Red, Blue")).values()
 
-    added = await desk.post(f"{product}/variants", **{f"option[{kind}]": red, "sku": sku, "price": "12.00"})
-    assert done(added) == "added"
+    response = await desk.post(f"{product}/variants", **{f"option[{kind}]": red, "sku": sku, "price": "12.00"})
+    assert done(response) == "added"
     variant = await db.fetchval("select id from variants where sku = $1", sku)
     here = f"{product}/variants/{variant}"
     page = (await desk.get(here)).text
     assert field(page, "sku") == sku
-    changed = {f"option[{kind}]": blue, "sku": f"{sku}-2", "barcode": "4006381333931", "weight": "0.75"}
-    assert done(await desk.post(here, **changed)) == "saved"
+    changes = {f"option[{kind}]": blue, "sku": f"{sku}-2", "barcode": "4006381333931", "weight": "0.75"}
+    assert done(await desk.post(here, **changes)) == "saved"
 
     row = await db.fetchrow("select sku, barcode, weight, track_inventory from variants where id = $1", variant)
     assert (row["sku"], row["barcode"], str(row["weight"]), row["track_inventory"]) == (
@@ -157,8 +157,8 @@ async def test_one_variant_is_added_changed_and_removed(desk: Desk, db: Any) -> 
     assert "can no longer be bought" in (await desk.get(f"{here}/remove")).text
     assert done(await desk.post(f"{here}/remove")) == "removed"
     assert await skus_of(db, product) == []
-    happened = [action for action, _ in await events(db, actor=desk.id, subject=variant)]
-    assert happened == ["variant_created", "variant_updated", "variant_deleted"]
+    actions = [action for action, _ in await events(db, actor=desk.id, subject=variant)]
+    assert actions == ["variant_created", "variant_updated", "variant_deleted"]
 
 
 async def test_a_variant_needs_each_option_and_none_is_there_twice(desk: Desk, db: Any) -> None:
@@ -202,9 +202,9 @@ async def test_pictures_are_added_described_ordered_and_removed(desk: Desk, db: 
     page = (await desk.get(here)).text
     assert re.findall(r'<li class="card" id="image-([^"]+)"', page) == [str(second), str(first)]
     assert 'alt="From the side"' in page
-    shown = re.search(r'src="(/media/[^"]+)"', page)
-    assert shown
-    assert (await desk.http.get(shown[1])).headers["content-type"] == "image/webp"
+    match = re.search(r'src="(/media/[^"]+)"', page)
+    assert match
+    assert (await desk.http.get(match[1])).headers["content-type"] == "image/webp"
     assert (
         f"/media/{second}/"
         in (
@@ -223,12 +223,12 @@ async def test_what_is_no_picture_is_told_and_the_others_are_kept(desk: Desk, db
     product = await new_product(desk)
     here = f"{product}/images"
 
-    mixed = await upload(desk, here, picture(), b"<svg onload=alert(1)>", new_alt="kept")
+    response = await upload(desk, here, picture(), b"<svg onload=alert(1)>", new_alt="kept")
     nothing = await upload(desk, here, b"")
 
-    assert mixed.status_code == 422
-    assert said(mixed)[0].startswith("File 2 ")
-    assert field(mixed.text, "new_alt") == "kept"
+    assert response.status_code == 422
+    assert said(response)[0].startswith("File 2 ")
+    assert field(response.text, "new_alt") == "kept"
     assert await db.fetchval("select count(*) from images where product_id = $1", id_of(product)) == 1
     assert said(nothing) == ["Pictures must be chosen."]
 
@@ -253,13 +253,13 @@ async def test_no_upload_is_read_of_who_is_not_signed_in(desk: Desk, db: Any) ->
     files = [("files", ("a.png", picture(), "image/png"))]
     own = {"Sec-Fetch-Site": "same-origin"}
 
-    async def sent(headers: dict[str, str], csrf: str = token) -> int:
+    async def upload_status(headers: dict[str, str], csrf: str = token) -> int:
         answer = await desk.http.post(f"{product}/images", data={"csrf": csrf}, files=files, headers=headers)
         return answer.status_code
 
-    assert await sent(desk.cookie) == 403
-    assert await sent(own) == 403
-    assert await sent({**own, **desk.cookie}, "x") == 403
+    assert await upload_status(desk.cookie) == 403
+    assert await upload_status(own) == 403
+    assert await upload_status({**own, **desk.cookie}, "x") == 403
 
     async def too_much() -> int:
         media = {"Content-Type": "multipart/form-data; boundary=x"}
@@ -270,7 +270,7 @@ async def test_no_upload_is_read_of_who_is_not_signed_in(desk: Desk, db: Any) ->
 
     assert await too_much() == 413
     await db.execute("update operator_sessions set revoked_at = now() where operator_id = $1", desk.id)
-    assert await sent({**own, **desk.cookie}) == 401
+    assert await upload_status({**own, **desk.cookie}) == 401
     # Turned away before its size is known.
     assert await too_much() == 401
     assert await db.fetchval("select count(*) from images where product_id = $1", id_of(product)) == 0
@@ -291,8 +291,8 @@ async def test_taxons_are_ticked_and_unticked(desk: Desk, db: Any) -> None:
     assert f'value="{cups}" checked' in (await desk.get(f"{product}/places")).text
     assert done(await desk.post(here, **{"taxon_ids[]": [pans]})) == "taxons"
 
-    found = await db.fetch("select taxon_id from classifications where product_id = $1", id_of(product))
-    assert [str(row["taxon_id"]) for row in found] == [pans]
+    rows = await db.fetch("select taxon_id from classifications where product_id = $1", id_of(product))
+    assert [str(row["taxon_id"]) for row in rows] == [pans]
     count = len(await events(db, subject=id_of(product)))
     done(await desk.post(here, **{"taxon_ids[]": [pans]}))
     assert len(await events(db, subject=id_of(product))) == count
@@ -316,5 +316,5 @@ async def test_properties_are_added_changed_and_emptied_away(desk: Desk, db: Any
     assert said(long) == [f"{name} must be one line of at most 250 characters."]
     done(await desk.post(here, **{f"value[{row['id']}]": " "}))
     assert await db.fetchval("select count(*) from product_properties where product_id = $1", id_of(product)) == 0
-    happened = [action for action, _ in await events(db, actor=desk.id, subject=row["id"])]
-    assert happened == ["product_property_created", "product_property_updated", "product_property_deleted"]
+    actions = [action for action, _ in await events(db, actor=desk.id, subject=row["id"])]
+    assert actions == ["product_property_created", "product_property_updated", "product_property_deleted"]

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import PRODUCTS, done, field, id_of, mark, new_product, new_variants, place, said
+from tests.admin.catalog_forms import PRODUCTS, done, field, id_of, mark, new_product, new_variants, place, said
+from tests.admin.dashboard import NOBODY, Desk, events
 
 
 async def found(desk: Desk, **params: str) -> list[str]:
@@ -16,11 +16,11 @@ async def found(desk: Desk, **params: str) -> list[str]:
     return re.findall(r'class="through" href="([^"]+)"', page.text)
 
 
-def details(page: str, **changed: str) -> dict[str, str]:
+def details(page: str, **changes: str) -> dict[str, str]:
     """The details' form as it was shown, with some fields typed over."""
     names = ("name", "slug", "description", "tags", "meta_title", "meta_description", "meta_keywords", "available_on",
              "discontinue_on", "make_active_at", "seen")  # fmt: skip
-    return {name: field(page, name) for name in names} | {"status": "active"} | changed
+    return {name: field(page, name) for name in names} | {"status": "active"} | changes
 
 
 async def test_a_product_is_made_with_name_price_and_sku(desk: Desk, db: Any) -> None:
@@ -57,9 +57,9 @@ async def test_a_product_is_made_with_name_price_and_sku(desk: Desk, db: Any) ->
 async def test_what_cannot_be_a_product_is_told_beside_the_field_and_kept(
     desk: Desk, fields: dict[str, str], told: str
 ) -> None:
-    wanted = {"name": "Mug", "price": "", "sku": "", "status": "draft", **fields}
+    form = {"name": "Mug", "price": "", "sku": "", "status": "draft", **fields}
 
-    answer = await desk.post(f"{PRODUCTS}/new", **wanted)
+    answer = await desk.post(f"{PRODUCTS}/new", **form)
 
     assert (answer.status_code, said(answer)) == (422, [told])
     (name,) = fields
@@ -96,7 +96,7 @@ async def test_products_are_found_by_beginnings_of_name_and_sku_by_status_and_by
 
 async def test_products_are_paged_by_place(desk: Desk) -> None:
     word = mark()
-    made = [await new_product(desk, name=f"{word} {number}") for number in range(27)]
+    products = [await new_product(desk, name=f"{word} {number}") for number in range(27)]
 
     page = await desk.http.get(PRODUCTS, params={"q": word}, headers=desk.cookie)
     following = re.search(r'href="([^"]+)" rel="next"', page.text)
@@ -104,8 +104,8 @@ async def test_products_are_paged_by_place(desk: Desk) -> None:
     second = (await desk.get(following[1].replace("&amp;", "&"))).text
 
     first_page = re.findall(r'class="through" href="([^"]+)"', page.text)
-    assert first_page == made[:1:-1]
-    assert re.findall(r'class="through" href="([^"]+)"', second) == made[1::-1]
+    assert first_page == products[:1:-1]
+    assert re.findall(r'class="through" href="([^"]+)"', second) == products[1::-1]
 
 
 async def test_the_list_shows_a_span_of_prices_and_the_number_of_variants(desk: Desk, db: Any) -> None:
@@ -141,9 +141,9 @@ async def test_details_are_changed_and_the_old_slug_leads_here_still(desk: Desk,
     assert row["available_on"].isoformat() == "2026-01-02T03:04:00+00:00"
     assert await db.fetchval("select product_id from product_slugs where slug = $1", before) == id_of(product)
     assert ("product_updated", "done") in await events(db, actor=desk.id, subject=id_of(product))
-    shown = (await desk.get(product)).text
-    assert field(shown, "available_on") == "2026-01-02T03:04"
-    assert "New name" in shown
+    details_page = (await desk.get(product)).text
+    assert field(details_page, "available_on") == "2026-01-02T03:04"
+    assert "New name" in details_page
 
 
 async def test_what_nobody_touched_stays_to_the_second_and_is_no_change(desk: Desk, db: Any) -> None:
@@ -153,8 +153,8 @@ async def test_what_nobody_touched_stays_to_the_second_and_is_no_change(desk: De
 
     assert done(await desk.post(product, **details((await desk.get(product)).text))) == "saved"
 
-    kept = await db.fetchval("select available_on from products where id = $1", id_of(product))
-    assert kept.second == 5
+    available_on = await db.fetchval("select available_on from products where id = $1", id_of(product))
+    assert available_on.second == 5
     assert len(await events(db, subject=id_of(product))) == count
 
 
@@ -190,9 +190,9 @@ async def test_details_that_will_not_do_are_told_and_kept(
 
 async def test_a_slug_that_another_product_has_is_taken(desk: Desk) -> None:
     other, product = await new_product(desk), await new_product(desk)
-    taken = field((await desk.get(other)).text, "slug")
+    slug = field((await desk.get(other)).text, "slug")
 
-    answer = await desk.post(product, **details((await desk.get(product)).text, slug=taken))
+    answer = await desk.post(product, **details((await desk.get(product)).text, slug=slug))
 
     assert said(answer) == ["Slug is taken."]
 

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import STOCK, done, field, id_of, mark, new_location, new_product, place, said
+from tests.admin.catalog_forms import STOCK, done, field, id_of, mark, new_location, new_product, place, said
+from tests.admin.dashboard import NOBODY, Desk, events
 
 
 async def new_item(desk: Desk, db: Any, count: int = 10, **fields: str) -> tuple[str, str]:
@@ -15,8 +15,8 @@ async def new_item(desk: Desk, db: Any, count: int = 10, **fields: str) -> tuple
     sku = mark()
     await new_product(desk, sku=sku)
     location = await new_location(desk, db)
-    wanted = {"sku": sku, "location": location, "reason": "received", "quantity": str(count), **fields}
-    return place(await desk.post(f"{STOCK}/new", **wanted)), sku
+    form = {"sku": sku, "location": location, "reason": "received", "quantity": str(count), **fields}
+    return place(await desk.post(f"{STOCK}/new", **form)), sku
 
 
 async def count_of(db: Any, item: str) -> int:
@@ -92,9 +92,9 @@ async def test_the_ledger_runs_from_the_newest_and_names_who(desk: Desk, another
 async def test_stock_is_received_by_sku_or_for_a_variant_of_a_product(desk: Desk, db: Any) -> None:
     product, location = await new_product(desk, sku=""), await new_location(desk, db)
     variant = str(await db.fetchval("select id from variants where product_id = $1", id_of(product)))
-    linked = f"/admin/stock/new?variant_id={variant}&amp;location_id={location}"
-    assert linked in (await desk.get(f"{product}/variants")).text
-    page = (await desk.get(linked.replace("&amp;", "&"))).text
+    link = f"/admin/stock/new?variant_id={variant}&amp;location_id={location}"
+    assert link in (await desk.get(f"{product}/variants")).text
+    page = (await desk.get(link.replace("&amp;", "&"))).text
     assert field(page, "variant_id") == variant
     assert f'<option value="{location}" selected>' in page
 
@@ -118,9 +118,9 @@ async def test_stock_is_received_by_sku_or_for_a_variant_of_a_product(desk: Desk
 async def test_what_cannot_be_received_is_told_and_kept(desk: Desk, db: Any, fields: dict[str, str], told: str) -> None:
     sku = mark()
     await new_product(desk, sku=sku)
-    wanted = {"sku": sku, "location": await new_location(desk, db), "reason": "received", "quantity": "3"}
+    form = {"sku": sku, "location": await new_location(desk, db), "reason": "received", "quantity": "3"}
 
-    answer = await desk.post(f"{STOCK}/new", **{**wanted, **fields})
+    answer = await desk.post(f"{STOCK}/new", **{**form, **fields})
 
     assert (answer.status_code, said(answer)) == (422, [told])
     assert field(answer.text, "sku") == fields.get("sku", sku)
@@ -129,24 +129,28 @@ async def test_what_cannot_be_received_is_told_and_kept(desk: Desk, db: Any, fie
 
 async def test_items_are_found_by_product_location_and_count_the_scarce_first(desk: Desk, db: Any) -> None:
     word, location = mark(), await new_location(desk, db)
-    made = {}
+    items_by_count = {}
     for count in (7, 3, 1):
         sku = mark()
         await new_product(desk, name=f"{word} {count}", sku=sku)
         fields = {"sku": sku, "location": location, "reason": "received", "quantity": str(count)}
-        made[count] = place(await desk.post(f"{STOCK}/new", **fields))
-    await desk.post(made[1], reason="damaged", quantity="1")
+        items_by_count[count] = place(await desk.post(f"{STOCK}/new", **fields))
+    await desk.post(items_by_count[1], reason="damaged", quantity="1")
 
-    async def found(**params: str) -> list[str]:
+    async def find_items(**params: str) -> list[str]:
         page = await desk.http.get(STOCK, params=params, headers=desk.cookie)
         return re.findall(r'class="through" href="([^"]+)"', page.text)
 
-    assert await found(q=word) == [made[1], made[3], made[7]]
-    assert await found(location=location, level="low") == [made[1], made[3]]
-    assert await found(location=location, level="out") == [made[1]]
-    assert await found(q=f"{word} 7", location=location) == [made[7]]
-    assert await found(q=word, location=NOBODY) == []
-    assert await found(q=word, level="nonsense", location="nonsense", next="x_y") == [made[1], made[3], made[7]]
+    assert await find_items(q=word) == [items_by_count[1], items_by_count[3], items_by_count[7]]
+    assert await find_items(location=location, level="low") == [items_by_count[1], items_by_count[3]]
+    assert await find_items(location=location, level="out") == [items_by_count[1]]
+    assert await find_items(q=f"{word} 7", location=location) == [items_by_count[7]]
+    assert await find_items(q=word, location=NOBODY) == []
+    assert await find_items(q=word, level="nonsense", location="nonsense", next="x_y") == [
+        items_by_count[1],
+        items_by_count[3],
+        items_by_count[7],
+    ]
 
 
 async def test_items_are_paged_by_count(desk: Desk, db: Any) -> None:
@@ -189,10 +193,10 @@ async def test_an_item_may_be_sold_beyond_what_is_there_until_more_is_owed(desk:
 
     assert done(await desk.post(f"{item}/backorder", backorderable="1")) == "saved"
     assert done(await desk.post(item, reason="damaged", quantity="3")) == "moved"
-    refused = await desk.post(f"{item}/backorder")
+    refusal = await desk.post(f"{item}/backorder")
 
     assert await count_of(db, item) == -2
-    assert said(refused) == ["Selling beyond what is there must stay while more is sold than there is."]
+    assert said(refusal) == ["Selling beyond what is there must stay while more is sold than there is."]
     assert ("stock_item_updated", "done") in await events(db, actor=desk.id, subject=id_of(item))
 
 

@@ -7,8 +7,8 @@ from uuid import UUID
 import httpx
 import pytest
 
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import TAXONS, done, field, mark, picture, said, upload
+from tests.admin.catalog_forms import TAXONS, done, field, mark, picture, said, upload
+from tests.admin.dashboard import NOBODY, Desk, events
 
 
 @pytest.fixture
@@ -56,19 +56,19 @@ async def test_an_image_is_described_and_removed(desk: Desk, db: Any, taxon: str
 
 
 async def test_a_file_that_is_no_image_is_refused_and_the_page_says_why(desk: Desk, db: Any, taxon: str) -> None:
-    refused = [
+    refusals = [
         await upload(desk, f"{taxon}/image", b"no picture", new_alt="Kept"),
         await upload(desk, f"{taxon}/image", b"", new_alt="Kept"),
         await upload(desk, f"{taxon}/image", picture(), new_alt="x" * 251),
     ]
 
-    assert [answer.status_code for answer in refused] == [422] * 3
-    assert [text for answer in refused for text in said(answer)] == [
+    assert [answer.status_code for answer in refusals] == [422] * 3
+    assert [text for answer in refusals for text in said(answer)] == [
         "Image is not a PNG, JPEG, WebP or GIF picture that can be read to its end.",
         "Image must be chosen.",
         "What the new image shows must be one line of at most 250 characters.",
     ]
-    assert field(refused[0].text, "new_alt") == "Kept"
+    assert field(refusals[0].text, "new_alt") == "Kept"
     assert await find_image(db, taxon) is None
 
 

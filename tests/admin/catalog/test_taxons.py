@@ -4,8 +4,8 @@ import re
 from typing import Any
 from uuid import UUID
 
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import TAXONS, done, field, id_of, mark, new_product, said
+from tests.admin.catalog_forms import TAXONS, done, field, id_of, mark, new_product, said
+from tests.admin.dashboard import NOBODY, Desk, events
 
 
 async def new_tree(desk: Desk, db: Any, *names: str) -> tuple[str, str, list[str]]:

@@ -8,8 +8,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.admin.desk import Desk, events
-from tests.shoppers import Member, ask_for_code, refresh, sign_in
+from tests.accounts import Member, ask_for_code, refresh, sign_in
+from tests.admin.dashboard import Desk, events
 
 HERE = "/admin/customers"
 XSS = [
@@ -99,8 +99,8 @@ async def test_shutting_out_kills_the_tokens_for_good_and_sends_no_code(
     await desk.post(f"{HERE}/{user_id}/enable")
     assert not await member.is_signed_in()
     assert await _can_sign_in(http, member)
-    done = await events(db, actor=desk.id, subject=user_id)
-    assert done == [("user_disabled", "done"), ("user_enabled", "done")]
+    audit_events = await events(db, actor=desk.id, subject=user_id)
+    assert audit_events == [("user_disabled", "done"), ("user_enabled", "done")]
 
 
 async def _can_sign_in(http: httpx.AsyncClient, member: Member) -> bool:

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import GROUPS, done, field, id_of, mark, new_customer, new_list, place, said
+from tests.admin.catalog_forms import GROUPS, done, field, id_of, mark, new_customer, new_list, place, said
+from tests.admin.dashboard import NOBODY, Desk, events
 
 
 async def new_group(desk: Desk) -> str:
@@ -33,8 +33,8 @@ async def test_a_group_is_made_renamed_and_deleted(desk: Desk, db: Any) -> None:
     assert done(await desk.post(f"{group}/delete")) == "deleted"
 
     assert (await desk.get(group)).status_code == 404
-    happened = [action for action, _ in await events(db, actor=desk.id, subject=id_of(group))]
-    assert happened == ["customer_group_created", "customer_group_updated", "customer_group_deleted"]
+    actions = [action for action, _ in await events(db, actor=desk.id, subject=id_of(group))]
+    assert actions == ["customer_group_created", "customer_group_updated", "customer_group_deleted"]
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ async def test_many_are_put_in_at_once_and_one_is_taken_out(desk: Desk, db: Any)
     assert done(await desk.post(f"{group}/members/{link['id']}/remove")) == "removed"
 
     assert await members_of(db, group) == set(emails[1:])
-    happened = await events(db, actor=desk.id, subject=link["id"])
-    assert happened == [("customer_group_member_created", "done"), ("customer_group_member_deleted", "done")]
+    audit_events = await events(db, actor=desk.id, subject=link["id"])
+    assert audit_events == [("customer_group_member_created", "done"), ("customer_group_member_deleted", "done")]
 
 
 async def test_who_is_no_customer_is_told_and_nobody_is_put_in(desk: Desk, db: Any) -> None:
@@ -90,8 +90,8 @@ async def test_who_is_no_customer_is_told_and_nobody_is_put_in(desk: Desk, db: A
 
     answer = await desk.post(f"{group}/members", emails=f"{email}\n{stranger}\n<script>")
 
-    told = f"Line 3 (<script>) is not an e-mail address. {stranger} is no customer's address."
-    assert (answer.status_code, said(answer)) == (422, [told])
+    message = f"Line 3 (<script>) is not an e-mail address. {stranger} is no customer's address."
+    assert (answer.status_code, said(answer)) == (422, [message])
     assert await members_of(db, group) == set()
 
 
@@ -105,10 +105,10 @@ async def test_members_are_searched(desk: Desk, db: Any) -> None:
 
 
 async def test_the_lists_of_a_group_are_shown(desk: Desk) -> None:
-    group, made = await new_group(desk), await new_list(desk)
-    done(await desk.post(f"{made}/groups", **{"group_ids[]": [str(id_of(group))]}))
+    group, price_list = await new_group(desk), await new_list(desk)
+    done(await desk.post(f"{price_list}/groups", **{"group_ids[]": [str(id_of(group))]}))
 
-    assert made in (await desk.get(group)).text
+    assert price_list in (await desk.get(group)).text
 
 
 async def test_a_group_that_is_not_there_is_not_found(desk: Desk) -> None:

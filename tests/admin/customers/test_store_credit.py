@@ -7,12 +7,12 @@ from uuid import UUID
 import httpx
 import pytest
 
-from tests.admin.bought import text_of
-from tests.admin.desk import NOBODY, Desk, age, events
-from tests.admin.goods import done, field, said
-from tests.platform.machine import Machine
-from tests.shoppers import Member, sign_in
-from tests.till import ADDRESS, Till
+from tests.accounts import Member, sign_in
+from tests.admin.catalog_forms import done, field, said
+from tests.admin.dashboard import NOBODY, Desk, age, events
+from tests.admin.order_builders import text_of
+from tests.checkout_builders import ADDRESS, Till
+from tests.platform.client import Machine
 
 CUSTOMERS = "/admin/customers"
 
@@ -27,20 +27,20 @@ async def page_of(member: Member) -> str:
 
 
 async def grant(desk: Desk, member: Member, **fields: str) -> httpx.Response:
-    wanted = {"amount": "10.00", "currency": "USD", "memo": "A late parcel", **fields}
-    return await desk.post(f"{await page_of(member)}/credit/grant", **wanted)
+    form = {"amount": "10.00", "currency": "USD", "memo": "A late parcel", **fields}
+    return await desk.post(f"{await page_of(member)}/credit/grant", **form)
 
 
 async def grant_of(db: Any, member: Member) -> UUID:
-    found = await db.fetchval("select id from store_credits where user_id = $1 order by id desc", await member.id())
-    return UUID(str(found))
+    grant_id = await db.fetchval("select id from store_credits where user_id = $1 order by id desc", await member.id())
+    return UUID(str(grant_id))
 
 
 async def spend(member: Member, till: Till) -> str:
     """Goods for 20.00, sent for 5.00, with as much credit as there is; the number of the order."""
-    made = await till.product("20.00")
+    product = await till.product("20.00")
     await member.post("/cart")
-    await member.post("/cart/add_item", variant_id=made.sold)
+    await member.post("/cart/add_item", variant_id=product.sold)
     await member.patch("/checkout", order={"bill_address_attributes": ADDRESS, "use_billing": True})
     await member.post("/checkout/add_store_credit")
     wish: dict[str, Any] = {
@@ -48,9 +48,9 @@ async def spend(member: Member, till: Till) -> str:
         "source_attributes": {"gateway_payment_profile_id": "approve"},
     }
     await member.post("/checkout/create_payment", **wish)
-    bought = await member.patch("/checkout/complete")
-    assert bought.status == 200, bought
-    return str(bought["number"])
+    order = await member.patch("/checkout/complete")
+    assert order.status == 200, order
+    return str(order["number"])
 
 
 def ledger_of(page: str) -> list[list[str]]:
@@ -85,8 +85,8 @@ async def test_credit_is_granted_spent_and_withdrawn_and_the_ledger_tells_it(
     customer = text_of((await desk.get(await page_of(member))).text)
     assert "¥0 JPY $7.50 USD -¥500 withdrawn: Granted by mistake" in customer
     assert f"-$10.00 spent: order {number} by the customer" in customer
-    happened = [action for action, _ in await events(db, actor=desk.id, subject=await member.id())]
-    assert happened == ["store_credit_granted"] * 3 + ["store_credit_withdrawn"]
+    actions = [action for action, _ in await events(db, actor=desk.id, subject=await member.id())]
+    assert actions == ["store_credit_granted"] * 3 + ["store_credit_withdrawn"]
     assert "Store credit withdrawn: ¥500" in customer
     assert (await member.get("/account"))["store_credits"] == "7.5"
 
@@ -103,8 +103,8 @@ async def test_a_long_ledger_is_turned_page_by_page_and_every_line_is_there_once
     (older,) = re.findall(r'href="([^"]*\?before=[^"]*)"', first)
     second = (await desk.get(older)).text
 
-    told = [row[1] for page in (first, second) for row in ledger_of(page)]
-    assert told == [f"Grant {number}" for number in reversed(range(27))]
+    entries = [row[1] for page in (first, second) for row in ledger_of(page)]
+    assert entries == [f"Grant {number}" for number in reversed(range(27))]
     assert [row[-1] for row in ledger_of(second)] == ["$2.00", "$1.00"]
     assert "?before=" not in second
     assert f'href="{here}"' in second
@@ -130,9 +130,9 @@ async def test_a_grant_that_cannot_be_is_told_and_kept(
     answer = await grant(desk, member, **fields)
 
     assert (answer.status_code, said(answer)) == (422, [told])
-    wanted = {"amount": "10.00", "memo": "A late parcel", **fields}
+    form = {"amount": "10.00", "memo": "A late parcel", **fields}
     assert {name: field(answer.text, name) for name in ("amount", "memo")} == {
-        name: wanted[name] for name in ("amount", "memo")
+        name: form[name] for name in ("amount", "memo")
     }
     assert await db.fetchval("select count(*) from store_credits where user_id = $1", await member.id()) == 0
 
@@ -158,13 +158,13 @@ async def test_a_grant_of_somebody_else_is_not_withdrawn_by_this_customers_page(
 ) -> None:
     other = await sign_in(http)
     await grant(desk, other)
-    theirs = await grant_of(db, other)
+    other_grant = await grant_of(db, other)
 
     path = f"{await page_of(member)}/credit"
-    assert (await desk.get(f"{path}/{theirs}/withdraw")).status_code == 404
-    assert (await desk.post(f"{path}/{theirs}/withdraw", reason="Mine")).status_code == 404
+    assert (await desk.get(f"{path}/{other_grant}/withdraw")).status_code == 404
+    assert (await desk.post(f"{path}/{other_grant}/withdraw", reason="Mine")).status_code == 404
     assert (await desk.get(f"{CUSTOMERS}/{NOBODY}/credit")).status_code == 404
-    assert await db.fetchval("select amount_used from store_credits where id = $1", theirs) == 0
+    assert await db.fetchval("select amount_used from store_credits where id = $1", other_grant) == 0
 
 
 async def test_money_is_given_only_with_a_password_that_is_fresh(desk: Desk, member: Member, db: Any) -> None:
@@ -173,8 +173,11 @@ async def test_money_is_given_only_with_a_password_that_is_fresh(desk: Desk, mem
     await age(db, desk, "authenticated_at", "11 minutes")
 
     for address in (f"{path}/grant", f"{path}/{credit}/withdraw"):
-        asked = [await desk.get(address), await desk.post(address, amount="1", currency="USD", memo="x", reason="x")]
-        assert {answer.headers["location"] for answer in asked} == {f"/admin/confirm?next={address}"}
+        responses = [
+            await desk.get(address),
+            await desk.post(address, amount="1", currency="USD", memo="x", reason="x"),
+        ]
+        assert {answer.headers["location"] for answer in responses} == {f"/admin/confirm?next={address}"}
     assert (await desk.get(path)).status_code == 200
     assert await db.fetchval("select count(*) from store_credit_events where user_id = $1", await member.id()) == 1
 
@@ -207,22 +210,22 @@ async def test_an_order_shows_what_promotions_took_off_and_what_credit_paid(
     make, code = till.make, f"code-{(await member.id()).hex[:12]}"
     benefit = {"type": "percent_off_items", "preferences": {"percent": "10"}}
     name = f"<b>Tenth</b> {code}"
-    made = await make.new("promotions", "promotion", name=name, code=code, promotion_actions_attributes=[benefit])
+    promotion = await make.new("promotions", "promotion", name=name, code=code, promotion_actions_attributes=[benefit])
     await grant(desk, member)
     number = await spend(member, till)
     await member.post("/cart")
     await member.post("/cart/add_item", variant_id=(await till.product("30.00")).sold)
     cart = await member.patch("/cart/apply_coupon_code", coupon_code=code)
 
-    bought = text_of((await desk.get(f"/admin/orders/{number}")).text)
+    order_text = text_of((await desk.get(f"/admin/orders/{number}")).text)
     page = (await desk.get(f"/admin/orders/{cart['number']}")).text
 
-    assert "Paid $25.00 With store credit $10.00" in bought
-    assert "By Store credit Amount $10.00 Taken $10.00" in bought
-    shown = text_of(page)
-    assert f"-$3.00 by {name}" in shown
-    assert f"Discounts -$3.00 {name} {code} -$3.00" in shown
-    assert f'href="/admin/promotions/{made.id}"' in page
+    assert "Paid $25.00 With store credit $10.00" in order_text
+    assert "By Store credit Amount $10.00 Taken $10.00" in order_text
+    page_text = text_of(page)
+    assert f"-$3.00 by {name}" in page_text
+    assert f"Discounts -$3.00 {name} {code} -$3.00" in page_text
+    assert f'href="/admin/promotions/{promotion.id}"' in page
     assert "<b>Tenth</b>" not in page
 
 
@@ -230,8 +233,8 @@ async def test_store_credit_is_no_way_to_pay_that_is_set_up(desk: Desk, db: Any)
     method = await db.fetchval("select id from payment_methods where type = 'store_credit'")
 
     page = (await desk.get("/admin/settings/payments")).text
-    gone = await desk.post(f"/admin/settings/payments/{method}/delete")
+    response = await desk.post(f"/admin/settings/payments/{method}/delete")
 
     assert str(method) not in page
-    assert gone.status_code == 404
+    assert response.status_code == 404
     assert await db.fetchval("select deleted_at from payment_methods where id = $1", method) is None

@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 from shop.actions.operations.verify import NAMES
-from tests.admin.desk import Desk
-from tests.make import Make
-from tests.platform.machine import Machine
+from tests.admin.dashboard import Desk
+from tests.builders import Make
+from tests.platform.client import Machine
 
 HERE = "/admin/settings/checks"
 
@@ -24,13 +24,13 @@ async def test_nothing_is_looked_at_before_it_is_asked_for(desk: Desk) -> None:
 
 
 async def test_what_does_not_add_up_is_named_and_what_does_is_said_to(desk: Desk, writer: Machine, db: Any) -> None:
-    made = await Make(writer).product(on_hand=5)
+    product = await Make(writer).product(on_hand=5)
     before = found((await desk.post(HERE)).text)["stock counts"]
     wrong = "update stock_items set count_on_hand = count_on_hand + $2 where variant_id::text = $1"
 
-    await db.execute(wrong, made.sold, 1)
+    await db.execute(wrong, product.sold, 1)
     page = (await desk.post(HERE)).text
-    await db.execute(wrong, made.sold, -1)
+    await db.execute(wrong, product.sold, -1)
 
     assert before == "adds up"
     assert found(page)["stock counts"].startswith("1 wrong")

@@ -11,7 +11,7 @@ import pytest
 
 from shop.admin.operations.overview import NARROW, REMEMBER_SECONDS, WIDE, draw, nice_top
 from shop.queries.dashboard import DAYS, Day
-from tests.admin.desk import Desk, new_desk
+from tests.admin.dashboard import Desk, new_desk
 
 
 async def warn_of_mail_budget(db: Any, times: int) -> None:

@@ -7,11 +7,11 @@ from uuid import UUID
 import httpx
 import pytest
 
-from tests.admin.bought import HERE, buy, payment_of, shipment_of, states, text_of
-from tests.admin.desk import NOBODY, Desk, age, events
-from tests.admin.goods import done, field, mark, said
-from tests.make import Make
-from tests.till import Buyer, leave, new_till, on_hand
+from tests.admin.catalog_forms import done, field, mark, said
+from tests.admin.dashboard import NOBODY, Desk, age, events
+from tests.admin.order_builders import HERE, buy, payment_of, shipment_of, states, text_of
+from tests.builders import Make
+from tests.checkout_builders import Buyer, leave, new_till, on_hand
 
 
 async def test_the_page_shows_lines_sums_addresses_shipments_and_payments(
@@ -25,7 +25,7 @@ async def test_the_page_shows_lines_sums_addresses_shipments_and_payments(
 
     page = (await desk.get(f"{HERE}/{order['number']}")).text
     by_id = (await desk.get(f"{HERE}/{order.id}")).text
-    shown = text_of(page)
+    text = text_of(page)
 
     for words in (
         f"Teapot {colour}: Red",
@@ -39,7 +39,7 @@ async def test_the_page_shows_lines_sums_addresses_shipments_and_payments(
         "Purchase of $25.00 approved by guest",
         "Order complete by guest total: $25.00",
     ):
-        assert words in shown
+        assert words in text
     assert 'href="https://post.example/follow?n=A%2F1%202"' in page
     assert f"Order {order['number']}" in by_id
 
@@ -203,14 +203,14 @@ async def test_parts_of_another_order_are_not_there(desk: Desk, buyer: Buyer, db
 
 async def test_names_of_strangers_are_text(desk: Desk, buyer: Buyer, db: Any, make: Make) -> None:
     evil, buyer.till = "<script>alert(1)</script>", await new_till(make)
-    made = await buyer.till.product(name=evil)
-    await buyer.put_in((made, 1))
+    product = await buyer.till.product(name=evil)
+    await buyer.put_in((product, 1))
     await buyer.come_from(firstname=evil, address1=evil)
     await buyer.pay()
     order = await buyer.complete()
     # Written before only https addresses were accepted.
-    written = "update shipping_methods set tracking_url = 'javascript:alert(1)//' where id = $1"
-    await db.execute(written, UUID(buyer.till.post))
+    statement = "update shipping_methods set tracking_url = 'javascript:alert(1)//' where id = $1"
+    await db.execute(statement, UUID(buyer.till.post))
     done(await desk.post(f"{await shipment_of(db, order)}/ship", tracking=evil))
 
     page = (await desk.get(f"{HERE}/{order['number']}")).text

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from tests.admin.bought import HERE, buy, payment_of, states, text_of
-from tests.admin.desk import Desk, waiting
-from tests.admin.goods import done, field, said
-from tests.till import Buyer
-from tests.usual import first
+from tests.admin.catalog_forms import done, field, said
+from tests.admin.dashboard import Desk, waiting
+from tests.admin.order_builders import HERE, buy, payment_of, states, text_of
+from tests.checkout_builders import Buyer
+from tests.sampling import first
 
 
 async def test_money_is_given_back_in_parts_with_a_reason(desk: Desk, buyer: Buyer, db: Any) -> None:
@@ -27,8 +27,8 @@ async def test_money_is_given_back_in_parts_with_a_reason(desk: Desk, buyer: Buy
     assert "Paid $15.00 After refunds of $10.00" in text_of(page)
     assert "Balance due" not in page
     assert (await states(db, order))[1] == "paid"
-    voided = await desk.post(f"{payment}/void")
-    assert said(voided) == ["A payment that is completed cannot be voided."]
+    refusal = await desk.post(f"{payment}/void")
+    assert said(refusal) == ["A payment that is completed cannot be voided."]
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ async def test_a_refund_that_cannot_be_is_told_and_kept(
     desk: Desk, buyer: Buyer, db: Any, fields: dict[str, str], told: str
 ) -> None:
     order, _ = await buy(buyer)
-    wanted = {"amount": "5.00", "reason": "Chipped", **fields}
+    form = {"amount": "5.00", "reason": "Chipped", **fields}
 
-    answer = await desk.post(f"{await payment_of(db, order)}/refund", **wanted)
+    answer = await desk.post(f"{await payment_of(db, order)}/refund", **form)
 
     assert (answer.status_code, said(answer)) == (422, [told])
-    assert {name: field(answer.text, name) for name in wanted} == wanted
+    assert {name: field(answer.text, name) for name in form} == form
     assert await db.fetchval("select count(*) from refunds where order_id = $1", UUID(order.id)) == 0
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from shop.queries import dashboard
 from shop.queries.dashboard import OrderFilter
-from tests.admin.desk import Desk
-from tests.shoppers import sign_in
+from tests.accounts import sign_in
+from tests.admin.dashboard import Desk
 
 HERE = "/admin/orders"
 ORDER = """insert into orders
@@ -36,8 +36,8 @@ async def new_orders(db: Any) -> str:
     email = f"{mark}@orders.example"
     rows = [("1", "USD", None, "payment", june, None), ("2", "EUR", email, "complete", may, july),
             ("3", "JPY", email, "canceled", may, july)]  # fmt: skip
-    for end, currency, address, state, created, completed in rows:
-        await db.execute(ORDER, uuid4(), mark + end, currency, address, state, 123456, created, completed)
+    for end, currency, address, state, created_at, completed_at in rows:
+        await db.execute(ORDER, uuid4(), mark + end, currency, address, state, 123456, created_at, completed_at)
     return mark
 
 
@@ -63,13 +63,13 @@ async def new_orders(db: Any) -> str:
 )
 async def test_orders_are_found(desk: Desk, db: Any, params: dict[str, str], found: list[str]) -> None:
     mark = await new_orders(db)
-    asked = {name: value.format(mark=mark, small=mark.lower()) for name, value in params.items()}
+    query = {name: value.format(mark=mark, small=mark.lower()) for name, value in params.items()}
 
-    shown = await numbers(desk, **asked)
+    order_numbers = await numbers(desk, **query)
 
-    assert sorted(shown) == sorted(mark + end for end in found)
+    assert sorted(order_numbers) == sorted(mark + end for end in found)
     if "1" in found and len(found) > 1:
-        assert shown[0] == f"{mark}1"
+        assert order_numbers[0] == f"{mark}1"
 
 
 async def test_an_orders_page_shows_facts_amounts_and_timeline(desk: Desk, db: Any, http: httpx.AsyncClient) -> None:
@@ -86,8 +86,8 @@ async def test_an_orders_page_shows_facts_amounts_and_timeline(desk: Desk, db: A
 
     assert f"/admin/customers/{await member.id()}" in page
     assert "€1,234.56" in page
-    happened = re.findall(r"<li><b>([^<]+)</b>", page.partition('class="timeline"')[2])
-    assert happened == ["Order approved", "Completed", "Cart opened"]
+    timeline = re.findall(r"<li><b>([^<]+)</b>", page.partition('class="timeline"')[2])
+    assert timeline == ["Order approved", "Completed", "Cart opened"]
     assert f"by {desk.email}" in page
     assert "&lt;b&gt;looked at&lt;/b&gt;" in page
     assert '<time datetime="2001-07-15T12:00:00+00:00">15 Jul 2001, 12:00 UTC</time>' in page
@@ -116,8 +116,8 @@ async def test_no_page_of_a_long_list_is_sorted_or_read_whole(own_database: Call
     plans = {}
 
     for state, place in product((None, "completed"), (None, "before", "after")):
-        listed = dashboard._listed(OrderFilter(state=state), place)
-        lines = await db.fetch(f"explain {listed.sql}", *listed.arguments(values))
+        statement = dashboard._list_orders_statement(OrderFilter(state=state), place)
+        lines = await db.fetch(f"explain {statement.sql}", *statement.arguments(values))
         plans[state, place] = [row[0] for row in lines]
     await db.close()
 

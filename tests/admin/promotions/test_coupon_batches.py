@@ -8,21 +8,21 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.admin.bought import text_of
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import done, field, id_of, mark, said
-from tests.admin.promoting import a_tenth, new_promotion
-from tests.make import Make
-from tests.platform.machine import Machine
-from tests.till import Buyer, new_till
+from tests.admin.catalog_forms import done, field, id_of, mark, said
+from tests.admin.dashboard import NOBODY, Desk, events
+from tests.admin.order_builders import text_of
+from tests.admin.promotion_forms import a_tenth, new_promotion
+from tests.builders import Make
+from tests.checkout_builders import Buyer, new_till
+from tests.platform.client import Machine
 
 
 async def new_batch(desk: Desk, db: Any, promotion: str, **fields: str) -> str:
     """Its address."""
-    wanted = {"name": f"Letters {mark()}", "prefix": "", "codes_count": "3", **fields}
-    assert done(await desk.post(f"{promotion}/batches", **wanted)) == "made"
-    found = await db.fetchval("select id from coupon_batches where name = $1", wanted["name"])
-    return f"{promotion}/batches/{found}"
+    form = {"name": f"Letters {mark()}", "prefix": "", "codes_count": "3", **fields}
+    assert done(await desk.post(f"{promotion}/batches", **form)) == "made"
+    batch_id = await db.fetchval("select id from coupon_batches where name = $1", form["name"])
+    return f"{promotion}/batches/{batch_id}"
 
 
 def table_of(answer: httpx.Response) -> list[list[str]]:
@@ -43,7 +43,7 @@ async def test_a_batch_is_made_and_downloaded_with_what_became_of_its_codes(
     buyer = Buyer(http, till)
     await buyer.ready((await till.product("10.00"), 1))
     assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=codes[1].upper())).status == 200
-    bought = await buyer.complete()
+    order = await buyer.complete()
 
     answer = await desk.get(f"{batch}/codes")
 
@@ -51,7 +51,7 @@ async def test_a_batch_is_made_and_downloaded_with_what_became_of_its_codes(
     assert heads == ["code", "used_at", "order_number"]
     assert [row[0] for row in rows] == codes
     assert all(re.fullmatch(r"leaf-[a-z2-9]{10}", code) for code in codes)
-    assert [row[2] for row in rows] == ["", bought["number"], ""]
+    assert [row[2] for row in rows] == ["", order["number"], ""]
     used_at = await db.fetchval("select used_at from coupon_codes where code = $1", codes[1])
     assert [row[1] for row in rows] == ["", used_at.isoformat(), ""]
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
@@ -89,12 +89,12 @@ async def test_no_cell_is_a_formula_and_every_code_can_be_read_back(desk: Desk, 
     ids=["no name", "no count", "none", "too many", "no number", "a space", "too long"],
 )
 async def test_what_is_wrong_is_told_and_kept(desk: Desk, db: Any, fields: dict[str, str], told: str) -> None:
-    promotion, wanted = await a_tenth(desk), {"name": "Letters", "prefix": "x", "codes_count": "3", **fields}
+    promotion, form = await a_tenth(desk), {"name": "Letters", "prefix": "x", "codes_count": "3", **fields}
 
-    answer = await desk.post(f"{promotion}/batches", **wanted)
+    answer = await desk.post(f"{promotion}/batches", **form)
 
     assert (answer.status_code, said(answer)) == (422, [told])
-    assert {name: field(answer.text, name) for name in wanted} == wanted
+    assert {name: field(answer.text, name) for name in form} == form
     assert await db.fetchval("select count(*) from coupon_batches where promotion_id = $1", id_of(promotion)) == 0
 
 
@@ -113,21 +113,21 @@ async def test_a_batch_is_deleted_while_none_of_its_codes_is_used(
     desk: Desk, db: Any, http: httpx.AsyncClient, writer: Machine
 ) -> None:
     promotion, till = await a_tenth(desk), await new_till(Make(writer))
-    unused, used = await new_batch(desk, db, promotion), await new_batch(desk, db, promotion)
+    unused_batch, used_batch = await new_batch(desk, db, promotion), await new_batch(desk, db, promotion)
     buyer = Buyer(http, till)
     await buyer.ready((await till.product("10.00"), 1))
-    await buyer.patch("/cart/apply_coupon_code", coupon_code=(await codes_of(db, used))[0])
+    await buyer.patch("/cart/apply_coupon_code", coupon_code=(await codes_of(db, used_batch))[0])
     assert (await buyer.complete()).status == 200
 
-    question = (await desk.get(f"{unused}/delete")).text
-    gone, kept = await desk.post(f"{unused}/delete"), await desk.post(f"{used}/delete")
+    question = (await desk.get(f"{unused_batch}/delete")).text
+    deletion, refusal = await desk.post(f"{unused_batch}/delete"), await desk.post(f"{used_batch}/delete")
 
     assert "Codes that are worth nothing then: 3." in text_of(question)
-    assert done(gone) == "deleted"
-    assert await codes_of(db, unused) == []
-    assert (kept.status_code, said(kept)) == (422, ["It has codes that orders used, and stays."])
+    assert done(deletion) == "deleted"
+    assert await codes_of(db, unused_batch) == []
+    assert (refusal.status_code, said(refusal)) == (422, ["It has codes that orders used, and stays."])
     page = (await desk.get(f"{promotion}/batches")).text
-    assert (f"{used}/codes" in page, f"{used}/delete" in page, unused in page) == (True, False, False)
+    assert (f"{used_batch}/codes" in page, f"{used_batch}/delete" in page, unused_batch in page) == (True, False, False)
 
 
 async def test_a_batch_of_another_promotion_is_not_there(desk: Desk, db: Any) -> None:

@@ -7,11 +7,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from shop.rules.promotions.settings import KINDS
-from tests.admin.bought import text_of
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import GROUPS, done, field, id_of, mark, place, said
-from tests.admin.promoting import add, boxes, new_promotion, parts_of
-from tests.make import Make
+from tests.admin.catalog_forms import GROUPS, done, field, id_of, mark, place, said
+from tests.admin.dashboard import NOBODY, Desk, events
+from tests.admin.order_builders import text_of
+from tests.admin.promotion_forms import add, boxes, new_promotion, parts_of
+from tests.builders import Make
 
 WAYS = {"condition": "conditions", "benefit": "benefits"}
 MANY = [f"00000000-0000-7000-8000-{number:012}" for number in range(501)]
@@ -27,8 +27,8 @@ async def kept(db: Any, promotion: str, what: str) -> list[tuple[str, dict[str, 
 
 async def part_of(db: Any, promotion: str, what: str) -> str:
     """The address of its only part."""
-    found = await db.fetchval(f"select id from {TABLES[what]} where promotion_id = $1", id_of(promotion))
-    return f"{promotion}/{what}/{found}"
+    part_id = await db.fetchval(f"select id from {TABLES[what]} where promotion_id = $1", id_of(promotion))
+    return f"{promotion}/{what}/{part_id}"
 
 
 async def test_every_kind_has_a_form_and_what_it_settles_is_shown_in_words(desk: Desk, db: Any, make: Make) -> None:
@@ -46,11 +46,13 @@ async def test_every_kind_has_a_form_and_what_it_settles_is_shown_in_words(desk:
     }
 
     for what, kinds in KINDS.items():
-        for kind, known in kinds.items():
+        for kind, definition in kinds.items():
             form = await desk.get(f"{promotion}/{WAYS[what]}/new?kind={kind}")
             assert form.status_code == 200, kind
             fields = {
-                f"{name}{end}": text for name, form in known.settings.items() for end, text in of_forms[form].items()
+                f"{name}{end}": text
+                for name, form in definition.settings.items()
+                for end, text in of_forms[form].items()
             }
             await add(desk, promotion, WAYS[what], kind, **fields)
 
@@ -141,19 +143,19 @@ async def test_products_are_found_by_a_search_that_saves_nothing_and_keeps_what_
     mug, jug = await make.product(f"Mug {word}"), await make.product(f"Jug {word}")
     form = f"{promotion}/conditions/new"
 
-    found = await desk.post(form, kind="product", q=word, find="1")
+    response = await desk.post(form, kind="product", q=word, find="1")
     more = await desk.post(form, kind="product", q=f"jug {word}", find="1", **{"product_ids[]": [mug.id]})
     none = await desk.post(form, kind="product", q=f"z{word}", find="1", **{"product_ids[]": [mug.id]})
     before = await kept(db, promotion, "conditions")
-    saved = await desk.post(form, kind="product", q="", **{"product_ids[]": [mug.id, jug.id]})
+    save_response = await desk.post(form, kind="product", q="", **{"product_ids[]": [mug.id, jug.id]})
 
-    assert boxes(found, "product_ids") == {f"Jug {word}": False, f"Mug {word}": False}
+    assert boxes(response, "product_ids") == {f"Jug {word}": False, f"Mug {word}": False}
     assert boxes(more, "product_ids") == {f"Mug {word}": True, f"Jug {word}": False}
     assert boxes(none, "product_ids") == {f"Mug {word}": True}
     assert "is found" in text_of(none.text)
-    assert [answer.status_code for answer in (found, more, none)] == [200] * 3
+    assert [answer.status_code for answer in (response, more, none)] == [200] * 3
     assert before == []
-    assert done(saved) == "added"
+    assert done(save_response) == "added"
     assert await kept(db, promotion, "conditions") == [("product", {"product_ids": sorted([mug.id, jug.id])})]
 
 
@@ -162,15 +164,15 @@ async def test_a_part_is_changed_and_removed_and_saving_the_same_is_no_change(de
     await add(desk, promotion, "conditions", "item_total", **{"amounts[USD]": "10", "amounts[EUR]": "9.50"})
     part = await part_of(db, promotion, "conditions")
     page = (await desk.get(part)).text
-    typed = {f"amounts[{currency}]": field(page, f"amounts[{currency}]") for currency in ("USD", "EUR", "JPY")}
-    assert typed == {"amounts[USD]": "10.00", "amounts[EUR]": "9.50", "amounts[JPY]": ""}
+    amounts = {f"amounts[{currency}]": field(page, f"amounts[{currency}]") for currency in ("USD", "EUR", "JPY")}
+    assert amounts == {"amounts[USD]": "10.00", "amounts[EUR]": "9.50", "amounts[JPY]": ""}
 
-    same = await desk.post(part, **typed)
-    other = await desk.post(part, **{**typed, "amounts[EUR]": ""})
+    same = await desk.post(part, **amounts)
+    other = await desk.post(part, **{**amounts, "amounts[EUR]": ""})
     after = await kept(db, promotion, "conditions")
-    removed = await desk.post(f"{part}/remove")
+    response = await desk.post(f"{part}/remove")
 
-    assert [done(answer) for answer in (same, other, removed)] == ["changed", "changed", "removed"]
+    assert [done(answer) for answer in (same, other, response)] == ["changed", "changed", "removed"]
     assert after == [("item_total", {"amounts": {"USD": "10.0"}})]
     assert await kept(db, promotion, "conditions") == []
     assert [action for action, _ in await events(db, subject=id_of(part))] == [
@@ -182,17 +184,17 @@ async def test_a_part_is_changed_and_removed_and_saving_the_same_is_no_change(de
 
 async def test_what_is_chosen_and_no_longer_there_is_seen_and_can_be_taken_away(desk: Desk, db: Any) -> None:
     promotion, word = await new_promotion(desk), mark()
-    gone, group = uuid4(), place(await desk.post(GROUPS, name=f"Friends {word}"))
-    ids = [str(gone), str(id_of(group))]
+    missing_id, group = uuid4(), place(await desk.post(GROUPS, name=f"Friends {word}"))
+    ids = [str(missing_id), str(id_of(group))]
     await add(desk, promotion, "conditions", "customer_group", **{"group_ids[]": ids})
     part = await part_of(db, promotion, "conditions")
 
     page = await desk.get(part)
-    told = parts_of((await desk.get(f"{promotion}/parts")).text, "conditions")
+    conditions = parts_of((await desk.get(f"{promotion}/parts")).text, "conditions")
 
-    found = {label: is_on for label, is_on in boxes(page, "group_ids").items() if is_on}
-    assert found == {f"{gone}: no longer there": True, f"Friends {word}": True}
-    assert sorted(told[0][1].split(", ")) == sorted(["no longer there", f"Friends {word}"])
+    checked_boxes = {label: is_on for label, is_on in boxes(page, "group_ids").items() if is_on}
+    assert checked_boxes == {f"{missing_id}: no longer there": True, f"Friends {word}": True}
+    assert sorted(conditions[0][1].split(", ")) == sorted(["no longer there", f"Friends {word}"])
 
 
 async def test_many_names_are_told_short(desk: Desk, make: Make) -> None:
@@ -209,11 +211,11 @@ async def test_many_names_are_told_short(desk: Desk, make: Make) -> None:
 async def test_a_part_of_another_promotion_or_of_a_kind_nobody_knows_is_not_there(desk: Desk, db: Any) -> None:
     mine, other = await new_promotion(desk), await new_promotion(desk)
     await add(desk, other, "benefits", "free_shipping")
-    theirs = (await part_of(db, other, "benefits")).rpartition("/")[2]
+    other_part = (await part_of(db, other, "benefits")).rpartition("/")[2]
 
-    for path in (f"{mine}/benefits/{theirs}", f"{mine}/benefits/{NOBODY}", f"{mine}/benefits/new?kind=magic"):
+    for path in (f"{mine}/benefits/{other_part}", f"{mine}/benefits/{NOBODY}", f"{mine}/benefits/new?kind=magic"):
         assert (await desk.get(path)).status_code == 404, path
-    for path in (f"{mine}/benefits/{theirs}", f"{mine}/benefits/{theirs}/remove", f"{mine}/benefits/new"):
+    for path in (f"{mine}/benefits/{other_part}", f"{mine}/benefits/{other_part}/remove", f"{mine}/benefits/new"):
         assert (await desk.post(path, kind="magic")).status_code == 404, path
     assert len(await kept(db, other, "benefits")) == 1
 
@@ -228,9 +230,9 @@ async def test_a_part_that_was_spoiled_by_hand_is_told_and_can_be_removed(desk: 
     await db.execute("update promotion_actions set type = 'magic' where id = $1", id_of(part))
     unknown = (await desk.get(f"{promotion}/parts")).text
 
-    told = "It cannot be worked with, so nothing is given."
-    assert parts_of(page, "benefits") == [("Percent off each line", told)]
+    message = "It cannot be worked with, so nothing is given."
+    assert parts_of(page, "benefits") == [("Percent off each line", message)]
     assert (f'href="{part}"' in page, f'href="{part}"' in unknown, field(form, "percent")) == (True, False, "1000")
-    assert parts_of(unknown, "benefits") == [("magic", told)]
+    assert parts_of(unknown, "benefits") == [("magic", message)]
     assert (await desk.get(part)).status_code == 404
     assert done(await desk.post(f"{part}/remove")) == "removed"

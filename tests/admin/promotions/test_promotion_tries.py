@@ -6,14 +6,14 @@ from uuid import UUID
 
 import httpx
 
-from tests.admin.bought import text_of
-from tests.admin.desk import Desk
-from tests.admin.goods import done, id_of, mark, said
-from tests.admin.promoting import a_tenth, add, new_promotion, tried
-from tests.deals import about, new_code, new_deal
-from tests.make import Make
-from tests.shoppers import sign_in
-from tests.till import Buyer, SignedIn, Till
+from tests.accounts import sign_in
+from tests.admin.catalog_forms import done, id_of, mark, said
+from tests.admin.dashboard import Desk
+from tests.admin.order_builders import text_of
+from tests.admin.promotion_forms import a_tenth, add, new_promotion, tried
+from tests.builders import Make
+from tests.checkout_builders import Buyer, SignedIn, Till
+from tests.promotion_builders import about, new_code, new_deal
 
 
 async def test_it_says_what_is_taken_off_which_line_and_the_total_before_and_after(
@@ -23,12 +23,12 @@ async def test_it_says_what_is_taken_off_which_line_and_the_total_before_and_aft
     await add(desk, promotion, "benefits", "amount_off_order", **{"amounts[USD]": "2"})
     cart = await buyer.put_in((await till.product("10.05", name="Cup"), 1), (await till.product("3.00", name="Jug"), 2))
 
-    told = await tried(desk, promotion, cart["number"])
+    text = await tried(desk, promotion, cart["number"])
 
-    assert told.startswith(f"On cart {cart['number']} cart takes $3.61 off")
-    assert "Total without it $16.05 Total with it $12.44" in told
+    assert text.startswith(f"On cart {cart['number']} cart takes $3.61 off")
+    assert "Total without it $16.05 Total with it $12.44" in text
     for line in ("Cup $10.05 $1.01", "Jug $6.00 $0.60", "The whole order $14.44 $2.00"):
-        assert line in told
+        assert line in text
 
 
 async def test_nothing_is_changed_by_trying(desk: Desk, buyer: Buyer, till: Till, db: Any) -> None:
@@ -45,9 +45,11 @@ async def test_nothing_is_changed_by_trying(desk: Desk, buyer: Buyer, till: Till
 
     async def everything() -> list[Any]:
         ids = (UUID(cart.id), id_of(promotion), desk.id)
-        given = "$1::uuid is not null and $2::uuid is not null and $3::uuid is not null"
+        condition = "$1::uuid is not null and $2::uuid is not null and $3::uuid is not null"
         return [
-            await db.fetch(f"select t::text, t.xmin::text from {table} t where {given} and {which} order by 1", *ids)
+            await db.fetch(
+                f"select t::text, t.xmin::text from {table} t where {condition} and {which} order by 1", *ids
+            )
             for table, which in tables.items()
         ]
 
@@ -66,14 +68,14 @@ async def test_each_condition_says_whether_it_holds(desk: Desk, buyer: Buyer, ti
     await add(desk, promotion, "conditions", "first_order")
     cart = await buyer.put_in((cup, 1), (jug, 1))
 
-    told = await tried(desk, promotion, cart["number"])
+    text = await tried(desk, promotion, cart["number"])
     name = text_of((await desk.get(promotion)).text).partition(" · ")[0]
     done(await desk.post(promotion, name=name, way="batches", match_policy="any"))
     any_of_them = await tried(desk, promotion, cart["number"])
 
-    assert "takes nothing off It needs goods for at least 50.0 USD." in told
-    assert "Total without it $15.00 Total with it $15.00" in told
-    conditions = told.partition("All of its conditions must hold. ")[2]
+    assert "takes nothing off It needs goods for at least 50.0 USD." in text
+    assert "Total without it $15.00 Total with it $15.00" in text
+    conditions = text.partition("All of its conditions must hold. ")[2]
     assert conditions == (
         "holds Certain products : Cup does not hold Goods for at least : $50.00 It needs goods for at least 50.0 USD."
         " does not hold A customer's first order It is for a first order; sign in to use it."
@@ -94,34 +96,34 @@ async def test_it_says_which_other_promotion_is_better_and_which_it_replaces(
     cart = await buyer.put_in((cup, 1), (jug, 1))
     alone = await Buyer(buyer.http, till).put_in((cup, 1))
 
-    told = await tried(desk, promotion, cart["number"])
-    beaten = await tried(desk, promotion, alone["number"])
+    text = await tried(desk, promotion, cart["number"])
+    text_alone = await tried(desk, promotion, alone["number"])
     page = (await desk.get(f"{promotion}/try?order={cart['number']}")).text
 
-    assert "takes $1.00 off Of some things another promotion takes more." in told
-    assert f"Cup $10.00 $1.00 loses against {fifth} , which takes $2.00" in told
-    assert f"Jug $10.00 $1.00 instead of {twentieth} with $0.50" in told
-    assert "Total without it $17.50 Total with it $17.00" in told
+    assert "takes $1.00 off Of some things another promotion takes more." in text
+    assert f"Cup $10.00 $1.00 loses against {fifth} , which takes $2.00" in text
+    assert f"Jug $10.00 $1.00 instead of {twentieth} with $0.50" in text
+    assert "Total without it $17.50 Total with it $17.00" in text
     assert f'href="/admin/promotions/{better.id}"' in page
-    assert "others are better" in beaten
-    assert "Total without it $8.00 Total with it $8.00" in beaten
+    assert "others are better" in text_alone
+    assert "Total without it $8.00 Total with it $8.00" in text_alone
 
 
 async def test_what_cannot_be_used_now_is_told_and_tried_as_if_it_could(
     desk: Desk, buyer: Buyer, till: Till, db: Any
 ) -> None:
     later = await a_tenth(desk, starts_at="2031-03-01T00:00")
-    ended = await a_tenth(desk, expires_at="2020-03-01T00:00")
+    expired_promotion = await a_tenth(desk, expires_at="2020-03-01T00:00")
     used_up = await a_tenth(desk, usage_limit="1")
     await db.execute("update promotions set uses = 1 where id = $1", id_of(used_up))
     cart = await buyer.put_in((await till.product("10.00"), 1))
 
-    told = {name: await tried(desk, name, cart["number"]) for name in (later, ended, used_up)}
+    texts = {name: await tried(desk, name, cart["number"]) for name in (later, expired_promotion, used_up)}
 
-    assert "not now It begins on 2031-03-01 00:00 UTC. Once it can be used" in told[later]
-    assert "not now It ended on 2020-03-01 00:00 UTC." in told[ended]
-    assert "not now It was used as often as it may be." in told[used_up]
-    for text in told.values():
+    assert "not now It begins on 2031-03-01 00:00 UTC. Once it can be used" in texts[later]
+    assert "not now It ended on 2020-03-01 00:00 UTC." in texts[expired_promotion]
+    assert "not now It was used as often as it may be." in texts[used_up]
+    for text in texts.values():
         assert "would take $1.00 off" in text
         assert "Total without it $10.00 Total with it $9.00" in text
 
@@ -129,20 +131,20 @@ async def test_what_cannot_be_used_now_is_told_and_tried_as_if_it_could(
 async def test_a_customer_over_their_limit_is_told_of_as_somebody_else(
     desk: Desk, till: Till, http: httpx.AsyncClient
 ) -> None:
-    code, made = new_code(), await till.product("10.00")
+    code, product = new_code(), await till.product("10.00")
     promotion = await a_tenth(desk, way="code", code=code, customer_limit="1")
     member = await sign_in(http)
     first, again = SignedIn(http, till, member), SignedIn(http, till, member)
-    await first.ready((made, 1))
+    await first.ready((product, 1))
     assert (await first.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
-    bought = await first.complete()
-    await again.put_in((made, 1))
+    order = await first.complete()
+    await again.put_in((product, 1))
     cart = await again.come_from()
 
-    told = await tried(desk, promotion, cart["number"])
-    of_the_order = await tried(desk, promotion, bought["number"])
+    text = await tried(desk, promotion, cart["number"])
+    of_the_order = await tried(desk, promotion, order["number"])
 
-    assert "not now This customer used it as often as they may." in told
+    assert "not now This customer used it as often as they may." in text
     # Its own use does not stand in its own way.
     assert "not now" not in of_the_order
     assert "The order is completed and stays as it is; this is how it would be today." in of_the_order
@@ -175,8 +177,8 @@ async def test_a_promotion_by_code_says_whether_the_cart_has_it(desk: Desk, buye
     await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
     within = await tried(desk, promotion, cart["number"])
 
-    told = "Its code is not on the cart; this is how it would be with it."
-    assert (told in without, told in within) == (True, False)
+    message = "Its code is not on the cart; this is how it would be with it."
+    assert (message in without, message in within) == (True, False)
     # It counts once, whether it is on the cart already or not.
     assert ["Total without it $10.00 Total with it $9.00" in text for text in (without, within)] == [True, True]
 
@@ -189,13 +191,13 @@ async def test_what_gives_nothing_says_so(desk: Desk, buyer: Buyer, till: Till, 
     member = await sign_in(http)
     empty = await member.post("/cart")
 
-    told = [await tried(desk, each, cart["number"]) for each in (bare, pairs, euros)]
-    told.append(await tried(desk, pairs, empty["number"]))
+    texts = [await tried(desk, each, cart["number"]) for each in (bare, pairs, euros)]
+    texts.append(await tried(desk, pairs, empty["number"]))
 
     nothing = "takes nothing off What it gives comes to nothing with these goods in USD."
-    assert "takes nothing off It gives nothing: it has no benefit" in told[0]
-    assert [nothing in text for text in told] == [False, True, True, False]
-    assert "takes nothing off Nothing is in the cart." in told[3]
+    assert "takes nothing off It gives nothing: it has no benefit" in texts[0]
+    assert [nothing in text for text in texts] == [False, True, True, False]
+    assert "takes nothing off Nothing is in the cart." in texts[3]
 
 
 async def test_a_spoiled_condition_is_told_and_nothing_is_given(desk: Desk, buyer: Buyer, till: Till, db: Any) -> None:
@@ -205,20 +207,20 @@ async def test_a_spoiled_condition_is_told_and_nothing_is_given(desk: Desk, buye
     await db.execute(spoil, id_of(promotion), json.dumps({"amounts": "many"}))
     cart = await buyer.put_in((await till.product("10.00"), 1))
 
-    told = await tried(desk, promotion, cart["number"])
+    text = await tried(desk, promotion, cart["number"])
 
-    assert "takes nothing off It gives nothing" in told
-    assert "does not hold Goods for at least" in told
-    assert "It cannot be worked with: set it again." in told
+    assert "takes nothing off It gives nothing" in text
+    assert "does not hold Goods for at least" in text
+    assert "It cannot be worked with: set it again." in text
 
 
 async def test_the_newest_carts_are_offered_and_any_order_is_found_by_its_number(
     desk: Desk, buyer: Buyer, till: Till, http: httpx.AsyncClient
 ) -> None:
-    promotion, made = await a_tenth(desk), await till.product("10.00")
+    promotion, product = await a_tenth(desk), await till.product("10.00")
     member = await sign_in(http)
     number = (await member.post("/cart"))["number"]
-    await member.post("/cart/add_item", variant_id=made.sold)
+    await member.post("/cart/add_item", variant_id=product.sold)
 
     page = (await desk.get(f"{promotion}/try")).text
     small = await desk.get(f"{promotion}/try?order=%20{number.lower()}%20")

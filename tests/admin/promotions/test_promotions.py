@@ -8,14 +8,14 @@ from uuid import UUID
 import httpx
 import pytest
 
-from tests.admin.bought import text_of
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import done, field, id_of, mark, said
-from tests.admin.promoting import PLAIN, PROMOTIONS, a_tenth, new_promotion
-from tests.admin.setting_up import changed
-from tests.make import Make
-from tests.platform.machine import Machine
-from tests.till import Buyer, new_till
+from tests.admin.catalog_forms import done, field, id_of, mark, said
+from tests.admin.dashboard import NOBODY, Desk, events
+from tests.admin.order_builders import text_of
+from tests.admin.promotion_forms import PLAIN, PROMOTIONS, a_tenth, new_promotion
+from tests.admin.setup_forms import changed
+from tests.builders import Make
+from tests.checkout_builders import Buyer, new_till
+from tests.platform.client import Machine
 
 
 async def listed(desk: Desk, search: str) -> list[list[str]]:
@@ -27,7 +27,7 @@ async def listed(desk: Desk, search: str) -> list[list[str]]:
 
 async def test_a_promotion_is_made_and_shown_as_it_was_typed(desk: Desk, db: Any) -> None:
     word = mark()
-    typed = {
+    form = {
         "name": f"Spring {word}",
         "description": "A tenth off",
         "way": "code",
@@ -39,16 +39,16 @@ async def test_a_promotion_is_made_and_shown_as_it_was_typed(desk: Desk, db: Any
         "expires_at": "2031-04-01T00:00",
     }
 
-    made = await desk.post(f"{PROMOTIONS}/new", **typed)
+    response = await desk.post(f"{PROMOTIONS}/new", **form)
 
-    promotion = made.headers["location"].removesuffix("/parts?done=made")
+    promotion = response.headers["location"].removesuffix("/parts?done=made")
     row = await db.fetchrow("select * from promotions where id = $1", id_of(promotion))
     assert (row["name"], row["code"], row["is_automatic"]) == (f"Spring {word}", word, False)
     assert (row["match_policy"], row["usage_limit"], row["customer_limit"]) == ("any", 500, 1)
     assert row["starts_at"].isoformat() == "2031-03-01T08:30:00+00:00"
     page = (await desk.get(promotion)).text
-    shown = {name: field(page, name) for name in typed if name not in {"way", "match_policy"}}
-    assert shown == {name: text for name, text in {**typed, "code": word}.items() if name in shown}
+    values = {name: field(page, name) for name in form if name not in {"way", "match_policy"}}
+    assert values == {name: text for name, text in {**form, "code": word}.items() if name in values}
     assert re.search(r'value="code" required checked', page)
     assert '<option value="any" selected>' in page
     assert await events(db, actor=desk.id) == [("promotion_created", "done")]
@@ -74,23 +74,23 @@ async def test_a_promotion_is_made_and_shown_as_it_was_typed(desk: Desk, db: Any
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "told",
 )
 async def test_what_is_wrong_is_told_and_what_was_typed_is_kept(desk: Desk, fields: dict[str, str], told: str) -> None:
-    wanted = {"name": "Spring", **PLAIN, **fields}
+    form = {"name": "Spring", **PLAIN, **fields}
 
-    answer = await desk.post(f"{PROMOTIONS}/new", **wanted)
+    answer = await desk.post(f"{PROMOTIONS}/new", **form)
 
     assert (answer.status_code, said(answer)) == (422, [told])
-    texts = [name for name in wanted if name not in {"way", "match_policy"}]
-    assert {name: field(answer.text, name) for name in texts} == {name: wanted[name] for name in texts}
+    texts = [name for name in form if name not in {"way", "match_policy"}]
+    assert {name: field(answer.text, name) for name in texts} == {name: form[name] for name in texts}
 
 
 async def test_a_taken_code_is_told_at_its_field_and_not_of_the_promotions_own(desk: Desk) -> None:
     code = mark()
     promotion = await new_promotion(desk, way="code", code=code)
 
-    taken = await desk.post(f"{PROMOTIONS}/new", name="Another", way="code", code=code, match_policy="all")
+    refusal = await desk.post(f"{PROMOTIONS}/new", name="Another", way="code", code=code, match_policy="all")
     own = await desk.post(promotion, name="Renamed", way="code", code=code, match_policy="all")
 
-    assert (taken.status_code, said(taken)) == (422, ["Code is taken."])
+    assert (refusal.status_code, said(refusal)) == (422, ["Code is taken."])
     assert done(own) == "saved"
 
 
@@ -99,10 +99,10 @@ async def test_a_change_is_kept_and_audited_and_saving_the_same_again_is_none(de
     key = str(id_of(promotion))
     await db.execute("update promotions set expires_at = '2031-01-01 00:00:30+00' where id = $1", UUID(key))
     page = (await desk.get(promotion)).text
-    typed = {name: field(page, name) for name in ("name", "code", "expires_at")}
+    form = {name: field(page, name) for name in ("name", "code", "expires_at")}
 
-    same = await desk.post(promotion, **typed, way="code", match_policy="all")
-    other = await desk.post(promotion, **{**typed, "name": "After"}, way="automatic", match_policy="all")
+    same = await desk.post(promotion, **form, way="code", match_policy="all")
+    other = await desk.post(promotion, **{**form, "name": "After"}, way="automatic", match_policy="all")
 
     assert (done(same), done(other)) == ("saved", "saved")
     # The code that was left standing in its field is none where it is automatic.
@@ -118,18 +118,18 @@ async def test_the_list_tells_state_way_and_uses_in_words(desk: Desk, db: Any) -
     running = await a_tenth(desk, name=f"{word} running", way="code", code=f"{word}a")
     await a_tenth(desk, name=f"{word} later", way="code", code=f"{word}b", starts_at="2031-03-01T00:00")
     await a_tenth(desk, name=f"{word} ended", way="code", code=f"{word}c", expires_at="2020-01-01T00:00")
-    used = await a_tenth(desk, name=f"{word} used", way="code", code=f"{word}d", usage_limit="2")
-    await db.execute("update promotions set uses = 2 where id = $1", id_of(used))
+    used_promotion = await a_tenth(desk, name=f"{word} used", way="code", code=f"{word}d", usage_limit="2")
+    await db.execute("update promotions set uses = 2 where id = $1", id_of(used_promotion))
     await new_promotion(desk, name=f"{word} bare", way="automatic")
-    batched = await a_tenth(desk, name=f"{word} batched")
-    done(await desk.post(f"{batched}/batches", name="Letters", codes_count="1"))
+    batch_promotion = await a_tenth(desk, name=f"{word} batched")
+    done(await desk.post(f"{batch_promotion}/batches", name="Letters", codes_count="1"))
     await a_tenth(desk, name=f"{word} codeless")
     await db.execute("update promotions set uses = 99 where id = $1", id_of(running))
 
-    found = {cells[0].removeprefix(f"{word} "): cells[1:] for cells in await listed(desk, word.upper())}
+    rows = {cells[0].removeprefix(f"{word} "): cells[1:] for cells in await listed(desk, word.upper())}
 
     always = "always"
-    assert found == {
+    assert rows == {
         "running": ["running", f"{word}a", always, "0"],
         "later": ["begins on 1 Mar 2031", f"{word}b", "from 1 Mar 2031, 00:00 UTC", "0"],
         "ended": ["ended", f"{word}c", "until 1 Jan 2020, 00:00 UTC", "0"],
@@ -181,21 +181,21 @@ async def test_a_promotion_is_deleted_while_no_order_used_it(
     desk: Desk, db: Any, http: httpx.AsyncClient, writer: Machine
 ) -> None:
     code, till = mark(), await new_till(Make(writer))
-    unused, used = await a_tenth(desk), await a_tenth(desk, way="code", code=code)
+    unused_promotion, used_promotion = await a_tenth(desk), await a_tenth(desk, way="code", code=code)
     buyer = Buyer(http, till)
     await buyer.ready((await till.product("10.00"), 1))
     assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
     assert (await buyer.complete()).status == 200
 
-    question = await desk.get(f"{unused}/delete")
-    gone, kept = await desk.post(f"{unused}/delete"), await desk.post(f"{used}/delete")
+    question = await desk.get(f"{unused_promotion}/delete")
+    deletion, refusal = await desk.post(f"{unused_promotion}/delete"), await desk.post(f"{used_promotion}/delete")
 
-    assert f'action="{unused}/delete"' in question.text
-    assert done(gone) == "deleted"
-    assert (await desk.get(unused)).status_code == 404
-    assert (kept.status_code, said(kept)) == (422, ["It was used by orders and stays; let it end instead."])
-    assert (await desk.get(used)).status_code == 200
-    assert ("promotion_deleted", "done") in await events(db, subject=id_of(unused))
+    assert f'action="{unused_promotion}/delete"' in question.text
+    assert done(deletion) == "deleted"
+    assert (await desk.get(unused_promotion)).status_code == 404
+    assert (refusal.status_code, said(refusal)) == (422, ["It was used by orders and stays; let it end instead."])
+    assert (await desk.get(used_promotion)).status_code == 200
+    assert ("promotion_deleted", "done") in await events(db, subject=id_of(unused_promotion))
 
 
 @pytest.mark.parametrize("path", ["", "/parts", "/batches", "/try", "/delete", "/conditions/new?kind=product"])

@@ -7,9 +7,9 @@ from uuid import UUID
 import httpx
 import pytest
 
-from tests.admin.desk import NOBODY, Desk, events
-from tests.admin.goods import done, field, mark, said
-from tests.admin.setting_up import (
+from tests.admin.catalog_forms import done, field, mark, said
+from tests.admin.dashboard import NOBODY, Desk, events
+from tests.admin.setup_forms import (
     CATEGORIES,
     CHECK,
     DEFAULT_CATEGORY,
@@ -24,27 +24,27 @@ from tests.admin.setting_up import (
     new_rate,
     new_zone,
 )
-from tests.make import Make
-from tests.till import Buyer, Till, country_id
+from tests.builders import Make
+from tests.checkout_builders import Buyer, Till, country_id
 
 
 async def test_what_is_set_up_here_lets_a_shopper_check_out_at_the_right_total(
     desk: Desk, db: Any, make: Make, http: httpx.AsyncClient
 ) -> None:
     zone = await new_zone(desk, db, make, "US", "DE", description="Where we send to")
-    taxed = await new(desk, db, f"{TAXES}/categories", "tax_categories", tax_code="T1")
-    sales_tax = {"percent": "8.25", "zone_id": zone, "tax_category_id": taxed}
+    tax_category = await new(desk, db, f"{TAXES}/categories", "tax_categories", tax_code="T1")
+    sales_tax = {"percent": "8.25", "zone_id": zone, "tax_category_id": tax_category}
     await new(desk, db, f"{TAXES}/rates", "tax_rates", **sales_tax)
     category = await new(desk, db, CATEGORIES, "shipping_categories")
     links = {"zone_ids[]": [zone], "shipping_category_ids[]": [category]}
     by_weight = {**POST, **links, "calculator": "by_weight", "amounts[USD]": "0: 4.00\n2.5: 9.00"}
     post = await new(desk, db, METHODS, "shipping_methods", **by_weight)
-    hidden = await new(desk, db, METHODS, "shipping_methods", **{**POST, **links, "display_on": "back_end"})
+    hidden_method = await new(desk, db, METHODS, "shipping_methods", **{**POST, **links, "display_on": "back_end"})
     check = await new(desk, db, PAYMENTS, "payment_methods", **CHECK)
-    till = Till(make, zone, category, post, hidden, check, check)
+    till = Till(make, zone, category, post, hidden_method, check, check)
     buyer = Buyer(http, till)
 
-    await buyer.put_in((await till.product("10.00", tax_category_id=taxed, weight="2"), 2))
+    await buyer.put_in((await till.product("10.00", tax_category_id=tax_category, weight="2"), 2))
     await buyer.come_from()
     await buyer.pay(method=check)
     order = await buyer.complete()
@@ -53,7 +53,7 @@ async def test_what_is_set_up_here_lets_a_shopper_check_out_at_the_right_total(
     assert (order["state"], order["total"], order["ship_total"]) == ("complete", "30.65", "9.0")
     page = (await desk.get(f"/admin/orders/{order['number']}")).text
     assert "$30.65" in page
-    for record in (zone, taxed, category, post, check):
+    for record in (zone, tax_category, category, post, check):
         assert [outcome for _, outcome in await events(db, actor=desk.id, subject=UUID(record))] == ["done"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.admin.desk import SAME_ORIGIN, Desk, events, new_desk, new_operator, sign_in, waiting
+from tests.admin.dashboard import SAME_ORIGIN, Desk, events, new_desk, new_operator, sign_in, waiting
 
 SHOP = "/admin/settings/shop"
 OPERATORS = "/admin/settings/operators"
@@ -16,15 +16,15 @@ OPERATORS = "/admin/settings/operators"
 
 def fields_of(page: str) -> dict[str, str]:
     names = ("version", "name", "currencies", "default_country", "default_locale")
-    found = {name: re.search(rf'name="{name}"[^>]*value="([^"]*)"', page) for name in names}
-    return {name: match[1] for name, match in found.items() if match}
+    matches = {name: re.search(rf'name="{name}"[^>]*value="([^"]*)"', page) for name in names}
+    return {name: match[1] for name, match in matches.items() if match}
 
 
-async def currencies(http: httpx.AsyncClient, wanted: str) -> set[str]:
+async def currencies(http: httpx.AsyncClient, currency: str) -> set[str]:
     """What new carts have that ask for this one, each over a connection of its own: both processes are asked."""
     async with httpx.AsyncClient(base_url=http.base_url, limits=httpx.Limits(max_keepalive_connections=0)) as client:
         return {
-            (await client.post("/api/v2/storefront/cart", params={"currency": wanted})).json()["data"]["attributes"][
+            (await client.post("/api/v2/storefront/cart", params={"currency": currency})).json()["data"]["attributes"][
                 "currency"
             ]
             for _ in range(24)
@@ -111,8 +111,8 @@ async def test_an_operator_who_is_shut_out_is_out_at_once(desk: Desk, another_de
     await desk.post(f"{OPERATORS}/{another_desk.id}/enable")
     assert not await another_desk.is_signed_in()
     assert (await sign_in(desk.http, another_desk.email)).status_code == 303
-    done = await events(db, actor=desk.id, subject=another_desk.id)
-    assert done == [("operator_disabled", "done"), ("operator_enabled", "done")]
+    audit_events = await events(db, actor=desk.id, subject=another_desk.id)
+    assert audit_events == [("operator_disabled", "done"), ("operator_enabled", "done")]
 
 
 async def test_nobody_shuts_out_themselves(desk: Desk, another_desk: Desk) -> None:
@@ -145,9 +145,9 @@ async def test_two_who_shut_each_other_out_leave_one(empty: httpx.AsyncClient, e
 
 async def test_an_invited_operator_is_not_one_who_can_open_the_shop(empty: httpx.AsyncClient, empty_db: Any) -> None:
     desk = await new_desk(empty, empty_db)
-    invited, _ = await new_operator(empty_db, password_hash=None)
+    operator_id, _ = await new_operator(empty_db, password_hash=None)
 
-    answer = await desk.post(f"{OPERATORS}/{invited}/disable")
+    answer = await desk.post(f"{OPERATORS}/{operator_id}/disable")
 
     assert answer.status_code == 303
     assert await desk.is_signed_in()

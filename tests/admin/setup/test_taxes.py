@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from tests.admin.desk import NOBODY, Desk
-from tests.admin.goods import done, field, mark, said
-from tests.admin.setting_up import TAXES, new, new_rate
-from tests.make import Make
+from tests.admin.catalog_forms import done, field, mark, said
+from tests.admin.dashboard import NOBODY, Desk
+from tests.admin.setup_forms import TAXES, new, new_rate
+from tests.builders import Make
 
 
 @pytest.mark.parametrize(
@@ -28,15 +28,15 @@ async def test_a_rate_is_a_share_of_something_somewhere(
     rate = await new_rate(desk, db, make)
     page = (await desk.get(f"{TAXES}/rates/{rate}")).text
     row = await db.fetchrow("select name, zone_id, tax_category_id from tax_rates where id = $1", UUID(rate))
-    wanted = {"percent": "7.5", **{name: str(row[name]) for name in ("name", "zone_id", "tax_category_id")}}
+    form = {"percent": "7.5", **{name: str(row[name]) for name in ("name", "zone_id", "tax_category_id")}}
 
-    refused = await desk.post(f"{TAXES}/rates/{rate}", **{**wanted, **fields})
-    saved = await desk.post(f"{TAXES}/rates/{rate}", **wanted, included_in_price="1")
+    refusal = await desk.post(f"{TAXES}/rates/{rate}", **{**form, **fields})
+    response = await desk.post(f"{TAXES}/rates/{rate}", **form, included_in_price="1")
 
     assert field(page, "percent") == "19"
-    assert (refused.status_code, said(refused)) == (422, [told])
-    assert field(refused.text, "percent") == {**wanted, **fields}["percent"]
-    assert done(saved) == "saved"
+    assert (refusal.status_code, said(refusal)) == (422, [told])
+    assert field(refusal.text, "percent") == {**form, **fields}["percent"]
+    assert done(response) == "saved"
     amount, included = await db.fetchrow("select amount, included_in_price from tax_rates where id = $1", UUID(rate))
     assert (str(amount), included) == ("0.075", True)
     assert "7.5%" in (await desk.get(TAXES)).text
@@ -49,7 +49,7 @@ async def test_one_tax_category_alone_is_the_default(desk: Desk, db: Any) -> Non
 
     answer = await desk.post(f"{base}/new", name=mark(), is_default="1")
     again = await desk.post(f"{base}/{first}", name=name, is_default="1")
-    deleted = await desk.post(f"{base}/{first}/delete")
+    response = await desk.post(f"{base}/{first}/delete")
 
     assert said(answer) == [f"Default is {name} already; take it from there first."]
-    assert (done(again), done(deleted)) == ("saved", "deleted")
+    assert (done(again), done(response)) == ("saved", "deleted")

@@ -8,17 +8,17 @@ import httpx
 import pytest
 
 from shop.base.secrets import PLATFORM_ACCESS, PLATFORM_REFRESH, new_secret, secret_hash
-from tests.platform.machine import TOKEN, App, Machine, ask_for_token, new_app, new_machine, refresh, revoke_app
+from tests.accounts import sign_in
+from tests.platform.client import TOKEN, App, Machine, ask_for_token, new_app, new_machine, refresh, revoke_app
 from tests.shopper import Answer
-from tests.shoppers import sign_in
 
 INTROSPECT, REVOKE = "/shop_oauth/introspect", "/shop_oauth/revoke"
 
 
 async def grant(http: httpx.AsyncClient, app: App, scope: str = "admin") -> Machine:
-    granted = await ask_for_token(http, app, scope)
-    assert granted.status == 200, granted
-    return Machine(http, granted.json)
+    response = await ask_for_token(http, app, scope)
+    assert response.status == 200, response
+    return Machine(http, response.json)
 
 
 async def age_rotations(db: Any, machine: Machine, seconds: float) -> None:
@@ -74,9 +74,9 @@ async def test_reuse_after_the_grace_ends_this_family_and_no_other(http: httpx.A
     newer = Machine(http, (await refresh(http, app, machine.refresh_token)).json)
     await age_rotations(db, machine, 31)
 
-    reused = await refresh(http, app, machine.refresh_token)
+    response = await refresh(http, app, machine.refresh_token)
 
-    assert (reused.status, reused.json["error"]) == (400, "invalid_grant")
+    assert (response.status, response.json["error"]) == (400, "invalid_grant")
     assert not await machine.may_read()
     assert not await newer.may_read()
     assert (await refresh(http, app, newer.refresh_token)).json["error"] == "invalid_grant"
@@ -101,12 +101,12 @@ async def test_another_client_cannot_refresh_and_uses_nothing_up(http: httpx.Asy
     app, thief = await new_app(db), await new_app(db)
     machine = await grant(http, app)
 
-    stolen = await refresh(http, thief, machine.refresh_token)
+    refusal = await refresh(http, thief, machine.refresh_token)
 
-    assert (stolen.status, stolen.json["error"]) == (400, "invalid_grant")
+    assert (refusal.status, refusal.json["error"]) == (400, "invalid_grant")
     assert (await refresh(http, app, machine.refresh_token)).status == 200
     refusals = "select detail ->> 'reason' from audit_events where action = 'refresh' and request_id = $1"
-    assert await db.fetchval(refusals, stolen.request_id) == "owner"
+    assert await db.fetchval(refusals, refusal.request_id) == "owner"
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ async def test_a_scope_never_grows_and_asking_uses_nothing_up(
     app = await new_app(db)
     machine = await grant(http, app, granted)
 
-    refused = await refresh(http, app, machine.refresh_token, scope=asked)
+    refusal = await refresh(http, app, machine.refresh_token, scope=asked)
 
-    assert (refused.status, refused.json["error"]) == (400, "invalid_scope")
+    assert (refusal.status, refusal.json["error"]) == (400, "invalid_scope")
     after = await refresh(http, app, machine.refresh_token)
     assert (after.status, after.json["scope"]) == (200, granted)
 
@@ -185,7 +185,9 @@ async def test_revoking_either_token_ends_the_whole_grant(
     machine, other = await grant(http, app), await grant(http, app)
     token = machine.access_token if kind == "access" else machine.refresh_token
 
-    answers = [await http.post(path, data={"token": shown, **app.in_body}) for shown in (token, token, "unknown")]
+    answers = [
+        await http.post(path, data={"token": candidate, **app.in_body}) for candidate in (token, token, "unknown")
+    ]
 
     assert [(answer.status_code, answer.json()) for answer in answers] == [(200, {})] * 3
     assert not await machine.may_read()
@@ -222,15 +224,15 @@ async def introspect(http: httpx.AsyncClient, app: App | None, token: str) -> An
 @pytest.mark.security("P-07")
 async def test_a_live_token_of_ones_own_is_told_about(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
-    granted = (await ask_for_token(http, app, "admin:write")).json
+    token_pair = (await ask_for_token(http, app, "admin:write")).json
 
-    access = (await introspect(http, app, granted["access_token"])).json
-    refreshing = (await introspect(http, app, granted["refresh_token"])).json
+    access = (await introspect(http, app, token_pair["access_token"])).json
+    refreshing = (await introspect(http, app, token_pair["refresh_token"])).json
 
-    told = {"active": True, "scope": "admin:write", "client_id": app.client_id, "token_type": "Bearer"}
-    issued = granted["created_at"]
-    assert access == {**told, "iat": issued, "exp": issued + 7200}
-    assert refreshing == {**told, "iat": issued, "exp": issued + 2_592_000}
+    expected = {"active": True, "scope": "admin:write", "client_id": app.client_id, "token_type": "Bearer"}
+    issued_at = token_pair["created_at"]
+    assert access == {**expected, "iat": issued_at, "exp": issued_at + 7200}
+    assert refreshing == {**expected, "iat": issued_at, "exp": issued_at + 2_592_000}
 
 
 async def test_a_narrowed_token_is_told_as_narrow_as_it_is(http: httpx.AsyncClient, db: Any) -> None:
@@ -238,20 +240,28 @@ async def test_a_narrowed_token_is_told_as_narrow_as_it_is(http: httpx.AsyncClie
     machine = await grant(http, app, "admin write")
     narrow = (await refresh(http, app, machine.refresh_token, scope="write")).json
 
-    told = [(await introspect(http, app, token)).json for token in (narrow["access_token"], machine.refresh_token)]
+    introspections = [
+        (await introspect(http, app, token)).json for token in (narrow["access_token"], machine.refresh_token)
+    ]
 
-    assert told[0]["scope"] == "write"
-    assert told[1] == {"active": False}
+    assert introspections[0]["scope"] == "write"
+    assert introspections[1] == {"active": False}
 
 
 @pytest.mark.security("P-07")
 async def test_of_any_other_token_nothing_is_told(http: httpx.AsyncClient, db: Any) -> None:
     app, member = await new_app(db), await sign_in(http)
-    foreign, revoked, expired = await new_machine(http, db), await grant(http, app), await grant(http, app)
-    await http.post(REVOKE, json={"token": revoked.access_token, **app.in_body})
-    await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(expired.access_token))
-    tokens = [foreign.access_token, foreign.refresh_token, revoked.access_token, revoked.refresh_token]
-    tokens += [expired.access_token, member.access_token, member.refresh_token, app.secret, "nothing"]
+    foreign, revoked_machine, expired_machine = (
+        await new_machine(http, db),
+        await grant(http, app),
+        await grant(http, app),
+    )
+    await http.post(REVOKE, json={"token": revoked_machine.access_token, **app.in_body})
+    await db.execute(
+        "update access_tokens set expires_at = now() where hash = $1", secret_hash(expired_machine.access_token)
+    )
+    tokens = [foreign.access_token, foreign.refresh_token, revoked_machine.access_token, revoked_machine.refresh_token]
+    tokens += [expired_machine.access_token, member.access_token, member.refresh_token, app.secret, "nothing"]
     tokens += [new_secret(PLATFORM_ACCESS), new_secret(PLATFORM_REFRESH)]
 
     answers = [await introspect(http, app, token) for token in tokens]
@@ -263,10 +273,10 @@ async def test_of_any_other_token_nothing_is_told(http: httpx.AsyncClient, db: A
 async def test_whoever_does_not_say_who_they_are_is_told_nothing(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
     machine = await grant(http, app)
-    gone = await new_app(db)
-    await revoke_app(db, gone)
+    revoked_app = await new_app(db)
+    await revoke_app(db, revoked_app)
 
-    for stranger in (None, gone, App(app.id, app.client_id, "wrong")):
+    for stranger in (None, revoked_app, App(app.id, app.client_id, "wrong")):
         answer = await introspect(http, stranger, machine.access_token)
         assert (answer.status, answer.json["error"]) == (401, "invalid_client")
 
@@ -275,25 +285,29 @@ async def test_whoever_does_not_say_who_they_are_is_told_nothing(http: httpx.Asy
 async def test_the_server_says_exactly_what_works(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
 
-    told = (await http.get("/.well-known/oauth-authorization-server")).json()
+    metadata = (await http.get("/.well-known/oauth-authorization-server")).json()
 
     base = str(http.base_url).rstrip("/")
-    assert told["issuer"] == base
-    assert told["token_endpoint_auth_methods_supported"] == ["client_secret_basic", "client_secret_post", "none"]
-    assert told["grant_types_supported"] == ["client_credentials", "refresh_token"]
-    assert told["response_types_supported"] == []
-    assert told["scopes_supported"] == ["admin", "read", "write", "admin:read", "admin:write"]
-    for scope in told["scopes_supported"]:
-        body = {"grant_type": told["grant_types_supported"][0], "scope": scope}
-        pair = (await http.post(told["token_endpoint"], data=body, headers=app.in_header)).json()
-        body = {"grant_type": told["grant_types_supported"][1], "refresh_token": pair["refresh_token"], **app.in_body}
-        pair = (await http.post(told["token_endpoint"], data=body)).json()
-        shown = {"token": pair["access_token"]}
-        for client in ({"data": {**shown, **app.in_body}}, {"data": shown, "headers": app.in_header}):
-            assert (await http.post(told["introspection_endpoint"], **client)).json()["scope"] == scope  # type: ignore[arg-type]
-        assert (await http.post(told["revocation_endpoint"], data={**shown, **app.in_body})).json() == {}
+    assert metadata["issuer"] == base
+    assert metadata["token_endpoint_auth_methods_supported"] == ["client_secret_basic", "client_secret_post", "none"]
+    assert metadata["grant_types_supported"] == ["client_credentials", "refresh_token"]
+    assert metadata["response_types_supported"] == []
+    assert metadata["scopes_supported"] == ["admin", "read", "write", "admin:read", "admin:write"]
+    for scope in metadata["scopes_supported"]:
+        body = {"grant_type": metadata["grant_types_supported"][0], "scope": scope}
+        pair = (await http.post(metadata["token_endpoint"], data=body, headers=app.in_header)).json()
+        body = {
+            "grant_type": metadata["grant_types_supported"][1],
+            "refresh_token": pair["refresh_token"],
+            **app.in_body,
+        }
+        pair = (await http.post(metadata["token_endpoint"], data=body)).json()
+        form = {"token": pair["access_token"]}
+        for client in ({"data": {**form, **app.in_body}}, {"data": form, "headers": app.in_header}):
+            assert (await http.post(metadata["introspection_endpoint"], **client)).json()["scope"] == scope  # type: ignore[arg-type]
+        assert (await http.post(metadata["revocation_endpoint"], data={**form, **app.in_body})).json() == {}
         assert not await Machine(http, pair).may_read()
-    assert {urlsplit(url).path for name, url in told.items() if name.endswith("_endpoint")} == {
+    assert {urlsplit(url).path for name, url in metadata.items() if name.endswith("_endpoint")} == {
         TOKEN,
         REVOKE,
         INTROSPECT,

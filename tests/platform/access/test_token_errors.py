@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from shop.base.secrets import CLIENT_SECRET, PLATFORM_REFRESH, new_secret
-from tests.platform.machine import TOKEN, App, basic, new_app
+from tests.platform.client import TOKEN, App, basic, new_app
 
 JSON = {"Content-Type": "application/json"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

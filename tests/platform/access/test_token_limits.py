@@ -10,8 +10,8 @@ import pytest
 
 from shop.base.secrets import CLIENT_SECRET, new_secret
 from tests.cluster import Cluster
-from tests.kept import Kept
-from tests.platform.machine import App, Machine, ask_for_token, new_app, refresh
+from tests.http_client import Kept
+from tests.platform.client import App, Machine, ask_for_token, new_app, refresh
 from tests.rate_limits import assert_limited
 from tests.service import KEYS, Service
 from tests.shopper import Answer
@@ -95,8 +95,12 @@ async def test_a_flood_leaves_the_failure_and_the_limit_that_it_passed_once_each
 
     assert await events(journal, "198.18.0.2") == [("client_authentication", "refused"), ("limit", "refused")]
     detail = "select detail from audit_events where source = '198.18.0.2' and action = 'limit'"
-    told = json.loads(await journal.fetchval(detail))
-    assert (told["limit"], told["allowed"], told["count"]) == ("client failures by source", "5/86400", 6)
+    event_detail = json.loads(await journal.fetchval(detail))
+    assert (event_detail["limit"], event_detail["allowed"], event_detail["count"]) == (
+        "client failures by source",
+        "5/86400",
+        6,
+    )
 
 
 @pytest.mark.security("P-05")
@@ -128,10 +132,10 @@ async def test_an_application_over_its_tokens_is_told_to_wait_and_no_other(
     assert [answer.status for answer in answers] == [200, 200, 200, 429, 429]
     assert int(answers[3].headers["retry-after"]) > 0
     assert (await ask_for_token(limited, other, "admin")).status == 200
-    refused = await refresh(limited, app, answers[0].json["refresh_token"])
-    assert (refused.status, refused.json["error"]) == (429, "temporarily_unavailable")
-    counted = "select count(*) from audit_events where action = 'limit' and actor_id = $1"
-    assert await journal.fetchval(counted, app.id) == 1
+    refusal = await refresh(limited, app, answers[0].json["refresh_token"])
+    assert (refusal.status, refusal.json["error"]) == (429, "temporarily_unavailable")
+    statement = "select count(*) from audit_events where action = 'limit' and actor_id = $1"
+    assert await journal.fetchval(statement, app.id) == 1
 
 
 async def test_a_refresh_counts_as_a_token_and_one_that_is_told_to_wait_uses_nothing_up(

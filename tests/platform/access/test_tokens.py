@@ -22,7 +22,8 @@ from shop.base.secrets import (
     secret_hash,
 )
 from shop.rules.access.permissions import SCOPES
-from tests.platform.machine import (
+from tests.accounts import sign_in
+from tests.platform.client import (
     PREFIX,
     TOKEN,
     App,
@@ -35,11 +36,10 @@ from tests.platform.machine import (
     refresh,
     revoke_app,
 )
+from tests.sampling import first
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.shoppers import sign_in
 from tests.timing import Pair, assert_same_time
-from tests.usual import first
 
 GRANT = {"grant_type": "client_credentials", "scope": "admin read"}
 WAYS: dict[str, Callable[[App], dict[str, Any]]] = {
@@ -83,10 +83,10 @@ async def test_a_token_says_the_second_it_was_made_in(http: httpx.AsyncClient, d
     # Late in a second, where rounding would name the next one.
     await db.execute("select pg_sleep(greatest(0, 0.6 - extract(epoch from clock_timestamp())::numeric % 1)::float8)")
 
-    granted = (await ask_for_token(http, app, "admin")).json
+    token_pair = (await ask_for_token(http, app, "admin")).json
 
-    made = "select floor(extract(epoch from created_at))::bigint from access_tokens where hash = $1"
-    assert granted["created_at"] == await db.fetchval(made, secret_hash(granted["access_token"]))
+    statement = "select floor(extract(epoch from created_at))::bigint from access_tokens where hash = $1"
+    assert token_pair["created_at"] == await db.fetchval(statement, secret_hash(token_pair["access_token"]))
 
 
 WORDS = {" ".join(words): frozenset(words) for count in range(1, 4) for words in combinations(SCOPES, count)} | {
@@ -132,8 +132,8 @@ async def test_a_read_application_cannot_write_even_with_a_scope_it_should_not_h
 @pytest.mark.security("P-04")
 async def test_a_token_ends_at_its_own_second(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
-    granted = (await ask_for_token(http, app, "admin")).json
-    machine = Machine(http, granted)
+    token_pair = (await ask_for_token(http, app, "admin")).json
+    machine = Machine(http, token_pair)
     age = (
         "update access_tokens set expires_at = expires_at - make_interval(secs => $2)"
         " from sessions where sessions.id = session_id and application_id = $1"
@@ -172,8 +172,8 @@ def same(answer: Answer) -> tuple[Any, ...]:
 
 
 async def bad_clients(db: Any) -> dict[str, App]:
-    good, gone, late = [await new_app(db) for _ in range(3)]
-    await revoke_app(db, gone)
+    good, revoked_app, late = [await new_app(db) for _ in range(3)]
+    await revoke_app(db, revoked_app)
     await db.execute("update application_secrets set expires_at = now() where application_id = $1", late.id)
     return {
         "an unknown client": App(good.id, new_client_id(), new_secret(CLIENT_SECRET)),
@@ -182,7 +182,7 @@ async def bad_clients(db: Any) -> dict[str, App]:
         "a secret of another form": App(good.id, good.client_id, "secret"),
         "another's secret": App(good.id, good.client_id, late.secret),
         "no secret": App(good.id, good.client_id, ""),
-        "a revoked application": gone,
+        "a revoked application": revoked_app,
         "an expired secret": late,
         "a client id of any length": App(good.id, "x" * 5000, good.secret),
     }
@@ -203,19 +203,21 @@ async def measure_pairs(http: httpx.AsyncClient, app: App, count: int) -> list[P
     """How long a known client takes, and an unknown one beside it; each is as often first as second."""
     pairs = []
     for number in range(count):
-        known = App(app.id, app.client_id, new_secret(CLIENT_SECRET))
-        pair = {"known": known, "unknown": App(app.id, new_client_id(), known.secret)}
+        known_app = App(app.id, app.client_id, new_secret(CLIENT_SECRET))
+        pair = {"known": known_app, "unknown": App(app.id, new_client_id(), known_app.secret)}
         times = {}
         for kind in pair if number % 2 else reversed(pair):
-            started = time.perf_counter()
+            start = time.perf_counter()
             await ask_for_token(http, pair[kind], "admin")
-            times[kind] = time.perf_counter() - started
+            times[kind] = time.perf_counter() - start
         pairs.append((times["known"], times["unknown"]))
     return pairs
 
 
 async def median_gap(http: httpx.AsyncClient, app: App, count: int = 40) -> float:
-    return abs(statistics.median(known - unknown for known, unknown in await measure_pairs(http, app, count)))
+    return abs(
+        statistics.median(known_seconds - unknown for known_seconds, unknown in await measure_pairs(http, app, count))
+    )
 
 
 @pytest.mark.security("P-02")
@@ -283,8 +285,8 @@ async def test_no_kind_of_credential_is_taken_for_another(http: httpx.AsyncClien
         answer = await http.get(f"{PREFIX}/orders", headers={"Authorization": f"Bearer {token}"})
         assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token"), token
     for path in ("/account", "/cart", "/account/orders"):
-        sent = {"Authorization": f"Bearer {machine.access_token}"}
-        assert (await http.get(f"/api/v2/storefront{path}", headers=sent)).json()["code"] == "invalid_token"
+        request_headers = {"Authorization": f"Bearer {machine.access_token}"}
+        assert (await http.get(f"/api/v2/storefront{path}", headers=request_headers)).json()["code"] == "invalid_token"
     for headers in ({"X-Shop-Order-Token": guest.order_token or ""}, app.in_header):
         alone = await http.get(f"{PREFIX}/orders", headers=headers)
         assert (alone.status_code, alone.headers["www-authenticate"]) == (401, 'Bearer realm="shop"')
@@ -323,24 +325,26 @@ async def test_no_secret_stands_in_the_database_or_the_log(http: httpx.AsyncClie
 
     tables = await db.fetch("select tablename from pg_tables where schemaname = 'public'")
     for secret in secrets:
-        for spelled in (secret, secret.encode().hex()):
+        for spelling in (secret, secret.encode().hex()):
             for (table,) in tables:
-                assert not await db.fetchval(f"select count(*) from {table} as t where t::text like $1", f"%{spelled}%")
+                assert not await db.fetchval(
+                    f"select count(*) from {table} as t where t::text like $1", f"%{spelling}%"
+                )
         assert not any(secret in line for line in service.lines)
 
 
 @pytest.mark.security("A-02")
 async def test_every_grant_is_in_the_audit(http: httpx.AsyncClient, db: Any) -> None:
     app = await new_app(db)
-    granted = await ask_for_token(http, app, "admin:read")
-    refreshed = await refresh(http, app, granted.json["refresh_token"])
+    response = await ask_for_token(http, app, "admin:read")
+    refresh_response = await refresh(http, app, response.json["refresh_token"])
 
     events = "select action, outcome, actor_kind from audit_events where actor_id = $1 order by id"
     assert [tuple(row) for row in await db.fetch(events, app.id)] == [
         ("token_granted", "done", "application"),
         ("refresh", "done", "application"),
     ]
-    assert refreshed.status == 200
+    assert refresh_response.status == 200
 
 
 async def test_what_a_token_may_not_do_is_audited_once_in_a_while(http: httpx.AsyncClient, db: Any) -> None:
@@ -360,6 +364,6 @@ async def test_an_orders_note_may_be_written_in_any_script(http: httpx.AsyncClie
     machine = await new_machine(http, db)
     note = "\u6771\u4eac\u90fd\u3000\u6e2f\u533a\n\U0001f469\u200d\U0001f373"
 
-    made = await machine.post("/orders", {"order": {"internal_note": note}})
+    order = await machine.post("/orders", {"order": {"internal_note": note}})
 
-    assert (made.status, made["internal_note"]) == (201, note)
+    assert (order.status, order["internal_note"]) == (201, note)

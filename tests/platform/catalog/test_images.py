@@ -11,11 +11,11 @@ import httpx
 import pytest
 from PIL import Image
 
-from tests.pictures import bomb, drawn, encoded, opened, overfull, png, text_bomb
-from tests.platform.machine import PREFIX, Machine
+from tests.image_files import bomb, drawn, encoded, opened, overfull, png, text_bomb
+from tests.platform.client import PREFIX, Machine
+from tests.sampling import first
 from tests.service import Service
 from tests.shopper import Answer
-from tests.usual import first
 
 MIB = 1024 * 1024
 
@@ -31,8 +31,8 @@ def files_in(media: Path) -> set[str]:
 
 
 async def new_product(writer: Machine) -> str:
-    made = await writer.post("/products", {"product": {"name": f"Lamp {uuid4().hex}", "price": "9.0"}})
-    return made.id
+    product = await writer.post("/products", {"product": {"name": f"Lamp {uuid4().hex}", "price": "9.0"}})
+    return product.id
 
 
 async def new_variant(writer: Machine, product_id: str) -> str:
@@ -61,23 +61,23 @@ async def test_a_picture_is_kept_in_widths_up_to_its_own(
 ) -> None:
     product_id = await new_product(writer)
 
-    made = await upload(writer, png(1000, 500), product_id=product_id, alt="A lamp")
+    image = await upload(writer, png(1000, 500), product_id=product_id, alt="A lamp")
 
     sizes = [(48, 24), (160, 80), (480, 240), (960, 480), (1000, 500)]
-    assert (made.status, made["alt"], made["position"], made["width"]) == (201, "A lamp", 1, 1000)
-    assert [(style["size"], style["width"], style["height"]) for style in made["styles"]] == [
+    assert (image.status, image["alt"], image["position"], image["width"]) == (201, "A lamp", 1, 1000)
+    assert [(style["size"], style["width"], style["height"]) for style in image["styles"]] == [
         (f"{width}x{height}", str(width), str(height)) for width, height in sizes
     ]
-    assert made["original_url"] == f"{service.url}/media/{made.id}/1000.webp"
-    assert made["transformed_url"] is None
-    assert [(await fetched(http, style["url"])).size for style in made["styles"]] == sizes
-    assert {file.name for file in (media / made.id).iterdir()} == {f"{width}.webp" for width, _ in sizes}
-    assert [place.stat().st_mode & 0o777 for place in (media, media / made.id)] == [0o700, 0o700]
+    assert image["original_url"] == f"{service.url}/media/{image.id}/1000.webp"
+    assert image["transformed_url"] is None
+    assert [(await fetched(http, style["url"])).size for style in image["styles"]] == sizes
+    assert {file.name for file in (media / image.id).iterdir()} == {f"{width}.webp" for width, _ in sizes}
+    assert [place.stat().st_mode & 0o777 for place in (media, media / image.id)] == [0o700, 0o700]
 
 
 async def test_the_smallest_style_that_covers_a_size_is_named(writer: Machine) -> None:
-    made = await upload(writer, png(1000, 500), product_id=await new_product(writer))
-    asked = {
+    image = await upload(writer, png(1000, 500), product_id=await new_product(writer))
+    widths = {
         "40x20": 48,
         "40x25": 160,
         "160x10": 160,
@@ -85,26 +85,26 @@ async def test_the_smallest_style_that_covers_a_size_is_named(writer: Machine) -
         "5000x1": 1000,
     }
 
-    for size, width in asked.items():
-        shown = await writer.get(f"/images/{made.id}", {"image_transformation[size]": size})
-        assert shown["transformed_url"].endswith(f"/{made.id}/{width}.webp"), size
+    for size, width in widths.items():
+        response = await writer.get(f"/images/{image.id}", {"image_transformation[size]": size})
+        assert response["transformed_url"].endswith(f"/{image.id}/{width}.webp"), size
     for bad in ("40", "x", "40x", "-1x5", "1e9x1", "40x20x10"):
-        assert (await writer.get(f"/images/{made.id}", {"image_transformation[size]": bad})).status == 400
-    assert (await writer.get(f"/images/{made.id}", {"image_transformation": "40x20"})).status == 400
+        assert (await writer.get(f"/images/{image.id}", {"image_transformation[size]": bad})).status == 400
+    assert (await writer.get(f"/images/{image.id}", {"image_transformation": "40x20"})).status == 400
 
 
 async def test_a_small_picture_is_not_made_larger(writer: Machine) -> None:
-    made = await upload(writer, png(30, 20), product_id=await new_product(writer))
+    image = await upload(writer, png(30, 20), product_id=await new_product(writer))
 
-    assert [style["size"] for style in made["styles"]] == ["30x20"]
+    assert [style["size"] for style in image["styles"]] == ["30x20"]
 
 
 @pytest.mark.torture
 async def test_a_large_picture_is_made_smaller(writer: Machine) -> None:
-    made = await upload(writer, encoded(Image.new("1", (6000, 3000)), "PNG"), product_id=await new_product(writer))
+    image = await upload(writer, encoded(Image.new("1", (6000, 3000)), "PNG"), product_id=await new_product(writer))
 
-    assert (made["width"], made["height"]) == (4096, 2048)
-    assert [style["width"] for style in made["styles"]] == ["48", "160", "480", "960", "1600", "4096"]
+    assert (image["width"], image["height"]) == (4096, 2048)
+    assert [style["width"] for style in image["styles"]] == ["48", "160", "480", "960", "1600", "4096"]
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ async def test_a_large_picture_is_made_smaller(writer: Machine) -> None:
 async def test_every_kind_of_picture_that_browsers_know_is_taken(
     writer: Machine, http: httpx.AsyncClient, data: bytes
 ) -> None:
-    made = await upload(writer, data, name="picture", product_id=await new_product(writer))
+    image = await upload(writer, data, name="picture", product_id=await new_product(writer))
 
-    assert made.status == 201, made
-    assert (await fetched(http, made["original_url"])).size == (60, 40)
+    assert image.status == 201, image
+    assert (await fetched(http, image["original_url"])).size == (60, 40)
 
 
 async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
@@ -139,16 +139,16 @@ async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
     notes.get_ifd(0x8825)[1] = "N"
     data = encoded(drawn(80, 40), "JPEG", exif=notes, comment=b"my house", icc_profile=b"my screen" * 20)
 
-    made = await upload(writer, data, product_id=await new_product(writer))
+    uploaded_image = await upload(writer, data, product_id=await new_product(writer))
 
-    assert (made["width"], made["height"]) == (40, 80)
-    for style in made["styles"]:
-        served = (await http.get(style["url"])).content
-        assert b"EXIF" not in served
-        assert b"camera" not in served
-        assert b"house" not in served
-        assert b"screen" not in served
-        image, middle = opened(served).convert("RGB"), int(style["width"]) // 2
+    assert (uploaded_image["width"], uploaded_image["height"]) == (40, 80)
+    for style in uploaded_image["styles"]:
+        content = (await http.get(style["url"])).content
+        assert b"EXIF" not in content
+        assert b"camera" not in content
+        assert b"house" not in content
+        assert b"screen" not in content
+        image, middle = opened(content).convert("RGB"), int(style["width"]) // 2
         top, bottom = image.getpixel((middle, 2)), image.getpixel((middle, image.height - 3))
         assert isinstance(top, tuple)
         assert isinstance(bottom, tuple)
@@ -157,12 +157,12 @@ async def test_a_picture_stands_upright_and_tells_nothing_of_who_took_it(
 
 
 async def test_what_was_hidden_behind_a_picture_is_not_served(writer: Machine, http: httpx.AsyncClient) -> None:
-    hidden = b"<script>alert(1)</script>PK\x03\x04"
+    payload = b"<script>alert(1)</script>PK\x03\x04"
 
-    made = await upload(writer, encoded(drawn(60, 40), "GIF") + hidden, product_id=await new_product(writer))
+    image = await upload(writer, encoded(drawn(60, 40), "GIF") + payload, product_id=await new_product(writer))
 
-    assert made.status == 201
-    for style in made["styles"]:
+    assert image.status == 201
+    for style in image["styles"]:
         assert b"script" not in (await http.get(style["url"])).content
 
 
@@ -205,22 +205,22 @@ async def test_what_is_no_acceptable_picture_is_refused_and_leaves_nothing(
     product_id = await new_product(writer)
     before, rows = files_in(media), await count_rows(db)
     data = REFUSED[name]()
-    begun = perf_counter()
+    start = perf_counter()
 
     answer = await upload(writer, data, product_id=product_id)
 
     assert (answer.status, set(answer.json["errors"])) == (422, {"attachment"}), answer
     assert (files_in(media), await count_rows(db)) == (before, rows)
-    assert perf_counter() - begun < 10
+    assert perf_counter() - start < 10
 
 
 async def test_a_picture_that_unpacks_to_more_than_it_shows_costs_no_more(writer: Machine) -> None:
-    begun = perf_counter()
+    start = perf_counter()
 
     answer = await upload(writer, overfull(), product_id=await new_product(writer))
 
     assert answer.status in {201, 422}
-    assert perf_counter() - begun < 10
+    assert perf_counter() - start < 10
 
 
 async def test_fifty_megabytes_are_too_large(writer: Machine, db: Any, media: Path) -> None:
@@ -239,10 +239,15 @@ async def test_what_does_not_belong_together_is_refused_and_leaves_nothing(
     product_id, other = await new_product(writer), await new_product(writer)
     variant_id = await new_variant(writer, other)
     before, rows = files_in(media), await count_rows(db)
-    gone = await new_product(writer)
-    await writer.delete(f"/products/{gone}")
+    deleted_product = await new_product(writer)
+    await writer.delete(f"/products/{deleted_product}")
     bad = {
-        "product_id": [{"product_id": str(uuid4())}, {"product_id": gone}, {"product_id": "7"}, {"alt": "of nothing"}],
+        "product_id": [
+            {"product_id": str(uuid4())},
+            {"product_id": deleted_product},
+            {"product_id": "7"},
+            {"alt": "of nothing"},
+        ],
         "variant_id": [{"product_id": product_id, "variant_id": variant_id}, {"variant_id": str(uuid4())}],
         "position": [{"product_id": product_id, "position": "first"}],
         "alt": [{"product_id": product_id, "alt": "x" * 5001}],
@@ -260,9 +265,11 @@ async def test_what_does_not_belong_together_is_refused_and_leaves_nothing(
 async def test_only_multipart_is_read_here_and_multipart_nowhere_else(writer: Machine) -> None:
     here = await writer.post("/images", {"image": {"product_id": str(uuid4())}})
     elsewhere = await writer.ask("POST", "/products", files={"product[name]": ("a", b"Lamp")})
-    packed = await writer.ask("POST", "/images", headers={"Content-Encoding": "gzip"}, files={"attachment": ("a", b"")})
+    gzip_response = await writer.ask(
+        "POST", "/images", headers={"Content-Encoding": "gzip"}, files={"attachment": ("a", b"")}
+    )
 
-    assert [answer.status for answer in (here, elsewhere, packed)] == [415, 415, 415]
+    assert [answer.status for answer in (here, elsewhere, gzip_response)] == [415, 415, 415]
     assert "multipart/form-data" in here.json["error"]
 
 
@@ -300,10 +307,10 @@ async def test_who_may_not_write_is_told_before_the_file_is_read(
 ) -> None:
     before = files_in(media)
 
-    refused = await upload(reader, b"\x00" * 10 * MIB, product_id=str(uuid4()))
+    refusal = await upload(reader, b"\x00" * 10 * MIB, product_id=str(uuid4()))
     unknown = await http.post(f"{PREFIX}/images", files={"attachment": ("a.png", png(9, 9))})
 
-    assert (refused.status, refused.code, unknown.status_code) == (403, "insufficient_scope", 401)
+    assert (refusal.status, refusal.code, unknown.status_code) == (403, "insufficient_scope", 401)
     assert files_in(media) == before
 
 
@@ -313,14 +320,16 @@ async def test_pictures_are_listed_changed_and_shown_with_their_product(writer: 
     first, second = [(await upload(writer, png(60, 40), product_id=product_id)).id for _ in range(2)]
     third = await upload(writer, png(60, 40), variant_id=variant_id, position="0")
 
-    changed = await writer.patch(f"/images/{first}", {"image": {"alt": "Lit", "position": 9, "product_id": product_id}})
+    response = await writer.patch(
+        f"/images/{first}", {"image": {"alt": "Lit", "position": 9, "product_id": product_id}}
+    )
     foreign = await writer.patch(f"/images/{first}", {"image": {"variant_id": str(uuid4())}})
 
-    listed = await writer.get("/images", {"filter[product_id_eq]": product_id})
+    listing = await writer.get("/images", {"filter[product_id_eq]": product_id})
     product = await writer.get(f"/products/{product_id}", {"include": "images"})
     order = [third.id, second, first]
-    assert (changed.status, changed["alt"], changed["position"], foreign.status) == (200, "Lit", 9, 422)
-    assert [item["id"] for item in listed.json["data"]] == order
+    assert (response.status, response["alt"], response["position"], foreign.status) == (200, "Lit", 9, 422)
+    assert [item["id"] for item in listing.json["data"]] == order
     assert [item["id"] for item in product.json["data"]["relationships"]["images"]["data"]] == order
     assert {item["id"] for item in product.json["included"]} == set(order)
     assert third.json["data"]["relationships"]["variant"]["data"]["id"] == variant_id
@@ -331,18 +340,18 @@ async def test_a_removed_picture_is_gone_with_its_files(
     writer: Machine, http: httpx.AsyncClient, db: Any, media: Path
 ) -> None:
     product_id = await new_product(writer)
-    made = await upload(writer, png(60, 40), product_id=product_id)
-    assert (media / made.id).is_dir()
+    image = await upload(writer, png(60, 40), product_id=product_id)
+    assert (media / image.id).is_dir()
 
-    removed = await writer.delete(f"/images/{made.id}")
+    response = await writer.delete(f"/images/{image.id}")
 
-    assert (removed.status, (await writer.delete(f"/images/{made.id}")).status) == (204, 404)
-    assert (await writer.get(f"/images/{made.id}")).status == 404
-    assert (await http.get(made["original_url"])).status_code == 404
-    assert not (media / made.id).exists()
+    assert (response.status, (await writer.delete(f"/images/{image.id}")).status) == (204, 404)
+    assert (await writer.get(f"/images/{image.id}")).status == 404
+    assert (await http.get(image["original_url"])).status_code == 404
+    assert not (media / image.id).exists()
     assert await db.fetchval("select image_ids from listings where product_id = $1", product_id) == []
-    told = await db.fetch("select action from audit_events where subject_id = $1 order by id", made.id)
-    assert [row["action"] for row in told] == ["image_created", "image_deleted"]
+    events = await db.fetch("select action from audit_events where subject_id = $1 order by id", image.id)
+    assert [row["action"] for row in events] == ["image_created", "image_deleted"]
 
 
 async def test_a_repeated_request_adds_one_picture(writer: Machine, db: Any, media: Path) -> None:
@@ -370,8 +379,8 @@ async def test_pictures_that_come_at_once_get_places_of_their_own(writer: Machin
 
     assert [answer.status for answer in answers] == [201] * 6
     assert sorted(answer["position"] for answer in answers) == [1, 2, 3, 4, 5, 6]
-    shown = await db.fetchval("select image_ids::text[] from listings where product_id = $1", product_id)
-    assert sorted(shown) == sorted(answer.id for answer in answers)
+    image_ids = await db.fetchval("select image_ids::text[] from listings where product_id = $1", product_id)
+    assert sorted(image_ids) == sorted(answer.id for answer in answers)
     assert all((media / answer.id).is_dir() for answer in answers)
 
 
@@ -384,13 +393,13 @@ async def test_others_are_answered_while_a_large_picture_is_worked_on(
     waits = []
     async with service.client(timeout=120) as patient:
         own = Machine(patient, {"access_token": writer.access_token, "refresh_token": ""})
-        begun = perf_counter()
+        start = perf_counter()
         work = asyncio.create_task(upload(own, large, product_id=product_id))
         while not work.done():
-            asked = perf_counter()
+            request_start = perf_counter()
             assert (await http.get("/livez")).status_code == 200
-            waits.append(perf_counter() - asked)
-        answer, took = await work, perf_counter() - begun
+            waits.append(perf_counter() - request_start)
+        answer, took = await work, perf_counter() - start
 
     assert answer.status == 201
     assert took > 0.3, "the picture is too small to tell anything"

@@ -5,10 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from tests.platform.catalogue import change, changed, links, master_of, new, removed, send, shown
+from tests.accounts import new_email
+from tests.platform.catalog_builders import change, changed, links, master_of, new, removed, send, shown
+from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
-from tests.platform.machine import Machine
-from tests.shoppers import new_email
 
 
 async def new_list(machine: Machine, **fields: Any) -> str:
@@ -41,9 +41,9 @@ async def test_a_percentage_is_above_nothing_and_at_most_all(writer: Machine, pe
 
 @pytest.mark.parametrize(("percent", "shows"), [("100", "100.0"), ("0.01", "0.01"), (12.5, "12.5"), (None, None)])
 async def test_a_percentage_is_shown_as_it_was_sent(writer: Machine, percent: Any, shows: Any) -> None:
-    made = await new(writer, "price_list", currency="EUR", percent_off=percent)
+    price_list = await new(writer, "price_list", currency="EUR", percent_off=percent)
 
-    assert made["percent_off"] == shows
+    assert price_list["percent_off"] == shows
 
 
 async def test_a_window_must_end_after_it_begins(writer: Machine) -> None:
@@ -53,9 +53,9 @@ async def test_a_window_must_end_after_it_begins(writer: Machine) -> None:
     assert_refused(await send(writer, "price_list", currency="EUR", starts_at=late, ends_at=early), "ends_at")
     assert_refused(await change(writer, "price_list", list_id, ends_at=early), "ends_at")
     assert_refused(await change(writer, "price_list", list_id, ends_at=late), "ends_at")
-    moved = await changed(writer, "price_list", list_id, starts_at=early, ends_at=late)
+    response = await changed(writer, "price_list", list_id, starts_at=early, ends_at=late)
     open_again = await changed(writer, "price_list", list_id, starts_at=None)
-    assert (moved["starts_at"], open_again["starts_at"]) == ("2026-01-01T00:00:00.000Z", None)
+    assert (response["starts_at"], open_again["starts_at"]) == ("2026-01-01T00:00:00.000Z", None)
 
 
 async def test_a_name_is_taken_once(writer: Machine) -> None:
@@ -88,7 +88,7 @@ async def test_a_list_has_one_entry_of_a_variant_from_a_quantity_on(writer: Mach
 
 
 async def test_entries_are_compared_in_their_currencys_own_units(writer: Machine) -> None:
-    made = [
+    entries = [
         await new(
             writer,
             "price_list_entry",
@@ -99,23 +99,23 @@ async def test_entries_are_compared_in_their_currencys_own_units(writer: Machine
         for code in ("EUR", "JPY")
     ]
 
-    asked = {"filter[id_in]": ",".join(entry.id for entry in made), "filter[amount_eq]": "1250"}
-    found = await writer.get("/price_list_entries", asked)
+    params = {"filter[id_in]": ",".join(entry.id for entry in entries), "filter[amount_eq]": "1250"}
+    response = await writer.get("/price_list_entries", params)
 
-    assert {item["id"] for item in found.json["data"]} == {entry.id for entry in made}
+    assert {item["id"] for item in response.json["data"]} == {entry.id for entry in entries}
 
 
 async def test_a_list_is_assigned_once_to_a_customer_and_to_a_group(writer: Machine) -> None:
     list_id = await new_list(writer)
     user = (await new(writer, "user", email=new_email())).id
     group = (await new(writer, "customer_group", name=uuid4().hex)).id
-    assigned = {
+    assignments = {
         ("price_list_user", "price_list_id"): {"user_id": user, "price_list_id": list_id},
         ("price_list_group", "price_list_id"): {"customer_group_id": group, "price_list_id": list_id},
         ("customer_group_member", "customer_group_id"): {"user_id": user, "customer_group_id": group},
     }
 
-    for (kind, _), fields in assigned.items():
+    for (kind, _), fields in assignments.items():
         await new(writer, kind, **fields)
         assert (await send(writer, kind, **fields)).status == 422
         for name in fields:
@@ -130,7 +130,7 @@ async def test_a_removed_list_or_group_takes_its_assignments_with_it(writer: Mac
     list_id, group = await new_list(writer), (await new(writer, "customer_group", name=uuid4().hex)).id
     user = (await new(writer, "user", email=new_email())).id
     entry = await new(writer, "price_list_entry", price_list_id=list_id, variant_id=await a_variant(writer), amount="5")
-    assigned = await new(writer, "price_list_group", price_list_id=list_id, customer_group_id=group)
+    assignment = await new(writer, "price_list_group", price_list_id=list_id, customer_group_id=group)
     member = await new(writer, "customer_group_member", customer_group_id=group, user_id=user)
 
     assert (await removed(writer, "price_list", list_id)).status == 204
@@ -138,7 +138,7 @@ async def test_a_removed_list_or_group_takes_its_assignments_with_it(writer: Mac
 
     for kind, record in {
         "price_list_entry": entry,
-        "price_list_group": assigned,
+        "price_list_group": assignment,
         "customer_group_member": member,
     }.items():
         assert (await shown(writer, kind, record.id)).status == 404

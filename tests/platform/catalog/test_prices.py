@@ -5,10 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from tests.platform.catalogue import change, changed, master_of, new, removed, send, shown
+from tests.platform.catalog_builders import change, changed, master_of, new, removed, send, shown
+from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
-from tests.platform.machine import Machine
-from tests.usual import first
+from tests.sampling import first
 
 WRONG: list[tuple[str, Any]] = [
     ("USD", "19.999"),
@@ -111,10 +111,10 @@ async def test_a_price_keeps_its_variant_and_its_currency(writer: Machine) -> No
     price = await new(writer, "price", variant_id=variant_id, currency="EUR", amount="6")
 
     answer = await changed(writer, "price", price.id, currency="EUR", variant_id=variant_id, amount="7")
-    refused = await change(writer, "price", price.id, currency="USD", variant_id=str(uuid4()), amount="8")
+    refusal = await change(writer, "price", price.id, currency="USD", variant_id=str(uuid4()), amount="8")
 
     assert (answer["currency"], answer["amount"]) == ("EUR", "7.0")
-    assert_refused(refused, "currency", "variant_id")
+    assert_refused(refusal, "currency", "variant_id")
 
 
 async def test_a_price_needs_a_variant_that_is_there(writer: Machine) -> None:
@@ -132,9 +132,9 @@ async def test_a_compare_at_price_needs_a_price(writer: Machine) -> None:
 
 async def test_without_its_price_a_product_shows_none(writer: Machine) -> None:
     product = await new(writer, "product", price="5")
-    found = await writer.get("/prices", {"filter[variant_id_eq]": await master_of(writer, product.id)})
+    response = await writer.get("/prices", {"filter[variant_id_eq]": await master_of(writer, product.id)})
 
-    assert (await removed(writer, "price", found.json["data"][0]["id"])).status == 204
+    assert (await removed(writer, "price", response.json["data"][0]["id"])).status == 204
 
     bare = await shown(writer, "product", product.id)
     assert (product["price"], bare["price"], bare["display_price"]) == ("5.0", None, None)

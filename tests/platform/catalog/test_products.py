@@ -6,18 +6,18 @@ from uuid import uuid4
 
 import pytest
 
-from tests.platform.catalogue import change, changed, links, master_of, new, removed, send, shown
+from tests.platform.catalog_builders import change, changed, links, master_of, new, removed, send, shown
+from tests.platform.client import Machine
 from tests.platform.hostile import HOSTILE, assert_refused
-from tests.platform.machine import Machine
 
 
 async def test_a_slug_is_made_from_the_name_with_accents_folded(writer: Machine) -> None:
     word = uuid4().hex
 
-    made = await new(writer, "product", name=f"Café Crème, 250 g — {word}")
+    product = await new(writer, "product", name=f"Café Crème, 250 g — {word}")
 
-    assert made["slug"] == f"cafe-creme-250-g-{word}"
-    assert (await shown(writer, "product", made["slug"])).json == made.json
+    assert product["slug"] == f"cafe-creme-250-g-{word}"
+    assert (await shown(writer, "product", product["slug"])).json == product.json
 
 
 async def test_a_name_that_was_given_before_has_the_next_free_slug(writer: Machine) -> None:
@@ -29,37 +29,37 @@ async def test_a_name_that_was_given_before_has_the_next_free_slug(writer: Machi
 
 
 async def test_a_name_without_latin_letters_has_its_id_for_a_slug(writer: Machine) -> None:
-    made = await new(writer, "product", name="茶碗")
+    product = await new(writer, "product", name="茶碗")
 
-    assert made["slug"] == made.id
+    assert product["slug"] == product.id
 
 
 @pytest.mark.parametrize("slug", ["With Capitals", "two--hyphens", "-edge", "a/b", "é", "x" * 101, 7, None])
 async def test_a_slug_must_be_one(writer: Machine, slug: Any) -> None:
-    made = await new(writer, "product")
+    product = await new(writer, "product")
 
     assert_refused(await send(writer, "product", slug=slug), "slug")
-    assert_refused(await change(writer, "product", made.id, slug=slug), "slug")
+    assert_refused(await change(writer, "product", product.id, slug=slug), "slug")
 
 
 async def test_a_slug_cannot_be_taken_away(writer: Machine) -> None:
-    made = await new(writer, "product")
+    product = await new(writer, "product")
 
-    assert_refused(await change(writer, "product", made.id, slug=""), "slug")
-    assert_refused(await change(writer, "product", made.id, name="  "), "name")
+    assert_refused(await change(writer, "product", product.id, slug=""), "slug")
+    assert_refused(await change(writer, "product", product.id, name="  "), "name")
 
 
 async def test_an_old_slug_leads_to_its_product_until_another_takes_it(writer: Machine, db: Any) -> None:
     old, product = uuid4().hex, await new(writer, "product")
     await changed(writer, "product", product.id, slug=old)
     await changed(writer, "product", product.id, slug=uuid4().hex)
-    kept = "select product_id::text from product_slugs where slug = $1"
-    before = await db.fetchval(kept, old)
+    statement = "select product_id::text from product_slugs where slug = $1"
+    before = await db.fetchval(statement, old)
 
     await new(writer, "product", slug=old)
 
     assert before == product.id
-    assert await db.fetchval(kept, old) is None
+    assert await db.fetchval(statement, old) is None
 
 
 async def test_a_slug_of_its_own_past_may_be_taken_back(writer: Machine, db: Any) -> None:
@@ -74,12 +74,14 @@ async def test_a_slug_of_its_own_past_may_be_taken_back(writer: Machine, db: Any
 
 
 async def test_a_slug_or_sku_that_is_taken_is_refused_by_its_name(writer: Machine) -> None:
-    taken = await new(writer, "product", slug=uuid4().hex, sku=uuid4().hex)
+    existing = await new(writer, "product", slug=uuid4().hex, sku=uuid4().hex)
     other = await new(writer, "product")
 
     for name in ("slug", "sku"):
-        assert (await send(writer, "product", **{name: taken[name]})).json["errors"] == {name: ["is taken"]}
-        assert (await change(writer, "product", other.id, **{name: taken[name]})).json["errors"] == {name: ["is taken"]}
+        assert (await send(writer, "product", **{name: existing[name]})).json["errors"] == {name: ["is taken"]}
+        assert (await change(writer, "product", other.id, **{name: existing[name]})).json["errors"] == {
+            name: ["is taken"]
+        }
 
 
 @pytest.mark.parametrize("name", ["slug", "sku"])
@@ -106,10 +108,10 @@ async def test_a_removed_product_is_hidden_and_gives_its_slug_and_sku_back(write
     product = await new(writer, "product", **words)
     master_id = await master_of(writer, product.id)
 
-    gone = await removed(writer, "product", product.id)
+    response = await removed(writer, "product", product.id)
     again = await new(writer, "product", **words)
 
-    assert (gone.status, again["slug"], again["sku"]) == (204, words["slug"], words["sku"])
+    assert (response.status, again["slug"], again["sku"]) == (204, words["slug"], words["sku"])
     assert (await shown(writer, "variant", master_id)).status == 404
     assert (await change(writer, "product", product.id, name="x")).status == 404
     assert await db.fetchval("select deleted_at is not null from products where id = $1", product.id)
@@ -119,7 +121,7 @@ async def test_a_product_is_made_with_its_price_option_types_and_taxons(writer: 
     types = [(await new(writer, "option_type")).id for _ in range(2)]
     taxon = await new(writer, "taxon", taxonomy_id=(await new(writer, "taxonomy")).id)
 
-    made = await new(
+    product = await new(
         writer,
         "product",
         price="19.99",
@@ -129,9 +131,9 @@ async def test_a_product_is_made_with_its_price_option_types_and_taxons(writer: 
         taxon_ids=[taxon.id],
     )
 
-    assert (links(made, "option_types"), links(made, "taxons")) == (types[::-1], [taxon.id])
-    priced = await writer.get("/prices", {"filter[variant_id_eq]": await master_of(writer, made.id)})
-    (price,) = [item["attributes"] for item in priced.json["data"]]
+    assert (links(product, "option_types"), links(product, "taxons")) == (types[::-1], [taxon.id])
+    prices = await writer.get("/prices", {"filter[variant_id_eq]": await master_of(writer, product.id)})
+    (price,) = [item["attributes"] for item in prices.json["data"]]
     assert (price["amount"], price["compare_at_amount"], price["currency"]) == ("19.99", "25.0", "EUR")
 
 
@@ -175,10 +177,10 @@ async def test_a_window_must_end_after_it_begins(writer: Machine) -> None:
 async def test_it_is_available_while_active_and_in_its_window(
     writer: Machine, fields: dict[str, Any], available: bool
 ) -> None:
-    made = await new(writer, "product", **fields)
+    product = await new(writer, "product", **fields)
 
-    assert made["available"] is available
-    assert (await shown(writer, "variant", await master_of(writer, made.id)))["available"] is available
+    assert product["available"] is available
+    assert (await shown(writer, "variant", await master_of(writer, product.id)))["available"] is available
 
 
 @pytest.mark.parametrize("name", ["name", "meta_title", "description", "sku"])
@@ -219,5 +221,5 @@ async def test_products_are_found_by_what_belongs_to_them(writer: Machine) -> No
         "taxons_name_cont": taxon["name"][3:],
         "option_types_name_eq": kind["name"],
     }.items():
-        found = await writer.get("/products", {f"filter[{name}]": value})
-        assert [item["id"] for item in found.json["data"]] == [product.id], name
+        response = await writer.get("/products", {f"filter[{name}]": value})
+        assert [item["id"] for item in response.json["data"]] == [product.id], name

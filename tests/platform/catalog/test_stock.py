@@ -7,14 +7,14 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.platform.catalogue import change, changed, links, master_of, new, removed, send, shown, stocked
+from tests.platform.catalog_builders import change, changed, links, master_of, new, removed, send, shown, stocked
+from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
-from tests.platform.machine import Machine
 
 
 async def movements(machine: Machine, item_id: str) -> list[tuple[int, str]]:
-    found = await machine.get("/stock_movements", {"filter[stock_item_id_eq]": item_id, "sort": "id"})
-    return [(item["attributes"]["quantity"], item["attributes"]["reason"]) for item in found.json["data"]]
+    response = await machine.get("/stock_movements", {"filter[stock_item_id_eq]": item_id, "sort": "id"})
+    return [(item["attributes"]["quantity"], item["attributes"]["reason"]) for item in response.json["data"]]
 
 
 async def count(machine: Machine, item_id: str) -> Any:
@@ -41,10 +41,10 @@ async def test_a_new_count_is_a_movement_of_the_difference(writer: Machine) -> N
 async def test_a_movement_says_who_made_it_and_why(writer: Machine) -> None:
     item_id = await stocked(writer, 5)
 
-    made = await new(writer, "stock_movement", stock_item_id=item_id, quantity=-2, reason="damaged", note="fell")
+    movement = await new(writer, "stock_movement", stock_item_id=item_id, quantity=-2, reason="damaged", note="fell")
 
-    told = (made["quantity"], made["reason"], made["note"], made["actor_kind"])
-    assert told == (-2, "damaged", "fell", "application")
+    values = (movement["quantity"], movement["reason"], movement["note"], movement["actor_kind"])
+    assert values == (-2, "damaged", "fell", "application")
     assert await count(writer, item_id) == 3
 
 
@@ -96,14 +96,14 @@ async def test_of_twenty_who_take_the_last_seven_at_once_seven_succeed(writer: M
     ],
 )
 async def test_a_movement_stays_as_it_is_even_for_the_database(writer: Machine, db: Any, statement: str) -> None:
-    made = await new(writer, "stock_movement", stock_item_id=await stocked(writer, 1), quantity=1)
+    movement = await new(writer, "stock_movement", stock_item_id=await stocked(writer, 1), quantity=1)
 
     with pytest.raises((asyncpg.InsufficientPrivilegeError, asyncpg.ForeignKeyViolationError)):
-        await db.execute(statement, made.id)
+        await db.execute(statement, movement.id)
     with pytest.raises(asyncpg.PostgresError):
         await db.execute("truncate stock_movements cascade")
     for method in ("PATCH", "PUT", "DELETE"):
-        assert (await writer.ask(method, f"/stock_movements/{made.id}", json={})).status == 405
+        assert (await writer.ask(method, f"/stock_movements/{movement.id}", json={})).status == 405
 
 
 @pytest.mark.security("C-04")
@@ -147,34 +147,34 @@ async def test_what_lies_at_a_closed_place_is_not_in_stock(writer: Machine) -> N
     master_id = await master_of(writer, product.id)
     item = await new(writer, "stock_item", variant_id=master_id, stock_location_id=place.id, count_on_hand=5)
 
-    seen = []
+    states = []
     for active in (True, False, True):
         await changed(writer, "stock_location", place.id, active=active)
         product, variant = await shown(writer, "product", product.id), await shown(writer, "variant", master_id)
         assert (product["in_stock"], product["backorderable"]) == (variant["in_stock"], variant["backorderable"])
-        seen.append((product["in_stock"], product["backorderable"], variant["total_on_hand"]))
+        states.append((product["in_stock"], product["backorderable"], variant["total_on_hand"]))
 
     assert item["backorderable"] is True
-    assert seen == [(True, True, 5), (False, False, 0), (True, True, 5)]
+    assert states == [(True, True, 5), (False, False, 0), (True, True, 5)]
 
 
 async def test_what_is_not_counted_is_always_in_stock(writer: Machine) -> None:
     product = await new(writer, "product", track_inventory=False)
 
-    counted = await changed(writer, "product", product.id, track_inventory=True)
+    response = await changed(writer, "product", product.id, track_inventory=True)
 
-    assert (product["in_stock"], counted["in_stock"]) == (True, False)
+    assert (product["in_stock"], response["in_stock"]) == (True, False)
 
 
 async def test_one_place_is_the_default(writer: Machine, db: Any) -> None:
     first = "00000000-0000-7000-8000-000000000001"
     place = await new(writer, "stock_location", default=True)
     default = 'select id::text from stock_locations where "default"'
-    taken = await db.fetch(default)
+    rows = await db.fetch(default)
 
     await changed(writer, "stock_location", first, default=True)
 
-    assert [row["id"] for row in taken] == [place.id]
+    assert [row["id"] for row in rows] == [place.id]
     assert [row["id"] for row in await db.fetch(default)] == [first]
 
 
@@ -196,10 +196,10 @@ async def test_an_item_with_a_history_stays_and_is_told_what_to_do(writer: Machi
     item_id = await stocked(writer, 5)
     await changed(writer, "stock_item", item_id, count_on_hand=0)
 
-    refused = await removed(writer, "stock_item", item_id)
+    refusal = await removed(writer, "stock_item", item_id)
 
-    assert_refused(refused, "base")
-    assert "set count_on_hand to 0" in refused.json["errors"]["base"][0]
+    assert_refused(refusal, "base")
+    assert "set count_on_hand to 0" in refusal.json["errors"]["base"][0]
     assert len(await movements(writer, item_id)) == 2
 
 
@@ -218,15 +218,15 @@ async def test_a_place_with_a_history_stays_and_is_told_what_to_do(writer: Machi
     empty_id = await stocked(writer, 0, stock_location_id=place)
     await stocked(writer, 1, stock_location_id=place)
 
-    refused = await removed(writer, "stock_location", place)
+    refusal = await removed(writer, "stock_location", place)
 
-    assert_refused(refused, "base")
-    assert "set active to false" in refused.json["errors"]["base"][0]
+    assert_refused(refusal, "base")
+    assert "set active to false" in refusal.json["errors"]["base"][0]
     assert (await shown(writer, "stock_item", empty_id)).status == 200
 
 
 async def test_the_default_place_cannot_be_removed(writer: Machine) -> None:
-    refused = await removed(writer, "stock_location", "00000000-0000-7000-8000-000000000001")
+    refusal = await removed(writer, "stock_location", "00000000-0000-7000-8000-000000000001")
 
-    assert_refused(refused, "base")
-    assert "make another location the default first" in refused.json["errors"]["base"][0]
+    assert_refused(refusal, "base")
+    assert "make another location the default first" in refusal.json["errors"]["base"][0]

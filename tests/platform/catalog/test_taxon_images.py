@@ -8,9 +8,9 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.pictures import png
-from tests.platform.catalogue import links, new, root_of, taxon_under
-from tests.platform.machine import Machine
+from tests.image_files import png
+from tests.platform.catalog_builders import links, new, root_of, taxon_under
+from tests.platform.client import Machine
 from tests.service import Service
 from tests.shopper import Answer
 
@@ -52,26 +52,26 @@ async def count_rows(db: Any) -> tuple[int, int]:
 
 
 async def test_a_taxon_has_an_image(writer: Machine, http: httpx.AsyncClient, taxon: str) -> None:
-    made = await upload(writer, viewable_type=TAXON, viewable_id=taxon, alt="A shelf")
+    image = await upload(writer, viewable_type=TAXON, viewable_id=taxon, alt="A shelf")
 
-    shown = await writer.get(f"/images/{made.id}", {"include": "taxon", "image_transformation[size]": "100x50"})
+    response = await writer.get(f"/images/{image.id}", {"include": "taxon", "image_transformation[size]": "100x50"})
     with_image = await writer.get(f"/taxons/{taxon}", {"include": "image"})
-    assert (made.status, made["alt"], made["viewable_type"], made["viewable_id"]) == (201, "A shelf", TAXON, taxon)
-    assert [links(shown, name) for name in ("taxon", "product", "variant")] == [[taxon], [], []]
-    assert shown.json["included"][0]["id"] == taxon
-    assert shown["transformed_url"] == f"/media/{made.id}/160.webp"
-    assert links(with_image, "image") == [made.id]
+    assert (image.status, image["alt"], image["viewable_type"], image["viewable_id"]) == (201, "A shelf", TAXON, taxon)
+    assert [links(response, name) for name in ("taxon", "product", "variant")] == [[taxon], [], []]
+    assert response.json["included"][0]["id"] == taxon
+    assert response["transformed_url"] == f"/media/{image.id}/160.webp"
+    assert links(with_image, "image") == [image.id]
     assert with_image.json["included"][0]["attributes"]["alt"] == "A shelf"
-    assert (await http.get(made["original_url"])).status_code == 200
+    assert (await http.get(image["original_url"])).status_code == 200
 
 
 async def test_images_are_found_by_their_taxon_and_taxons_by_their_image(writer: Machine, taxon: str) -> None:
-    made = await upload(writer, taxon_id=taxon, alt=f"Alt {taxon}")
+    image = await upload(writer, taxon_id=taxon, alt=f"Alt {taxon}")
 
     images = await writer.get("/images", {"filter[taxon_id_eq]": taxon})
     taxons = await writer.get("/taxons", {"filter[image_alt_eq]": f"Alt {taxon}"})
 
-    assert [item["id"] for item in images.json["data"]] == [made.id]
+    assert [item["id"] for item in images.json["data"]] == [image.id]
     assert [item["id"] for item in taxons.json["data"]] == [taxon]
 
 
@@ -80,12 +80,12 @@ async def test_another_upload_replaces_the_image_and_its_files(
 ) -> None:
     old = await upload(writer, taxon_id=taxon)
 
-    made = await upload(writer, taxon_id=taxon)
+    image = await upload(writer, taxon_id=taxon)
 
-    assert (made.status, await list_images_of(db, taxon)) == (201, [made.id])
+    assert (image.status, await list_images_of(db, taxon)) == (201, [image.id])
     assert (await writer.get(f"/images/{old.id}")).status == 404
     assert (await http.get(old["original_url"])).status_code == 404
-    assert ((media / old.id).exists(), (media / made.id).is_dir()) == (False, True)
+    assert ((media / old.id).exists(), (media / image.id).is_dir()) == (False, True)
     assert await db.fetchval("select count(*) from loose_files where image_id = $1", old.id) == 0
     events = await db.fetch("select action from audit_events where subject_id = $1 order by id", old.id)
     assert [row["action"] for row in events] == ["image_created", "image_deleted"]
@@ -95,10 +95,10 @@ async def test_of_uploads_at_once_one_remains_with_its_files(writer: Machine, db
     answers = await asyncio.gather(*(upload(writer, taxon_id=taxon) for _ in range(4)))
 
     (remaining,) = await list_images_of(db, taxon)
-    made = await db.fetch("select subject_id::text from audit_events where detail->'values'->>'taxon_id' = $1", taxon)
+    rows = await db.fetch("select subject_id::text from audit_events where detail->'values'->>'taxon_id' = $1", taxon)
     assert {answer.status for answer in answers} <= {201, 409}
-    assert [row["subject_id"] for row in made if (media / row["subject_id"]).exists()] == [remaining]
-    assert len(made) == 4
+    assert [row["subject_id"] for row in rows if (media / row["subject_id"]).exists()] == [remaining]
+    assert len(rows) == 4
 
 
 async def test_a_repeated_upload_whose_image_was_replaced_is_a_conflict(writer: Machine, taxon: str) -> None:
@@ -115,35 +115,35 @@ async def test_a_repeated_upload_whose_image_was_replaced_is_a_conflict(writer: 
 
 
 async def test_an_image_of_a_taxon_is_described_and_gets_no_variant(writer: Machine, taxon: str) -> None:
-    made = await upload(writer, taxon_id=taxon)
+    image = await upload(writer, taxon_id=taxon)
     product = await new(writer, "product")
     (master,) = links(product, "primary_variant")
 
-    changed = await writer.patch(f"/images/{made.id}", {"image": {"alt": "Lit", "variant_id": None}})
-    unchanged = {"viewable_type": TAXON, "viewable_id": taxon, "taxon_id": taxon, "product_id": None}
-    sent_back = await writer.patch(f"/images/{made.id}", {"image": unchanged})
-    refused = [
-        await writer.patch(f"/images/{made.id}", {"image": {"variant_id": master}}),
-        await writer.patch(f"/images/{made.id}", {"image": {"product_id": product.id}}),
-        await writer.patch(f"/images/{made.id}", {"image": {"taxon_id": str(uuid4())}}),
+    response = await writer.patch(f"/images/{image.id}", {"image": {"alt": "Lit", "variant_id": None}})
+    owner_fields = {"viewable_type": TAXON, "viewable_id": taxon, "taxon_id": taxon, "product_id": None}
+    sent_back = await writer.patch(f"/images/{image.id}", {"image": owner_fields})
+    refusals = [
+        await writer.patch(f"/images/{image.id}", {"image": {"variant_id": master}}),
+        await writer.patch(f"/images/{image.id}", {"image": {"product_id": product.id}}),
+        await writer.patch(f"/images/{image.id}", {"image": {"taxon_id": str(uuid4())}}),
     ]
 
-    assert (changed.status, changed["alt"], sent_back.status) == (200, "Lit", 200)
-    assert [(answer.status, *answer.json["errors"]) for answer in refused] == [
+    assert (response.status, response["alt"], sent_back.status) == (200, "Lit", 200)
+    assert [(answer.status, *answer.json["errors"]) for answer in refusals] == [
         (422, "variant_id"), (422, "product_id"), (422, "taxon_id"),
     ]  # fmt: skip
 
 
 async def test_an_image_of_a_taxon_is_deleted_with_its_files(writer: Machine, media: Path, taxon: str) -> None:
-    made = await upload(writer, taxon_id=taxon)
+    image = await upload(writer, taxon_id=taxon)
     before = (await writer.get(f"/taxons/{taxon}"))["updated_at"]
 
-    deleted = await writer.delete(f"/images/{made.id}")
+    deletion = await writer.delete(f"/images/{image.id}")
 
-    shown = await writer.get(f"/taxons/{taxon}")
-    assert (deleted.status, (await writer.delete(f"/images/{made.id}")).status) == (204, 404)
-    assert (links(shown, "image"), shown["updated_at"] > before) == ([], True)
-    assert not (media / made.id).exists()
+    taxon_response = await writer.get(f"/taxons/{taxon}")
+    assert (deletion.status, (await writer.delete(f"/images/{image.id}")).status) == (204, 404)
+    assert (links(taxon_response, "image"), taxon_response["updated_at"] > before) == ([], True)
+    assert not (media / image.id).exists()
 
 
 @pytest.mark.parametrize("kind", ["taxon", "taxonomy"])
@@ -151,28 +151,28 @@ async def test_the_files_of_deleted_taxons_are_noted_for_removal(
     writer: Machine, db: Any, root: str, taxon: str, kind: str
 ) -> None:
     below, beside = await taxon_under(writer, taxon), await taxon_under(writer, root)
-    made = [(await upload(writer, taxon_id=each)).id for each in (taxon, below)]
-    kept = (await upload(writer, taxon_id=beside)).id
+    image_ids = [(await upload(writer, taxon_id=each)).id for each in (taxon, below)]
+    remaining_id = (await upload(writer, taxon_id=beside)).id
     (taxonomy,) = links(await writer.get(f"/taxons/{root}"), "taxonomy")
 
-    deleted = await writer.delete(f"/taxons/{taxon}" if kind == "taxon" else f"/taxonomies/{taxonomy}")
+    response = await writer.delete(f"/taxons/{taxon}" if kind == "taxon" else f"/taxonomies/{taxonomy}")
 
-    rows = await db.fetch("select image_id::text from loose_files where image_id = any($1)", [*made, kept])
-    expected = made if kind == "taxon" else [*made, kept]
-    assert (deleted.status, {row["image_id"] for row in rows}) == (204, set(expected))
-    assert await list_images_of(db, taxon, below, beside) == ([kept] if kind == "taxon" else [])
+    rows = await db.fetch("select image_id::text from loose_files where image_id = any($1)", [*image_ids, remaining_id])
+    expected = image_ids if kind == "taxon" else [*image_ids, remaining_id]
+    assert (response.status, {row["image_id"] for row in rows}) == (204, set(expected))
+    assert await list_images_of(db, taxon, below, beside) == ([remaining_id] if kind == "taxon" else [])
 
 
 async def test_owners_that_do_not_exist_or_are_too_many_are_refused_and_leave_nothing(
     writer: Machine, db: Any, media: Path, taxon: str
 ) -> None:
     product = await new(writer, "product")
-    deleted = await taxon_under(writer, taxon)
-    await writer.delete(f"/taxons/{deleted}")
+    deleted_taxon = await taxon_under(writer, taxon)
+    await writer.delete(f"/taxons/{deleted_taxon}")
     bad: dict[str, list[dict[str, Any]]] = {
         "taxon_id": [
             {"viewable_type": TAXON, "viewable_id": str(uuid4())},
-            {"taxon_id": deleted},
+            {"taxon_id": deleted_taxon},
             {"taxon_id": "7"},
             {"taxon_id": taxon, "product_id": product.id},
         ],
@@ -185,29 +185,29 @@ async def test_owners_that_do_not_exist_or_are_too_many_are_refused_and_leave_no
         for body in bodies:
             answer = await upload(writer, **body)
             assert (answer.status, set(answer.json["errors"])) == (422, {name}), body
-    refused = await upload(writer, b"no picture", taxon_id=taxon)
-    assert (refused.status, set(refused.json["errors"])) == (422, {"attachment"})
+    refusal = await upload(writer, b"no picture", taxon_id=taxon)
+    assert (refusal.status, set(refusal.json["errors"])) == (422, {"attachment"})
     assert (files_in(media), await count_rows(db)) == (files, rows)
 
 
 async def test_a_refused_upload_leaves_the_image_as_it_is(writer: Machine, db: Any, taxon: str) -> None:
-    made = await upload(writer, taxon_id=taxon)
+    image = await upload(writer, taxon_id=taxon)
 
-    refused = await upload(writer, b"no picture", taxon_id=taxon)
+    refusal = await upload(writer, b"no picture", taxon_id=taxon)
 
-    assert (refused.status, await list_images_of(db, taxon)) == (422, [made.id])
+    assert (refusal.status, await list_images_of(db, taxon)) == (422, [image.id])
 
 
 async def test_an_application_that_only_reads_cannot_change_the_image_of_a_taxon(
     writer: Machine, reader: Machine, taxon: str
 ) -> None:
-    made = await upload(writer, taxon_id=taxon)
+    image = await upload(writer, taxon_id=taxon)
 
-    refused = [
+    refusals = [
         await upload(reader, taxon_id=taxon),
-        await reader.patch(f"/images/{made.id}", {"image": {"alt": "x"}}),
-        await reader.delete(f"/images/{made.id}"),
+        await reader.patch(f"/images/{image.id}", {"image": {"alt": "x"}}),
+        await reader.delete(f"/images/{image.id}"),
     ]
 
-    assert [(answer.status, answer.code) for answer in refused] == [(403, "insufficient_scope")] * 3
-    assert links(await reader.get(f"/taxons/{taxon}"), "image") == [made.id]
+    assert [(answer.status, answer.code) for answer in refusals] == [(403, "insufficient_scope")] * 3
+    assert links(await reader.get(f"/taxons/{taxon}"), "image") == [image.id]

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.platform.catalogue import (
+from tests.platform.catalog_builders import (
     at_once,
     change,
     changed,
@@ -20,8 +20,8 @@ from tests.platform.catalogue import (
     shown,
     taxon_under,
 )
+from tests.platform.client import Machine
 from tests.platform.hostile import HOSTILE, assert_refused
-from tests.platform.machine import Machine
 
 
 async def new_tree(machine: Machine) -> tuple[str, str]:
@@ -32,9 +32,9 @@ async def new_tree(machine: Machine) -> tuple[str, str]:
 
 async def assert_sound(machine: Machine, taxonomy_id: str) -> list[str]:
     """Numbers nest, depths and permalinks follow from parents, positions have no gaps. Says the ids in order."""
-    listed = await machine.get("/taxons", {"filter[taxonomy_id_eq]": taxonomy_id, "sort": "lft", "per_page": "500"})
-    rows = {item["id"]: item["attributes"] for item in listed.json["data"]}
-    parents = {item["id"]: (item["relationships"]["parent"]["data"] or {}).get("id") for item in listed.json["data"]}
+    response = await machine.get("/taxons", {"filter[taxonomy_id_eq]": taxonomy_id, "sort": "lft", "per_page": "500"})
+    rows = {item["id"]: item["attributes"] for item in response.json["data"]}
+    parents = {item["id"]: (item["relationships"]["parent"]["data"] or {}).get("id") for item in response.json["data"]}
     assert sorted(n for row in rows.values() for n in (row["lft"], row["rgt"])) == list(range(1, 2 * len(rows) + 1))
     for taxon_id, row in rows.items():
         above = rows.get(parents[taxon_id] or "")
@@ -76,10 +76,10 @@ async def test_a_moved_taxon_stands_at_its_place_and_what_is_below_it_follows(wr
     first, second, third = [await taxon_under(writer, root_id) for _ in range(3)]
     leaf = await taxon_under(writer, third)
 
-    moved = await reposition(writer, third, second, 5)
+    response = await reposition(writer, third, second, 5)
     again = await reposition(writer, second, root_id, 0)
 
-    assert (moved.status, links(moved, "parent"), moved["position"]) == (200, [second], 0)
+    assert (response.status, links(response, "parent"), response["position"]) == (200, [second], 0)
     assert (again["position"], (await shown(writer, "taxon", first))["position"]) == (0, 1)
     permalink = (await shown(writer, "taxon", leaf))["permalink"].split("/")
     slugs = [(await shown(writer, "taxon", taxon_id))["slug"] for taxon_id in (root_id, second, third, leaf)]
@@ -130,8 +130,8 @@ async def test_a_move_is_in_the_audit_and_done_once_under_one_key(writer: Machin
     answers = [await writer.patch(f"/taxons/{second}/reposition", body, headers=key) for _ in range(2)]
 
     assert answers[0].json == answers[1].json
-    told = "select detail from audit_events where subject_id = $1 and action = 'taxon_repositioned'"
-    assert len(await db.fetch(told, second)) == 1
+    statement = "select detail from audit_events where subject_id = $1 and action = 'taxon_repositioned'"
+    assert len(await db.fetch(statement, second)) == 1
 
 
 async def test_of_two_who_would_hang_onto_each_other_one_is_refused(writer: Machine, db: Any) -> None:
@@ -202,10 +202,10 @@ async def test_a_taxon_names_its_products_alone_and_in_a_list_only_where_they_ar
     wish = {"filter[taxonomy_id_eq]": taxonomy_id}
 
     alone = await shown(writer, "taxon", root_id)
-    listed = (await writer.get("/taxons", wish)).json["data"][0]
+    listed_taxon = (await writer.get("/taxons", wish)).json["data"][0]
     included = (await writer.get("/taxons", {**wish, "include": "products"})).json
 
     assert links(alone, "products") == [product.id]
-    assert set(listed["relationships"]) == {"parent", "taxonomy", "children", "image"}
+    assert set(listed_taxon["relationships"]) == {"parent", "taxonomy", "children", "image"}
     assert [item["id"] for item in included["data"][0]["relationships"]["products"]["data"]] == [product.id]
     assert [item["id"] for item in included["included"]] == [product.id]

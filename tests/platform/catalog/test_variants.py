@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.platform.catalogue import at_once, change, changed, links, master_of, new, removed, send, shown
+from tests.platform.catalog_builders import at_once, change, changed, links, master_of, new, removed, send, shown
+from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
-from tests.platform.machine import Machine
 
 
 async def option(machine: Machine, type_id: str | None = None) -> tuple[str, str]:
@@ -53,11 +53,11 @@ async def test_no_two_variants_of_a_product_have_the_same_options(writer: Machin
     second = await new(writer, "variant", product_id=product.id, option_value_ids=[red])
 
     again = await send(writer, "variant", product_id=product.id, option_value_ids=[large, red])
-    moved = await change(writer, "variant", second.id, option_value_ids=[red, large])
+    refusal = await change(writer, "variant", second.id, option_value_ids=[red, large])
     elsewhere = await send(writer, "variant", product_id=other.id, option_value_ids=[red, large])
 
     assert_refused(again, "option_value_ids")
-    assert_refused(moved, "option_value_ids")
+    assert_refused(refusal, "option_value_ids")
     assert elsewhere.status == 201
 
 
@@ -94,21 +94,21 @@ async def test_what_a_variant_has_cannot_be_removed_and_is_told_so(writer: Machi
     free_type, free_value = await option(writer)
 
     for kind, record_id in {"option_type": type_id, "option_value": value_id}.items():
-        refused = await removed(writer, kind, record_id)
-        assert_refused(refused, "base")
-        assert "in use" in refused.json["errors"]["base"][0]
+        refusal = await removed(writer, kind, record_id)
+        assert_refused(refusal, "base")
+        assert "in use" in refusal.json["errors"]["base"][0]
     assert (await removed(writer, "option_value", free_value)).status == 204
     assert (await removed(writer, "option_type", free_type)).status == 204
 
 
 async def test_a_property_that_products_have_cannot_be_removed(writer: Machine) -> None:
     material = await new(writer, "property")
-    said = await new(
+    product_property = await new(
         writer, "product_property", product_id=(await new(writer, "product")).id, property_id=material.id, value="Wool"
     )
 
     assert_refused(await removed(writer, "property", material.id), "base")
-    assert (await removed(writer, "product_property", said.id)).status == 204
+    assert (await removed(writer, "product_property", product_property.id)).status == 204
     assert (await removed(writer, "property", material.id)).status == 204
 
 
@@ -145,8 +145,8 @@ async def test_the_same_number_in_another_currency_is_another_price(writer: Mach
 
     prices = await db.fetch("select currency, amount from prices where variant_id = $1 order by 1", variant.id)
     assert [tuple(row) for row in prices] == [("EUR", 1050), ("USD", 1050)]
-    told = "select detail from audit_events where subject_id = $1 and action = 'variant_updated'"
-    assert len(await db.fetch(told, variant.id)) == 1
+    statement = "select detail from audit_events where subject_id = $1 and action = 'variant_updated'"
+    assert len(await db.fetch(statement, variant.id)) == 1
 
 
 async def test_saying_the_same_options_again_is_no_change(writer: Machine, db: Any) -> None:
@@ -156,8 +156,8 @@ async def test_saying_the_same_options_again_is_no_change(writer: Machine, db: A
     await changed(writer, "variant", variant.id, option_value_ids=[value_id])
     await changed(writer, "variant", variant.id, option_value_ids=[])
 
-    told = "select count(*) from audit_events where subject_id = $1 and action = 'variant_updated'"
-    assert await db.fetchval(told, variant.id) == 1
+    statement = "select count(*) from audit_events where subject_id = $1 and action = 'variant_updated'"
+    assert await db.fetchval(statement, variant.id) == 1
 
 
 async def test_what_a_variant_costs_the_shop_is_in_a_currency_of_its_own(writer: Machine) -> None:

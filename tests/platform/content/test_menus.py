@@ -7,9 +7,9 @@ from uuid import uuid4
 import pytest
 
 from shop.rules.content.menus import MOST_ITEMS, MOST_LEVELS
-from tests.platform.catalogue import at_once, change, changed, links, move, new, removed, root_of, send, shown
+from tests.platform.catalog_builders import at_once, change, changed, links, move, new, removed, root_of, send, shown
+from tests.platform.client import Machine
 from tests.platform.hostile import HOSTILE, assert_refused
-from tests.platform.machine import Machine
 
 
 async def new_menu(machine: Machine, **fields: Any) -> tuple[str, str]:
@@ -24,9 +24,9 @@ async def item_under(machine: Machine, menu_id: str, parent_id: str | None = Non
 
 async def assert_sound(machine: Machine, menu_id: str) -> list[str]:
     """Numbers nest, depths follow from parents, positions have no gaps. Returns the ids in order."""
-    listed = await machine.get("/menu_items", {"filter[menu_id_eq]": menu_id, "sort": "lft", "per_page": "500"})
-    rows = {item["id"]: item["attributes"] for item in listed.json["data"]}
-    parents = {item["id"]: (item["relationships"]["parent"]["data"] or {}).get("id") for item in listed.json["data"]}
+    response = await machine.get("/menu_items", {"filter[menu_id_eq]": menu_id, "sort": "lft", "per_page": "500"})
+    rows = {item["id"]: item["attributes"] for item in response.json["data"]}
+    parents = {item["id"]: (item["relationships"]["parent"]["data"] or {}).get("id") for item in response.json["data"]}
     assert sorted(n for row in rows.values() for n in (row["lft"], row["rgt"])) == list(range(1, 2 * len(rows) + 1))
     for item_id, row in rows.items():
         above = rows.get(parents[item_id] or "")
@@ -82,8 +82,8 @@ async def test_an_item_is_moved_to_a_place_and_to_another_parent(writer: Machine
     menu_id, root_id = await new_menu(writer)
     one, two, three = [await item_under(writer, menu_id) for _ in range(3)]
 
-    moved = await move(writer, "menu_item", three, root_id, 0)
-    assert (moved.status, moved["position"]) == (200, 0)
+    response = await move(writer, "menu_item", three, root_id, 0)
+    assert (response.status, response["position"]) == (200, 0)
     assert await assert_sound(writer, menu_id) == [root_id, three, one, two]
     await move(writer, "menu_item", three, root_id, 1)
     assert await assert_sound(writer, menu_id) == [root_id, one, three, two]
@@ -227,11 +227,16 @@ async def test_an_item_leads_to_a_taxon_a_product_a_page_or_an_address(writer: M
 
 async def test_what_an_item_cannot_lead_to_is_refused(writer: Machine) -> None:
     menu_id, _ = await new_menu(writer)
-    product, gone = await new(writer, "product"), await new(writer, "product")
-    await removed(writer, "product", gone.id)
+    product, deleted_product = await new(writer, "product"), await new(writer, "product")
+    await removed(writer, "product", deleted_product.id)
     item = await new(writer, "menu_item", menu_id=menu_id)
 
-    for kind, record_id in (("taxon", product.id), ("product", gone.id), ("cms_page", None), ("url", product.id)):
+    for kind, record_id in (
+        ("taxon", product.id),
+        ("product", deleted_product.id),
+        ("cms_page", None),
+        ("url", product.id),
+    ):
         target = {"linked_resource_type": kind, "linked_resource_id": record_id}
         assert_refused(await send(writer, "menu_item", menu_id=menu_id, **target), "linked_resource_id")
         assert_refused(await change(writer, "menu_item", item.id, **target), "linked_resource_id")

@@ -7,9 +7,9 @@ from uuid import uuid4
 import pytest
 
 from shop.rules.content.markdown import MOST_MARKDOWN
-from tests.platform.catalogue import change, changed, new, removed, send, shown
+from tests.platform.catalog_builders import change, changed, new, removed, send, shown
+from tests.platform.client import Machine
 from tests.platform.hostile import HOSTILE, assert_refused
-from tests.platform.machine import Machine
 from tests.shopper import Answer
 
 
@@ -60,10 +60,10 @@ async def test_a_slug_is_made_from_the_title_and_is_free(writer: Machine) -> Non
 async def test_records_of_one_title_made_at_once_have_different_slugs(writer: Machine, kind: str, name: str) -> None:
     title = named()
 
-    made = await asyncio.gather(*(send(writer, kind, **{name: title}) for _ in range(4)))
+    responses = await asyncio.gather(*(send(writer, kind, **{name: title}) for _ in range(4)))
 
-    assert {answer.status for answer in made} == {201}, made
-    assert len({answer["slug"] for answer in made}) == 4
+    assert {answer.status for answer in responses} == {201}, responses
+    assert len({answer["slug"] for answer in responses}) == 4
 
 
 async def test_a_slug_stays_when_the_title_changes_and_can_be_set_or_made_again(writer: Machine) -> None:
@@ -114,15 +114,15 @@ async def test_markdown_of_64_kib_is_taken_and_more_is_refused_by_name(writer: M
     assert_refused(await change(writer, kind, record.id, **{field: largest + "x"}), field)
     for value in [*HOSTILE["text"][:5], *HOSTILE["text"][6:]]:
         assert_refused(await change(writer, kind, record.id, **{field: value}), field)
-    repeated = f"[a]: /{'x' * 1900}\n\n" + "[a] " * 10_000
-    assert_refused(await change(writer, kind, record.id, **{field: repeated}), field)
+    markdown = f"[a]: /{'x' * 1900}\n\n" + "[a] " * 10_000
+    assert_refused(await change(writer, kind, record.id, **{field: markdown}), field)
 
 
 async def test_the_audit_has_the_beginning_of_a_long_text(writer: Machine, db: Any) -> None:
     page = await new_page(writer, content="x" * 60_000)
 
-    kept = "select detail->'values'->>'content' from audit_events where subject_id = $1"
-    assert await db.fetchval(kept, page.id) == "x" * 5_000 + "..."
+    statement = "select detail->'values'->>'content' from audit_events where subject_id = $1"
+    assert await db.fetchval(statement, page.id) == "x" * 5_000 + "..."
 
 
 async def test_pages_are_filtered_by_title_type_and_language(writer: Machine) -> None:
@@ -146,15 +146,15 @@ async def test_a_removed_page_frees_its_slug(writer: Machine) -> None:
 async def test_a_reading_token_reads_and_does_not_write(writer: Machine, reader: Machine, path: str) -> None:
     assert (await reader.get(f"/{path}")).status == 200
     for method, address in (("POST", f"/{path}"), ("PATCH", f"/{path}/{uuid4()}"), ("DELETE", f"/{path}/{uuid4()}")):
-        refused = await reader.ask(method, address, json={})
-        assert (refused.status, refused.code) == (403, "insufficient_scope")
+        refusal = await reader.ask(method, address, json={})
+        assert (refusal.status, refusal.code) == (403, "insufficient_scope")
 
 
 async def test_a_bare_body_may_change_the_locale(writer: Machine) -> None:
-    made = await writer.post("/cms_pages", {"cms_page": {"title": f"Page {uuid4().hex}"}})
+    page = await writer.post("/cms_pages", {"cms_page": {"title": f"Page {uuid4().hex}"}})
 
-    changed = await writer.patch(f"/cms_pages/{made.id}", {"locale": "de", "title": "Impressum"})
-    unknown = await writer.patch(f"/cms_pages/{made.id}", {"nothing": 1})
+    response = await writer.patch(f"/cms_pages/{page.id}", {"locale": "de", "title": "Impressum"})
+    unknown = await writer.patch(f"/cms_pages/{page.id}", {"nothing": 1})
 
-    assert (changed.status, changed["locale"]) == (200, "de")
+    assert (response.status, response["locale"]) == (200, "de")
     assert (unknown.status, list(unknown.json["errors"])) == (422, ["nothing"])

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
+from tests.platform.client import Machine
 from tests.platform.customers.test_users import new_user
 from tests.platform.hostile import HOSTILE, assert_refused
-from tests.platform.machine import Machine
 from tests.shopper import Answer
 
 PARIS = {
@@ -37,12 +37,12 @@ async def bought(machine: Machine, db: Any, address_id: str, *, is_completed: bo
 
 
 async def test_an_address_lies_in_its_country_and_state(writer: Machine) -> None:
-    made = await new_address(writer, country_iso="USA", state_code="ny", city="New York", zipcode="10001")
+    address = await new_address(writer, country_iso="USA", state_code="ny", city="New York", zipcode="10001")
 
-    answer = await writer.get(f"/addresses/{made.id}", {"include": "country,state"})
+    answer = await writer.get(f"/addresses/{address.id}", {"include": "country,state"})
 
-    shown = {item["type"]: item["attributes"] for item in answer.json["included"]}
-    assert (shown["country"]["iso"], shown["state"]["abbr"]) == ("US", "NY")
+    attributes_by_type = {item["type"]: item["attributes"] for item in answer.json["included"]}
+    assert (attributes_by_type["country"]["iso"], attributes_by_type["state"]["abbr"]) == ("US", "NY")
 
 
 @pytest.mark.parametrize(
@@ -67,51 +67,56 @@ async def test_an_address_that_cannot_be_one_is_refused_by_its_fields(
 
 async def test_an_address_keeps_the_user_it_was_made_for(writer: Machine) -> None:
     owner, other = await new_user(writer), await new_user(writer)
-    made = await new_address(writer, user_id=owner)
+    address = await new_address(writer, user_id=owner)
 
-    changed = await writer.patch(f"/addresses/{made.id}", {"address": {"user_id": owner, "label": "home"}})
-    refused = await writer.patch(f"/addresses/{made.id}", {"address": {"user_id": other, "label": "work"}})
+    response = await writer.patch(f"/addresses/{address.id}", {"address": {"user_id": owner, "label": "home"}})
+    refusal = await writer.patch(f"/addresses/{address.id}", {"address": {"user_id": other, "label": "work"}})
 
-    assert changed["label"] == "home"
-    assert changed.json["data"]["relationships"]["user"]["data"]["id"] == owner
-    assert_refused(refused, "user_id")
+    assert response["label"] == "home"
+    assert response.json["data"]["relationships"]["user"]["data"]["id"] == owner
+    assert_refused(refusal, "user_id")
 
 
 async def test_the_address_of_a_completed_order_is_not_changed(writer: Machine, db: Any) -> None:
-    made = await new_address(writer)
-    order_id = await bought(writer, db, made.id, is_completed=True)
+    address = await new_address(writer)
+    order_id = await bought(writer, db, address.id, is_completed=True)
 
-    refused = await writer.patch(f"/addresses/{made.id}", {"address": {"city": "Lyon"}})
+    refusal = await writer.patch(f"/addresses/{address.id}", {"address": {"city": "Lyon"}})
 
-    assert_refused(refused, "base")
+    assert_refused(refusal, "base")
     order = await writer.get(f"/orders/{order_id}", {"include": "ship_address"})
     assert order.json["included"][0]["attributes"]["city"] == "Paris"
 
 
 async def test_the_address_of_an_open_cart_may_change(writer: Machine, db: Any) -> None:
-    made = await new_address(writer)
-    await bought(writer, db, made.id, is_completed=False)
+    address = await new_address(writer)
+    await bought(writer, db, address.id, is_completed=False)
 
-    assert (await writer.patch(f"/addresses/{made.id}", {"address": {"label": "work"}}))["label"] == "work"
+    assert (await writer.patch(f"/addresses/{address.id}", {"address": {"label": "work"}}))["label"] == "work"
 
 
 async def test_a_removed_address_of_an_order_is_hidden_from_all_but_the_order(writer: Machine, db: Any) -> None:
     user_id = await new_user(writer)
-    gone, kept = [(await new_address(writer, user_id=user_id)).id for _ in range(2)]
-    await writer.patch(f"/users/{user_id}", {"user": {"ship_address_id": gone, "bill_address_id": kept}})
-    order_id = await bought(writer, db, gone, is_completed=True)
+    deleted_address, remaining_address = [(await new_address(writer, user_id=user_id)).id for _ in range(2)]
+    await writer.patch(
+        f"/users/{user_id}", {"user": {"ship_address_id": deleted_address, "bill_address_id": remaining_address}}
+    )
+    order_id = await bought(writer, db, deleted_address, is_completed=True)
 
-    assert (await writer.delete(f"/addresses/{gone}")).status == 204
+    assert (await writer.delete(f"/addresses/{deleted_address}")).status == 204
 
-    assert (await writer.get(f"/addresses/{gone}")).status == 404
-    assert (await writer.get("/addresses", {"filter[id_eq]": gone})).json["data"] == []
+    assert (await writer.get(f"/addresses/{deleted_address}")).status == 404
+    assert (await writer.get("/addresses", {"filter[id_eq]": deleted_address})).json["data"] == []
     user = await writer.get(f"/users/{user_id}", {"include": "addresses"})
-    linked = user.json["data"]["relationships"]
-    assert [link["id"] for link in linked["addresses"]["data"]] == [kept]
-    assert [item["id"] for item in user.json["included"]] == [kept]
-    assert (linked["ship_address"]["data"], linked["bill_address"]["data"]["id"]) == (None, kept)
+    relationships = user.json["data"]["relationships"]
+    assert [link["id"] for link in relationships["addresses"]["data"]] == [remaining_address]
+    assert [item["id"] for item in user.json["included"]] == [remaining_address]
+    assert (relationships["ship_address"]["data"], relationships["bill_address"]["data"]["id"]) == (
+        None,
+        remaining_address,
+    )
     order = await writer.get(f"/orders/{order_id}", {"include": "ship_address"})
-    assert [item["id"] for item in order.json["included"]] == [gone]
+    assert [item["id"] for item in order.json["included"]] == [deleted_address]
 
 
 @pytest.mark.parametrize(

@@ -6,28 +6,28 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.accounts import new_email, sign_in
+from tests.platform.client import Machine
 from tests.platform.hostile import HOSTILE, assert_refused
-from tests.platform.machine import Machine
-from tests.shoppers import new_email, sign_in
 
 
 async def new_user(machine: Machine, **fields: Any) -> str:
-    made = await machine.post("/users", {"user": {"email": new_email(), **fields}})
-    assert made.status == 201, made
-    return made.id
+    user = await machine.post("/users", {"user": {"email": new_email(), **fields}})
+    assert user.status == 201, user
+    return user.id
 
 
 async def test_a_user_made_by_a_machine_is_vouched_for_and_can_sign_in(
     http: httpx.AsyncClient, writer: Machine
 ) -> None:
     email = new_email()
-    made = await writer.post("/users", {"user": {"email": email, "first_name": "Ada"}})
+    user = await writer.post("/users", {"user": {"email": email, "first_name": "Ada"}})
 
     member = await sign_in(http, email, first_name="Mallory")
 
-    assert str(await member.id()) == made.id
-    assert made["verified_at"] is not None
-    assert (await writer.get(f"/users/{made.id}"))["first_name"] == "Ada"
+    assert str(await member.id()) == user.id
+    assert user["verified_at"] is not None
+    assert (await writer.get(f"/users/{user.id}"))["first_name"] == "Ada"
 
 
 async def test_another_email_ends_every_session_of_the_user(http: httpx.AsyncClient, writer: Machine) -> None:
@@ -35,14 +35,14 @@ async def test_another_email_ends_every_session_of_the_user(http: httpx.AsyncCli
     laptop, stranger = await sign_in(http, phone.email), await sign_in(http)
     email = new_email()
 
-    changed = await writer.patch(f"/users/{await phone.id()}", {"user": {"email": email}})
+    response = await writer.patch(f"/users/{await phone.id()}", {"user": {"email": email}})
 
-    assert (changed.status, changed["email"]) == (200, email)
+    assert (response.status, response["email"]) == (200, email)
     assert not await phone.is_signed_in()
     assert not await laptop.is_signed_in()
     assert (await laptop.refresh()).status == 401
     assert await stranger.is_signed_in()
-    assert str(await (await sign_in(http, email)).id()) == changed.id
+    assert str(await (await sign_in(http, email)).id()) == response.id
 
 
 @pytest.mark.security("A-07")
@@ -77,11 +77,11 @@ async def test_the_same_email_again_ends_nothing(http: httpx.AsyncClient, writer
 async def test_an_email_must_be_one(writer: Machine, email: Any) -> None:
     user_id = await new_user(writer)
 
-    made = await writer.post("/users", {"user": {"email": email}})
-    changed = await writer.patch(f"/users/{user_id}", {"user": {"email": email}})
+    creation = await writer.post("/users", {"user": {"email": email}})
+    update = await writer.patch(f"/users/{user_id}", {"user": {"email": email}})
 
-    assert_refused(made, "email")
-    assert_refused(changed, "email")
+    assert_refused(creation, "email")
+    assert_refused(update, "email")
 
 
 async def test_an_address_is_one_user_however_it_is_spelled(writer: Machine) -> None:
@@ -89,25 +89,25 @@ async def test_an_address_is_one_user_however_it_is_spelled(writer: Machine) -> 
     await new_user(writer, email=email)
     other = await new_user(writer)
 
-    made = await writer.post("/users", {"user": {"email": email.upper()}})
-    changed = await writer.patch(f"/users/{other}", {"user": {"email": email.upper()}})
+    creation = await writer.post("/users", {"user": {"email": email.upper()}})
+    update = await writer.patch(f"/users/{other}", {"user": {"email": email.upper()}})
 
-    for refused in (made, changed):
-        assert_refused(refused, "email")
-        assert refused.json["errors"] == {"email": ["is taken"]}
+    for refusal in (creation, update):
+        assert_refused(refusal, "email")
+        assert refusal.json["errors"] == {"email": ["is taken"]}
 
 
 async def test_a_user_with_completed_orders_stays(http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
     member = await sign_in(http)
     user_id = await member.id()
-    bought, open_ = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
-    await db.execute("update orders set user_id = $2 where id = any($1)", [bought, open_], user_id)
-    await db.execute("update orders set completed_at = now(), state = 'complete' where id = $1", bought)
+    completed_order, open_ = [(await writer.post("/orders", {"order": {}})).id for _ in range(2)]
+    await db.execute("update orders set user_id = $2 where id = any($1)", [completed_order, open_], user_id)
+    await db.execute("update orders set completed_at = now(), state = 'complete' where id = $1", completed_order)
 
-    refused = await writer.delete(f"/users/{user_id}")
+    refusal = await writer.delete(f"/users/{user_id}")
 
-    assert_refused(refused, "base")
-    assert "completed orders" in refused.json["errors"]["base"][0]
+    assert_refused(refusal, "base")
+    assert "completed orders" in refusal.json["errors"]["base"][0]
     assert await member.is_signed_in()
     assert (await writer.get(f"/orders/{open_}")).status == 200
 
@@ -122,9 +122,9 @@ async def test_a_user_without_orders_goes_with_carts_addresses_and_sessions(
     address = await writer.post("/addresses", {"address": {**home, "country_iso": "FR", "user_id": str(user_id)}})
     assert address.status == 201, address
 
-    removed = await writer.delete(f"/users/{user_id}")
+    response = await writer.delete(f"/users/{user_id}")
 
-    assert removed.status == 204
+    assert response.status == 204
     assert not await member.is_signed_in()
     assert (await writer.get(f"/orders/{cart.id}")).status == 404
     assert (await writer.get(f"/addresses/{address.id}")).status == 404
@@ -133,14 +133,14 @@ async def test_a_user_without_orders_goes_with_carts_addresses_and_sessions(
 async def test_a_default_address_must_be_the_users_own(writer: Machine) -> None:
     user_id = await new_user(writer)
     home = {"firstname": "a", "lastname": "b", "address1": "1 Rue", "city": "Paris", "zipcode": "75001"}
-    mine, theirs = [
+    mine, other_address = [
         (await writer.post("/addresses", {"address": {**home, "country_iso": "FR", "user_id": owner}})).id
         for owner in (user_id, await new_user(writer))
     ]
 
     good = await writer.patch(f"/users/{user_id}", {"user": {"bill_address_id": mine}})
     bad = await writer.patch(
-        f"/users/{user_id}", {"user": {"bill_address_id": theirs, "ship_address_id": str(uuid4())}}
+        f"/users/{user_id}", {"user": {"bill_address_id": other_address, "ship_address_id": str(uuid4())}}
     )
 
     assert good.json["data"]["relationships"]["bill_address"]["data"] == {"id": mine, "type": "address"}

@@ -7,11 +7,11 @@ import httpx
 import pytest
 
 from shop.rules.customers.wishlists import MOST_ITEMS, MOST_LISTS
-from tests.at_once import at_once
-from tests.make import Make
+from tests.accounts import Member, sign_in
+from tests.builders import Make
+from tests.concurrency import at_once
 from tests.platform.hostile import HOSTILE, assert_refused
 from tests.shopper import Answer
-from tests.shoppers import Member, sign_in
 from tests.wishlists import add_items, add_lists
 
 
@@ -25,27 +25,30 @@ async def new_list(make: Make, member: Member, **fields: Any) -> Answer:
 
 
 async def test_what_a_machine_puts_on_a_list_its_owner_sees(make: Make, member: Member) -> None:
-    made = await new_list(make, member)
+    wishlist = await new_list(make, member)
     mug = await make.product(price="10")
-    item = await make.new("wished_items", "wished_item", wishlist_id=made.id, variant_id=mug.sold, quantity=3)
+    item = await make.new("wished_items", "wished_item", wishlist_id=wishlist.id, variant_id=mug.sold, quantity=3)
 
-    seen = await member.get(f"/wishlists/{made['token']}?include=wished_items")
+    response = await member.get(f"/wishlists/{wishlist['token']}?include=wished_items")
 
-    assert (seen.id, seen["name"], seen["is_private"]) == (made.id, "Birthday", True)
-    assert (seen.json["included"][0]["id"], seen.json["included"][0]["attributes"]["total"]) == (item.id, "30.0")
+    assert (response.id, response["name"], response["is_private"]) == (wishlist.id, "Birthday", True)
+    assert (response.json["included"][0]["id"], response.json["included"][0]["attributes"]["total"]) == (
+        item.id,
+        "30.0",
+    )
     assert (item["currency"], item["price"], item["total"]) == ("USD", "10.0", "30.0")
 
 
 async def test_what_an_owner_made_is_found_by_who_they_are_and_what_it_is_called(make: Make, member: Member) -> None:
     name = f"List {uuid4().hex}"
-    made = await member.post("/wishlists", name=name)
+    wishlist = await member.post("/wishlists", name=name)
     user_id = str(await member.id())
 
-    filters = {"name_eq": name, "user_id_eq": user_id, "user_email_eq": member.email, "token_eq": made["token"]}
+    filters = {"name_eq": name, "user_id_eq": user_id, "user_email_eq": member.email, "token_eq": wishlist["token"]}
     for field, value in filters.items():
-        found = await make.machine.get("/wishlists", {f"filter[{field}]": value, "include": "user"})
-        assert [each["id"] for each in found.json["data"]] == [made.id]
-        assert [each["id"] for each in found.json["included"]] == [user_id]
+        response = await make.machine.get("/wishlists", {f"filter[{field}]": value, "include": "user"})
+        assert [each["id"] for each in response.json["data"]] == [wishlist.id]
+        assert [each["id"] for each in response.json["included"]] == [user_id]
 
 
 async def test_a_default_that_a_machine_sets_is_the_only_one(make: Make, member: Member, db: Any) -> None:
@@ -53,10 +56,10 @@ async def test_a_default_that_a_machine_sets_is_the_only_one(make: Make, member:
     second, third = await new_list(make, member, is_default=True), await new_list(make, member)
 
     async def defaults() -> list[str]:
-        found = await make.machine.get(
+        response = await make.machine.get(
             "/wishlists", {"filter[user_id_eq]": str(await member.id()), "filter[is_default_true]": "1"}
         )
-        return [each["id"] for each in found.json["data"]]
+        return [each["id"] for each in response.json["data"]]
 
     assert await defaults() == [second.id]
     wish = {"wishlist": {"is_default": True}}
@@ -73,11 +76,11 @@ async def test_a_default_that_a_machine_sets_is_the_only_one(make: Make, member:
 
 @pytest.mark.parametrize("name", [*HOSTILE["text"], " ", "", None, "x" * 256, "a\nb"], ids=repr)
 async def test_a_name_is_one_line_for_machines_too(make: Make, member: Member, name: Any) -> None:
-    made = await new_list(make, member)
+    wishlist = await new_list(make, member)
 
     fields = {"user_id": str(await member.id()), "name": name}
     assert_refused(await make.machine.post("/wishlists", {"wishlist": fields}), "name")
-    assert_refused(await make.machine.patch(f"/wishlists/{made.id}", {"wishlist": {"name": name}}), "name")
+    assert_refused(await make.machine.patch(f"/wishlists/{wishlist.id}", {"wishlist": {"name": name}}), "name")
 
 
 @pytest.mark.parametrize("quantity", [0, -1, 1_000_001, "", None, "x", 1.5, 2**52])
@@ -88,25 +91,25 @@ async def test_a_quantity_is_positive_for_machines_too(make: Make, member: Membe
     assert_refused(
         await make.machine.post("/wished_items", {"wished_item": {**fields, "quantity": quantity}}), "quantity"
     )
-    changed = await make.machine.patch(f"/wished_items/{item.id}", {"wished_item": {"quantity": quantity}})
-    assert_refused(changed, "quantity")
+    refusal = await make.machine.patch(f"/wished_items/{item.id}", {"wished_item": {"quantity": quantity}})
+    assert_refused(refusal, "quantity")
 
 
 async def test_what_is_not_there_cannot_be_named(make: Make, member: Member) -> None:
-    gone, mug, list_id = await make.product(), await make.product(), (await new_list(make, member)).id
-    await make.remove("products", gone.id)
+    deleted_product, mug, list_id = await make.product(), await make.product(), (await new_list(make, member)).id
+    await make.remove("products", deleted_product.id)
     nobody = str(uuid4())
 
-    async def refused(path: str, kind: str, **fields: str) -> Answer:
+    async def create(path: str, kind: str, **fields: str) -> Answer:
         return await make.machine.post(f"/{path}", {kind: fields})
 
-    assert_refused(await refused("wishlists", "wishlist", user_id=nobody, name="a"), "user_id")
+    assert_refused(await create("wishlists", "wishlist", user_id=nobody, name="a"), "user_id")
     items = "wished_items", "wished_item"
-    assert_refused(await refused(*items, wishlist_id=nobody, variant_id=mug.sold), "wishlist_id")
-    assert_refused(await refused(*items, wishlist_id=list_id, variant_id=nobody), "variant_id")
-    assert_refused(await refused(*items, wishlist_id=list_id, variant_id=gone.sold), "variant_id")
+    assert_refused(await create(*items, wishlist_id=nobody, variant_id=mug.sold), "wishlist_id")
+    assert_refused(await create(*items, wishlist_id=list_id, variant_id=nobody), "variant_id")
+    assert_refused(await create(*items, wishlist_id=list_id, variant_id=deleted_product.sold), "variant_id")
     await make.new(*items, wishlist_id=list_id, variant_id=mug.sold)
-    assert_refused(await refused(*items, wishlist_id=list_id, variant_id=mug.sold), "variant_id")
+    assert_refused(await create(*items, wishlist_id=list_id, variant_id=mug.sold), "variant_id")
 
 
 async def test_machines_keep_to_how_many_there_may_be(make: Make, member: Member, db: Any) -> None:
@@ -131,6 +134,6 @@ async def test_machines_keep_to_how_many_there_may_be(make: Make, member: Member
     )
 
     for answers in (lists, items):
-        made, refused = sorted(answers, key=lambda answer: answer.status)
-        assert made.status == 201
-        assert_refused(refused, "base")
+        success, refusal = sorted(answers, key=lambda answer: answer.status)
+        assert success.status == 201
+        assert_refused(refusal, "base")

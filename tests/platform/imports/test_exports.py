@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.platform.bulk import bring, counts, give, in_lines, new_location, new_slug, new_taxon, send
-from tests.platform.machine import PREFIX, Machine
+from tests.platform.client import PREFIX, Machine
 
 TEXTS = st.one_of(
     st.sampled_from(
@@ -32,9 +32,9 @@ AMOUNTS = {"USD": ["0", "19.99", "9999999.9"], "JPY": ["0", "1900"], "KWD": ["1.
 PRICES = st.fixed_dictionaries(
     {},
     optional={
-        code: st.sampled_from(said)
-        | st.fixed_dictionaries({"amount": st.sampled_from(said), "compare_at": st.sampled_from([None, *said])})
-        for code, said in AMOUNTS.items()
+        code: st.sampled_from(amounts)
+        | st.fixed_dictionaries({"amount": st.sampled_from(amounts), "compare_at": st.sampled_from([None, *amounts])})
+        for code, amounts in AMOUNTS.items()
     },
 )
 VARIANT = {
@@ -76,16 +76,16 @@ PRODUCT = st.fixed_dictionaries(
 
 
 async def assert_comes_back_unchanged(machine: Machine, db: Any) -> None:
-    moved = "select (select max(updated_at) from products), (select max(updated_at) from variants), count(*)"
+    statement = "select (select max(updated_at) from products), (select max(updated_at) from variants), count(*)"
     for noun in ("products", "prices"):
-        first, before = await give(machine, noun), await db.fetch(f"{moved} from stock_movements")
+        first, before = await give(machine, noun), await db.fetch(f"{statement} from stock_movements")
 
-        told = (await send(machine, noun, first)).json
+        report = (await send(machine, noun, first)).json
 
         lines = first.count(b"\n")
-        assert (told["lines"], told["unchanged"], told["errors"]) == (lines, lines, [])
+        assert (report["lines"], report["unchanged"], report["errors"]) == (lines, lines, [])
         assert await give(machine, noun) == first
-        assert await db.fetch(f"{moved} from stock_movements") == before
+        assert await db.fetch(f"{statement} from stock_movements") == before
 
 
 @pytest.mark.torture
@@ -103,15 +103,15 @@ async def test_whatever_is_brought_in_goes_out_and_comes_back_unchanged(
 ) -> None:
     slug, places = new_slug(), [await new_location(writer) for _ in range(2)]
     # The same options twice are not two variants.
-    seen = {json.dumps(sorted(item["options"].items())): item for item in product.get("variants", [])}
-    variants = [{**item, "sku": uuid4().hex} for item in seen.values()]
+    variants_by_options = {json.dumps(sorted(item["options"].items())): item for item in product.get("variants", [])}
+    variants = [{**item, "sku": uuid4().hex} for item in variants_by_options.values()]
     master = {**product.get("master", {}), "stock": {places[place]: count for place, count in stock.items()}}
     line = {**product, "slug": slug, "master": master, "variants": variants}
 
-    made = await bring(writer, "products", line)
+    report = await bring(writer, "products", line)
     again = await bring(writer, "products", line)
 
-    assert counts(made) == {"lines": 1, "created": 1}, made
+    assert counts(report) == {"lines": 1, "created": 1}, report
     assert counts(again) == {"lines": 1, "unchanged": 1}, again
     await assert_comes_back_unchanged(writer, db)
     await db.execute("update products set deleted_at = now() where slug = $1", slug)
@@ -160,15 +160,15 @@ async def test_what_was_made_through_other_doors_comes_back_unchanged_too(writer
     price_list = await writer.post("/price_lists", {"price_list": {"name": f"list {uuid4().hex}", "currency": "KWD"}})
     entry = {"price_list_id": price_list.id, "variant_id": bare[1].id, "amount": "1.234", "min_quantity": 12}
     assert (await writer.post("/price_list_entries", {"price_list_entry": entry})).status == 201
-    gone = await writer.post("/products", {"product": {"name": "gone", "sku": uuid4().hex}})
-    await writer.delete(f"/products/{gone.id}")
+    deleted_product = await writer.post("/products", {"product": {"name": "gone", "sku": uuid4().hex}})
+    await writer.delete(f"/products/{deleted_product.id}")
     assert twin["slug"] != product["slug"]
 
     await assert_comes_back_unchanged(writer, db)
 
     slugs = [json.loads(line)["slug"] for line in (await give(writer, "products")).splitlines()]
     assert {product["slug"], twin["slug"]} <= set(slugs)
-    assert gone["slug"] not in slugs
+    assert deleted_product["slug"] not in slugs
     assert slugs == sorted(slugs)
 
 
@@ -188,9 +188,9 @@ async def test_an_export_brings_back_what_was_changed_since(writer: Machine, db:
     await bring(writer, "products", {**change, "option_types": [], "variants": [other]})
     assert await give(writer, "products") != before
 
-    told = (await send(writer, "products", before)).json
+    report = (await send(writer, "products", before)).json
 
-    assert told["updated"] == 1
+    assert report["updated"] == 1
     assert await give(writer, "products") == before
 
 
@@ -200,12 +200,12 @@ async def test_more_products_than_a_batch_are_given_out_once_each(writer: Machin
         writer, "products", *({"slug": slug, "name": "Mug", "master": {"prices": {"USD": 1}}} for slug in slugs)
     )
 
-    shown = [json.loads(line)["slug"] for line in (await give(writer, "products")).splitlines()]
-    priced = (await give(writer, "prices")).splitlines()
+    exported_slugs = [json.loads(line)["slug"] for line in (await give(writer, "products")).splitlines()]
+    price_lines = (await give(writer, "prices")).splitlines()
 
-    assert len(shown) == len(set(shown))
-    assert set(slugs) <= set(shown)
-    assert len(priced) == len(set(priced)) >= 230
+    assert len(exported_slugs) == len(set(exported_slugs))
+    assert set(slugs) <= set(exported_slugs)
+    assert len(price_lines) == len(set(price_lines)) >= 230
 
 
 async def test_exports_are_for_applications_that_may_read(http: httpx.AsyncClient, reader: Machine) -> None:
@@ -220,6 +220,6 @@ async def test_a_line_of_an_export_can_be_edited_by_hand(writer: Machine) -> Non
     lines = [json.loads(line) for line in (await give(writer, "products")).splitlines()]
     (mine,) = [line for line in lines if line["slug"] == slug]
 
-    told = (await send(writer, "products", in_lines([{**mine, "status": "active"}]))).json
+    report = (await send(writer, "products", in_lines([{**mine, "status": "active"}]))).json
 
-    assert counts(told) == {"lines": 1, "updated": 1}
+    assert counts(report) == {"lines": 1, "updated": 1}

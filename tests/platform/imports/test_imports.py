@@ -11,9 +11,9 @@ import pytest
 
 from tests.db.processes import until
 from tests.platform.bulk import bring, counts, give, given, in_lines, new_location, new_slug, new_taxon, send
-from tests.platform.machine import PREFIX, Machine
+from tests.platform.client import PREFIX, Machine
+from tests.sampling import first
 from tests.service import Service
-from tests.usual import first
 
 
 def mug(slug: str, **more: Any) -> dict[str, Any]:
@@ -53,20 +53,20 @@ async def test_a_new_product_is_made_with_all_that_its_line_says(writer: Machine
         ],
     }
 
-    told = await bring(writer, "products", line)
+    report = await bring(writer, "products", line)
 
-    assert counts(told) == {"lines": 1, "created": 1}
-    shown = await given(writer, slug)
-    assert shown
-    assert {name: shown[name] for name in line if name not in {"master", "variants"}} == {
+    assert counts(report) == {"lines": 1, "created": 1}
+    record = await given(writer, slug)
+    assert record
+    assert {name: record[name] for name in line if name not in {"master", "variants"}} == {
         name: value for name, value in line.items() if name not in {"master", "variants"}
     }
-    assert shown["option_types"] == ["size"]
-    assert shown["master"]["weight"] == "0.35"
-    assert shown["master"]["prices"] == {"USD": {"amount": "19.99", "compare_at": "25.0"}}
-    assert [variant["sku"] for variant in shown["variants"]] == [f"{sku}-1", f"{sku}-2"]
-    assert shown["variants"][0]["prices"] == {"JPY": {"amount": "1900.0", "compare_at": None}}
-    assert shown["variants"][1]["stock"] == {place: {"count_on_hand": 5, "backorderable": False}}
+    assert record["option_types"] == ["size"]
+    assert record["master"]["weight"] == "0.35"
+    assert record["master"]["prices"] == {"USD": {"amount": "19.99", "compare_at": "25.0"}}
+    assert [variant["sku"] for variant in record["variants"]] == [f"{sku}-1", f"{sku}-2"]
+    assert record["variants"][0]["prices"] == {"JPY": {"amount": "1900.0", "compare_at": None}}
+    assert record["variants"][1]["stock"] == {place: {"count_on_hand": 5, "backorderable": False}}
     product = await writer.get(f"/products/{slug}")
     assert (product["sku"], product["in_stock"]) == (sku, True)
 
@@ -78,15 +78,15 @@ async def test_a_line_says_how_a_product_is_sent_and_what_each_variant_costs_the
     line = mug(slug, shipping_category=name, master={"sku": slug, **cost})
     line["variants"][0] |= {"cost_price": "800.0", "cost_currency": "JPY"}
 
-    told = [await bring(writer, "products", line) for _ in range(2)]
-    cleared = await bring(writer, "products", {"slug": slug, "shipping_category": None, "master": {"cost_price": None}})
+    reports = [await bring(writer, "products", line) for _ in range(2)]
+    report = await bring(writer, "products", {"slug": slug, "shipping_category": None, "master": {"cost_price": None}})
 
-    assert [counts(each) for each in told] == [{"lines": 1, "created": 1}, {"lines": 1, "unchanged": 1}]
-    assert counts(cleared) == {"lines": 1, "updated": 1}
-    shown = await given(writer, slug)
-    assert shown
-    assert (shown["shipping_category"], shown["master"]["cost_price"]) == (None, None)
-    assert [variant["cost_price"] for variant in shown["variants"]] == ["800.0", None]
+    assert [counts(each) for each in reports] == [{"lines": 1, "created": 1}, {"lines": 1, "unchanged": 1}]
+    assert counts(report) == {"lines": 1, "updated": 1}
+    record = await given(writer, slug)
+    assert record
+    assert (record["shipping_category"], record["master"]["cost_price"]) == (None, None)
+    assert [variant["cost_price"] for variant in record["variants"]] == ["800.0", None]
     await bring(writer, "products", line)
     product = await writer.get(f"/products/{slug}", {"include": "primary_variant"})
     assert product.json["data"]["relationships"]["shipping_category"]["data"]["id"] == category.id
@@ -103,9 +103,9 @@ async def test_bad_lines_are_told_in_their_order(writer: Machine) -> None:
         b"more\n",
     ]
 
-    told = (await send(writer, "products", b"".join(lines))).json
+    report = (await send(writer, "products", b"".join(lines))).json
 
-    assert [error["line"] for error in told["errors"]] == [1, 2, 4, 5]
+    assert [error["line"] for error in report["errors"]] == [1, 2, 4, 5]
 
 
 async def test_the_same_again_changes_nothing_and_moves_no_time(writer: Machine, db: Any) -> None:
@@ -113,9 +113,9 @@ async def test_the_same_again_changes_nothing_and_moves_no_time(writer: Machine,
     await bring(writer, "products", line)
     before = await tables(db)
 
-    told = await bring(writer, "products", line)
+    report = await bring(writer, "products", line)
 
-    assert counts(told) == {"lines": 1, "unchanged": 1}
+    assert counts(report) == {"lines": 1, "unchanged": 1}
     after = await tables(db)
     assert {name for name in before if before[name] != after[name]} == {"audit_events"}
 
@@ -123,17 +123,17 @@ async def test_the_same_again_changes_nothing_and_moves_no_time(writer: Machine,
 async def test_what_is_absent_stays_and_what_is_present_replaces(writer: Machine) -> None:
     slug = new_slug()
     await bring(writer, "products", mug(slug, tags=["a", "b"], description="Holds tea.", meta_title="A mug"))
-    changed = {"slug": slug, "tags": ["c"], "description": None, "properties": {"maker": "us"}}
+    update = {"slug": slug, "tags": ["c"], "description": None, "properties": {"maker": "us"}}
     prices = {"sku": f"{slug}-red", "prices": {"USD": "5"}}
 
-    told = await bring(writer, "products", {**changed, "variants": [prices]})
+    report = await bring(writer, "products", {**update, "variants": [prices]})
 
-    shown = await given(writer, slug)
-    assert shown
-    assert counts(told) == {"lines": 1, "updated": 1}
-    assert {name: shown[name] for name in changed} == changed
-    assert (shown["name"], shown["meta_title"]) == ("Mug", "A mug")
-    assert [(variant["sku"], list(variant["prices"])) for variant in shown["variants"]] == [
+    product = await given(writer, slug)
+    assert product
+    assert counts(report) == {"lines": 1, "updated": 1}
+    assert {name: product[name] for name in update} == update
+    assert (product["name"], product["meta_title"]) == ("Mug", "A mug")
+    assert [(variant["sku"], list(variant["prices"])) for variant in product["variants"]] == [
         (f"{slug}-red", ["USD"]),
         (f"{slug}-blue", ["EUR", "USD"]),
     ]
@@ -147,10 +147,10 @@ async def test_variants_that_are_not_named_stay_unless_all_are_said_to_be_there(
     some = await bring(writer, "products", red)
     every = await bring(writer, "products", {**red, "variants_complete": True})
 
-    shown = await given(writer, slug)
-    assert shown
+    product = await given(writer, slug)
+    assert product
     assert (counts(some), counts(every)) == ({"lines": 1, "unchanged": 1}, {"lines": 1, "updated": 1})
-    assert [variant["sku"] for variant in shown["variants"]] == [f"{slug}-red"]
+    assert [variant["sku"] for variant in product["variants"]] == [f"{slug}-red"]
     again = await bring(writer, "products", mug(slug))
     assert counts(again) == {"lines": 1, "updated": 1}
 
@@ -161,13 +161,13 @@ async def test_a_count_becomes_a_movement_of_the_difference_by_who_asked(writer:
     for stock in (7, {"count_on_hand": 4}, {"backorderable": True}, -2, -2):
         await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {place: stock}}})
 
-    moved = await db.fetch(
+    movements = await db.fetch(
         "select quantity, reason, actor_kind from stock_movements m join stock_items i on i.id = m.stock_item_id"
         " join variants v on v.id = i.variant_id join products p on p.id = v.product_id"
         " where p.slug = $1 order by m.id",
         slug,
     )
-    assert [tuple(row) for row in moved] == [
+    assert [tuple(row) for row in movements] == [
         (7, "received", "application"),
         (-3, "recounted", "application"),
         (-6, "recounted", "application"),
@@ -231,10 +231,10 @@ async def test_a_bad_line_fails_alone_and_is_told_of(writer: Machine, db: Any, l
     first, last = mug(new_slug()), mug(new_slug())
     body = in_lines([first]) + line + b"\n\n" + in_lines([last])
 
-    told = (await send(writer, "products", body)).json
+    report = (await send(writer, "products", body)).json
 
-    assert counts(told) == {"lines": 3, "created": 2, "failed": 1}
-    (error,) = told["errors"]
+    assert counts(report) == {"lines": 3, "created": 2, "failed": 1}
+    (error,) = report["errors"]
     assert (error["line"], list(error["errors"])) == (2, [field])
     assert all(sentences for sentences in error["errors"].values())
     assert await db.fetchval("select count(*) from products where slug = 'a'") == 0
@@ -243,27 +243,29 @@ async def test_a_bad_line_fails_alone_and_is_told_of(writer: Machine, db: Any, l
 async def test_a_count_below_zero_is_for_what_may_be_sold_beyond_it(writer: Machine) -> None:
     slug, shut, open_ = new_slug(), await new_location(writer), await new_location(writer, backorderable_default=True)
 
-    refused = await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {shut: -1}}})
-    allowed = await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {open_: -1}}})
-    closed = await bring(writer, "products", {"slug": slug, "master": {"stock": {open_: {"backorderable": False}}}})
+    refusal = await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {shut: -1}}})
+    report = await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"stock": {open_: -1}}})
+    second_refusal = await bring(
+        writer, "products", {"slug": slug, "master": {"stock": {open_: {"backorderable": False}}}}
+    )
 
-    assert list(refused["errors"][0]["errors"]) == [f"master.stock.{shut}.count_on_hand"]
-    assert counts(allowed) == {"lines": 1, "created": 1}
-    assert list(closed["errors"][0]["errors"]) == [f"master.stock.{open_}.count_on_hand"]
+    assert list(refusal["errors"][0]["errors"]) == [f"master.stock.{shut}.count_on_hand"]
+    assert counts(report) == {"lines": 1, "created": 1}
+    assert list(second_refusal["errors"][0]["errors"]) == [f"master.stock.{open_}.count_on_hand"]
 
 
 async def test_a_sku_or_options_of_another_variant_are_refused(writer: Machine) -> None:
     slug, other = new_slug(), new_slug()
     await bring(writer, "products", mug(slug))
-    theirs = {"slug": other, "name": "Cup", "variants": [{"sku": f"{slug}-red"}]}
+    other_product = {"slug": other, "name": "Cup", "variants": [{"sku": f"{slug}-red"}]}
     twins = {"slug": slug, "variants": [{"sku": f"{slug}-new", "options": {"colour": "red"}}]}
     # Neither is there when they are looked at together.
     claims = [{"slug": new_slug(), "name": "Cup", "master": {"sku": f"{slug}-x"}} for _ in range(2)]
 
-    told = await bring(writer, "products", theirs, twins, *claims)
+    report = await bring(writer, "products", other_product, twins, *claims)
 
-    assert counts(told) == {"lines": 4, "created": 1, "failed": 3}
-    assert [(error["line"], list(error["errors"])) for error in told["errors"]] == [
+    assert counts(report) == {"lines": 4, "created": 1, "failed": 3}
+    assert [(error["line"], list(error["errors"])) for error in report["errors"]] == [
         (1, ["variants.0.sku"]),
         (2, ["variants.0.options"]),
         (4, ["master.sku"]),
@@ -277,20 +279,20 @@ async def test_a_line_of_one_mebibyte_is_read_and_a_longer_one_fails_alone(write
     too_long = json.dumps({"slug": long, "name": "Mug"}).encode()
     too_long += b" " * (1024 * 1024 + 1 - len(too_long))
 
-    told = (await send(writer, "products", b"\n".join([fits, too_long, in_lines([mug(last)])]))).json
+    report = (await send(writer, "products", b"\n".join([fits, too_long, in_lines([mug(last)])]))).json
 
-    assert counts(told) == {"lines": 3, "created": 2, "failed": 1}
-    assert told["errors"] == [
+    assert counts(report) == {"lines": 3, "created": 2, "failed": 1}
+    assert report["errors"] == [
         {"line": 2, "key": None, "errors": {"base": ["The line is longer than 1,048,576 bytes."]}}
     ]
 
 
 async def test_no_more_than_a_thousand_errors_are_listed_and_the_rest_counted(writer: Machine) -> None:
-    told = (await send(writer, "products", b'{"a": 1}\n' * 1500 + b'{"x%d": 1}\n' % 7)).json
+    report = (await send(writer, "products", b'{"a": 1}\n' * 1500 + b'{"x%d": 1}\n' % 7)).json
     wide = await bring(writer, "products", {f"f{number}": 1 for number in range(100)})
 
-    assert counts(told) == {"lines": 1501, "failed": 1501}
-    assert (len(told["errors"]), told["errors_left_out"]) == (1000, 501)
+    assert counts(report) == {"lines": 1501, "failed": 1501}
+    assert (len(report["errors"]), report["errors_left_out"]) == (1000, 501)
     assert len(wide["errors"][0]["errors"]) == 21
 
 
@@ -359,14 +361,14 @@ async def test_two_imports_of_the_same_products_at_once_both_end_and_one_of_them
     def lines(name: str, order: list[str]) -> list[dict[str, Any]]:
         return [mug(slug, name=name, properties={name: "yes"}) for slug in order]
 
-    told = await asyncio.gather(
+    reports = await asyncio.gather(
         bring(writer, "products", *lines("one", slugs)), bring(writer, "products", *lines("two", slugs[::-1]))
     )
 
-    assert [one["failed"] for one in told] == [0, 0], told
-    assert told[0]["created"] + told[1]["created"] == 250
-    shown = [json.loads(line) for line in (await give(writer, "products")).splitlines()]
-    mine = [line for line in shown if line["slug"] in set(slugs)]
+    assert [one["failed"] for one in reports] == [0, 0], reports
+    assert reports[0]["created"] + reports[1]["created"] == 250
+    exported_products = [json.loads(line) for line in (await give(writer, "products")).splitlines()]
+    mine = [line for line in exported_products if line["slug"] in set(slugs)]
     assert {(line["name"], *line["properties"]) for line in mine} <= {("one", "one"), ("two", "two")}
     assert len(mine) == 250
 
@@ -394,7 +396,7 @@ async def test_a_product_that_appears_while_its_line_is_looked_at_is_changed_and
             slug,
         )
         importing = asyncio.create_task(bring(writer, "products", line))
-        await until(lambda: _is_waiting(db, wanted=True))
+        await until(lambda: _is_waiting(db, expected=True))
 
     assert counts(await importing) == {"lines": 1, "updated": 1}
 
@@ -410,7 +412,7 @@ async def test_an_import_waits_for_whoever_holds_a_product_longer_than_a_request
         await db.execute("select 1 from products where slug = $1 for update", slug)
         importing = asyncio.create_task(bring(writer, "products", mug(slug, name="Cup")))
         for condition in (True, False, True):
-            await until(partial(_is_waiting, db, wanted=condition))
+            await until(partial(_is_waiting, db, expected=condition))
 
     assert counts(await importing) == {"lines": 1, "updated": 1}
 
@@ -431,35 +433,37 @@ async def test_stock_that_is_sold_while_it_is_counted_anew_is_not_lost(writer: M
         )
         line["master"] = {"stock": {place: 9}}
         importing = asyncio.create_task(bring(writer, "products", line))
-        await until(partial(_is_waiting, db, wanted=True))
+        await until(partial(_is_waiting, db, expected=True))
 
     assert counts(await importing) == {"lines": 1, "updated": 1}
-    moved = await db.fetch("select quantity from stock_movements where stock_item_id = $1 order by created_at", item_id)
-    assert await db.fetchval(f"select i.count_on_hand from {item}", slug) == 9 == sum(row[0] for row in moved)
+    movements = await db.fetch(
+        "select quantity from stock_movements where stock_item_id = $1 order by created_at", item_id
+    )
+    assert await db.fetchval(f"select i.count_on_hand from {item}", slug) == 9 == sum(row[0] for row in movements)
 
 
-async def _is_waiting(db: Any, *, wanted: bool) -> bool:
+async def _is_waiting(db: Any, *, expected: bool) -> bool:
     # Within a transaction the view stays as it was first looked at.
     await db.execute("select pg_stat_clear_snapshot()")
-    return (await db.fetchval(WAITS) is not None) is wanted
+    return (await db.fetchval(WAITS) is not None) is expected
 
 
 async def test_a_product_is_listed_in_the_currencies_that_an_import_gave_it_a_price_in(
     writer: Machine, http: httpx.AsyncClient
 ) -> None:
     sku = uuid4().hex
-    made = await writer.post("/products", {"product": {"name": "Mug", "status": "active", "sku": sku}})
+    product = await writer.post("/products", {"product": {"name": "Mug", "status": "active", "sku": sku}})
 
-    async def listed() -> int:
-        asked = {"filter[ids]": made.id, "currency": "EUR"}
-        return len((await http.get("/api/v2/storefront/products", params=asked)).json()["data"])
+    async def count_listed() -> int:
+        params = {"filter[ids]": product.id, "currency": "EUR"}
+        return len((await http.get("/api/v2/storefront/products", params=params)).json()["data"])
 
-    before = await listed()
+    before = await count_listed()
     await bring(writer, "prices", {"sku": sku, "currency": "EUR", "amount": "9.5"})
-    after = await listed()
+    after = await count_listed()
     await bring(writer, "prices", {"sku": sku, "currency": "EUR", "amount": None})
 
-    assert (before, after, await listed()) == (0, 1, 0)
+    assert (before, after, await count_listed()) == (0, 1, 0)
 
 
 async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> None:
@@ -467,7 +471,7 @@ async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> Non
     await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
     await writer.post("/price_lists", {"price_list": {"name": name, "currency": "EUR"}})
 
-    made = await bring(
+    first_report = await bring(
         writer,
         "prices",
         {"sku": slug, "currency": "USD", "amount": "5", "compare_at": "7"},
@@ -475,7 +479,7 @@ async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> Non
         {"sku": slug, "price_list": name, "amount": "3"},
         {"sku": slug, "price_list": name, "amount": "2.5", "min_quantity": 10, "currency": "EUR"},
     )
-    changed = await bring(
+    second_report = await bring(
         writer,
         "prices",
         {"sku": slug, "currency": "USD", "amount": "6"},
@@ -485,7 +489,10 @@ async def test_prices_are_set_changed_and_removed_by_sku(writer: Machine) -> Non
     )
 
     lines = [json.loads(line) for line in (await give(writer, "prices")).splitlines()]
-    assert (counts(made), counts(changed)) == ({"lines": 4, "created": 4}, {"lines": 4, "updated": 3, "unchanged": 1})
+    assert (counts(first_report), counts(second_report)) == (
+        {"lines": 4, "created": 4},
+        {"lines": 4, "updated": 3, "unchanged": 1},
+    )
     assert [line for line in lines if line.get("sku") == slug] == [
         {"sku": slug, "currency": "USD", "amount": "6.0", "compare_at": "7.0"},
         {"sku": slug, "currency": "EUR", "amount": "2.5", "price_list": name, "min_quantity": 10},
@@ -518,12 +525,12 @@ async def test_a_bad_price_fails_alone(writer: Machine, line: dict[str, Any], fi
     await bring(writer, "products", {"slug": slug, "name": "Mug", "master": {"sku": slug}})
     is_known = "variant_id" in line or "sku" in line or field == "sku"
 
-    told = await bring(
+    report = await bring(
         writer, "prices", line if is_known else {"sku": slug, **line}, {"sku": slug, "currency": "USD", "amount": 1}
     )
 
-    assert counts(told) == {"lines": 2, "created": 1, "failed": 1}
-    assert field in told["errors"][0]["errors"], told
+    assert counts(report) == {"lines": 2, "created": 1, "failed": 1}
+    assert field in report["errors"][0]["errors"], report
 
 
 async def test_the_door_is_shut_for_readers_and_for_other_bodies(
@@ -531,10 +538,10 @@ async def test_the_door_is_shut_for_readers_and_for_other_bodies(
 ) -> None:
     slug = new_slug()
 
-    refused = await send(reader, "products", in_lines([mug(slug)]))
+    refusal = await send(reader, "products", in_lines([mug(slug)]))
     nobody = await http.post(f"{PREFIX}/imports/products", content=in_lines([mug(slug)]))
     json_body = await writer.post("/imports/products", mug(slug))
-    packed = await writer.ask(
+    gzip_response = await writer.ask(
         "POST",
         "/imports/products",
         content=b"x",
@@ -542,9 +549,9 @@ async def test_the_door_is_shut_for_readers_and_for_other_bodies(
     )
     nothing = await writer.ask("POST", "/imports/products")
 
-    assert (refused.status, refused.code) == (403, "insufficient_scope")
+    assert (refusal.status, refusal.code) == (403, "insufficient_scope")
     assert nobody.status_code == 401
-    assert (json_body.status, packed.status) == (415, 415)
+    assert (json_body.status, gzip_response.status) == (415, 415)
     assert (nothing.status, counts(nothing.json)) == (200, {})
     assert await db.fetchval("select count(*) from products where slug = $1", slug) == 0
 
@@ -552,8 +559,8 @@ async def test_the_door_is_shut_for_readers_and_for_other_bodies(
 async def test_many_products_are_brought_in_by_few_statements(writer: Machine, service: Service) -> None:
     lines = [mug(new_slug()) for _ in range(100)]
 
-    asked = [await send(writer, "products", in_lines(lines)) for _ in range(2)]
+    responses = [await send(writer, "products", in_lines(lines)) for _ in range(2)]
 
-    made, same = [service.request_line(answer.request_id)["statements"] for answer in asked]
-    assert made < 45
+    creation_statements, same = [service.request_line(answer.request_id)["statements"] for answer in responses]
+    assert creation_statements < 45
     assert same < 20

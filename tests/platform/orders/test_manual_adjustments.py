@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from tests.checkout_builders import Buyer, Till
+from tests.platform.client import Machine
 from tests.platform.hostile import assert_refused
-from tests.platform.machine import Machine
 from tests.shopper import Answer
-from tests.till import Buyer, Till
 
 
 async def adjust(writer: Machine, order_id: str, amount: Any, **more: Any) -> Answer:
@@ -20,65 +20,70 @@ async def test_an_adjustment_counts_in_the_total_and_survives_changes(writer: Ma
     mug = await till.product("10.00")
     cart = await buyer.put_in((mug, 2))
 
-    made = await adjust(writer, cart.id, "-3.00", adjustable_type="Spree::Order", adjustable_id=cart.id)
+    adjustment = await adjust(writer, cart.id, "-3.00", adjustable_type="Spree::Order", adjustable_id=cart.id)
     less = await writer.get(f"/orders/{cart.id}")
     more = await buyer.put_in((mug, 1))
-    sent = await buyer.come_from()
+    response = await buyer.come_from()
 
-    assert (made.status, made["amount"], made["source_type"], made["state"]) == (201, "-3.0", None, "open")
+    assert (adjustment.status, adjustment["amount"], adjustment["source_type"], adjustment["state"]) == (
+        201,
+        "-3.0",
+        None,
+        "open",
+    )
     assert (less["total"], less["adjustment_total"], less["promo_total"]) == ("17.0", "-3.0", "0.0")
-    assert less.json["data"]["relationships"]["adjustments"]["data"] == [{"id": made.id, "type": "adjustment"}]
-    assert (more["total"], sent["total"]) == ("27.0", "32.0")
+    assert less.json["data"]["relationships"]["adjustments"]["data"] == [{"id": adjustment.id, "type": "adjustment"}]
+    assert (more["total"], response["total"]) == ("27.0", "32.0")
 
 
 async def test_an_adjustment_is_changed_and_removed(writer: Machine, till: Till) -> None:
     cart = await Buyer(writer.http, till).put_in((await till.product("10.00"), 1))
-    made = await adjust(writer, cart.id, 2)
+    adjustment = await adjust(writer, cart.id, 2)
 
-    changed = await writer.patch(f"/adjustments/{made.id}", {"adjustment": {"amount": "-4.5", "label": "Late"}})
+    response = await writer.patch(f"/adjustments/{adjustment.id}", {"adjustment": {"amount": "-4.5", "label": "Late"}})
     after = await writer.get(f"/orders/{cart.id}")
-    removed = await writer.delete(f"/adjustments/{made.id}")
+    deletion = await writer.delete(f"/adjustments/{adjustment.id}")
 
-    assert (changed["amount"], changed["label"], after["total"]) == ("-4.5", "Late", "5.5")
-    assert (removed.status, (await writer.get(f"/orders/{cart.id}"))["total"]) == (204, "10.0")
+    assert (response["amount"], response["label"], after["total"]) == ("-4.5", "Late", "5.5")
+    assert (deletion.status, (await writer.get(f"/orders/{cart.id}"))["total"]) == (204, "10.0")
 
 
 async def test_it_is_paid_with_the_order_and_stays_with_it(writer: Machine, till: Till, db: Any) -> None:
     buyer = Buyer(writer.http, till)
     cart = await buyer.ready((await till.product("10.00"), 1))
-    made = await adjust(writer, cart.id, "-3.00")
+    adjustment = await adjust(writer, cart.id, "-3.00")
     await buyer.patch("/checkout/advance")
 
-    done = await buyer.complete()
+    order = await buyer.complete()
 
-    assert (done.status, done["total"]) == (200, "12.0"), done
+    assert (order.status, order["total"]) == (200, "12.0"), order
     (payment,) = (await writer.get("/payments", {"filter[order_id_eq]": cart.id})).json["data"]
     assert (payment["attributes"]["amount"], payment["attributes"]["state"]) == ("12.0", "completed")
-    assert (await writer.get(f"/adjustments/{made.id}"))["state"] == "closed"
-    assert_refused(await writer.patch(f"/adjustments/{made.id}", {"adjustment": {"amount": 1}}), "order_id")
-    assert_refused(await writer.delete(f"/adjustments/{made.id}"), "order_id")
+    assert (await writer.get(f"/adjustments/{adjustment.id}"))["state"] == "closed"
+    assert_refused(await writer.patch(f"/adjustments/{adjustment.id}", {"adjustment": {"amount": 1}}), "order_id")
+    assert_refused(await writer.delete(f"/adjustments/{adjustment.id}"), "order_id")
 
 
 async def test_it_takes_off_no_more_than_there_is(writer: Machine, till: Till, db: Any) -> None:
     buyer = Buyer(writer.http, till)
     mug, bowl = await till.product("10.00"), await till.product("4.00")
     cart = await buyer.put_in((mug, 1), (bowl, 1))
-    made = await adjust(writer, cart.id, "-13.00")
+    adjustment = await adjust(writer, cart.id, "-13.00")
     lines = (await buyer.get("/cart?include=line_items")).json["included"]
     first = next(line["id"] for line in lines if line["attributes"]["price"] == "10.0")
 
-    refused = await adjust(writer, cart.id, "-1.01")
+    refusal = await adjust(writer, cart.id, "-1.01")
     left = await buyer.ask("DELETE", f"/cart/remove_line_item/{first}")
     await buyer.come_from()
     await buyer.pay(method=till.check) if (await buyer.get("/cart"))["total"] != "0.0" else None
     await buyer.patch("/checkout/advance")
-    done = await buyer.complete()
+    order = await buyer.complete()
 
-    assert_refused(refused, "amount")
-    assert (left["total"], done.status, done["total"]) == ("0.0", 200, "0.0")
-    assert (await writer.get(f"/adjustments/{made.id}"))["amount"] == "-9.0"
-    told = "select sum(a.amount) = o.adjustment_total from adjustments a join orders o on o.id = a.order_id"
-    assert await db.fetchval(f"{told} where o.id = $1 group by o.id", cart.id) is True
+    assert_refused(refusal, "amount")
+    assert (left["total"], order.status, order["total"]) == ("0.0", 200, "0.0")
+    assert (await writer.get(f"/adjustments/{adjustment.id}"))["amount"] == "-9.0"
+    statement = "select sum(a.amount) = o.adjustment_total from adjustments a join orders o on o.id = a.order_id"
+    assert await db.fetchval(f"{statement} where o.id = $1 group by o.id", cart.id) is True
 
 
 @pytest.mark.parametrize(
@@ -97,11 +102,11 @@ async def test_it_takes_off_no_more_than_there_is(writer: Machine, till: Till, d
 async def test_what_cannot_be_is_refused(writer: Machine, till: Till, body: dict[str, Any], field: str) -> None:
     cart = await Buyer(writer.http, till).put_in((await till.product("10.00"), 1))
 
-    refused = await writer.post(
+    refusal = await writer.post(
         "/adjustments", {"adjustment": {"order_id": cart.id, "label": "Late", "amount": "1.0", **body}}
     )
 
-    assert_refused(refused, field)
+    assert_refused(refusal, field)
     assert (await writer.get(f"/orders/{cart.id}"))["total"] == "10.0"
 
 
@@ -110,7 +115,7 @@ async def test_another_currency_ends_what_was_entered_in_the_first(writer: Machi
     cart = await buyer.put_in((await till.product("10.00", prices={"EUR": "9.00"}), 1))
     await adjust(writer, cart.id, "-3.00")
 
-    changed = await buyer.patch("/cart/change_currency", new_currency="EUR")
+    response = await buyer.patch("/cart/change_currency", new_currency="EUR")
 
-    assert (changed.status, changed["total"]) == (200, "9.0")
+    assert (response.status, response["total"]) == (200, "9.0")
     assert (await writer.get("/adjustments", {"filter[order_id_eq]": cart.id})).json["data"] == []

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.platform.machine import Machine
-from tests.till import ADDRESS, Buyer, Till
+from tests.checkout_builders import ADDRESS, Buyer, Till
+from tests.platform.client import Machine
 
 
 async def test_an_order_is_made_with_all_its_parts_and_completed(writer: Machine, till: Till, db: Any) -> None:
@@ -20,30 +20,32 @@ async def test_an_order_is_made_with_all_its_parts_and_completed(writer: Machine
         "payments_attributes": [{"payment_method_id": till.check}],
     }
 
-    made = await writer.post("/orders", {"order": body})
-    assert (made.status, made["item_count"], made["item_total"], made["state"]) == (201, 2, "20.0", "payment")
-    rates = (await writer.get(f"/shipping_rates?filter[order_id_eq]={made.id}")).json["data"]
+    order = await writer.post("/orders", {"order": body})
+    assert (order.status, order["item_count"], order["item_total"], order["state"]) == (201, 2, "20.0", "payment")
+    rates = (await writer.get(f"/shipping_rates?filter[order_id_eq]={order.id}")).json["data"]
     express = next(rate for rate in rates if rate["attributes"]["name"] == "Express")
     shipment = express["relationships"]["shipment"]["data"]["id"]
-    chosen = {"shipments_attributes": [{"id": shipment, "selected_shipping_rate_id": express["id"]}]}
-    assert (await writer.patch(f"/orders/{made.id}", {"order": chosen}))["total"] == "38.0"
-    done = await writer.patch(f"/orders/{made.id}/complete", {})
+    shipment_update = {"shipments_attributes": [{"id": shipment, "selected_shipping_rate_id": express["id"]}]}
+    assert (await writer.patch(f"/orders/{order.id}", {"order": shipment_update}))["total"] == "38.0"
+    completed_order = await writer.patch(f"/orders/{order.id}/complete", {})
 
-    assert (done.status, done["state"], done["total"]) == (200, "complete", "38.0"), done
-    late = await writer.patch(f"/orders/{made.id}", {"order": {"line_items_attributes": [{"variant_id": mug.sold}]}})
+    assert (completed_order.status, completed_order["state"], completed_order["total"]) == (200, "complete", "38.0"), (
+        completed_order
+    )
+    late = await writer.patch(f"/orders/{order.id}", {"order": {"line_items_attributes": [{"variant_id": mug.sold}]}})
     assert (late.status, late.json["errors"]) == (422, {"base": ["is completed, and its parts stay"]})
 
 
 async def test_lines_are_changed_and_taken_out_by_their_ids(writer: Machine, till: Till) -> None:
     mug, bowl = await till.product(on_hand=5), await till.product(on_hand=5)
     lines = [{"variant_id": mug.sold, "quantity": 2}, {"variant_id": bowl.sold}]
-    made = await writer.post("/orders", {"order": {"line_items_attributes": lines}})
-    first, second = [each["id"] for each in made.json["data"]["relationships"]["line_items"]["data"]]
+    order = await writer.post("/orders", {"order": {"line_items_attributes": lines}})
+    first, second = [each["id"] for each in order.json["data"]["relationships"]["line_items"]["data"]]
 
     wish = [{"id": first, "quantity": 5}, {"id": second, "_destroy": True}]
-    changed = await writer.patch(f"/orders/{made.id}", {"order": {"line_items_attributes": wish}})
+    response = await writer.patch(f"/orders/{order.id}", {"order": {"line_items_attributes": wish}})
 
-    assert (changed.status, changed["item_count"], changed["item_total"]) == (200, 5, "50.0")
+    assert (response.status, response["item_count"], response["item_total"]) == (200, 5, "50.0")
 
 
 @pytest.mark.parametrize(
@@ -65,10 +67,10 @@ async def test_what_cannot_be_is_named_and_nothing_of_it_is_kept(
 ) -> None:
     order = await writer.post("/orders", {"order": {}})
 
-    refused = await writer.patch(f"/orders/{order.id}", {"order": {"internal_note": "new", **parts}})
+    refusal = await writer.patch(f"/orders/{order.id}", {"order": {"internal_note": "new", **parts}})
 
-    assert refused.status == 422, refused
-    assert field is None or field in refused.json["errors"]
+    assert refusal.status == 422, refusal
+    assert field is None or field in refusal.json["errors"]
     assert (await writer.get(f"/orders/{order.id}"))["internal_note"] is None
 
 
@@ -79,7 +81,7 @@ async def test_lines_of_a_cart_are_nobodys_of_another(writer: Machine, till: Til
     order = await writer.post("/orders", {"order": {}})
 
     wish = {"line_items_attributes": [{"id": line["id"], "_destroy": True}]}
-    refused = await writer.patch(f"/orders/{order.id}", {"order": wish})
+    refusal = await writer.patch(f"/orders/{order.id}", {"order": wish})
 
-    assert (refused.status, list(refused.json["errors"])) == (422, ["line_items_attributes.0.id"])
+    assert (refusal.status, list(refusal.json["errors"])) == (422, ["line_items_attributes.0.id"])
     assert (await buyer.get("/cart"))["item_count"] == 1

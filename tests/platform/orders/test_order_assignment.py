@@ -5,11 +5,11 @@ from uuid import uuid4
 
 import pytest
 
+from tests.checkout_builders import Buyer, Till
+from tests.platform.client import Machine
 from tests.platform.customers.test_addresses import new_address
 from tests.platform.customers.test_users import new_user
 from tests.platform.hostile import assert_refused
-from tests.platform.machine import Machine
-from tests.till import Buyer, Till
 
 
 async def test_an_order_is_made_for_a_customer_with_addresses_channel_and_number(writer: Machine) -> None:
@@ -18,13 +18,13 @@ async def test_an_order_is_made_for_a_customer_with_addresses_channel_and_number
     number = f"EU-{uuid4().hex[:12]}"
     body = {"user_id": user_id, "bill_address_id": address, "ship_address_id": address, "channel": "pos"}
 
-    made = await writer.post("/orders", {"order": {**body, "number": number}})
+    order = await writer.post("/orders", {"order": {**body, "number": number}})
 
-    links = {name: made.json["data"]["relationships"][name]["data"] for name in ("user", "bill_address")}
-    assert (made.status, made["channel"], made["number"]) == (201, "pos", number)
+    links = {name: order.json["data"]["relationships"][name]["data"] for name in ("user", "bill_address")}
+    assert (order.status, order["channel"], order["number"]) == (201, "pos", number)
     assert {name: link["id"] for name, link in links.items()} == {"user": user_id, "bill_address": address}
-    assert made["email"] == (await writer.get(f"/users/{user_id}"))["email"]
-    assert (await writer.get(f"/orders/{number}")).id == made.id
+    assert order["email"] == (await writer.get(f"/users/{user_id}"))["email"]
+    assert (await writer.get(f"/orders/{number}")).id == order.id
 
 
 async def test_each_of_them_is_in_the_audit(writer: Machine) -> None:
@@ -32,8 +32,10 @@ async def test_each_of_them_is_in_the_audit(writer: Machine) -> None:
 
     await writer.patch(f"/orders/{order.id}", {"order": {"user_id": user_id, "channel": "pos"}})
 
-    found = await writer.get("/audit_events", {"filter[subject_id_eq]": order.id, "filter[action_eq]": "order_updated"})
-    (event,) = found.json["data"]
+    response = await writer.get(
+        "/audit_events", {"filter[subject_id_eq]": order.id, "filter[action_eq]": "order_updated"}
+    )
+    (event,) = response.json["data"]
     assert event["attributes"]["detail"]["before"] == {"user_id": None, "channel": "shop"}
     assert event["attributes"]["detail"]["after"] == {"user_id": user_id, "channel": "pos"}
 
@@ -45,11 +47,11 @@ async def test_a_completed_order_keeps_them(writer: Machine, till: Till, name: s
     order = await buyer.complete()
     value = (await new_user(writer)) if name == "user_id" else str(uuid4())[:30] if "_id" not in name else None
 
-    refused = await writer.patch(f"/orders/{order.id}", {"order": {name: value}})
+    refusal = await writer.patch(f"/orders/{order.id}", {"order": {name: value}})
     same = await writer.patch(f"/orders/{order.id}", {"order": {"channel": "shop", "number": order["number"]}})
 
-    assert_refused(refused, name)
-    assert "completed" in refused.json["errors"][name][0]
+    assert_refused(refusal, name)
+    assert "completed" in refusal.json["errors"][name][0]
     assert same.status == 200
 
 
@@ -77,16 +79,18 @@ async def test_what_cannot_be_is_refused_by_its_name(writer: Machine, name: str,
 async def test_a_number_that_is_taken_is_refused(writer: Machine) -> None:
     first, second = [await writer.post("/orders", {"order": {}}) for _ in range(2)]
 
-    refused = await writer.patch(f"/orders/{second.id}", {"order": {"number": first["number"]}})
+    refusal = await writer.patch(f"/orders/{second.id}", {"order": {"number": first["number"]}})
 
-    assert refused.json["errors"] == {"number": ["is taken"]}
+    assert refusal.json["errors"] == {"number": ["is taken"]}
 
 
 async def test_an_address_of_another_customers_book_is_refused(writer: Machine) -> None:
-    theirs = (await new_address(writer, user_id=await new_user(writer))).id
+    other_address = (await new_address(writer, user_id=await new_user(writer))).id
     order = await writer.post("/orders", {"order": {"user_id": await new_user(writer)}})
 
-    assert_refused(await writer.patch(f"/orders/{order.id}", {"order": {"ship_address_id": theirs}}), "ship_address_id")
+    assert_refused(
+        await writer.patch(f"/orders/{order.id}", {"order": {"ship_address_id": other_address}}), "ship_address_id"
+    )
 
 
 async def test_with_another_owner_prices_are_theirs_and_old_tokens_end(writer: Machine, till: Till) -> None:
@@ -98,10 +102,10 @@ async def test_with_another_owner_prices_are_theirs_and_old_tokens_end(writer: M
     buyer = Buyer(writer.http, till)
     cart = await buyer.ready((mug, 2))
 
-    given = await writer.patch(f"/orders/{cart.id}", {"order": {"user_id": user_id}})
+    response = await writer.patch(f"/orders/{cart.id}", {"order": {"user_id": user_id}})
 
-    assert (given.status, given["item_total"], given["state"]) == (200, "16.0", "address")
-    assert given.json["data"]["relationships"]["payments"]["data"] == []
+    assert (response.status, response["item_total"], response["state"]) == (200, "16.0", "address")
+    assert response.json["data"]["relationships"]["payments"]["data"] == []
     assert (await buyer.get("/cart")).status == 404
 
 
@@ -110,8 +114,14 @@ async def test_an_order_with_another_address_is_packed_for_it(writer: Machine, t
     cart = await buyer.put_in((await till.product(), 1))
     address = (await new_address(writer, country_iso="DE", city="Berlin", zipcode="10115")).id
 
-    placed = await writer.patch(f"/orders/{cart.id}", {"order": {"ship_address_id": address}})
-    taken = await writer.patch(f"/orders/{cart.id}", {"order": {"ship_address_id": None}})
+    with_address = await writer.patch(f"/orders/{cart.id}", {"order": {"ship_address_id": address}})
+    without_address = await writer.patch(f"/orders/{cart.id}", {"order": {"ship_address_id": None}})
 
-    assert (placed["ship_total"], len(placed.json["data"]["relationships"]["shipments"]["data"])) == ("5.0", 1)
-    assert (taken["ship_total"], taken.json["data"]["relationships"]["shipments"]["data"]) == ("0.0", [])
+    assert (with_address["ship_total"], len(with_address.json["data"]["relationships"]["shipments"]["data"])) == (
+        "5.0",
+        1,
+    )
+    assert (without_address["ship_total"], without_address.json["data"]["relationships"]["shipments"]["data"]) == (
+        "0.0",
+        [],
+    )

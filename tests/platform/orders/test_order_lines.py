@@ -5,10 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from tests.make import Make
-from tests.platform.machine import Machine
+from tests.builders import Make
+from tests.checkout_builders import Buyer, new_till
+from tests.platform.client import Machine
 from tests.shopper import Answer
-from tests.till import Buyer, new_till
 
 
 async def put(writer: Machine, order_id: str, variant_id: str, **fields: Any) -> Answer:
@@ -24,16 +24,18 @@ async def test_an_orders_figures_follow_its_lines(writer: Machine) -> None:
     order = await writer.post("/orders", {"order": {"currency": "USD"}})
     mug = await Make(writer).product(price="10.00", on_hand=5)
 
-    made = await put(writer, order.id, mug.sold, quantity=2)
+    line_item = await put(writer, order.id, mug.sold, quantity=2)
     more = await put(writer, order.id, mug.sold)
-    assert (made.status, more.id, more["quantity"], more["total"]) == (201, made.id, 3, "30.0")
+    assert (line_item.status, more.id, more["quantity"], more["total"]) == (201, line_item.id, 3, "30.0")
     assert await figures(writer, order.id) == (3, "30.0", "30.0")
 
-    changed = await writer.patch(f"/line_items/{made.id}", {"line_item": {"quantity": 1, "private_metadata": {"a": 1}}})
-    assert (changed["quantity"], changed["private_metadata"]) == (1, {"a": 1})
+    response = await writer.patch(
+        f"/line_items/{line_item.id}", {"line_item": {"quantity": 1, "private_metadata": {"a": 1}}}
+    )
+    assert (response["quantity"], response["private_metadata"]) == (1, {"a": 1})
     assert await figures(writer, order.id) == (1, "10.0", "10.0")
 
-    assert (await writer.delete(f"/line_items/{made.id}")).status == 204
+    assert (await writer.delete(f"/line_items/{line_item.id}")).status == 204
     assert await figures(writer, order.id) == (0, "0.0", "0.0")
 
 
@@ -65,11 +67,11 @@ async def test_the_lines_of_a_completed_order_stay(writer: Machine) -> None:
     till = await new_till(Make(writer))
     mug, buyer = await till.product(on_hand=5), Buyer(writer.http, till)
     await buyer.ready((mug, 1))
-    done = await buyer.complete()
-    (line,) = done.json["data"]["relationships"]["line_items"]["data"]
+    order = await buyer.complete()
+    (line,) = order.json["data"]["relationships"]["line_items"]["data"]
 
     answers = [
-        await put(writer, done.id, mug.sold),
+        await put(writer, order.id, mug.sold),
         await writer.patch(f"/line_items/{line['id']}", {"line_item": {"quantity": 2}}),
         await writer.delete(f"/line_items/{line['id']}"),
     ]

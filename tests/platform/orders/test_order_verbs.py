@@ -8,12 +8,12 @@ from uuid import UUID
 import httpx
 import pytest
 
+from tests.accounts import new_email
+from tests.builders import MadeProduct, Make
+from tests.checkout_builders import Buyer, Till, new_till, on_hand
 from tests.db.processes import until
-from tests.make import MadeProduct, Make
-from tests.platform.machine import Machine
+from tests.platform.client import Machine
 from tests.shopper import Answer
-from tests.shoppers import new_email
-from tests.till import Buyer, Till, new_till, on_hand
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ async def buy(http: httpx.AsyncClient, till: Till, mug: MadeProduct, count: int 
     await buyer.put_in((mug, count))
     await buyer.come_from()
     await buyer.pay(method=method or till.card)
-    done = await buyer.complete()
-    assert done.status == 200, done
-    return done
+    order = await buyer.complete()
+    assert order.status == 200, order
+    return order
 
 
 async def shown(writer: Machine, order_id: str) -> tuple[Any, ...]:
@@ -38,8 +38,8 @@ async def shown(writer: Machine, order_id: str) -> tuple[Any, ...]:
 
 async def part(writer: Machine, order_id: str, relation: str) -> str:
     order = await writer.get(f"/orders/{order_id}")
-    found: str = order.json["data"]["relationships"][relation]["data"][-1]["id"]
-    return found
+    record_id: str = order.json["data"]["relationships"][relation]["data"][-1]["id"]
+    return record_id
 
 
 async def test_a_shipment_is_sent_with_its_number(
@@ -48,18 +48,18 @@ async def test_a_shipment_is_sent_with_its_number(
     order = await buy(http, till, mug)
     shipment_id = await part(writer, order.id, "shipments")
 
-    sent = await writer.patch(f"/shipments/{shipment_id}/ship", {"tracking": "1Z999"})
+    shipment = await writer.patch(f"/shipments/{shipment_id}/ship", {"tracking": "1Z999"})
     again = await writer.patch(f"/shipments/{shipment_id}/ship", {})
-    canceled = await writer.patch(f"/orders/{order.id}/cancel", {})
+    refusal = await writer.patch(f"/orders/{order.id}/cancel", {})
 
-    assert (sent.status, sent["state"], sent["tracking"], sent["shipped_at"] is not None) == (
+    assert (shipment.status, shipment["state"], shipment["tracking"], shipment["shipped_at"] is not None) == (
         200,
         "shipped",
         "1Z999",
         True,
     )
     assert (await shown(writer, order.id))[2] == "shipped"
-    assert (again.status, again.code, canceled.status, canceled.code) == (
+    assert (again.status, again.code, refusal.status, refusal.code) == (
         422,
         "illegal_transition",
         422,
@@ -73,10 +73,10 @@ async def test_a_canceled_order_gives_back_goods_and_money(
     order = await buy(http, till, mug)
     assert await on_hand(db, mug.sold) == 3
 
-    canceled = await writer.patch(f"/orders/{order['number']}/cancel", {})
+    response = await writer.patch(f"/orders/{order['number']}/cancel", {})
     twice = await writer.patch(f"/orders/{order.id}/cancel", {})
 
-    assert canceled.status == 200, canceled
+    assert response.status == 200, response
     assert await shown(writer, order.id) == ("canceled", "void", "canceled", "0.0")
     assert await on_hand(db, mug.sold) == 5
     assert (twice.status, twice.code) == (422, "illegal_transition")
@@ -90,17 +90,17 @@ async def test_a_canceled_order_is_resumed_while_its_goods_are_there(
     first, second = [await buy(http, till, mug, count, method=till.check) for count in (3, 2)]
     await writer.patch(f"/orders/{first.id}/cancel", {})
     assert (await shown(writer, first.id))[1] == "void"
-    resumed = await writer.patch(f"/orders/{first.id}/resume", {})
-    assert (resumed.status, resumed["state"], resumed["payment_state"]) == (200, "resumed", "balance_due")
+    response = await writer.patch(f"/orders/{first.id}/resume", {})
+    assert (response.status, response["state"], response["payment_state"]) == (200, "resumed", "balance_due")
     assert await on_hand(db, mug.sold) == 0
     await writer.patch(f"/payments/{await part(writer, first.id, 'payments')}/capture", {})
     assert await shown(writer, first.id) == ("resumed", "paid", "ready", "35.0")
 
     await writer.patch(f"/orders/{second.id}/cancel", {})
     await buy(http, till, mug, 1)
-    refused = await writer.patch(f"/orders/{second.id}/resume", {})
+    refusal = await writer.patch(f"/orders/{second.id}/resume", {})
 
-    assert (refused.status, refused.code) == (422, "out_of_stock")
+    assert (refusal.status, refusal.code) == (422, "out_of_stock")
     assert (await shown(writer, second.id))[0] == "canceled"
 
 
@@ -125,16 +125,16 @@ async def test_nothing_comes_between_a_cancellation_and_what_it_gives_back(
         await until(lambda: is_waiting(1))
         beside = asyncio.create_task(writer.patch(path, {}))
         await until(lambda: is_waiting(2))
-    canceled, refused = await canceling, await beside
+    cancellation, refusal = await canceling, await beside
 
-    assert canceled.status == 200, canceled
+    assert cancellation.status == 200, cancellation
     state, payment_state, _, total = await shown(writer, order.id)
     money = await db.fetchrow("select state, captured_amount - refunded_amount from payments where id = $1", payment)
-    if method == "check" and refused.status == 200:
+    if method == "check" and refusal.status == 200:
         # Resumed after all was voided: the check is expected again.
         assert (rival, state, payment_state) == ("resume", "resumed", "balance_due")
     else:
-        assert refused.status in {409, 422}, refused
+        assert refusal.status in {409, 422}, refusal
         assert (state, total) == ("canceled", "0.0")
     assert (money[1], money[0]) in {(0, "completed"), (0, "void")}
 
@@ -145,10 +145,10 @@ async def test_a_refunded_order_is_not_resumed_because_it_cannot_be_paid_again(
     order = await buy(http, till, mug)
     await writer.patch(f"/orders/{order.id}/cancel", {})
 
-    refused = await writer.patch(f"/orders/{order.id}/resume", {})
+    refusal = await writer.patch(f"/orders/{order.id}/resume", {})
 
-    assert (refused.status, refused.code) == (422, "illegal_transition")
-    assert refused.json["error"].startswith("A refunded order cannot be resumed")
+    assert (refusal.status, refusal.code) == (422, "illegal_transition")
+    assert refusal.json["error"].startswith("A refunded order cannot be resumed")
     assert await shown(writer, order.id) == ("canceled", "void", "canceled", "0.0")
     assert await on_hand(db, mug.sold) == 5
 
@@ -164,9 +164,9 @@ async def test_an_order_is_not_resumed_while_its_provider_has_not_answered(
         UUID(order.id),
     )
 
-    refused = await writer.patch(f"/orders/{order.id}/resume", {})
+    refusal = await writer.patch(f"/orders/{order.id}/resume", {})
 
-    assert (refused.status, refused.code) == (409, "payment_in_progress")
+    assert (refusal.status, refusal.code) == (409, "payment_in_progress")
 
 
 async def test_a_promised_payment_is_captured_and_then_it_can_be_sent(
@@ -176,10 +176,10 @@ async def test_a_promised_payment_is_captured_and_then_it_can_be_sent(
     assert await shown(writer, order.id) == ("complete", "balance_due", "pending", "0.0")
     payment_id = await part(writer, order.id, "payments")
 
-    captured = await writer.patch(f"/payments/{payment_id}/capture", {})
+    payment = await writer.patch(f"/payments/{payment_id}/capture", {})
     again = await writer.patch(f"/payments/{payment_id}/capture", {})
 
-    assert (captured.status, captured["state"], captured["captured_amount"]) == (200, "completed", "25.0")
+    assert (payment.status, payment["state"], payment["captured_amount"]) == (200, "completed", "25.0")
     assert await shown(writer, order.id) == ("complete", "paid", "ready", "25.0")
     assert (again.status, again.code) == (422, "illegal_transition")
 
@@ -227,9 +227,9 @@ async def test_an_order_is_approved_and_it_is_in_the_audit(
 ) -> None:
     order = await buy(http, till, mug)
 
-    approved = await writer.patch(f"/orders/{order.id}/approve", {})
+    response = await writer.patch(f"/orders/{order.id}/approve", {})
 
-    assert (approved.status, approved["approved_at"] is not None) == (200, True)
+    assert (response.status, response["approved_at"] is not None) == (200, True)
     acts = await db.fetch("select action from audit_events where subject_id = $1 order by at", UUID(order.id))
     assert {"order_complete", "order_approve", "payment"} <= {row["action"] for row in acts}
 
@@ -240,11 +240,15 @@ async def test_a_machine_walks_an_open_order_to_its_end(
     buyer = Buyer(http, till)
     cart = await buyer.ready((mug, 1))
 
-    advanced = await writer.patch(f"/orders/{cart.id}/advance", {})
-    done = await writer.patch(f"/orders/{cart.id}/complete", {})
-    emptied = await writer.patch(f"/orders/{cart.id}/empty", {})
+    advance_response = await writer.patch(f"/orders/{cart.id}/advance", {})
+    complete_response = await writer.patch(f"/orders/{cart.id}/complete", {})
+    empty_response = await writer.patch(f"/orders/{cart.id}/empty", {})
 
-    assert (advanced["state"], done["state"], emptied.status) == ("confirm", "complete", 404)
+    assert (advance_response["state"], complete_response["state"], empty_response.status) == (
+        "confirm",
+        "complete",
+        404,
+    )
 
 
 async def test_what_was_given_back_in_part_holds_nothing_up(
@@ -256,43 +260,43 @@ async def test_what_was_given_back_in_part_holds_nothing_up(
 
     assert await shown(writer, order.id) == ("complete", "paid", "ready", "20.0")
     assert (await writer.get(f"/orders/{order.id}"))["display_outstanding_balance"] == "$0.00"
-    sent = await writer.patch(f"/shipments/{await part(writer, order.id, 'shipments')}/ship", {})
-    assert sent.status == 200
+    response = await writer.patch(f"/shipments/{await part(writer, order.id, 'shipments')}/ship", {})
+    assert response.status == 200
 
 
 async def test_a_zone_keeps_its_countries_when_it_is_told_that_it_has_no_states(writer: Machine, make: Make) -> None:
     till = await new_till(make)
 
-    changed = await writer.patch(f"/zones/{till.zone}", {"zone": {"state_ids": []}})
-    emptied = await writer.patch(f"/zones/{till.zone}", {"zone": {"country_ids": []}})
+    first = await writer.patch(f"/zones/{till.zone}", {"zone": {"state_ids": []}})
+    second = await writer.patch(f"/zones/{till.zone}", {"zone": {"country_ids": []}})
 
-    assert (changed["zone_members_count"], emptied["zone_members_count"]) == (2, 0)
+    assert (first["zone_members_count"], second["zone_members_count"]) == (2, 0)
 
 
 @pytest.mark.security("C-18")
 async def test_a_tracking_url_is_an_https_address(writer: Machine, make: Make) -> None:
     method = (await make.new("shipping_methods", "shipping_method", name="Post", amounts={"USD": "5"})).id
 
-    async def told(url: Any) -> Answer:
+    async def set_tracking_url(url: Any) -> Answer:
         return await writer.patch(f"/shipping_methods/{method}", {"shipping_method": {"tracking_url": url}})
 
     wrong = ["http://post.example/:tracking", "javascript:alert(1)//", "//post.example", "https://", "https:post", ""]
     wrong += ["https://post.example/ x", "https://post.example/\n", "https://[post"]
-    refused = [await told(url) for url in wrong]
-    made = {"name": "Post", "amounts": {"USD": "5"}, "tracking_url": wrong[0]}
-    refused.append(await writer.post("/shipping_methods", {"shipping_method": made}))
-    accepted = [await told(url) for url in ("https://post.example/?n=:tracking", None)]
+    refusals = [await set_tracking_url(url) for url in wrong]
+    body = {"name": "Post", "amounts": {"USD": "5"}, "tracking_url": wrong[0]}
+    refusals.append(await writer.post("/shipping_methods", {"shipping_method": body}))
+    responses = [await set_tracking_url(url) for url in ("https://post.example/?n=:tracking", None)]
 
-    assert [(answer.status, list(answer.json.get("errors", {}))) for answer in refused] == [
+    assert [(answer.status, list(answer.json.get("errors", {}))) for answer in refusals] == [
         (422, ["tracking_url"])
-    ] * len(refused)
-    assert [answer.status for answer in accepted] == [200, 200]
+    ] * len(refusals)
+    assert [answer.status for answer in responses] == [200, 200]
 
 
 async def test_the_usual_shipping_category_stays(writer: Machine) -> None:
-    refused = await writer.delete("/shipping_categories/00000000-0000-7000-8000-000000000001")
+    refusal = await writer.delete("/shipping_categories/00000000-0000-7000-8000-000000000001")
 
-    assert refused.status == 422
+    assert refusal.status == 422
 
 
 async def test_an_order_says_when_its_confirmation_has_left(

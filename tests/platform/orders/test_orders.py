@@ -6,64 +6,64 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.platform.client import Machine, new_machine
 from tests.platform.customers.test_addresses import new_address
 from tests.platform.customers.test_users import new_user
 from tests.platform.hostile import HOSTILE, assert_refused
-from tests.platform.machine import Machine, new_machine
 from tests.service import Service
 from tests.shopper import Shopper
 
 
 async def test_a_new_order_is_an_open_cart_of_nobody(writer: Machine) -> None:
-    made = await writer.post("/orders", {"order": {}})
+    order = await writer.post("/orders", {"order": {}})
 
-    assert (made.status, made["state"], made["currency"]) == (201, "cart", "USD")
-    assert (made["total"], made["display_total"], made["email"]) == ("0.0", "$0.00", None)
-    assert made.json["data"]["relationships"]["user"]["data"] is None
-    assert "token" not in made.json["data"]["attributes"]
+    assert (order.status, order["state"], order["currency"]) == (201, "cart", "USD")
+    assert (order["total"], order["display_total"], order["email"]) == ("0.0", "$0.00", None)
+    assert order.json["data"]["relationships"]["user"]["data"] is None
+    assert "token" not in order.json["data"]["attributes"]
 
 
 async def test_the_currency_is_chosen_once(writer: Machine) -> None:
-    made = await writer.post("/orders", {"order": {"currency": "JPY"}})
+    order = await writer.post("/orders", {"order": {"currency": "JPY"}})
 
-    same = await writer.patch(f"/orders/{made.id}", {"order": {"currency": "JPY", "internal_note": "x"}})
-    changed = await writer.patch(f"/orders/{made.id}", {"order": {"currency": "EUR", "internal_note": "y"}})
-    refused = await writer.post("/orders", {"order": {"currency": "CHF"}})
+    same = await writer.patch(f"/orders/{order.id}", {"order": {"currency": "JPY", "internal_note": "x"}})
+    update_refusal = await writer.patch(f"/orders/{order.id}", {"order": {"currency": "EUR", "internal_note": "y"}})
+    refusal = await writer.post("/orders", {"order": {"currency": "CHF"}})
 
     assert (same["currency"], same["internal_note"], same["display_total"]) == ("JPY", "x", "¥0")
-    assert_refused(changed, "currency")
-    assert_refused(refused, "currency")
+    assert_refused(update_refusal, "currency")
+    assert_refused(refusal, "currency")
 
 
 @pytest.mark.parametrize("email", ["a", "a@b@c.example", "a@b.example\n", "x" * 300 + "@b.example", 7, {"a": "b"}])
 async def test_an_orders_email_must_be_one_or_none(writer: Machine, email: Any) -> None:
-    made = await writer.post("/orders", {"order": {"email": "ada@shoppers.example"}})
+    order = await writer.post("/orders", {"order": {"email": "ada@shoppers.example"}})
 
     assert_refused(await writer.post("/orders", {"order": {"email": email}}), "email")
-    assert_refused(await writer.patch(f"/orders/{made.id}", {"order": {"email": email}}), "email")
-    assert (await writer.patch(f"/orders/{made.id}", {"order": {"email": None}}))["email"] is None
+    assert_refused(await writer.patch(f"/orders/{order.id}", {"order": {"email": email}}), "email")
+    assert (await writer.patch(f"/orders/{order.id}", {"order": {"email": None}}))["email"] is None
 
 
 async def test_an_order_answers_to_its_number_as_to_its_id(writer: Machine) -> None:
-    made = await writer.post("/orders", {"order": {}})
-    path = f"/orders/{made['number']}"
+    order = await writer.post("/orders", {"order": {}})
+    path = f"/orders/{order['number']}"
 
-    changed = await writer.patch(path, {"order": {"internal_note": "by number"}})
-    removed = await writer.delete(path)
+    response = await writer.patch(path, {"order": {"internal_note": "by number"}})
+    deletion = await writer.delete(path)
 
-    assert (changed.id, changed["internal_note"], removed.status) == (made.id, "by number", 204)
-    assert (await writer.get(f"/orders/{made.id}")).status == 404
+    assert (response.id, response["internal_note"], deletion.status) == (order.id, "by number", 204)
+    assert (await writer.get(f"/orders/{order.id}")).status == 404
 
 
 @pytest.mark.parametrize("body", [None, {}, {"order": {}}, {"order": {"total": "0.00"}}, {"total": 0}])
 async def test_changing_nothing_of_an_order_is_no_error(writer: Machine, db: Any, body: Any) -> None:
-    made = await writer.post("/orders", {"order": {}})
+    order = await writer.post("/orders", {"order": {}})
 
-    answer = await writer.ask("PATCH", f"/orders/{made.id}", **({} if body is None else {"json": body}))
+    answer = await writer.ask("PATCH", f"/orders/{order.id}", **({} if body is None else {"json": body}))
 
-    assert (answer.status, answer.json) == (200, made.json)
-    told = "select count(*) from audit_events where subject_id = $1 and action = 'order_updated'"
-    assert await db.fetchval(told, made.id) == 0
+    assert (answer.status, answer.json) == (200, order.json)
+    statement = "select count(*) from audit_events where subject_id = $1 and action = 'order_updated'"
+    assert await db.fetchval(statement, order.id) == 0
 
 
 @pytest.mark.parametrize("path", ["/orders", "/users", "/addresses", "/tax_categories"])
@@ -83,11 +83,11 @@ async def test_an_object_may_be_wrapped_or_bare_or_a_form(writer: Machine) -> No
 
 
 async def test_a_completed_order_stays(writer: Machine, db: Any) -> None:
-    made = await writer.post("/orders", {"order": {}})
-    await db.execute("update orders set completed_at = now(), state = 'complete' where id = $1", made.id)
+    order = await writer.post("/orders", {"order": {}})
+    await db.execute("update orders set completed_at = now(), state = 'complete' where id = $1", order.id)
 
-    assert_refused(await writer.delete(f"/orders/{made.id}"), "base")
-    assert (await writer.get(f"/orders/{made.id}"))["state"] == "complete"
+    assert_refused(await writer.delete(f"/orders/{order.id}"), "base")
+    assert (await writer.get(f"/orders/{order.id}"))["state"] == "complete"
 
 
 @pytest.mark.security("T-05")
@@ -104,8 +104,8 @@ async def test_a_machine_sees_the_carts_of_shoppers_and_not_their_keys(guest: Sh
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
 async def test_a_repeated_request_under_one_key_is_done_once(writer: Machine, db: Any, method: str) -> None:
     key = {"Idempotency-Key": uuid4().hex}
-    made = await writer.post("/orders", {"order": {}})
-    path = "/orders" if method == "POST" else f"/orders/{made.id}"
+    order = await writer.post("/orders", {"order": {}})
+    path = "/orders" if method == "POST" else f"/orders/{order.id}"
     body = {"order": {"internal_note": "once"}}
 
     first = await writer.ask(method, path, json=body, headers=key)
@@ -115,35 +115,35 @@ async def test_a_repeated_request_under_one_key_is_done_once(writer: Machine, db
 
     assert (again.status, again.json) == (first.status, between.json)
     assert (other.status, other.code) == (422, "idempotency_key_reused")
-    told = "select count(*) from audit_events where subject_id = $1"
-    assert await db.fetchval(told, first.id) == {"POST": 2, "PATCH": 3}[method]
+    statement = "select count(*) from audit_events where subject_id = $1"
+    assert await db.fetchval(statement, first.id) == {"POST": 2, "PATCH": 3}[method]
 
 
 @pytest.mark.security("C-06")
 async def test_a_key_is_its_own_machines(http: httpx.AsyncClient, writer: Machine, db: Any) -> None:
     key, other = {"Idempotency-Key": "1"}, await new_machine(http, db)
 
-    made = [await machine.post("/orders", {"order": {}}, headers=key) for machine in (writer, other)]
+    orders = [await machine.post("/orders", {"order": {}}, headers=key) for machine in (writer, other)]
 
-    assert made[0].id != made[1].id
+    assert orders[0].id != orders[1].id
 
 
 async def test_a_refused_request_does_not_use_its_key_up(writer: Machine) -> None:
     key = {"Idempotency-Key": uuid4().hex}
 
-    refused = await writer.post("/orders", {"order": {"currency": "CHF"}}, headers=key)
-    made = await writer.post("/orders", {"order": {"currency": "EUR"}}, headers=key)
+    refusal = await writer.post("/orders", {"order": {"currency": "CHF"}}, headers=key)
+    order = await writer.post("/orders", {"order": {"currency": "EUR"}}, headers=key)
 
-    assert (refused.status, made.status) == (422, 201)
+    assert (refusal.status, order.status) == (422, 201)
 
 
 @pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind in ("text", "object") for value in HOSTILE[kind]])
 async def test_a_hostile_value_is_refused_by_its_name(writer: Machine, kind: str, value: Any) -> None:
     name = {"text": "internal_note", "object": "private_metadata"}[kind]
-    made = await writer.post("/orders", {"order": {}})
+    order = await writer.post("/orders", {"order": {}})
 
     assert_refused(await writer.post("/orders", {"order": {name: value}}), name)
-    assert_refused(await writer.patch(f"/orders/{made.id}", {"order": {name: value}}), name)
+    assert_refused(await writer.patch(f"/orders/{order.id}", {"order": {name: value}}), name)
 
 
 @pytest.mark.parametrize("value", HOSTILE["flag"])
@@ -157,10 +157,10 @@ async def test_a_name_that_is_taken_is_refused_by_its_field(writer: Machine) -> 
     body = {"tax_category": {"name": uuid4().hex}}
     await writer.post("/tax_categories", body)
 
-    refused = await writer.post("/tax_categories", body)
+    refusal = await writer.post("/tax_categories", body)
 
-    assert_refused(refused, "name")
-    assert refused.json["errors"] == {"name": ["is taken"]}
+    assert_refused(refusal, "name")
+    assert refusal.json["errors"] == {"name": ["is taken"]}
 
 
 async def test_every_failing_field_is_named(writer: Machine) -> None:
@@ -179,18 +179,18 @@ async def test_a_body_that_cannot_be_read_is_malformed(writer: Machine, body: by
 async def test_relations_of_many_orders_cost_as_much_as_of_one(writer: Machine, db: Any, service: Service) -> None:
     ids = []
     for _ in range(5):
-        made, user_id = await writer.post("/orders", {"order": {}}), await new_user(writer)
+        order, user_id = await writer.post("/orders", {"order": {}}), await new_user(writer)
         places = [(await new_address(writer, user_id=user_id)).id for _ in range(2)]
         update = "update orders set user_id = $2, bill_address_id = $3, ship_address_id = $4 where id = $1"
-        await db.execute(update, made.id, user_id, *places)
-        ids.append(made.id)
+        await db.execute(update, order.id, user_id, *places)
+        ids.append(order.id)
     include = "user.addresses.country,bill_address.state,ship_address.country"
 
-    asked = [
+    responses = [
         await writer.get("/orders", {"filter[id_in]": ",".join(ids[:count]), "include": include}) for count in (1, 5)
     ]
 
     # An order's user, two addresses each, and one country.
-    assert [len(answer.json["included"]) for answer in asked] == [1 + 2 + 1, 5 + 10 + 1]
-    one, many = [service.request_line(answer.request_id)["statements"] for answer in asked]
+    assert [len(answer.json["included"]) for answer in responses] == [1 + 2 + 1, 5 + 10 + 1]
+    one, many = [service.request_line(answer.request_id)["statements"] for answer in responses]
     assert one == many

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tests.deals import TENTH, about, new_deal
-from tests.platform.machine import Machine
+from tests.checkout_builders import Buyer, Till
+from tests.platform.client import Machine
+from tests.promotion_builders import TENTH, about, new_deal
 from tests.service import Service
-from tests.till import Buyer, Till
 
 TRACKED = "https://post.example/:tracking"
 
@@ -16,19 +16,19 @@ async def new_sale(writer: Machine, till: Till, source: str = "approve") -> Any:
     await new_deal(till.make, TENTH, conditions=[about(mug)])
     buyer = Buyer(writer.http, till)
     await buyer.ready((mug, 2), source=source)
-    done = await buyer.complete()
-    assert done.status == 200, done
-    return done
+    order = await buyer.complete()
+    assert order.status == 200, order
+    return order
 
 
 async def parts(writer: Machine, path: str, order_id: str, include: str) -> tuple[Any, dict[str, list[Any]]]:
     """The first part of an order, and what is included with it by type."""
-    found = await writer.get(f"/{path}", {"filter[order_id_eq]": order_id, "include": include, "sort": "id"})
-    assert found.status == 200, found
+    response = await writer.get(f"/{path}", {"filter[order_id_eq]": order_id, "include": include, "sort": "id"})
+    assert response.status == 200, response
     included: dict[str, list[Any]] = {}
-    for each in found.json["included"]:
+    for each in response.json["included"]:
         included.setdefault(each["type"], []).append(each)
-    return found.json["data"][0], included
+    return response.json["data"][0], included
 
 
 async def test_a_shipment_shows_what_is_in_it_and_how_it_is_sent(writer: Machine, till: Till) -> None:
@@ -53,10 +53,10 @@ async def test_a_shipment_shows_where_it_can_be_followed(writer: Machine, till: 
     (shipment, _) = await parts(writer, "shipments", order.id, "order")
     await till.make.change("shipping_methods", till.post, "shipping_method", tracking_url=TRACKED)
 
-    sent = await writer.patch(f"/shipments/{shipment['id']}/ship", {"tracking": "1 Z"})
+    response = await writer.patch(f"/shipments/{shipment['id']}/ship", {"tracking": "1 Z"})
     await till.make.change("shipping_methods", till.post, "shipping_method", tracking_url=None)
 
-    assert (shipment["attributes"]["tracking_url"], sent["tracking_url"]) == (None, "https://post.example/1%20Z")
+    assert (shipment["attributes"]["tracking_url"], response["tracking_url"]) == (None, "https://post.example/1%20Z")
 
 
 async def test_a_line_shows_its_cost_its_sums_and_its_adjustments(writer: Machine, till: Till) -> None:
@@ -66,20 +66,20 @@ async def test_a_line_shows_its_cost_its_sums_and_its_adjustments(writer: Machin
     await till.make.change("variants", variant, "variant", cost_price="4.00", cost_currency="USD")
 
     line, included = await parts(writer, "line_items", order.id, "adjustments.adjustable,inventory_units")
-    found = await writer.get("/line_items", {"filter[order_id_eq]": order.id, "filter[cost_price_lt]": "4.01"})
+    response = await writer.get("/line_items", {"filter[order_id_eq]": order.id, "filter[cost_price_lt]": "4.01"})
     none = await writer.get("/line_items", {"filter[order_id_eq]": order.id, "filter[cost_price_gt]": "4.00"})
 
-    shown = line["attributes"]
-    assert (shown["cost_price"], shown["display_subtotal"], shown["display_final_amount"]) == (
+    attributes = line["attributes"]
+    assert (attributes["cost_price"], attributes["display_subtotal"], attributes["display_final_amount"]) == (
         "4.0",
         "$20.00",
         "$18.00",
     )
-    assert (shown["taxable_adjustment_total"], shown["non_taxable_adjustment_total"]) == ("-2.0", "0.0")
+    assert (attributes["taxable_adjustment_total"], attributes["non_taxable_adjustment_total"]) == ("-2.0", "0.0")
     (adjustment,) = included["adjustment"]
     assert adjustment["relationships"]["adjustable"]["data"] == {"id": line["id"], "type": "line_item"}
     assert adjustment["relationships"]["source"]["data"]["type"] == "promotion"
-    assert [len(answer.json["data"]) for answer in (found, none)] == [1, 0]
+    assert [len(answer.json["data"]) for answer in (response, none)] == [1, 0]
 
 
 async def test_an_adjustment_includes_what_it_is_of_and_where_it_comes_from(writer: Machine, till: Till) -> None:
@@ -114,32 +114,32 @@ async def test_zones_taxonomies_and_categories_show_their_parts(writer: Machine,
     category = await writer.post("/promotion_categories", {"promotion_category": {"name": taxonomy.id}})
     promotion = await new_deal(till.make, TENTH, code=taxonomy.id, promotion_category_id=category.id)
 
-    shown = await writer.get(f"/promotion_categories/{category.id}", {"include": "promotions"})
+    response = await writer.get(f"/promotion_categories/{category.id}", {"include": "promotions"})
 
     (root,) = taxonomy.json["included"]
     assert (root["attributes"]["name"], root["attributes"]["is_root"]) == ("Things", True)
     assert {each["attributes"]["zoneable_type"] for each in zone.json["included"]} == {"country"}
-    assert [each["id"] for each in shown.json["included"]] == [promotion.id]
+    assert [each["id"] for each in response.json["included"]] == [promotion.id]
 
 
 async def test_a_tax_rate_has_metadata(writer: Machine, till: Till) -> None:
     category = await writer.post("/tax_categories", {"tax_category": {"name": till.post + "x"}})
     body = {"name": "VAT", "amount": "0.19", "zone_id": till.zone, "tax_category_id": category.id}
 
-    made = await writer.post("/tax_rates", {"tax_rate": {**body, "public_metadata": {"code": "A"}}})
+    tax_rate = await writer.post("/tax_rates", {"tax_rate": {**body, "public_metadata": {"code": "A"}}})
 
-    assert (made["public_metadata"], made["private_metadata"]) == ({"code": "A"}, {})
-    await writer.delete(f"/tax_rates/{made.id}")
+    assert (tax_rate["public_metadata"], tax_rate["private_metadata"]) == ({"code": "A"}, {})
+    await writer.delete(f"/tax_rates/{tax_rate.id}")
 
 
 async def test_a_shipping_method_links_its_newest_rates_where_it_is_shown_alone(writer: Machine, till: Till) -> None:
     await new_sale(writer, till)
 
     alone = await writer.get(f"/shipping_methods/{till.post}", {"include": "shipping_rates"})
-    listed = await writer.get("/shipping_methods", {"filter[id_eq]": till.post})
+    response = await writer.get("/shipping_methods", {"filter[id_eq]": till.post})
 
     assert alone.json["included"][0]["type"] == "shipping_rate"
-    assert "shipping_rates" not in listed.json["data"][0]["relationships"]
+    assert "shipping_rates" not in response.json["data"][0]["relationships"]
 
 
 async def test_relations_that_are_not_included_cost_no_statements(

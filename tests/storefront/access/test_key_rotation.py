@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from tests.accounts import ask_for_code, mailed_code, new_email, refresh, sign_in, trade
 from tests.service import Service
 from tests.shopper import PREFIX
-from tests.shoppers import ask_for_code, mailed_code, new_email, refresh, sign_in, trade
 
 OLD, NEW = "old:" + "0a" * 32, "new:" + "b1" * 32
 CART = PREFIX + "/cart"
@@ -51,12 +51,12 @@ async def served(url: str, data_dir: Path, keys: str) -> AsyncIterator[httpx.Asy
 
 async def given(http: httpx.AsyncClient) -> Given:
     cart = await http.post(CART)
-    asked = new_email()
-    await ask_for_code(http, asked)
+    email = new_email()
+    await ask_for_code(http, email)
     member = await sign_in(http)
     pair = (await member.refresh()).json
     token = cart.json()["data"]["attributes"]["token"]
-    return Given(token, asked, await mailed_code(http, asked), member.email, member.refresh_token, pair)
+    return Given(token, email, await mailed_code(http, email), member.email, member.refresh_token, pair)
 
 
 @pytest.mark.security("A-03")
@@ -70,19 +70,19 @@ async def test_with_a_new_key_in_front_all_that_was_given_is_good_and_without_th
 
     async with served(*shop, f"{NEW},{OLD}") as http:
         cart = await http.get(CART, headers=first.holding)
-        traded = await trade(http, first.asked, first.code)
+        response = await trade(http, first.asked, first.code)
         again = await refresh(http, first.signed_in, first.parent)
         fresh = (await http.post(CART)).json()["data"]["attributes"]["token"]
     async with served(*shop, NEW) as http:
-        refused = [
+        refusals = [
             (await http.get(CART, headers=second.holding)).status_code,
             (await trade(http, second.asked, second.code)).code,
             (await refresh(http, second.signed_in, second.parent)).code,
         ]
-        kept = await http.get(CART, headers={"X-Shop-Order-Token": fresh})
+        new_cart = await http.get(CART, headers={"X-Shop-Order-Token": fresh})
         session = await refresh(http, second.signed_in, second.pair["refresh_token"])
 
-    assert (cart.status_code, traded.status, again.json) == (200, 200, first.pair)
-    assert refused == [404, "invalid_code", "invalid_refresh_token"]
+    assert (cart.status_code, response.status, again.json) == (200, 200, first.pair)
+    assert refusals == [404, "invalid_code", "invalid_refresh_token"]
     # What is signed anew outlives the old key, and so does what was never derived from any.
-    assert (kept.status_code, session.status) == (200, 200)
+    assert (new_cart.status_code, session.status) == (200, 200)

@@ -34,8 +34,8 @@ async def mails_to(http: httpx.AsyncClient, email: str) -> list[dict[str, Any]]:
 
 async def new_code(http: httpx.AsyncClient, email: str, headers: dict[str, str] | None = None, /, **names: str) -> str:
     """Asks for a code and reads it in the mailbox."""
-    asked = await ask(http, headers, email=email, **names)
-    assert asked.status_code == 200, asked.text
+    response = await ask(http, headers, email=email, **names)
+    assert response.status_code == 200, response.text
     return str((await mails_to(http, email))[0]["code"])
 
 
@@ -126,12 +126,12 @@ async def test_after_the_first_sign_in_no_code_request_changes_a_name(http: http
     await ask(http, email=email, code=await new_code(http, email, first_name="Mike", last_name="Smith"))
 
     code = await new_code(http, email, first_name="Evil", last_name="Stranger")
-    asked = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
+    names_before = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
     again = await ask(http, email=email, code=code)
 
-    redeemed = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
+    names_after = await db.fetchrow("select first_name, last_name from users where email_key = $1", email)
     assert again.status_code == 200
-    assert (tuple(asked), tuple(redeemed)) == (("Mike", "Smith"), ("Mike", "Smith"))
+    assert (tuple(names_before), tuple(names_after)) == (("Mike", "Smith"), ("Mike", "Smith"))
 
 
 @pytest.mark.security("M-04")
@@ -170,10 +170,10 @@ async def test_a_code_is_traded_for_the_tokens_of_the_seed(http: httpx.AsyncClie
 async def test_token_answers_are_not_for_caches_and_set_no_cookie(http: httpx.AsyncClient) -> None:
     email = new_address()
     code = await new_code(http, email)
-    traded = await ask(http, email=email, code=code)
-    refreshed = await ask(http, email=email, refresh_token=traded.json()["refresh_token"])
+    code_response = await ask(http, email=email, code=code)
+    refresh_response = await ask(http, email=email, refresh_token=code_response.json()["refresh_token"])
 
-    for answer in (traded, refreshed):
+    for answer in (code_response, refresh_response):
         assert answer.status_code == 200
         assert answer.headers["cache-control"] == "no-store"
         assert "set-cookie" not in answer.headers
@@ -248,10 +248,10 @@ async def test_five_wrong_tries_close_a_code_and_a_fresh_one_works(http: httpx.A
     for by in range(1, 6):
         assert (await ask(http, email=email, code=wrong(code, by))).status_code == 401
 
-    refused = await ask(http, email=email, code=code)
+    refusal = await ask(http, email=email, code=code)
     fresh = await ask(http, email=email, code=await new_code(http, email))
 
-    assert (refused.status_code, fresh.status_code) == (401, 200)
+    assert (refusal.status_code, fresh.status_code) == (401, 200)
 
 
 @pytest.mark.security("L-08")
@@ -286,10 +286,10 @@ async def test_a_code_works_only_with_the_address_it_was_sent_to(http: httpx.Asy
     while eves == mikes:
         eves = await new_code(http, eve)
 
-    crossed = [await ask(http, email=eve, code=mikes), await ask(http, email=mike, code=eves)]
+    foreign = [await ask(http, email=eve, code=mikes), await ask(http, email=mike, code=eves)]
     own = [await ask(http, email=eve, code=eves), await ask(http, email=mike, code=mikes)]
 
-    assert [answer.status_code for answer in crossed] == [401, 401]
+    assert [answer.status_code for answer in foreign] == [401, 401]
     assert [answer.status_code for answer in own] == [200, 200]
 
 
@@ -313,10 +313,10 @@ async def test_a_look_alike_of_an_address_gets_neither_its_mail_nor_its_tokens(h
     email = new_address("mike")
     code = await new_code(http, email)
     for look_alike in (email.replace("i", "\u0131", 1), email.replace("k", "\u212a", 1)):
-        asked = await ask(http, email=look_alike)
-        traded = await ask(http, email=look_alike, code=code)
+        code_request = await ask(http, email=look_alike)
+        exchange = await ask(http, email=look_alike, code=code)
 
-        assert (asked.status_code, traded.status_code) == (422, 422)
+        assert (code_request.status_code, exchange.status_code) == (422, 422)
     assert len(await mails_to(http, email)) == 1
     assert (await ask(http, email=email, code=code)).status_code == 200
 
@@ -361,33 +361,35 @@ async def test_a_code_lives_six_hundred_seconds_by_the_clock_of_the_database(htt
 
 @pytest.mark.security("L-09")
 async def test_whoever_asks_for_a_code_learns_nothing_of_the_address(http: httpx.AsyncClient, db: Any) -> None:
-    unknown, unverified, known, disabled = (new_address(name) for name in ("un", "unv", "kn", "dis"))
+    unknown, unverified, known_email, disabled_email = (new_address(name) for name in ("un", "unv", "kn", "dis"))
     await ask(http, email=unverified)
-    for email in (known, disabled):
+    for email in (known_email, disabled_email):
         await signed_in(http, email)
-    await db.execute("update users set disabled_at = now() where email_key = $1", disabled)
-    sent = len(await mails_to(http, disabled))
+    await db.execute("update users set disabled_at = now() where email_key = $1", disabled_email)
+    mail_count = len(await mails_to(http, disabled_email))
 
-    answers = [await ask(http, email=email) for email in (unknown, unverified, known, disabled)]
+    answers = [await ask(http, email=email) for email in (unknown, unverified, known_email, disabled_email)]
 
     assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
     assert all(lasting(answer) == lasting(answers[0]) for answer in answers)
-    assert len(await mails_to(http, disabled)) == sent
+    assert len(await mails_to(http, disabled_email)) == mail_count
 
 
 @pytest.mark.security("L-09")
 async def test_every_code_that_is_not_good_gets_one_and_the_same_answer(http: httpx.AsyncClient, db: Any) -> None:
-    guessed, expired, used, tried = (new_address(name) for name in ("guessed", "expired", "used", "tried"))
-    codes = {email: await new_code(http, email) for email in (guessed, expired, used, tried)}
-    await db.execute("update login_requests set expires_at = now() where email_key = $1", expired)
-    await ask(http, email=used, code=codes[used])
+    guessed_email, expired_email, used_email, tried_email = (
+        new_address(name) for name in ("guessed", "expired", "used", "tried")
+    )
+    codes = {email: await new_code(http, email) for email in (guessed_email, expired_email, used_email, tried_email)}
+    await db.execute("update login_requests set expires_at = now() where email_key = $1", expired_email)
+    await ask(http, email=used_email, code=codes[used_email])
     for by in range(1, 6):
-        await ask(http, email=tried, code=wrong(codes[tried], by))
+        await ask(http, email=tried_email, code=wrong(codes[tried_email], by))
 
-    codes[guessed] = wrong(codes[guessed])
+    codes[guessed_email] = wrong(codes[guessed_email])
     answers = [await ask(http, email=email, code=code) for email, code in codes.items()]
     answers.append(await ask(http, email=new_address("unknown"), code="123456"))
-    answers.append(await ask(http, email=guessed, code="0" * 26))
+    answers.append(await ask(http, email=guessed_email, code="0" * 26))
 
     assert [answer.status_code for answer in answers] == [401] * 6
     assert without_id(answers[0])["code"] == "invalid_code"
@@ -531,8 +533,8 @@ async def test_a_code_too_long_to_be_one_is_merely_wrong(http: httpx.AsyncClient
     email = new_address()
     code = await new_code(http, email)
 
-    for typed in (code + "0", "0" + code, code[:5], code * 9000):
-        assert (await ask(http, email=email, code=typed)).status_code == 401
+    for candidate in (code + "0", "0" + code, code[:5], code * 9000):
+        assert (await ask(http, email=email, code=candidate)).status_code == 401
     assert (await ask(http, email=email, code=code)).status_code == 200
 
 
@@ -559,11 +561,11 @@ async def test_a_name_may_have_255_characters_of_any_script(http: httpx.AsyncCli
 
 
 async def test_every_failing_field_is_named_at_once(http: httpx.AsyncClient) -> None:
-    asked = await ask(http, email="mike", first_name=5, last_name="a\nb")
-    traded = await ask(http, email="mike", code=5)
+    code_request = await ask(http, email="mike", first_name=5, last_name="a\nb")
+    exchange = await ask(http, email="mike", code=5)
 
-    assert set(asked.json()["errors"]) == {"email", "first_name", "last_name"}
-    assert set(traded.json()["errors"]) == {"email", "code"}
+    assert set(code_request.json()["errors"]) == {"email", "first_name", "last_name"}
+    assert set(exchange.json()["errors"]) == {"email", "code"}
 
 
 @pytest.mark.security("H-01")
@@ -600,11 +602,11 @@ async def test_a_bearer_that_is_no_good_does_not_hinder_signing_in(
     await db.execute("update access_tokens set expires_at = now() where hash = $1", secret_hash(pair["access_token"]))
     headers = {"Authorization": make(pair["access_token"])}
 
-    refreshed = await ask(http, headers, email=email, refresh_token=pair["refresh_token"])
-    traded = await ask(http, headers, email=email, code=await new_code(http, email, headers))
-    gone = await http.delete(f"{AUTH}/{pair['refresh_token']}", headers=headers)
+    refresh_response = await ask(http, headers, email=email, refresh_token=pair["refresh_token"])
+    code_response = await ask(http, headers, email=email, code=await new_code(http, email, headers))
+    sign_out_response = await http.delete(f"{AUTH}/{pair['refresh_token']}", headers=headers)
 
-    assert (refreshed.status_code, traded.status_code, gone.status_code) == (200, 200, 200)
+    assert (refresh_response.status_code, code_response.status_code, sign_out_response.status_code) == (200, 200, 200)
 
 
 async def test_an_idempotency_key_never_repeats_a_sign_in(http: httpx.AsyncClient) -> None:
@@ -626,9 +628,9 @@ async def test_signing_out_ends_the_session_and_answers_the_same_for_anything(ht
     answers = [await http.delete(f"{AUTH}/{token}") for token in tokens]
 
     assert {(answer.status_code, answer.text) for answer in answers} == {(200, "{}")}
-    ended = await http.get(ACCOUNT, headers={"Authorization": f"Bearer {pair['access_token']}"})
+    ended_session = await http.get(ACCOUNT, headers={"Authorization": f"Bearer {pair['access_token']}"})
     alive = await http.get(ACCOUNT, headers={"Authorization": f"Bearer {other['access_token']}"})
-    assert (ended.status_code, alive.status_code) == (401, 200)
+    assert (ended_session.status_code, alive.status_code) == (401, 200)
     assert (await ask(http, email=email, refresh_token=pair["refresh_token"])).status_code == 401
 
 
@@ -638,13 +640,13 @@ async def test_no_code_token_or_path_with_one_stands_in_the_log(http: httpx.Asyn
     code = await new_code(http, email)
     answer = await ask(http, email=email, code=code)
     pair = answer.json()
-    gone = await http.delete(f"{AUTH}/{pair['access_token']}")
-    line = service.request_line(gone.headers["x-request-id"])
+    response = await http.delete(f"{AUTH}/{pair['access_token']}")
+    line = service.request_line(response.headers["x-request-id"])
 
     assert (line["route"], line["status"]) == (AUTH + "/{token*}", 200)
-    said = "".join(service.lines)
+    log = "".join(service.lines)
     for secret in (pair["access_token"], pair["refresh_token"], pair["access_token"][6:-6]):
-        assert secret not in said
+        assert secret not in log
     assert not any(code in str(value) for value in service.request_line(answer.headers["x-request-id"]).values())
 
 
@@ -652,12 +654,12 @@ async def test_no_code_token_or_path_with_one_stands_in_the_log(http: httpx.Asyn
 async def test_each_sign_in_and_each_refusal_is_one_event_of_the_audit(http: httpx.AsyncClient, db: Any) -> None:
     email = new_address()
     code = await new_code(http, email)
-    refused = await ask(http, email=email, code=wrong(code))
-    done = await ask(http, email=email, code=code)
+    refusal = await ask(http, email=email, code=wrong(code))
+    success = await ask(http, email=email, code=code)
 
     event = "select action, outcome, actor_kind, detail::text from audit_events where request_id = $1"
-    first = await db.fetch(event, refused.headers["x-request-id"])
-    second = await db.fetch(event, done.headers["x-request-id"])
+    first = await db.fetch(event, refusal.headers["x-request-id"])
+    second = await db.fetch(event, success.headers["x-request-id"])
     assert [tuple(row)[:3] for row in first] == [("sign_in", "refused", "guest")]
     assert [tuple(row)[:3] for row in second] == [("sign_in", "done", "user")]
     assert code not in first[0]["detail"] + second[0]["detail"]
@@ -675,12 +677,12 @@ async def test_neither_code_nor_token_lies_in_the_database(http: httpx.AsyncClie
     email = new_address()
     code = await new_code(http, email)
     pair = (await ask(http, email=email, code=code)).json()
-    owned = f"select t::text from {{}} t where t.email_key = '{email}'"
+    statement = f"select t::text from {{}} t where t.email_key = '{email}'"
     tables = ("sessions", "access_tokens", "refresh_tokens", "audit_events", "outbox_mails", "rate_counts")
 
     rows = [row[0] for table in tables for row in await db.fetch(f"select t::text from {table} t")]
 
-    request = (await db.fetchval(owned.format("login_requests"))).split(",")
+    request = (await db.fetchval(statement.format("login_requests"))).split(",")
     assert code not in request
     for token in (pair["access_token"], pair["refresh_token"]):
         assert not any(token[6:49] in row for row in rows)

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.cluster import Cluster
-from tests.kept import Kept
+from tests.http_client import Kept
 from tests.rate_limits import assert_limited
 from tests.service import KEYS, Service
 from tests.storefront.access.test_login import NOTICE, ask, lasting, mails_to, new_address, new_code, wrong
@@ -169,11 +169,11 @@ async def test_a_refused_source_spends_nothing_of_an_address(limited: httpx.Asyn
     source, email = new_source(), new_address()
     for _ in range(5):
         await ask(limited, source, email=new_address())
-    refused = [await ask(limited, source, email=email) for _ in range(5)]
+    refusals = [await ask(limited, source, email=email) for _ in range(5)]
 
     code = await new_code(limited, email, new_source())
 
-    assert {answer.status_code for answer in refused} == {429}
+    assert {answer.status_code for answer in refusals} == {429}
     assert (await ask(limited, new_source(), email=email, code=code)).status_code == 200
 
 
@@ -192,18 +192,18 @@ async def test_beyond_the_budget_of_the_shop_there_is_a_notice_and_no_mail(limit
 @pytest.mark.security("M-02")
 async def test_only_what_the_trusted_proxy_added_names_the_source(limited: httpx.AsyncClient) -> None:
     source = new_source()["X-Forwarded-For"]
-    told = [{"X-Forwarded-For": f"{new_source()['X-Forwarded-For']}, {source}"} for _ in range(10)]
+    header_sets = [{"X-Forwarded-For": f"{new_source()['X-Forwarded-For']}, {source}"} for _ in range(10)]
 
-    answers = [await ask(limited, headers, email=new_address()) for headers in told]
+    answers = [await ask(limited, headers, email=new_address()) for headers in header_sets]
 
     assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 5
 
 
 async def test_an_ipv6_network_of_64_bits_is_one_source(limited: httpx.AsyncClient) -> None:
     household = uuid4().hex[:4]
-    told = [{"X-Forwarded-For": f"2001:db8:{household}:1:{number}::{number}"} for number in range(1, 8)]
+    header_sets = [{"X-Forwarded-For": f"2001:db8:{household}:1:{number}::{number}"} for number in range(1, 8)]
 
-    answers = [await ask(limited, headers, email=new_address()) for headers in told]
+    answers = [await ask(limited, headers, email=new_address()) for headers in header_sets]
     neighbour = await ask(limited, {"X-Forwarded-For": f"2001:db8:{household}:2::1"}, email=new_address())
 
     assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
@@ -227,9 +227,9 @@ async def test_larger_ipv6_networks_have_4_and_16_times_the_limit(limited: httpx
 
 async def test_an_ipv4_address_told_as_ipv6_is_the_same_source_and_no_other_one(limited: httpx.AsyncClient) -> None:
     source = new_source()["X-Forwarded-For"]
-    mapped = {"X-Forwarded-For": f"::ffff:{source}"}
+    headers = {"X-Forwarded-For": f"::ffff:{source}"}
     for _ in range(6):
-        await ask(limited, mapped, email=new_address())
+        await ask(limited, headers, email=new_address())
 
     other = await ask(limited, {"X-Forwarded-For": f"::ffff:{new_source()['X-Forwarded-For']}"}, email=new_address())
     plain = await ask(limited, {"X-Forwarded-For": source}, email=new_address())
@@ -243,14 +243,14 @@ async def test_a_source_that_fails_too_often_is_not_heard_even_when_right(limite
     failures = [await ask(limited, source, email=new_address(), code="123456") for _ in range(6)]
     code = await new_code(limited, email, new_source())
 
-    refused = await ask(limited, source, email=email, code=code)
+    refusal = await ask(limited, source, email=email, code=code)
     elsewhere = await ask(limited, new_source(), email=email, code=code)
 
     assert [answer.status_code for answer in failures] == [401] * 4 + [429] * 2
-    for answer in [*failures[4:], refused]:
+    for answer in [*failures[4:], refusal]:
         assert int(answer.headers["retry-after"]) <= 86400
         assert_limited(answer, "failures by source")
-    assert (refused.status_code, elsewhere.status_code) == (429, 200)
+    assert (refusal.status_code, elsewhere.status_code) == (429, 200)
 
 
 async def test_a_source_within_its_failures_may_still_be_right(limited: httpx.AsyncClient) -> None:
@@ -267,10 +267,10 @@ async def test_a_source_within_its_failures_may_still_be_right(limited: httpx.As
 async def test_bad_refreshes_are_failures_of_their_source(limited: httpx.AsyncClient) -> None:
     source, email = new_source(), new_address()
 
-    refreshed = [await ask(limited, source, email=email, refresh_token="junk") for _ in range(4)]
+    refreshes = [await ask(limited, source, email=email, refresh_token="junk") for _ in range(4)]
     more = [await ask(limited, source, email=email, **field) for field in ({"refresh_token": "x"}, {"code": "123456"})]
 
-    assert [answer.json()["code"] for answer in refreshed] == ["invalid_refresh_token"] * 4
+    assert [answer.json()["code"] for answer in refreshes] == ["invalid_refresh_token"] * 4
     assert [answer.status_code for answer in more] == [429, 429]
 
 
@@ -282,11 +282,11 @@ async def test_a_source_that_fails_too_often_is_not_heard_with_a_good_refresh_to
     for _ in range(5):
         await ask(limited, source, email=new_address(), code="123456")
 
-    refused = await ask(limited, source, email=email, refresh_token=pair["refresh_token"])
+    refusal = await ask(limited, source, email=email, refresh_token=pair["refresh_token"])
     elsewhere = await ask(limited, new_source(), email=email, refresh_token=pair["refresh_token"])
 
-    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
-    assert 1 <= int(refused.headers["retry-after"]) <= 86400
+    assert (refusal.status_code, refusal.json()["code"]) == (429, "too_many_requests")
+    assert 1 <= int(refusal.headers["retry-after"]) <= 86400
     assert elsewhere.status_code == 200
 
 
@@ -296,13 +296,13 @@ async def test_beyond_its_budget_of_carts_a_source_is_refused_and_no_other_is(
     carts = [await limited.post(CART) for _ in range(5)]
     other = await limited.post(CART, headers=new_source())
     token = {"X-Shop-Order-Token": carts[0].json()["data"]["attributes"]["token"]}
-    kept = [await limited.post(CART, headers=token), await limited.get(CART, headers=token)]
+    repeats = [await limited.post(CART, headers=token), await limited.get(CART, headers=token)]
 
     assert [cart.status_code for cart in carts] == [201] * 3 + [429] * 2
     assert carts[-1].json()["code"] == "too_many_requests"
     assert 1 <= int(carts[-1].headers["retry-after"]) <= 86400
     assert other.status_code == 201
-    assert {answer.json()["data"]["id"] for answer in kept} == {carts[0].json()["data"]["id"]}
+    assert {answer.json()["data"]["id"] for answer in repeats} == {carts[0].json()["data"]["id"]}
     assert await audited(journal, carts) == ["carts by source"]
 
 
@@ -381,18 +381,18 @@ async def test_the_shop_under_attack_sends_long_codes_to_everyone_for_an_hour(
     await fail(limited, email, "000000", 1)
 
     emails = [new_address() for _ in range(3)]
-    attacked = [await new_code(limited, email, new_source()) for email in emails]
-    redeemed = await ask(limited, new_source(), email=emails[0], code=attacked[0])
-    opened = await journal.fetchval("select window_start from rate_counts where seconds = 3600")
-    aged = "update rate_counts set window_start = now() - $1::interval where seconds = 3600"
-    await journal.execute(aged, timedelta(minutes=59, seconds=30))
+    long_codes = [await new_code(limited, email, new_source()) for email in emails]
+    response = await ask(limited, new_source(), email=emails[0], code=long_codes[0])
+    window_start = await journal.fetchval("select window_start from rate_counts where seconds = 3600")
+    statement = "update rate_counts set window_start = now() - $1::interval where seconds = 3600"
+    await journal.execute(statement, timedelta(minutes=59, seconds=30))
     still = await new_code(limited, emails[1], new_source())
-    await journal.execute(aged, timedelta(minutes=60, seconds=1))
+    await journal.execute(statement, timedelta(minutes=60, seconds=1))
     over = await new_code(limited, emails[2], new_source())
 
-    assert (len(calm), [len(code) for code in attacked], redeemed.status_code) == (6, [26] * 3, 200)
+    assert (len(calm), [len(code) for code in long_codes], response.status_code) == (6, [26] * 3, 200)
     # The hour counts from the next full minute, so that it is a whole one.
-    assert before <= opened <= before + timedelta(minutes=2)
+    assert before <= window_start <= before + timedelta(minutes=2)
     assert (len(still), len(over)) == (26, 6)
 
 
@@ -401,9 +401,9 @@ async def test_the_audit_names_a_passed_mail_budget_once_a_key_and_window(
     limited: httpx.AsyncClient, journal: Any
 ) -> None:
     source, emails = new_source(), [new_address(), new_address()]
-    flooded = [await ask(limited, new_source(), email=email) for email in emails for _ in range(6)]
+    by_address = [await ask(limited, new_source(), email=email) for email in emails for _ in range(6)]
     flooding = [await ask(limited, source, email=new_address()) for _ in range(8)]
-    once = await audited(journal, [*flooded, *flooding])
+    once = await audited(journal, [*by_address, *flooding])
     await journal.execute("update rate_counts set window_start = window_start - interval '1 day'")
 
     again = [await ask(limited, new_source(), email=emails[0]) for _ in range(6)]
@@ -470,10 +470,10 @@ async def test_a_limit_of_nought_is_off(own_database: Any, tmp_path: Any) -> Non
             codes = [await new_code(http, email) for _ in range(25)]
             guesses = [await ask(http, email=email, code=wrong(codes[-1], by)) for by in range(1, 41)]
             right = await ask(http, email=email, code=codes[-1])
-            refreshed = [await ask(http, email=email, refresh_token="junk") for _ in range(40)]
+            refreshes = [await ask(http, email=email, refresh_token="junk") for _ in range(40)]
     finally:
         service.stop()
 
     assert {len(code) for code in codes} == {6}
-    assert {answer.status_code for answer in [*guesses, *refreshed]} == {401}
+    assert {answer.status_code for answer in [*guesses, *refreshes]} == {401}
     assert right.status_code == 200

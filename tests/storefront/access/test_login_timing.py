@@ -76,16 +76,16 @@ async def known_addresses(database: Any, count: int) -> list[str]:
     return emails
 
 
-async def pairs_of(http: httpx.AsyncClient, known: list[str], status: int, **fields: Any) -> list[Pair]:
+async def pairs_of(http: httpx.AsyncClient, emails: list[str], status: int, **fields: Any) -> list[Pair]:
     """How long a known address takes, and an unknown one right beside it; each is as often first as second."""
     pairs = []
-    for number, email in enumerate(known):
+    for number, email in enumerate(emails):
         pair = {"known": email, "unknown": new_address("other")}
         times = {}
         for kind in pair if number % 2 else reversed(pair):
-            started = time.perf_counter()
+            start = time.perf_counter()
             answer = await ask(http, email=pair[kind], **fields)
-            times[kind] = time.perf_counter() - started
+            times[kind] = time.perf_counter() - start
             assert answer.status_code == status
         pairs.append((times["known"], times["unknown"]))
     return pairs
@@ -110,19 +110,19 @@ async def test_while_strangers_are_throttled_asking_takes_as_long_for_a_customer
         on conflict (key, seconds, window_start) do update set count = excluded.count""",
         counter_key(UNVERIFIED, ""),
     )
-    sent = "select count(*) from outbox_mails where not awaits_budget"
-    before, asked = await database.fetchval(sent), 0
+    count_mails = "select count(*) from outbox_mails where not awaits_budget"
+    before, request_count = await database.fetchval(count_mails), 0
 
     async def a_round() -> list[Pair]:
-        nonlocal asked
-        asked += PAIRS
+        nonlocal request_count
+        request_count += PAIRS
         return await pairs_of(quiet, await known_addresses(database, PAIRS), 200)
 
     try:
         await assert_same_time(a_round)
     finally:
         await database.execute("delete from rate_counts")
-    assert await database.fetchval(sent) == before + asked
+    assert await database.fetchval(count_mails) == before + request_count
 
 
 @pytest.mark.security("L-10")
@@ -138,8 +138,8 @@ async def test_a_wrong_code_takes_as_long_whether_or_not_there_is_a_live_one(
     quiet: httpx.AsyncClient, database: Any
 ) -> None:
     async def a_round() -> list[Pair]:
-        known = await known_addresses(database, PAIRS)
-        await asyncio.gather(*(ask(quiet, email=email) for email in known))
-        return await pairs_of(quiet, known, 401, code="000000")
+        emails = await known_addresses(database, PAIRS)
+        await asyncio.gather(*(ask(quiet, email=email) for email in emails))
+        return await pairs_of(quiet, emails, 401, code="000000")
 
     await assert_same_time(a_round)

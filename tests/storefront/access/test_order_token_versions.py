@@ -10,10 +10,10 @@ import pytest
 from shop.base.keys import parse_keys
 from shop.base.tokens import order_token
 from shop.cli.routes import every_route
+from tests.accounts import Member, sign_in
+from tests.checkout_builders import Buyer, SignedIn, Till
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX, Answer, Shopper
-from tests.shoppers import Member, sign_in
-from tests.till import Buyer, SignedIn, Till
 
 HELD = [route for route in every_route() if route.who == "order token or user"]
 
@@ -38,14 +38,14 @@ def held(token: object) -> dict[str, str]:
 
 async def statuses(http: httpx.AsyncClient, headers: dict[str, str]) -> set[tuple[int, str]]:
     """What the cart and checkout routes answer to these credentials."""
-    found = set()
+    outcomes = set()
     for route in HELD:
         path = route.path.format(id=uuid4(), code="SAVE", number="R123456789")
         body: dict[str, Any] = {"variant_id": str(uuid4()), "quantity": 1, "order": {}, "new_currency": "EUR"}
         body["items"] = [{"variant_id": str(uuid4())}]
         answer = Answer(await http.request(route.method, path, headers=headers, json=body))
-        found.add((answer.status, answer.code))
-    return found
+        outcomes.add((answer.status, answer.code))
+    return outcomes
 
 
 @pytest.mark.security("C-01", "C-07")
@@ -59,19 +59,21 @@ async def test_a_replaced_token_is_404_on_every_route_like_an_unknown_one(
     answers = [await statuses(http, held(token)) for token in (cart["token"], unknown)]
 
     assert answers == [{(404, "not_found")}] * 2
-    opened = await guest.post("/cart")
-    assert (opened.status, opened.id != cart.id) == (201, True)
+    new_cart = await guest.post("/cart")
+    assert (new_cart.status, new_cart.id != cart.id) == (201, True)
 
 
 async def test_nothing_of_the_token_is_stored_but_a_number(member: Member, guest: Shopper, db: Any) -> None:
     cart = await guest.post("/cart")
     first = await db.fetchval("select token_version from orders where id = $1", UUID(cart.id))
-    joined = await associate(member, guest.order_token)
+    user_cart = await associate(member, guest.order_token)
     second = await db.fetchval("select token_version from orders where id = $1", UUID(cart.id))
 
     assert (first, second) == (0, 1)
-    assert joined["token"] == order_token(parse_keys(KEYS), UUID(cart.id), 1)
-    assert joined["token"][-72:-8] not in await db.fetchval("select o::text from orders o where id = $1", UUID(cart.id))
+    assert user_cart["token"] == order_token(parse_keys(KEYS), UUID(cart.id), 1)
+    assert user_cart["token"][-72:-8] not in await db.fetchval(
+        "select o::text from orders o where id = $1", UUID(cart.id)
+    )
 
 
 async def test_each_associate_replaces_the_token_again(member: Member, guest: Shopper) -> None:
@@ -90,9 +92,9 @@ async def test_reading_a_cart_is_one_statement_in_any_version_and_a_forged_versi
     member: Member, guest: Shopper, service: Service
 ) -> None:
     cart = await guest.post("/cart")
-    joined = await associate(member, guest.order_token)
-    raised = cart["token"][:-72] + "00000002" + cart["token"][-72:]
-    tokens = {cart["token"]: (404, 1), joined["token"]: (200, 1), raised: (404, 0)}
+    user_cart = await associate(member, guest.order_token)
+    forged_token = cart["token"][:-72] + "00000002" + cart["token"][-72:]
+    tokens = {cart["token"]: (404, 1), user_cart["token"]: (200, 1), forged_token: (404, 0)}
 
     for token, expected in tokens.items():
         answer = await guest.get("/cart", headers=held(token))
@@ -102,10 +104,10 @@ async def test_reading_a_cart_is_one_statement_in_any_version_and_a_forged_versi
 @pytest.mark.security("C-07")
 async def test_a_cart_that_was_never_associated_keeps_its_token(guest: Shopper, member: Member) -> None:
     cart = await guest.post("/cart")
-    owned = await member.post("/cart")
+    user_cart = await member.post("/cart")
 
     assert cart["token"] == order_token(parse_keys(KEYS), UUID(cart.id), 0)
-    assert owned["token"] == order_token(parse_keys(KEYS), UUID(owned.id), 0)
+    assert user_cart["token"] == order_token(parse_keys(KEYS), UUID(user_cart.id), 0)
 
 
 @pytest.mark.security("C-11")
@@ -132,8 +134,8 @@ async def test_after_ten_minutes_the_replaced_token_is_unknown_to_associate_too(
 ) -> None:
     await guest.post("/cart")
     await associate(member, guest.order_token)
-    aged = "update idempotency_keys set expires_at = expires_at - interval '10 minutes' where record_id = $1"
-    await db.execute(aged, UUID((await member.get("/cart")).id))
+    statement = "update idempotency_keys set expires_at = expires_at - interval '10 minutes' where record_id = $1"
+    await db.execute(statement, UUID((await member.get("/cart")).id))
 
     again = await associate(member, guest.order_token)
 
@@ -171,8 +173,8 @@ async def test_a_dry_run_does_not_reveal_the_next_token(member: Member, stranger
     dry = await associate(stranger, guest.order_token, dry_run=True)
 
     assert (dry.status, dry["token"]) == (200, cart["token"])
-    joined = await associate(member, guest.order_token)
-    assert joined["token"] != dry["token"]
+    user_cart = await associate(member, guest.order_token)
+    assert user_cart["token"] != dry["token"]
 
 
 @pytest.mark.security("C-07")
@@ -182,15 +184,15 @@ async def test_the_key_under_which_a_cart_was_opened_does_not_show_its_new_token
     guest, key = Shopper(http), {"Idempotency-Key": str(uuid4())}
     cart = await guest.post("/cart", headers=key)
     by_token = await guest.post("/cart", headers=key)
-    joined = await associate(member, cart["token"])
+    user_cart = await associate(member, cart["token"])
 
     anonymous = await http.post(f"{PREFIX}/cart", headers=key)
     with_token = await http.post(f"{PREFIX}/cart", headers={**key, **held(cart["token"])})
 
-    assert (by_token.id, joined.status) == (cart.id, 200)
+    assert (by_token.id, user_cart.status) == (cart.id, 200)
     for answer in (anonymous, with_token):
         assert answer.status_code == 404
-        assert joined["token"] not in answer.text
+        assert user_cart["token"] not in answer.text
 
 
 async def test_an_associate_under_a_key_is_repeated_with_the_new_token(member: Member, guest: Shopper) -> None:
@@ -209,15 +211,15 @@ async def test_the_owners_bearer_reaches_the_cart_that_an_older_token_names(
     member: Member, http: httpx.AsyncClient, db: Any
 ) -> None:
     guest, later = Shopper(http), Shopper(http)
-    named = await guest.post("/cart")
+    older = await guest.post("/cart")
     await associate(member, guest.order_token)
     newer = await later.post("/cart")
     await db.execute("update orders set user_id = $2 where id = $1", UUID(newer.id), await member.id())
 
-    read = await member.get("/cart", headers=held(named["token"]))
+    read = await member.get("/cart", headers=held(older["token"]))
 
-    assert ((await member.get("/cart")).id, read.id) == (newer.id, named.id)
-    assert read["token"] != named["token"]
+    assert ((await member.get("/cart")).id, read.id) == (newer.id, older.id)
+    assert read["token"] != older["token"]
 
 
 async def test_a_foreign_bearer_beside_a_replaced_token_gets_its_own_cart(
@@ -241,17 +243,17 @@ async def test_a_guests_cart_that_was_joined_cannot_be_turned_against_its_owner(
     await victim.buy(await till.product(), "approve")
     (card,) = (await member.get("/account/credit_cards")).json["data"]
     await attacker.put_in((await till.product(), 1))
-    joined = await associate(member, attacker.order_token)
-    victim.order_token = joined["token"]
+    cart = await associate(member, attacker.order_token)
+    victim.order_token = cart["token"]
     await victim.come_from()
     await victim.post("/checkout/create_payment", source_id=card["id"])
 
-    moved = await attacker.tell(ship_address_attributes={"address1": "66 Other Street"})
-    bought = await attacker.complete()
+    update = await attacker.tell(ship_address_attributes={"address1": "66 Other Street"})
+    completion = await attacker.complete()
 
-    assert (moved.status, bought.status) == (404, 404)
-    done = await victim.complete()
-    assert (done.status, done["state"]) == (200, "complete")
+    assert (update.status, completion.status) == (404, 404)
+    order = await victim.complete()
+    assert (order.status, order["state"]) == (200, "complete")
 
 
 async def test_a_repeated_completion_with_an_older_token_completes_no_other_cart(

@@ -17,11 +17,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.kept import NO_CERTIFICATES
+from tests.accounts import AUTH, new_email
+from tests.http_client import NO_CERTIFICATES
 from tests.secrets_seen import NotingClient
 from tests.service import Service
 from tests.shopper import PREFIX
-from tests.shoppers import AUTH, new_email
 
 CODE_TTL, TRIES, ACCESS_TTL, GRACE = 600, 5, 86_400, 30
 IDLE_TTL, MAX_TTL = 30 * 86_400, 90 * 86_400
@@ -67,10 +67,10 @@ class Family:
     def is_open(self, now: int) -> bool:
         return not self.is_ended and now < self.end
 
-    def is_spent(self, shown: int, now: int) -> bool:
+    def is_spent(self, index: int, now: int) -> bool:
         """Whether this refresh token was rotated, and is not the head's parent within the grace."""
         last = len(self.refresh) - 1
-        return shown != last and not (shown == last - 1 and now - self.rotated[shown] <= GRACE)
+        return index != last and not (index == last - 1 and now - self.rotated[index] <= GRACE)
 
     def rotate(self, answer: httpx.Response, now: int) -> None:
         pair = answer.json()
@@ -128,11 +128,11 @@ class SessionMachine(RuleBasedStateMachine):
     def trade(self, which: str) -> None:
         live = self.codes[-1]
         wrong = "000000" if live.text != "000000" else "111111"
-        typed = {"right": live.text, "wrong": wrong, "old": self.codes[0].text}[which]
-        expected = live.is_open(self.now) and typed == live.text
+        code = {"right": live.text, "wrong": wrong, "old": self.codes[0].text}[which]
+        expected = live.is_open(self.now) and code == live.text
         live.tries += 1
 
-        answer = self.auth(code=typed)
+        answer = self.auth(code=code)
 
         assert answer.status_code == (200 if expected else 401), answer.text
         if expected:
@@ -152,16 +152,16 @@ class SessionMachine(RuleBasedStateMachine):
             self.time_passes(after)
         family = self.family(pick)
         last = len(family.refresh) - 1
-        shown = {"head": last, "parent": max(last - 1, 0), "first": 0}[which]
+        index = {"head": last, "parent": max(last - 1, 0), "first": 0}[which]
         is_open = family.is_open(self.now) and self.now < family.idle_end
 
-        answer = self.auth(refresh_token=family.refresh[shown])
+        answer = self.auth(refresh_token=family.refresh[index])
 
-        if is_open and shown == last:
+        if is_open and index == last:
             assert answer.status_code == 200
             family.rotate(answer, self.now)
-        elif is_open and not family.is_spent(shown, self.now):
-            assert (answer.status_code, answer.content) == (200, family.bodies[shown])
+        elif is_open and not family.is_spent(index, self.now):
+            assert (answer.status_code, answer.content) == (200, family.bodies[index])
         else:
             assert (answer.status_code, answer.json()["code"]) == (401, "invalid_refresh_token")
             family.is_ended |= is_open

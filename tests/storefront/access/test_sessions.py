@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from shop.base.secrets import USER_ACCESS, USER_REFRESH, new_bytes, secret_text
+from tests.accounts import AUTH, Member, ask_for_code, mailed_code, new_email, refresh, sign_in, trade
 from tests.service import Service
 from tests.shopper import PREFIX, Answer, Shopper
-from tests.shoppers import AUTH, Member, ask_for_code, mailed_code, new_email, refresh, sign_in, trade
 
 ODD = ("x", "%C3%A9", "a%2Fb", "a/b", "%2F", "a//b/", "%00", "a%20b", "%FF", "x" * 1900)
 REVOKE = ("/shop_oauth/revoke", "/spree_oauth/revoke")
@@ -117,13 +117,13 @@ async def test_fifty_refreshes_of_one_token_at_once_make_one_pair(http: httpx.As
 async def test_the_parent_after_the_grace_ends_its_session_and_no_other(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
-    stolen = member.refresh_token
+    old_token = member.refresh_token
     await member.renew()
     await age_rotations(db, member, 60)
 
-    reused = await member.refresh(stolen)
+    refusal = await member.refresh(old_token)
 
-    assert (reused.status, reused.code) == (401, "invalid_refresh_token")
+    assert (refusal.status, refusal.code) == (401, "invalid_refresh_token")
     assert not await member.is_signed_in()
     assert (await member.refresh()).status == 401
     assert await elsewhere.is_signed_in()
@@ -146,9 +146,9 @@ async def test_a_grandparent_within_the_grace_is_reuse(http: httpx.AsyncClient) 
     await member.renew()
     await member.renew()
 
-    reused = await member.refresh(grandparent)
+    refusal = await member.refresh(grandparent)
 
-    assert (reused.status, reused.code) == (401, "invalid_refresh_token")
+    assert (refusal.status, refusal.code) == (401, "invalid_refresh_token")
     assert not await member.is_signed_in()
     assert (await member.refresh()).status == 401
 
@@ -156,8 +156,8 @@ async def test_a_grandparent_within_the_grace_is_reuse(http: httpx.AsyncClient) 
 @pytest.mark.security("R-05")
 async def test_a_session_cannot_be_refreshed_after_its_idle_end(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
-    aged = "update sessions set idle_expires_at = now() - interval '1 second' where id = $1"
-    await db.execute(aged, await session_of(db, member))
+    statement = "update sessions set idle_expires_at = now() - interval '1 second' where id = $1"
+    await db.execute(statement, await session_of(db, member))
 
     assert without_id(await member.refresh())["code"] == "invalid_refresh_token"
 
@@ -169,9 +169,9 @@ async def test_a_refresh_moves_the_idle_end_and_not_the_absolute_one(http: httpx
     lifetimes = """select extract(epoch from idle_expires_at - now())::float as idle,
                           extract(epoch from absolute_expires_at - now())::float as absolute
                    from sessions where id = $1"""
-    aged = """update sessions set idle_expires_at = idle_expires_at - interval '20 days',
+    statement = """update sessions set idle_expires_at = idle_expires_at - interval '20 days',
                                   absolute_expires_at = absolute_expires_at - interval '20 days' where id = $1"""
-    await db.execute(aged, session_id)
+    await db.execute(statement, session_id)
 
     await member.renew()
 
@@ -183,8 +183,8 @@ async def test_a_refresh_moves_the_idle_end_and_not_the_absolute_one(http: httpx
 @pytest.mark.security("R-05")
 async def test_a_session_is_over_after_its_absolute_end(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
-    aged = "update sessions set absolute_expires_at = now() - interval '1 second' where id = $1"
-    await db.execute(aged, await session_of(db, member))
+    statement = "update sessions set absolute_expires_at = now() - interval '1 second' where id = $1"
+    await db.execute(statement, await session_of(db, member))
 
     assert (await member.refresh()).status == 401
     assert not await member.is_signed_in()
@@ -221,15 +221,15 @@ async def test_the_address_is_the_same_in_any_case(http: httpx.AsyncClient) -> N
 
 
 async def test_a_bad_refresh_token_has_one_answer_however_it_is_bad(http: httpx.AsyncClient, db: Any) -> None:
-    member, purged, ended = [await sign_in(http) for _ in range(3)]
-    await db.execute("delete from sessions where id = $1", await session_of(db, purged))
-    await sign_out(http, ended.refresh_token)
-    flipped = member.refresh_token[:-1] + ("0" if member.refresh_token[-1] != "0" else "1")
+    member, purged_member, ended_member = [await sign_in(http) for _ in range(3)]
+    await db.execute("delete from sessions where id = $1", await session_of(db, purged_member))
+    await sign_out(http, ended_member.refresh_token)
+    wrong_token = member.refresh_token[:-1] + ("0" if member.refresh_token[-1] != "0" else "1")
     bad = [
-        (purged.email, purged.refresh_token),
-        (ended.email, ended.refresh_token),
+        (purged_member.email, purged_member.refresh_token),
+        (ended_member.email, ended_member.refresh_token),
         (member.email, secret_text(USER_REFRESH, new_bytes())),
-        (member.email, flipped),
+        (member.email, wrong_token),
         (member.email, "x"),
         (member.email, "é" * 100),
         (member.email, member.access_token),
@@ -284,10 +284,10 @@ async def test_either_token_ends_the_whole_session_and_no_other(http: httpx.Asyn
 
 async def test_a_rotated_refresh_token_ends_its_session_within_the_grace(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
-    rotated = member.refresh_token
+    old_token = member.refresh_token
     await member.renew()
 
-    await sign_out(http, rotated)
+    await sign_out(http, old_token)
 
     assert not await member.is_signed_in()
 
@@ -295,12 +295,12 @@ async def test_a_rotated_refresh_token_ends_its_session_within_the_grace(http: h
 @pytest.mark.parametrize("way", ["/auth", *REVOKE])
 async def test_a_rotated_refresh_token_ends_nothing_after_the_grace(http: httpx.AsyncClient, db: Any, way: str) -> None:
     member = await sign_in(http)
-    rotated = member.refresh_token
+    old_token = member.refresh_token
     await member.renew()
     await age_rotations(db, member, 31)
 
-    asked = http.delete(f"{AUTH}/{rotated}") if way == "/auth" else http.post(way, json={"token": rotated})
-    answer = await asked
+    request = http.delete(f"{AUTH}/{old_token}") if way == "/auth" else http.post(way, json={"token": old_token})
+    answer = await request
 
     assert (answer.status_code, answer.content) == (200, b"{}")
     assert await member.is_signed_in()
@@ -353,14 +353,14 @@ async def test_revoking_answers_the_same_for_any_token(http: httpx.AsyncClient, 
 @pytest.mark.parametrize("address", REVOKE)
 async def test_a_token_in_the_query_is_refused_in_the_words_of_oauth(http: httpx.AsyncClient, address: str) -> None:
     member = await sign_in(http)
-    refused = [
+    refusals = [
         await http.post(address, params={"token": member.access_token}),
         await http.post(address, params={"token": member.access_token}, json={"token": member.access_token}),
         await http.post(address),
         await http.post(address, json={"token": ["x"]}),
     ]
 
-    for answer in refused:
+    for answer in refusals:
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
         assert set(answer.json()) == {"error", "error_description"}
     assert await member.is_signed_in()
@@ -371,13 +371,13 @@ async def test_our_failures_are_told_in_the_words_of_oauth(http: httpx.AsyncClie
     body = {"token": member.access_token}
 
     await db.execute("alter table sessions add constraint full_up check (false) not valid")
-    broken = await http.post(REVOKE[0], json=body)
+    failure = await http.post(REVOKE[0], json=body)
     await db.execute("alter table sessions drop constraint full_up")
     await db.execute("alter table access_tokens rename to hidden")
     away = await http.post(REVOKE[0], json=body)
     await db.execute("alter table hidden rename to access_tokens")
 
-    assert (broken.status_code, broken.json()["error"]) == (500, "server_error")
+    assert (failure.status_code, failure.json()["error"]) == (500, "server_error")
     assert (away.status_code, away.json()["error"]) == (503, "temporarily_unavailable")
     assert (await http.post(REVOKE[0], json=body)).status_code == 200
     assert not await member.is_signed_in()
@@ -385,10 +385,10 @@ async def test_our_failures_are_told_in_the_words_of_oauth(http: httpx.AsyncClie
 
 async def test_an_expired_access_token_is_refused_everywhere(http: httpx.AsyncClient, db: Any) -> None:
     member = await sign_in(http)
-    aged = "update access_tokens set expires_at = now() - interval '1 second' where session_id = $1"
-    await db.execute(aged, await session_of(db, member))
+    statement = "update access_tokens set expires_at = now() - interval '1 second' where session_id = $1"
+    await db.execute(statement, await session_of(db, member))
 
-    asked = [
+    routes = [
         ("GET", "/account"),
         ("PATCH", "/account"),
         ("GET", "/account/addresses"),
@@ -400,7 +400,7 @@ async def test_an_expired_access_token_is_refused_everywhere(http: httpx.AsyncCl
         ("DELETE", "/cart"),
         ("PATCH", "/cart/associate"),
     ]
-    for method, path in asked:
+    for method, path in routes:
         answer = await member.ask(method, path, json=None if method == "GET" else {"user": {}, "address": {}})
 
         assert (answer.status, answer.code) == (401, "invalid_token"), path
@@ -433,9 +433,9 @@ async def test_a_forged_access_token_never_reaches_the_database(http: httpx.Asyn
     member = await sign_in(http)
     token = member.access_token
     positions = range(6, len(token), 9)
-    forged = [token[:at] + ("0" if token[at] != "0" else "1") + token[at + 1 :] for at in positions]
+    forged_tokens = [token[:at] + ("0" if token[at] != "0" else "1") + token[at + 1 :] for at in positions]
 
-    answers = [await member.get("/account", headers={"Authorization": f"Bearer {each}"}) for each in forged]
+    answers = [await member.get("/account", headers={"Authorization": f"Bearer {each}"}) for each in forged_tokens]
 
     assert [answer.status for answer in answers] == [401] * len(positions)
     assert [service.request_line(answer.request_id)["statements"] for answer in answers] == [0] * len(positions)
@@ -452,8 +452,8 @@ async def test_a_disabled_user_loses_every_token_at_once(http: httpx.AsyncClient
     assert [await member.is_signed_in(), await elsewhere.is_signed_in()] == [False, False]
     assert [(await member.refresh()).status, (await elsewhere.refresh()).status] == [401, 401]
     assert (await member.post("/cart")).status == 401
-    refused = await trade(http, member.email, code)
-    assert (refused.status, refused.code) == (401, "invalid_code")
+    refusal = await trade(http, member.email, code)
+    assert (refusal.status, refusal.code) == (401, "invalid_code")
 
 
 @pytest.mark.security("T-03")
@@ -488,8 +488,8 @@ async def test_signing_in_refreshing_and_signing_out_are_audited(http: httpx.Asy
     await member.renew()
     await sign_out(http, member.access_token)
 
-    kept = "select action, outcome, detail->>'session_id' from audit_events where actor_id = $1 order by at"
-    rows = [tuple(row) for row in await db.fetch(kept, user_id)]
+    query = "select action, outcome, detail->>'session_id' from audit_events where actor_id = $1 order by at"
+    rows = [tuple(row) for row in await db.fetch(query, user_id)]
     assert [row[:2] for row in rows] == [("sign_in", "done"), ("refresh", "done"), ("sign_out", "done")]
     assert [row[2] for row in rows[1:]] == [str(session_id)] * 2
 
@@ -500,10 +500,10 @@ async def test_reuse_is_audited_with_who_and_where(http: httpx.AsyncClient, db: 
     user_id, session_id = await member.id(), await session_of(db, member)
     await member.refresh()
     await age_rotations(db, member, 60)
-    reused = await member.refresh()
+    refusal = await member.refresh()
 
     events = "select actor_id, outcome, source, detail from audit_events where request_id = $1 and action = 'reuse'"
-    row = await db.fetchrow(events, reused.request_id)
+    row = await db.fetchrow(events, refusal.request_id)
     assert (row["actor_id"], row["outcome"], row["source"]) == (user_id, "ended", "127.0.0.1")
     assert str(session_id) in row["detail"]
     reason = await db.fetchval("select revoke_reason from sessions where id = $1", session_id)
@@ -583,6 +583,6 @@ async def test_a_sign_out_beside_refreshes_ends_the_session(http: httpx.AsyncCli
 async def test_checking_a_bearer_costs_one_statement(http: httpx.AsyncClient, service: Service) -> None:
     member = await sign_in(http)
 
-    asked = [await member.get("/account"), await member.get("/cart"), await member.post("/cart")]
+    responses = [await member.get("/account"), await member.get("/cart"), await member.post("/cart")]
 
-    assert [service.request_line(answer.request_id)["statements"] for answer in asked] == [1, 1, 4]
+    assert [service.request_line(answer.request_id)["statements"] for answer in responses] == [1, 1, 4]

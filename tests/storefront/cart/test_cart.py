@@ -62,21 +62,21 @@ async def test_a_new_cart_has_the_relationships_of_its_family_all_empty(guest: S
 
 
 async def test_the_order_token_opens_the_cart_it_came_with(guest: Shopper) -> None:
-    created = await guest.post("/cart")
+    cart = await guest.post("/cart")
 
     read = await guest.get("/cart")
 
     assert read.status == 200
-    assert read.json == created.json
+    assert read.json == cart.json
 
 
 async def test_the_familys_own_header_opens_the_cart_too(guest: Shopper) -> None:
-    created = await guest.post("/cart")
+    cart = await guest.post("/cart")
     token, guest.order_token = guest.order_token, None
 
     read = await guest.get("/cart", headers={"X-Spree-Order-Token": str(token)})
 
-    assert read.id == created.id
+    assert read.id == cart.id
 
 
 async def test_two_different_order_tokens_are_refused(guest: Shopper, another_guest: Shopper) -> None:
@@ -115,10 +115,10 @@ async def test_a_completed_order_answers_as_if_absent(guest: Shopper, db: Any) -
     cart = await guest.post("/cart")
     await db.execute("update orders set state = 'complete', completed_at = now() where id = $1", UUID(cart.id))
 
-    read, gone = await guest.get("/cart"), await guest.delete("/cart")
+    read, deletion = await guest.get("/cart"), await guest.delete("/cart")
     new = await guest.post("/cart")
 
-    assert (read.status, gone.status) == (404, 404)
+    assert (read.status, deletion.status) == (404, 404)
     assert (new.status, new.id != cart.id) == (201, True)
 
 
@@ -134,10 +134,10 @@ async def test_malformed_unknown_and_foreign_tokens_get_one_and_the_same_404(gue
     cart = await guest.post("/cart")
     token = str(guest.order_token)
     await guest.delete("/cart")
-    flipped = token[:20] + ("0" if token[20] != "0" else "1") + token[21:]
+    wrong_token = token[:20] + ("0" if token[20] != "0" else "1") + token[21:]
     other_key = token.replace("shpot_t1_", "shpot_k9_")
     bodies = []
-    for wrong in ("x", token, flipped, other_key, token.upper(), cart.id, cart["number"], "a" * 9000):
+    for wrong in ("x", token, wrong_token, other_key, token.upper(), cart.id, cart["number"], "a" * 9000):
         answer = await guest.get("/cart", headers={"X-Shop-Order-Token": wrong})
         assert answer.status == 404, wrong
         bodies.append({name: value for name, value in answer.json.items() if name != "request_id"})
@@ -150,9 +150,9 @@ async def test_a_forged_token_never_reaches_the_database(guest: Shopper, service
     await guest.post("/cart")
     token = str(guest.order_token)
     positions = range(6, len(token), 7)
-    forged = [token[:at] + ("0" if token[at] != "0" else "1") + token[at + 1 :] for at in positions]
+    forged_tokens = [token[:at] + ("0" if token[at] != "0" else "1") + token[at + 1 :] for at in positions]
 
-    answers = [await guest.get("/cart", headers={"X-Shop-Order-Token": each}) for each in forged]
+    answers = [await guest.get("/cart", headers={"X-Shop-Order-Token": each}) for each in forged_tokens]
 
     assert [answer.status for answer in answers] == [404] * len(positions)
     assert [service.request_line(answer.request_id)["statements"] for answer in answers] == [0] * len(positions)
@@ -170,9 +170,9 @@ async def test_an_order_token_in_the_query_or_body_is_ignored(guest: Shopper) ->
 async def test_abandoning_a_cart_answers_nothing_and_the_cart_is_gone(guest: Shopper, db: Any) -> None:
     cart = await guest.post("/cart")
 
-    gone = await guest.delete("/cart")
+    response = await guest.delete("/cart")
 
-    assert (gone.status, gone.response.content) == (204, b"")
+    assert (response.status, response.response.content) == (204, b"")
     assert (await guest.get("/cart")).status == 404
     assert (await guest.delete("/cart")).status == 404
     assert await db.fetchval("select count(*) from orders where id = $1", UUID(cart.id)) == 0
@@ -180,11 +180,11 @@ async def test_abandoning_a_cart_answers_nothing_and_the_cart_is_gone(guest: Sho
 
 @pytest.mark.security("C-01")
 async def test_a_token_reaches_only_its_own_cart(guest: Shopper, another_guest: Shopper) -> None:
-    mine, theirs = await guest.post("/cart"), await another_guest.post("/cart")
+    mine, other = await guest.post("/cart"), await another_guest.post("/cart")
 
     await another_guest.delete("/cart")
 
-    assert mine.id != theirs.id
+    assert mine.id != other.id
     assert (await guest.get("/cart")).id == mine.id
 
 
@@ -233,12 +233,12 @@ async def test_an_unknown_include_is_named_and_leaves_no_cart_behind(guest: Shop
 
 
 async def test_create_and_read_cost_one_statement_each(guest: Shopper, service: Service) -> None:
-    created = await guest.post("/cart")
+    cart = await guest.post("/cart")
     read = await guest.get("/cart")
-    repeated = await guest.post("/cart")
-    gone = await guest.delete("/cart")
+    repeat = await guest.post("/cart")
+    deletion = await guest.delete("/cart")
 
-    counts = [service.request_line(answer.request_id)["statements"] for answer in (created, read, repeated, gone)]
+    counts = [service.request_line(answer.request_id)["statements"] for answer in (cart, read, repeat, deletion)]
     assert counts == [1, 1, 1, 4]
 
 
@@ -247,11 +247,11 @@ async def test_a_taken_order_number_costs_one_retry_and_no_error(
     guest: Shopper, db: Any, service: Service, headers: dict[str, str]
 ) -> None:
     """Every ten-digit number is turned into one that is taken; alone and in a transaction the second try succeeds."""
-    taken = (await guest.post("/cart"))["number"]
+    existing_number = (await guest.post("/cart"))["number"]
     guest.order_token = None
     await db.execute(f"""
         create function pg_temp_taken() returns trigger language plpgsql as $$
-        begin if length(new.number) = 11 then new.number = '{taken}'; end if; return new; end $$;
+        begin if length(new.number) = 11 then new.number = '{existing_number}'; end if; return new; end $$;
         create trigger taken before insert on orders for each row execute function pg_temp_taken();
     """)
     try:
@@ -338,8 +338,8 @@ async def test_a_key_at_work_is_a_conflict(http: httpx.AsyncClient, db: Any) -> 
 async def test_a_key_is_forgotten_after_its_day(http: httpx.AsyncClient, db: Any) -> None:
     key = {"Idempotency-Key": str(uuid4())}
     first = await Shopper(http).post("/cart", headers=key)
-    aged = "update idempotency_keys set expires_at = now() - interval '1 second' where record_id = $1"
-    await db.execute(aged, UUID(first.id))
+    statement = "update idempotency_keys set expires_at = now() - interval '1 second' where record_id = $1"
+    await db.execute(statement, UUID(first.id))
 
     second = await Shopper(http).post("/cart", headers=key)
 
@@ -349,9 +349,9 @@ async def test_a_key_is_forgotten_after_its_day(http: httpx.AsyncClient, db: Any
 @pytest.mark.security("C-06", "C-17")
 async def test_without_a_credential_a_key_must_be_a_random_uuid(guest: Shopper) -> None:
     version_1, version_6 = "c232ab00-9414-11ec-b3c8-9f6bdeced846", "1ec9414c-232a-6b00-b3c8-9f6bdeced846"
-    named, zeros, other_variant = uuid5(NAMESPACE_URL, "cart"), UUID(int=0), f"{str(uuid4())[:19]}0000-{'0' * 12}"
-    guessed = (version_1, version_6, str(named), str(zeros), other_variant)
-    for key in ("order-1", "", "x" * 256, "{" + str(uuid4()) + "}", *guessed):
+    version_5, zeros, other_variant = uuid5(NAMESPACE_URL, "cart"), UUID(int=0), f"{str(uuid4())[:19]}0000-{'0' * 12}"
+    guessable = (version_1, version_6, str(version_5), str(zeros), other_variant)
+    for key in ("order-1", "", "x" * 256, "{" + str(uuid4()) + "}", *guessable):
         answer = await guest.post("/cart", headers={"Idempotency-Key": key})
 
         assert (answer.status, answer.code) == (400, "malformed"), key

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.deals import TENTH, new_code, new_deal
-from tests.kept import Kept
-from tests.make import Make
+from tests.builders import Make
+from tests.http_client import Kept
+from tests.promotion_builders import TENTH, new_code, new_deal
 from tests.rate_limits import assert_limited
 from tests.service import KEYS, Service
 from tests.shopper import Shopper
@@ -45,22 +45,22 @@ async def test_beyond_its_limit_a_source_opens_no_cart_and_others_do(
     there: httpx.AsyncClient, counting: Service, db: Any
 ) -> None:
     before = await db.fetchval("select count(*) from orders")
-    ours = {"X-Forwarded-For": "203.0.113.7"}
+    headers = {"X-Forwarded-For": "203.0.113.7"}
 
-    answers = await asyncio.gather(*(Shopper(there).post("/cart", headers=ours) for _ in range(9)))
+    answers = await asyncio.gather(*(Shopper(there).post("/cart", headers=headers) for _ in range(9)))
     other = await Shopper(there).post("/cart", headers={"X-Forwarded-For": "198.51.100.7"})
 
     assert sorted(answer.status for answer in answers) == [201] * 5 + [429] * 4
-    refused = next(answer for answer in answers if answer.status == 429)
-    seconds = int(refused.headers["retry-after"])
+    refusal = next(answer for answer in answers if answer.status == 429)
+    seconds = int(refusal.headers["retry-after"])
     assert 0 < seconds <= 86400
-    assert_limited(refused.response, "carts by source")
+    assert_limited(refusal.response, "carts by source")
     assert await db.fetchval("select count(*) from orders") == before + 6
     events = "select count(*) from audit_events where action = 'limit' and detail->>'limit' = 'carts by source'"
     assert await db.fetchval(events) == 2
-    made = next(answer for answer in answers if answer.status == 201)
+    cart = next(answer for answer in answers if answer.status == 201)
     ipv6 = await Shopper(there).post("/cart", headers={"X-Forwarded-For": "2001:db8:1:2::3"})
-    for answer in (made, other, ipv6):
+    for answer in (cart, other, ipv6):
         assert counting.request_line(answer.request_id)["statements"] == 1
 
 
@@ -70,8 +70,8 @@ async def test_who_guesses_codes_is_not_listened_to_for_a_while(there: httpx.Asy
     await new_deal(make, TENTH, code=code)
     shopper = Shopper(there)
     await shopper.post("/cart", headers=guesser)
-    made = await make.product(price="10.00", on_hand=9)
-    await shopper.post("/cart/add_item", headers=guesser, variant_id=made.sold)
+    product = await make.product(price="10.00", on_hand=9)
+    await shopper.post("/cart/add_item", headers=guesser, variant_id=product.sold)
 
     async def type_in(text: str, headers: dict[str, str]) -> int:
         body = {"json": {"coupon_code": text}}

@@ -12,7 +12,7 @@ import pytest
 from shop.rules.cart.line_items import MOST_LINES
 from shop.rules.metadata import MAX_CART_METADATA_BYTES
 from tests.platform.bulk import new_variants
-from tests.platform.machine import new_machine
+from tests.platform.client import new_machine
 from tests.service import KEYS, InstalledService
 from tests.shopper import PREFIX
 
@@ -29,9 +29,9 @@ def reset_peak(pid: int) -> None:
 
 def memory(pid: int, name: str) -> int:
     status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
-    assert found
-    return int(found[1]) * 1024
+    match = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
+    assert match
+    return int(match[1]) * 1024
 
 
 class Server(InstalledService):
@@ -59,13 +59,15 @@ async def build_carts(http: httpx.AsyncClient, db: Any) -> tuple[dict[str, str],
         items = [{"variant_id": variant_id, **metadata} for variant_id in ids]
         return await http.post(f"{PREFIX}/cart/add_items", headers=cart, json={"items": items})
 
-    added = [await add(small, variants[:1])]
+    responses = [await add(small, variants[:1])]
     # A body has at most 20,000 values.
     for start in range(0, MOST_LINES, 35):
-        added.append(await add(large, variants[start : start + 35], public_metadata={"a": LIST}))
+        responses.append(await add(large, variants[start : start + 35], public_metadata={"a": LIST}))
     # In a checkout more is read with a cart than before it.
-    added.append(await http.patch(f"{PREFIX}/checkout", headers=large, json={"order": {"email": "ada@example.org"}}))
-    assert {answer.status_code for answer in added} == {200}
+    responses.append(
+        await http.patch(f"{PREFIX}/checkout", headers=large, json={"order": {"email": "ada@example.org"}})
+    )
+    assert {answer.status_code for answer in responses} == {200}
     beyond = await add(large, variants[:1], private_metadata={"a": [1] * 8000})
     assert (beyond.status_code, list(beyond.json()["errors"])) == (422, ["base"])
     return large, small

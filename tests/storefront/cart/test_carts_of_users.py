@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
+from tests.accounts import Member, sign_in
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.shoppers import Member, sign_in
 
 NO_LINES: list[Any] = []
 
@@ -29,8 +29,8 @@ def owner(cart: Answer) -> Any:
 
 
 async def count_carts(db: Any, *ids: str) -> int:
-    found: int = await db.fetchval("select count(*) from orders where id = any($1)", [UUID(cart_id) for cart_id in ids])
-    return found
+    count: int = await db.fetchval("select count(*) from orders where id = any($1)", [UUID(cart_id) for cart_id in ids])
+    return count
 
 
 async def associate(member: Member, guest: Shopper, **wishes: Any) -> Answer:
@@ -55,14 +55,14 @@ async def test_opening_again_returns_the_users_cart(member: Member, db: Any) -> 
 
 
 async def test_the_bearer_finds_the_newest_open_cart(member: Member, guest: Shopper, db: Any) -> None:
-    old, new, done = await guest.post("/cart"), await member.post("/cart"), uuid4()
+    old, new, order_id = await guest.post("/cart"), await member.post("/cart"), uuid4()
     user_id = await member.id()
     await db.execute("update orders set user_id = $2 where id = $1", UUID(old.id), user_id)
     await db.execute(
         """insert into orders (id, number, state, currency, user_id, created_at, updated_at, completed_at)
            values ($1, $2, 'complete', 'USD', $3, now(), now(), now())""",
-        done,
-        f"R{done.int % 10**15:015}",
+        order_id,
+        f"R{order_id.int % 10**15:015}",
         user_id,
     )
 
@@ -92,13 +92,13 @@ async def test_the_carts_user_can_be_included(member: Member) -> None:
 
 async def test_the_order_token_wins_over_the_bearer(member: Member, guest: Shopper) -> None:
     await member.post("/cart")
-    theirs = await guest.post("/cart")
+    guest_cart = await guest.post("/cart")
     token = {"X-Shop-Order-Token": str(guest.order_token)}
 
-    read, opened = await member.get("/cart", headers=token), await member.post("/cart", headers=token)
+    read, cart = await member.get("/cart", headers=token), await member.post("/cart", headers=token)
 
-    assert (read.id, opened.id) == (theirs.id, theirs.id)
-    assert owner(opened) is None
+    assert (read.id, cart.id) == (guest_cart.id, guest_cart.id)
+    assert owner(cart) is None
 
 
 @pytest.mark.parametrize("token", ["x", "shpot_t1_" + "0" * 104])
@@ -111,8 +111,8 @@ async def test_a_bad_order_token_falls_to_the_bearers_cart(member: Member, token
 
 
 async def test_a_finished_order_token_falls_to_the_bearers_cart(member: Member, guest: Shopper, db: Any) -> None:
-    finished = await guest.post("/cart")
-    await db.execute("update orders set state = 'complete', completed_at = now() where id = $1", UUID(finished.id))
+    order = await guest.post("/cart")
+    await db.execute("update orders set state = 'complete', completed_at = now() where id = $1", UUID(order.id))
     token = {"X-Shop-Order-Token": str(guest.order_token)}
 
     assert (await member.get("/cart", headers=token)).status == 404
@@ -134,23 +134,23 @@ async def test_a_dead_bearer_beside_a_good_order_token_is_refused(member: Member
 
 @pytest.mark.security("C-01")
 async def test_a_bearer_cannot_reach_anothers_cart(member: Member, stranger: Member, db: Any) -> None:
-    theirs = await stranger.post("/cart")
+    stranger_cart = await stranger.post("/cart")
 
-    read, gone, opened = await member.get("/cart"), await member.delete("/cart"), await member.post("/cart")
+    read, deletion, cart = await member.get("/cart"), await member.delete("/cart"), await member.post("/cart")
 
-    assert (read.status, gone.status) == (404, 404)
-    assert (opened.status, opened.id != theirs.id) == (201, True)
-    assert (await stranger.get("/cart")).id == theirs.id
-    assert await count_carts(db, theirs.id) == 1
+    assert (read.status, deletion.status) == (404, 404)
+    assert (cart.status, cart.id != stranger_cart.id) == (201, True)
+    assert (await stranger.get("/cart")).id == stranger_cart.id
+    assert await count_carts(db, stranger_cart.id) == 1
 
 
 async def test_the_bearer_abandons_its_own_cart_only(member: Member, stranger: Member, db: Any) -> None:
-    mine, theirs = await member.post("/cart"), await stranger.post("/cart")
+    mine, stranger_cart = await member.post("/cart"), await stranger.post("/cart")
 
-    gone = await member.delete("/cart", headers={"X-Shop-Order-Token": "x"})
+    response = await member.delete("/cart", headers={"X-Shop-Order-Token": "x"})
 
-    assert (gone.status, gone.response.content) == (204, b"")
-    assert (await count_carts(db, mine.id), await count_carts(db, theirs.id)) == (0, 1)
+    assert (response.status, response.response.content) == (204, b"")
+    assert (await count_carts(db, mine.id), await count_carts(db, stranger_cart.id)) == (0, 1)
 
 
 async def test_a_users_cart_opens_with_its_token_alone_too(member: Member, guest: Shopper) -> None:
@@ -161,9 +161,9 @@ async def test_a_users_cart_opens_with_its_token_alone_too(member: Member, guest
 
 
 async def test_reading_by_bearer_costs_one_statement_and_opening_four(member: Member, service: Service) -> None:
-    opened, read, again = await member.post("/cart"), await member.get("/cart"), await member.post("/cart")
+    cart, read, again = await member.post("/cart"), await member.get("/cart"), await member.post("/cart")
 
-    counts = [service.request_line(answer.request_id)["statements"] for answer in (opened, read, again)]
+    counts = [service.request_line(answer.request_id)["statements"] for answer in (cart, read, again)]
     # Opening holds the user's row and looks again, so that many calls at once open one cart.
     assert counts == [4, 1, 1]
 
@@ -172,22 +172,22 @@ async def test_reading_by_bearer_costs_one_statement_and_opening_four(member: Me
 async def test_one_key_of_two_shoppers_makes_two_carts(member: Member, stranger: Member) -> None:
     key = {"Idempotency-Key": str(uuid4())}
 
-    mine, theirs = await member.post("/cart", headers=key), await stranger.post("/cart", headers=key)
+    mine, stranger_cart = await member.post("/cart", headers=key), await stranger.post("/cart", headers=key)
 
-    assert (mine.status, theirs.status) == (201, 201)
-    assert mine.id != theirs.id
-    assert owner(theirs)["id"] == str(await stranger.id())
+    assert (mine.status, stranger_cart.status) == (201, 201)
+    assert mine.id != stranger_cart.id
+    assert owner(stranger_cart)["id"] == str(await stranger.id())
 
 
 async def test_a_guests_cart_joins_with_a_new_token_and_the_users_email(member: Member, guest: Shopper) -> None:
     cart = await guest.post("/cart")
 
-    joined = await associate(member, guest)
+    user_cart = await associate(member, guest)
 
-    assert (joined.status, joined.id, joined["email"]) == (200, cart.id, member.email)
-    assert joined["token"] != cart["token"]
-    assert owner(joined) == {"id": str(await member.id()), "type": "user"}
-    assert joined.json["meta"]["merge"] == {
+    assert (user_cart.status, user_cart.id, user_cart["email"]) == (200, cart.id, member.email)
+    assert user_cart["token"] != cart["token"]
+    assert owner(user_cart) == {"id": str(await member.id()), "type": "user"}
+    assert user_cart.json["meta"]["merge"] == {
         "strategy": "merge",
         "survivor": "guest",
         "closed": None,
@@ -196,7 +196,7 @@ async def test_a_guests_cart_joins_with_a_new_token_and_the_users_email(member: 
         "dry_run": False,
         "repeated": False,
     }
-    guest.order_token = joined["token"]
+    guest.order_token = user_cart["token"]
     assert ((await member.get("/cart")).id, (await guest.get("/cart")).id) == (cart.id, cart.id)
 
 
@@ -207,19 +207,23 @@ async def test_of_two_carts_the_one_the_strategy_names_survives(
     member: Member, guest: Shopper, db: Any, strategy: str | None, survivor: str
 ) -> None:
     carts = {"user": await member.post("/cart"), "guest": await guest.post("/cart?currency=EUR")}
-    closed = carts["user" if survivor == "guest" else "guest"]
+    other_cart = carts["user" if survivor == "guest" else "guest"]
     wish = {"strategy": strategy} if strategy else {}
 
-    joined = await associate(member, guest, **wish)
+    cart = await associate(member, guest, **wish)
 
-    kept = carts[survivor]
-    assert (joined.status, joined.id, joined["email"]) == (200, kept.id, member.email)
-    assert (joined["currency"], owner(joined)["id"]) == (kept["currency"], str(await member.id()))
-    told = joined.json["meta"]["merge"]
-    assert (told["strategy"], told["survivor"], told["closed"]) == (strategy or "merge", survivor, closed["number"])
-    assert await count_carts(db, kept.id, closed.id) == 1
-    assert (await member.get("/cart")).id == kept.id
-    tokens = (carts["user"]["token"], carts["guest"]["token"], joined["token"])
+    surviving_cart = carts[survivor]
+    assert (cart.status, cart.id, cart["email"]) == (200, surviving_cart.id, member.email)
+    assert (cart["currency"], owner(cart)["id"]) == (surviving_cart["currency"], str(await member.id()))
+    merge = cart.json["meta"]["merge"]
+    assert (merge["strategy"], merge["survivor"], merge["closed"]) == (
+        strategy or "merge",
+        survivor,
+        other_cart["number"],
+    )
+    assert await count_carts(db, surviving_cart.id, other_cart.id) == 1
+    assert (await member.get("/cart")).id == surviving_cart.id
+    tokens = (carts["user"]["token"], carts["guest"]["token"], cart["token"])
     read = [await guest.get("/cart", headers={"X-Shop-Order-Token": token}) for token in tokens]
     assert [answer.status for answer in read] == [404, 404, 200]
 
@@ -229,8 +233,8 @@ async def test_of_two_carts_the_one_the_strategy_names_survives(
 async def test_a_dry_run_says_the_same_and_changes_nothing(
     member: Member, guest: Shopper, db: Any, strategy: str, wish: Any
 ) -> None:
-    mine, theirs = await member.post("/cart"), await guest.post("/cart")
-    ids = [UUID(mine.id), UUID(theirs.id)]
+    mine, guest_cart = await member.post("/cart"), await guest.post("/cart")
+    ids = [UUID(mine.id), UUID(guest_cart.id)]
     rows = "select t::text from orders t where id = any($1) order by id"
     before = await db.fetch(rows, ids)
 
@@ -256,10 +260,16 @@ async def test_joining_twice_is_joining_once(member: Member, guest: Shopper, db:
 async def test_anothers_unknown_finished_and_missing_carts_get_one_404(
     member: Member, stranger: Member, guest: Shopper, another_guest: Shopper, db: Any
 ) -> None:
-    theirs, finished, gone = await stranger.post("/cart"), await guest.post("/cart"), await another_guest.post("/cart")
-    await db.execute("update orders set state = 'complete', completed_at = now() where id = $1", UUID(finished.id))
+    stranger_cart, completed_cart, deleted_cart = (
+        await stranger.post("/cart"),
+        await guest.post("/cart"),
+        await another_guest.post("/cart"),
+    )
+    await db.execute(
+        "update orders set state = 'complete', completed_at = now() where id = $1", UUID(completed_cart.id)
+    )
     await another_guest.delete("/cart")
-    tokens = [theirs["token"], finished["token"], gone["token"], "x", "", None, 7, ["x"], "é"]
+    tokens = [stranger_cart["token"], completed_cart["token"], deleted_cart["token"], "x", "", None, 7, ["x"], "é"]
 
     answers = [await member.patch("/cart/associate", guest_order_token=token) for token in tokens]
     answers.append(await member.patch("/cart/associate"))
@@ -334,19 +344,19 @@ async def test_many_joins_at_once_leave_one_cart_with_the_user(
 @pytest.mark.security("C-01")
 async def test_three_shoppers_and_three_guests_reach_their_own_carts_only(http: httpx.AsyncClient) -> None:
     members, guests = [await sign_in(http) for _ in range(3)], [Shopper(http) for _ in range(3)]
-    owned = [await member.post("/cart") for member in members]
+    user_carts = [await member.post("/cart") for member in members]
     loose = [await guest.post("/cart") for guest in guests]
 
-    for member, mine in zip(members, owned, strict=True):
+    for member, mine in zip(members, user_carts, strict=True):
         assert (await member.get("/cart")).id == mine.id
-        for cart in (*owned, *loose):
+        for cart in (*user_carts, *loose):
             read = await member.get("/cart", headers={"X-Shop-Order-Token": cart["token"]})
             assert read.id == cart.id
     for guest, cart in zip(guests, loose, strict=True):
         assert (await guest.get("/cart")).id == cart.id
-    for member, theirs in zip(members, owned[1:] + owned[:1], strict=True):
-        refused = await member.patch("/cart/associate", guest_order_token=theirs["token"])
-        assert refused.status == 404
+    for member, other_cart in zip(members, user_carts[1:] + user_carts[:1], strict=True):
+        refusal = await member.patch("/cart/associate", guest_order_token=other_cart["token"])
+        assert refusal.status == 404
 
 
 async def test_many_calls_at_once_by_one_user_open_one_cart(member: Member) -> None:
@@ -359,10 +369,10 @@ async def test_many_calls_at_once_by_one_user_open_one_cart(member: Member) -> N
 async def test_an_order_token_alone_does_not_tell_who_the_owner_is(member: Member, guest: Shopper) -> None:
     guest.order_token = (await member.post("/cart"))["token"]
 
-    seen = await guest.get("/cart", include="user.default_billing_address")
+    cart = await guest.get("/cart", include="user.default_billing_address")
 
-    assert seen.json["included"] == []
-    assert member.email not in seen.response.text
+    assert cart.json["included"] == []
+    assert member.email not in cart.response.text
 
 
 async def test_a_key_counts_even_where_there_is_a_cart_already(member: Member) -> None:

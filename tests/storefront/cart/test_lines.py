@@ -7,11 +7,11 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from tests.make import Make
+from tests.accounts import Member, sign_in
+from tests.builders import Make
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.shoppers import Member, sign_in
-from tests.storefront.shelf import included, linked
+from tests.storefront.product_lists import included, linked
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ async def add(shopper: Shopper | Member, variant_id: str, quantity: Any = 1, **m
 
 
 def line_of(cart: Answer, place: int = 0) -> str:
-    found: str = linked(cart.json["data"], "line_items")[place]
-    return found
+    line_id: str = linked(cart.json["data"], "line_items")[place]
+    return line_id
 
 
 async def lines(shopper: Shopper) -> list[dict[str, Any]]:
@@ -35,7 +35,7 @@ async def lines(shopper: Shopper) -> list[dict[str, Any]]:
 
 
 def warnings(cart: Answer) -> list[tuple[str, str]]:
-    return [(found["code"], found["line_item_id"]) for found in cart.json.get("meta", {}).get("warnings", [])]
+    return [(warning["code"], warning["line_item_id"]) for warning in cart.json.get("meta", {}).get("warnings", [])]
 
 
 def figures(cart: Answer) -> tuple[Any, ...]:
@@ -54,8 +54,8 @@ async def test_a_line_is_quoted_and_the_cart_adds_up(make: Make, shopper: Shoppe
         "cart",
     )
     (line,) = await lines(shopper)
-    said = {name: line["attributes"][name] for name in ("name", "quantity", "price", "total", "slug", "currency")}
-    assert said == {
+    attributes = {name: line["attributes"][name] for name in ("name", "quantity", "price", "total", "slug", "currency")}
+    assert attributes == {
         "name": "Mug",
         "quantity": 3,
         "price": "12.5",
@@ -108,30 +108,30 @@ async def test_a_quote_stays_until_the_shopper_acts(make: Make, shopper: Shopper
     line_id = line_of(await add(shopper, mug.sold))
     await make.change("variants", mug.sold, "variant", price="12")
 
-    seen, other = await shopper.get("/cart"), await add(shopper, cup.sold)
+    cart, other = await shopper.get("/cart"), await add(shopper, cup.sold)
 
-    assert (seen["total"], other["total"]) == ("10.0", "11.0")
-    assert warnings(seen) == warnings(other) == [("price_changed", line_id)]
-    told = seen.json["meta"]["warnings"][0]
-    assert (told["quoted"], told["now"]) == ("10.0", "12.0")
-    changed = await shopper.ask("PATCH", "/cart/set_quantity", json={"line_item_id": line_id, "quantity": 2})
-    assert (changed["total"], warnings(changed)) == ("25.0", [])
+    assert (cart["total"], other["total"]) == ("10.0", "11.0")
+    assert warnings(cart) == warnings(other) == [("price_changed", line_id)]
+    warning = cart.json["meta"]["warnings"][0]
+    assert (warning["quoted"], warning["now"]) == ("10.0", "12.0")
+    update = await shopper.ask("PATCH", "/cart/set_quantity", json={"line_item_id": line_id, "quantity": 2})
+    assert (update["total"], warnings(update)) == ("25.0", [])
 
 
 async def test_what_is_not_sold_any_more_stays_and_is_told_of(make: Make, shopper: Shopper) -> None:
-    gone, low = await make.product(price="10", on_hand=9), await make.product(price="1", on_hand=5)
-    await add(shopper, gone.sold)
+    mug, low = await make.product(price="10", on_hand=9), await make.product(price="1", on_hand=5)
+    await add(shopper, mug.sold)
     cart = await add(shopper, low.sold, 5)
-    await make.change("products", gone.id, "product", status="archived")
+    await make.change("products", mug.id, "product", status="archived")
     await make.new(
         "stock_movements", "stock_movement", variant_id=low.sold, stock_location_id=await make.place(), quantity=-3
     )
 
-    seen = await shopper.get("/cart")
+    response = await shopper.get("/cart")
 
-    assert warnings(seen) == [("not_sold", line_of(cart, 0)), ("stock_low", line_of(cart, 1))]
-    assert seen.json["meta"]["warnings"][1]["available"] == 2
-    assert figures(seen) == (6, "15.0", "15.0")
+    assert warnings(response) == [("not_sold", line_of(cart, 0)), ("stock_low", line_of(cart, 1))]
+    assert response.json["meta"]["warnings"][1]["available"] == 2
+    assert figures(response) == (6, "15.0", "15.0")
 
 
 @pytest.mark.parametrize(
@@ -148,15 +148,15 @@ async def test_a_quantity_that_will_not_do_changes_nothing(
     cart = await add(shopper, mug.sold, 10)
     body = {"line_item_id": line_of(cart), "quantity": quantity}
 
-    refused = await shopper.ask("PATCH", "/cart/set_quantity", json=body)
+    refusal = await shopper.ask("PATCH", "/cart/set_quantity", json=body)
 
-    assert (refused.status, refused.code, list(refused.json["errors"])) == (422, code, ["quantity"])
+    assert (refusal.status, refusal.code, list(refusal.json["errors"])) == (422, code, ["quantity"])
     assert figures(await shopper.get("/cart")) == (10, "100.0", "100.0")
 
 
 async def test_only_what_can_be_bought_is_put_in(make: Make, shopper: Shopper) -> None:
     draft = await make.product(status="draft", on_hand=1)
-    parted = await make.product(options={f"size{uuid4().hex[:6]}": ["m"]}, on_hand=1)
+    with_variants = await make.product(options={f"size{uuid4().hex[:6]}": ["m"]}, on_hand=1)
     yen = await make.product(price=None, prices={"JPY": "100"}, on_hand=1)
     none_left, later = await make.product(on_hand=0), await make.product(on_hand=0)
     await make.stock(
@@ -169,7 +169,7 @@ async def test_only_what_can_be_bought_is_put_in(make: Make, shopper: Shopper) -
         name: await add(shopper, variant_id)
         for name, variant_id in {
             "draft": draft.sold,
-            "master of others": parted.master,
+            "master of others": with_variants.master,
             "no dollars": yen.sold,
             "none left": none_left.sold,
             "unknown": str(uuid4()),
@@ -194,14 +194,14 @@ async def test_several_are_put_in_together_or_not_at_all(make: Make, shopper: Sh
     items = [{"variant_id": mug.sold, "quantity": 2}, {"variant_id": cup.sold}, {"variant_id": mug.sold}]
 
     cart = await shopper.post("/cart/add_items", items=items)
-    refused = await shopper.post(
+    refusal = await shopper.post(
         "/cart/add_items",
         items=[{"variant_id": cup.sold, "quantity": 2}, {"variant_id": mug.sold}, {"variant_id": str(uuid4())}],
     )
     unread = await shopper.post("/cart/add_items", items=[{"quantity": 0}, "mug"])
 
     assert figures(cart) == (4, "31.0", "31.0")
-    assert (refused.status, sorted(refused.json["errors"])) == (422, ["items.0.quantity", "items.2.variant_id"])
+    assert (refusal.status, sorted(refusal.json["errors"])) == (422, ["items.0.quantity", "items.2.variant_id"])
     assert (unread.status, sorted(unread.json["errors"])) == (
         422,
         ["items.0.quantity", "items.0.variant_id", "items.1"],
@@ -214,12 +214,12 @@ async def test_lines_are_removed_and_the_cart_emptied(make: Make, shopper: Shopp
     line_id = line_of(await add(shopper, mug.sold))
     await add(shopper, cup.sold, 2)
 
-    removed = await shopper.delete(f"/cart/remove_line_item/{line_id}")
+    cart = await shopper.delete(f"/cart/remove_line_item/{line_id}")
     again = await shopper.delete(f"/cart/remove_line_item/{line_id}")
-    emptied = await shopper.ask("PATCH", "/cart/empty")
+    empty_cart = await shopper.ask("PATCH", "/cart/empty")
 
-    assert (removed.status, figures(removed), again.status) == (200, (2, "2.0", "2.0"), 404)
-    assert (emptied.status, figures(emptied), emptied["number"]) == (200, (0, "0.0", "0.0"), removed["number"])
+    assert (cart.status, figures(cart), again.status) == (200, (2, "2.0", "2.0"), 404)
+    assert (empty_cart.status, figures(empty_cart), empty_cart["number"]) == (200, (0, "0.0", "0.0"), cart["number"])
     assert await lines(shopper) == []
 
 
@@ -229,16 +229,16 @@ async def test_in_another_currency_every_line_is_quoted_anew(make: Make, shopper
     await add(shopper, both.sold, 2)
     cart = await add(shopper, dollars.sold)
 
-    changed = await shopper.ask("PATCH", "/cart/change_currency", json={"new_currency": "jpy"})
+    yen_cart = await shopper.ask("PATCH", "/cart/change_currency", json={"new_currency": "jpy"})
     unknown = await shopper.ask("PATCH", "/cart/change_currency", json={"new_currency": "CHF"})
 
-    assert (changed.status, changed["currency"], changed["total"], changed["display_total"]) == (
+    assert (yen_cart.status, yen_cart["currency"], yen_cart["total"], yen_cart["display_total"]) == (
         200,
         "JPY",
         "3000.0",
         "¥3,000",
     )
-    assert warnings(changed) == [("no_price", line_of(cart, 1))]
+    assert warnings(yen_cart) == [("no_price", line_of(cart, 1))]
     assert [line["attributes"]["price"] for line in await lines(shopper)] == ["1500.0", None]
     assert (unknown.status, unknown.code) == (422, "currency_not_supported")
 
@@ -278,15 +278,15 @@ async def test_statements_do_not_grow_with_the_lines(make: Make, shopper: Shoppe
     products = [await make.product(price="1", on_hand=99) for _ in range(8)]
 
     counts = []
-    for made in products:
-        answer = await add(shopper, made.sold)
+    for product in products:
+        answer = await add(shopper, product.sold)
         counts.append(service.request_line(answer.request_id)["statements"])
 
     assert len(set(counts[1:])) == 1, counts
     # One more where anything is promoted by where goods stand.
     assert counts[-1] <= 7
-    seen = await shopper.get("/cart")
-    assert service.request_line(seen.request_id)["statements"] == 3
+    cart = await shopper.get("/cart")
+    assert service.request_line(cart.request_id)["statements"] == 3
 
 
 async def test_a_guests_lines_and_a_users_become_one_cart(
@@ -303,18 +303,18 @@ async def test_a_guests_lines_and_a_users_become_one_cart(
     async def associate(**more: Any) -> Answer:
         return await member.patch("/cart/associate", guest_order_token=shopper.order_token, **more)
 
-    shown = await associate(dry_run=True)
+    preview = await associate(dry_run=True)
     before = await shopper.get("/cart")
-    joined = await associate()
+    cart = await associate()
 
-    for answer in (shown, joined):
+    for answer in (preview, cart):
         assert (answer["number"], figures(answer)) == (guests["number"], (7, "26.0", "26.0"))
-        told = answer.json["meta"]["merge"]
-        assert told["moved"] == [
+        merge = answer.json["meta"]["merge"]
+        assert merge["moved"] == [
             {"variant_id": both.sold, "quantity": 1},
             {"variant_id": only_users.sold, "quantity": 2},
         ]
-        assert told["capped"] == [{"variant_id": both.sold, "quantity": 2}]
+        assert merge["capped"] == [{"variant_id": both.sold, "quantity": 2}]
     assert figures(before) == (4, "40.0", "40.0")
     assert await db.fetchval("select count(*) from orders where user_id = $1", await member.id()) == 1
 
@@ -329,9 +329,9 @@ async def test_one_of_two_carts_is_kept_as_it_is(
     await add(member, mug.sold, 3)
     await add(shopper, mug.sold, 4)
 
-    joined = await member.patch("/cart/associate", guest_order_token=shopper.order_token, strategy=strategy)
+    cart = await member.patch("/cart/associate", guest_order_token=shopper.order_token, strategy=strategy)
 
-    assert figures(joined)[0] == pieces
+    assert figures(cart)[0] == pieces
 
 
 async def test_taxes_of_the_usual_zone_count_until_an_address_is_known(make: Make, shopper: Shopper, db: Any) -> None:
@@ -365,22 +365,22 @@ async def test_taxes_of_the_usual_zone_count_until_an_address_is_known(make: Mak
 
 
 async def test_what_was_taken_away_is_left_out_where_it_is_to_be_shown(make: Make, shopper: Shopper) -> None:
-    made = await make.product(price="1", on_hand=9)
-    await add(shopper, made.sold)
-    await make.remove("products", made.id)
+    product = await make.product(price="1", on_hand=9)
+    await add(shopper, product.sold)
+    await make.remove("products", product.id)
 
-    shown = [await shopper.get("/cart", include=include) for include in ("line_items.variant", "variants")]
+    carts = [await shopper.get("/cart", include=include) for include in ("line_items.variant", "variants")]
 
-    assert [answer.status for answer in shown] == [200, 200]
-    assert [each["type"] for answer in shown for each in answer.json["included"]] == ["line_item"]
-    assert shown[0].json["included"][0]["relationships"]["variant"] == {"data": None}
+    assert [answer.status for answer in carts] == [200, 200]
+    assert [each["type"] for answer in carts for each in answer.json["included"]] == ["line_item"]
+    assert carts[0].json["included"][0]["relationships"]["variant"] == {"data": None}
 
 
 async def test_a_cart_comes_to_no_more_than_can_be_written_down(make: Make, shopper: Shopper) -> None:
-    made = await make.product(price="9999999999999.98")
-    await make.stock(made.sold, backorderable=True)
+    product = await make.product(price="9999999999999.98")
+    await make.stock(product.sold, backorderable=True)
 
-    too_much, enough = await add(shopper, made.sold, 1_000_000), await add(shopper, made.sold, 10)
+    too_much, enough = await add(shopper, product.sold, 1_000_000), await add(shopper, product.sold, 10)
 
     assert (too_much.status, list(too_much.json["errors"])) == (422, ["base"])
     assert (enough.status, enough["total"]) == (200, "99999999999999.8")
@@ -388,11 +388,11 @@ async def test_a_cart_comes_to_no_more_than_can_be_written_down(make: Make, shop
 
 @pytest.mark.security("C-06")
 async def test_a_repeated_empty_leaves_what_was_added_since(shopper: Shopper, make: Make) -> None:
-    made = await make.product(price="1", on_hand=9)
+    product = await make.product(price="1", on_hand=9)
     key = {"Idempotency-Key": uuid4().hex}
-    await add(shopper, made.sold)
+    await add(shopper, product.sold)
     await shopper.ask("PATCH", "/cart/empty", headers=key)
-    await add(shopper, made.sold)
+    await add(shopper, product.sold)
 
     again = await shopper.ask("PATCH", "/cart/empty", headers=key)
 

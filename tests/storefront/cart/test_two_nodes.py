@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.accounts import AUTH, sign_in
 from tests.service import KEYS, Service
 from tests.shopper import PREFIX
-from tests.shoppers import AUTH, sign_in
 
 
 @pytest.fixture(scope="module")

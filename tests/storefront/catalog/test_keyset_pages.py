@@ -7,25 +7,25 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.make import Make
+from tests.accounts import sign_in
+from tests.builders import Make
+from tests.checkout_builders import ADDRESS
 from tests.shopper import Answer, Shopper
-from tests.shoppers import sign_in
-from tests.storefront.shelf import Shelf, ids
-from tests.till import ADDRESS
+from tests.storefront.product_lists import Shelf, ids
 
 
 async def walk(ask: Any, **params: str) -> list[str]:
     """The ids of all pages, one behind the other."""
-    found: list[str] = []
+    record_ids: list[str] = []
     after: str | None = ""
     while after is not None:
         page: Answer = await ask(**params, **{"page[after]": after, "per_page": "2"})
         assert page.status == 200, page
         assert "total_count" not in page.json["meta"]
-        found += ids(page)
+        record_ids += ids(page)
         following = page.json["links"].get("next")
         after = parse_qs(urlsplit(following).query)["page[after]"][0] if following else None
-    return found
+    return record_ids
 
 
 SORTS = (
@@ -84,9 +84,9 @@ async def test_a_product_that_comes_between_two_pages_moves_no_other(make: Make,
 
 @pytest.mark.parametrize("query", ["page[after]=nonsense", "page[after]=&sort=name,price", "page[after]=&q=mug"])
 async def test_a_place_that_is_none_is_malformed(guest: Shopper, query: str) -> None:
-    refused = await guest.get(f"/products?{query}")
+    refusal = await guest.get(f"/products?{query}")
 
-    assert (refused.status, refused.code) == (400, "bad_page")
+    assert (refusal.status, refusal.code) == (400, "bad_page")
 
 
 @pytest.mark.parametrize("path", ["/taxons", "/countries"])
@@ -117,29 +117,31 @@ async def test_taxons_are_walked_through_in_the_order_of_their_trees(guest: Shop
 
 async def test_lists_of_an_account_go_by_place(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
-    made = [(await member.post("/account/addresses", address=ADDRESS)).id for _ in range(3)]
+    address_ids = [(await member.post("/account/addresses", address=ADDRESS)).id for _ in range(3)]
 
     async def ask(**params: str) -> Answer:
         return await member.ask("GET", "/account/addresses", params=params)
 
-    assert sorted(await walk(ask)) == sorted(made)
+    assert sorted(await walk(ask)) == sorted(address_ids)
     for path in ("/account/orders", "/account/credit_cards", "/account/sessions", "/wishlists"):
         page = await member.ask("GET", path, params={"page[after]": "", "per_page": "1"})
         assert (page.status, "total_count" in page.json["meta"]) == (200, False), path
 
 
 async def test_pages_policies_and_menus_go_by_place(guest: Shopper, make: Make) -> None:
-    wanted = {"title": f"Page {uuid4().hex}"}, {"name": f"Menu {uuid4().hex}"}
-    made: dict[str, list[str]] = {"/cms_pages": [], "/menus": []}
+    fields = {"title": f"Page {uuid4().hex}"}, {"name": f"Menu {uuid4().hex}"}
+    created_ids: dict[str, list[str]] = {"/cms_pages": [], "/menus": []}
     for number in range(3):
-        made["/cms_pages"].append((await make.new("cms_pages", "cms_page", slug=f"p{uuid4().hex}", **wanted[0])).id)
+        created_ids["/cms_pages"].append(
+            (await make.new("cms_pages", "cms_page", slug=f"p{uuid4().hex}", **fields[0])).id
+        )
         place = f"footer-{3 - number}"
-        made["/menus"].append((await make.new("menus", "menu", location=place, **wanted[1])).id)
+        created_ids["/menus"].append((await make.new("menus", "menu", location=place, **fields[1])).id)
 
-    for (path, ids_made), (filtered,) in zip(made.items(), (wish.items() for wish in wanted), strict=True):
+    for (path, ids_made), (name_filter,) in zip(created_ids.items(), (wish.items() for wish in fields), strict=True):
 
-        async def ask(path: str = path, filtered: tuple[str, str] = filtered, **params: str) -> Answer:
-            return await guest.ask("GET", path, params={f"filter[{filtered[0]}]": filtered[1], **params})
+        async def ask(path: str = path, name_filter: tuple[str, str] = name_filter, **params: str) -> Answer:
+            return await guest.ask("GET", path, params={f"filter[{name_filter[0]}]": name_filter[1], **params})
 
         assert await walk(ask) == ids_made
     assert (await guest.get("/policies?page[after]=")).status == 200

@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.make import Make
+from tests.accounts import Member, sign_in
+from tests.builders import Make
 from tests.service import Service
 from tests.shopper import PREFIX, Answer, Shopper
-from tests.shoppers import Member, sign_in
-from tests.storefront.shelf import Shelf, headers_of, ids, included, prices, word
+from tests.storefront.product_lists import Shelf, headers_of, ids, included, prices, word
 
 
 def in_hours(count: int) -> str:
@@ -37,14 +37,14 @@ async def seen(shopper: Any, path: str, **params: str) -> Answer:
 async def test_without_a_list_a_user_sees_what_a_guest_sees(
     make: Make, guest: Shopper, shelf: Shelf, member: Member, http: httpx.AsyncClient
 ) -> None:
-    made = await make.product(price="10", taxons=[shelf.root])
+    product = await make.product(price="10", taxons=[shelf.root])
     other = await sign_in(http)
     await make.price_list(users=[await other.id()], percent_off="50")
 
-    for path in ("/products", f"/products/{made.id}", f"/products/{made.id}/variants"):
-        anybodys, theirs = await seen(guest, path), await seen(member, path)
-        assert theirs.json == anybodys.json
-    assert await price_for(other, made.id) == "5.0"
+    for path in ("/products", f"/products/{product.id}", f"/products/{product.id}/variants"):
+        anybodys, member_response = await seen(guest, path), await seen(member, path)
+        assert member_response.json == anybodys.json
+    assert await price_for(other, product.id) == "5.0"
 
 
 @pytest.mark.parametrize(
@@ -62,17 +62,17 @@ async def test_without_a_list_a_user_sees_what_a_guest_sees(
 async def test_a_percentage_is_taken_off_and_rounded_half_up(
     make: Make, member: Member, price: str, percent: str, expected: str
 ) -> None:
-    made = await make.product(price=price)
+    product = await make.product(price=price)
     await make.price_list(users=[await member.id()], percent_off=percent)
 
-    assert await price_for(member, made.id) == expected
+    assert await price_for(member, product.id) == expected
 
 
 async def test_an_entry_counts_before_the_percentage_of_its_own_list(make: Make, member: Member) -> None:
-    listed, other = await make.product(price="10"), await make.product(price="10")
-    await make.price_list(users=[await member.id()], percent_off="50", entries={listed.master: "8"})
+    product, other = await make.product(price="10"), await make.product(price="10")
+    await make.price_list(users=[await member.id()], percent_off="50", entries={product.master: "8"})
 
-    assert await price_for(member, listed.id) == "8.0"
+    assert await price_for(member, product.id) == "8.0"
     assert await price_for(member, other.id) == "5.0"
 
 
@@ -88,22 +88,22 @@ async def test_the_largest_priority_that_has_a_price_decides_even_for_more(make:
 
 
 async def test_of_equal_priorities_the_lower_price_decides(make: Make, member: Member) -> None:
-    made, user = await make.product(price="10"), await member.id()
-    await make.price_list(users=[user], entries={made.master: "7"})
+    product, user = await make.product(price="10"), await member.id()
+    await make.price_list(users=[user], entries={product.master: "7"})
     await make.price_list(users=[user], percent_off="40")
-    await make.price_list(users=[user], entries={made.master: "6.5"})
+    await make.price_list(users=[user], entries={product.master: "6.5"})
 
-    assert await price_for(member, made.id) == "6.0"
+    assert await price_for(member, product.id) == "6.0"
 
 
 async def test_of_equal_prices_the_older_list_decides(make: Make, member: Member) -> None:
-    made, user = await make.product(price="10"), await member.id()
-    older = await make.price_list(users=[user], entries={made.master: "7"})
-    await make.price_list(users=[user], entries={made.master: "7"})
+    product, user = await make.product(price="10"), await member.id()
+    older = await make.price_list(users=[user], entries={product.master: "7"})
+    await make.price_list(users=[user], entries={product.master: "7"})
 
-    shown = await seen(member, f"/products/{made.id}", explain="prices")
+    page = await seen(member, f"/products/{product.id}", explain="prices")
 
-    assert shown.json["meta"]["prices"][0]["price_list"]["id"] == older
+    assert page.json["meta"]["prices"][0]["price_list"]["id"] == older
 
 
 @pytest.mark.parametrize(
@@ -123,102 +123,104 @@ async def test_of_equal_prices_the_older_list_decides(make: Make, member: Member
 async def test_a_list_counts_while_it_is_active_in_its_window_and_in_its_currency(
     make: Make, member: Member, fields: dict[str, Any], counts: bool
 ) -> None:
-    made = await make.product(price="10")
+    product = await make.product(price="10")
     await make.price_list(users=[await member.id()], percent_off="50", **fields)
 
-    assert await price_for(member, made.id) == ("5.0" if counts else "10.0")
+    assert await price_for(member, product.id) == ("5.0" if counts else "10.0")
 
 
 async def test_each_currency_has_its_own_lists(make: Make, member: Member) -> None:
-    made = await make.product(price="10", prices={"EUR": "8"})
+    product = await make.product(price="10", prices={"EUR": "8"})
     await make.price_list(users=[await member.id()], percent_off="50", currency="EUR")
 
-    assert await price_for(member, made.id) == "10.0"
-    assert await price_for(member, made.id, currency="eur") == "4.0"
+    assert await price_for(member, product.id) == "10.0"
+    assert await price_for(member, product.id, currency="eur") == "4.0"
 
 
 async def test_a_list_reaches_the_members_of_its_groups_for_as_long_as_they_are(make: Make, member: Member) -> None:
-    made, user = await make.product(price="10"), await member.id()
+    product, user = await make.product(price="10"), await member.id()
     group = await make.group()
     await make.price_list(groups=[group, await make.group()], percent_off="10")
-    before = await price_for(member, made.id)
+    before = await price_for(member, product.id)
 
-    joined = await make.new(
+    membership = await make.new(
         "customer_group_members", "customer_group_member", customer_group_id=group, user_id=str(user)
     )
-    within = await price_for(member, made.id)
-    await make.remove("customer_group_members", joined.id)
+    within = await price_for(member, product.id)
+    await make.remove("customer_group_members", membership.id)
 
-    assert (before, within, await price_for(member, made.id)) == ("10.0", "9.0", "10.0")
+    assert (before, within, await price_for(member, product.id)) == ("10.0", "9.0", "10.0")
 
 
 async def test_a_change_of_a_list_is_seen_at_once(make: Make, member: Member) -> None:
-    made = await make.product(price="10")
-    found = await make.price_list(users=[await member.id()], percent_off="50")
-    entry = await make.entry(found, made.master, "3")
-    seen_prices = [await price_for(member, made.id)]
+    product = await make.product(price="10")
+    price_list = await make.price_list(users=[await member.id()], percent_off="50")
+    entry = await make.entry(price_list, product.master, "3")
+    seen_prices = [await price_for(member, product.id)]
     await make.change("price_list_entries", entry, "price_list_entry", amount="2")
-    seen_prices.append(await price_for(member, made.id))
+    seen_prices.append(await price_for(member, product.id))
     await make.remove("price_list_entries", entry)
-    seen_prices.append(await price_for(member, made.id))
-    await make.change("price_lists", found, "price_list", percent_off="20")
-    seen_prices.append(await price_for(member, made.id))
-    await make.remove("price_lists", found)
+    seen_prices.append(await price_for(member, product.id))
+    await make.change("price_lists", price_list, "price_list", percent_off="20")
+    seen_prices.append(await price_for(member, product.id))
+    await make.remove("price_lists", price_list)
 
-    assert [*seen_prices, await price_for(member, made.id)] == ["3.0", "2.0", "5.0", "8.0", "10.0"]
+    assert [*seen_prices, await price_for(member, product.id)] == ["3.0", "2.0", "5.0", "8.0", "10.0"]
 
 
 async def test_an_entry_for_more_than_one_piece_does_not_count_for_one(make: Make, member: Member) -> None:
-    made, other = await make.product(price="10"), await make.product(price="10")
-    found = await make.price_list(users=[await member.id()], percent_off="10")
-    await make.entry(found, made.master, "1", min_quantity=2)
-    await make.entry(found, other.master, "2", min_quantity=1)
+    product, other = await make.product(price="10"), await make.product(price="10")
+    price_list = await make.price_list(users=[await member.id()], percent_off="10")
+    await make.entry(price_list, product.master, "1", min_quantity=2)
+    await make.entry(price_list, other.master, "2", min_quantity=1)
 
-    assert await price_for(member, made.id) == "9.0"
+    assert await price_for(member, product.id) == "9.0"
     assert await price_for(member, other.id) == "2.0"
 
 
 async def test_a_list_changes_what_is_paid_and_not_what_is_listed(
     make: Make, guest: Shopper, shelf: Shelf, member: Member
 ) -> None:
-    made = await make.product(price=None, taxons=[shelf.root])
-    await make.price_list(users=[await member.id()], entries={made.master: "4"})
+    product = await make.product(price=None, taxons=[shelf.root])
+    await make.price_list(users=[await member.id()], entries={product.master: "4"})
 
     for shopper in (member, guest):
         assert ids(await shelf.of(shopper)) == ids(await shelf.of(shopper, sort="price")) == []
-    assert await price_for(member, made.id) == "4.0"
-    assert await price_for(guest, made.id) is None
+    assert await price_for(member, product.id) == "4.0"
+    assert await price_for(guest, product.id) is None
 
 
 async def test_every_page_tells_the_same_price(make: Make, shelf: Shelf, member: Member) -> None:
-    made = await make.product(price="10", options={word(): ["a", "b"]}, on_hand=1, taxons=[shelf.root])
-    first, second = made.variants
+    product = await make.product(price="10", options={word(): ["a", "b"]}, on_hand=1, taxons=[shelf.root])
+    first, second = product.variants
     await make.price_list(users=[await member.id()], percent_off="10", entries={first: "7.77", second: "6.66"})
-    expected = {made.master: "9.0", first: "7.77", second: "6.66"}
+    expected = {product.master: "9.0", first: "7.77", second: "6.66"}
 
-    listed = await shelf.of(member, include="variants,default_variant,primary_variant")
-    shown = await seen(member, f"/products/{made.id}", include="variants,default_variant,primary_variant")
-    variants = await seen(member, f"/products/{made.id}/variants", include="product")
+    listing = await shelf.of(member, include="variants,default_variant,primary_variant")
+    page = await seen(member, f"/products/{product.id}", include="variants,default_variant,primary_variant")
+    variants = await seen(member, f"/products/{product.id}/variants", include="product")
     taxon = await seen(member, f"/taxons/{shelf.root}", include="products.variants.product,products.primary_variant")
 
     def costs(records: Any) -> dict[str, str]:
         return {record["id"]: record["attributes"]["price"] for record in records}
 
-    assert prices(listed) == [shown["price"]] == ["7.77"]
-    for answer in (listed, shown, taxon):
+    assert prices(listing) == [page["price"]] == ["7.77"]
+    for answer in (listing, page, taxon):
         assert costs(included(answer, "variant").values()) == expected
     assert costs(variants.json["data"]) == expected
     assert (
-        costs(included(variants, "product").values()) == costs(included(taxon, "product").values()) == {made.id: "7.77"}
+        costs(included(variants, "product").values())
+        == costs(included(taxon, "product").values())
+        == {product.id: "7.77"}
     )
 
 
 async def test_lists_are_sorted_and_filtered_by_the_price_one_pays(
     make: Make, guest: Shopper, shelf: Shelf, member: Member
 ) -> None:
-    made = [await make.product(price=str(10 * number), taxons=[shelf.root]) for number in (1, 2, 3)]
-    await make.price_list(users=[await member.id()], entries={made[2].master: "5", made[0].master: "50"})
-    one, two, three = (product.id for product in made)
+    products = [await make.product(price=str(10 * number), taxons=[shelf.root]) for number in (1, 2, 3)]
+    await make.price_list(users=[await member.id()], entries={products[2].master: "5", products[0].master: "50"})
+    one, two, three = (product.id for product in products)
 
     assert ids(await shelf.of(member, sort="price")) == [three, two, one]
     assert ids(await shelf.of(member, sort_by="price-high-to-low")) == [one, two, three]
@@ -237,25 +239,25 @@ async def test_an_explanation_says_which_list_decided_and_why(
     off = await make.price_list(users=[user], priority=3, percent_off="12.5")
     await make.entry(top, percent.master, "1", min_quantity=2)
 
-    listed = await shelf.of(member, explain="prices")
+    listing = await shelf.of(member, explain="prices")
 
-    told = {found["variant_id"]: found for found in listed.json["meta"]["prices"]}
-    assert set(told) == {percent.master, entry.master, base.master}
-    assert told[entry.master]["price_list"] == {
+    explanations = {explanation["variant_id"]: explanation for explanation in listing.json["meta"]["prices"]}
+    assert set(explanations) == {percent.master, entry.master, base.master}
+    assert explanations[entry.master]["price_list"] == {
         "id": top,
         "name": name,
         "priority": 7,
         "min_quantity": 1,
         "percent_off": None,
     }
-    assert (told[entry.master]["amount"], told[entry.master]["base_amount"]) == ("6.0", "10.0")
-    assert name in told[entry.master]["why"]
-    assert told[percent.master]["price_list"]["id"] == off
-    assert (told[percent.master]["amount"], told[percent.master]["currency"]) == ("8.75", "USD")
-    assert "12.5 percent" in told[percent.master]["why"]
-    shown = await seen(member, f"/products/{entry.id}", explain="prices")
+    assert (explanations[entry.master]["amount"], explanations[entry.master]["base_amount"]) == ("6.0", "10.0")
+    assert name in explanations[entry.master]["why"]
+    assert explanations[percent.master]["price_list"]["id"] == off
+    assert (explanations[percent.master]["amount"], explanations[percent.master]["currency"]) == ("8.75", "USD")
+    assert "12.5 percent" in explanations[percent.master]["why"]
+    page = await seen(member, f"/products/{entry.id}", explain="prices")
     variants = await seen(member, f"/products/{entry.id}/variants", explain="prices")
-    assert shown.json["meta"]["prices"] == variants.json["meta"]["prices"] == [told[entry.master]]
+    assert page.json["meta"]["prices"] == variants.json["meta"]["prices"] == [explanations[entry.master]]
     anybodys = await seen(guest, f"/products/{entry.id}", explain="prices")
     (only,) = anybodys.json["meta"]["prices"]
     assert (only["amount"], only["price_list"]) == ("10.0", None)
@@ -269,30 +271,30 @@ PATHS = ("/products", "/products/{id}", "/products/{id}/variants", "/taxons", "/
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_what_anybody_may_see_is_kept_by_caches_and_asked_for_anew(make: Make, guest: Shopper, path: str) -> None:
-    made = await make.product()
-    place = path.replace("{id}", made.id)
+    product = await make.product()
+    place = path.replace("{id}", product.id)
 
     first = await guest.get(place)
 
     tag = first.headers["etag"]
     assert first.headers["cache-control"] == "public, no-cache"
     assert "authorization" in first.headers["vary"].lower()
-    for sent in (tag, f"W/{tag}", f'"another", W/{tag}', f'"x",{tag} , "y"', "*"):
-        again = await guest.get(place, headers={"If-None-Match": sent})
-        assert (again.status, again.response.content) == (304, b""), sent
+    for if_none_match in (tag, f"W/{tag}", f'"another", W/{tag}', f'"x",{tag} , "y"', "*"):
+        again = await guest.get(place, headers={"If-None-Match": if_none_match})
+        assert (again.status, again.response.content) == (304, b""), if_none_match
         assert again.headers["etag"] == tag
         assert again.headers["cache-control"] == "public, no-cache"
         assert "authorization" in again.headers["vary"].lower()
-    for sent in ('"another"', "", tag[1:-1], tag[:-2] + '"'):
-        assert (await guest.get(place, headers={"If-None-Match": sent})).status == 200, sent
+    for if_none_match in ('"another"', "", tag[1:-1], tag[:-2] + '"'):
+        assert (await guest.get(place, headers={"If-None-Match": if_none_match})).status == 200, if_none_match
 
 
 async def test_the_tag_is_another_as_soon_as_the_answer_is(make: Make, guest: Shopper) -> None:
-    made = await make.product(price="10")
-    tag = (await guest.get(f"/products/{made.id}")).headers["etag"]
+    product = await make.product(price="10")
+    tag = (await guest.get(f"/products/{product.id}")).headers["etag"]
 
-    await make.change("products", made.id, "product", price="11")
-    again = await guest.get(f"/products/{made.id}", headers={"If-None-Match": tag})
+    await make.change("products", product.id, "product", price="11")
+    again = await guest.get(f"/products/{product.id}", headers={"If-None-Match": tag})
 
     assert (again.status, again["price"]) == (200, "11.0")
     assert again.headers["etag"] != tag
@@ -300,12 +302,12 @@ async def test_the_tag_is_another_as_soon_as_the_answer_is(make: Make, guest: Sh
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_an_answer_to_a_customer_is_kept_by_nobody(make: Make, guest: Shopper, member: Member, path: str) -> None:
-    made = await make.product()
-    place = path.replace("{id}", made.id)
+    product = await make.product()
+    place = path.replace("{id}", product.id)
     tag = (await guest.get(place)).headers["etag"]
 
-    for sent in (tag, "*"):
-        answer = await member.get(place, headers={"If-None-Match": sent})
+    for if_none_match in (tag, "*"):
+        answer = await member.get(place, headers={"If-None-Match": if_none_match})
         assert answer.status == 200
         assert answer.headers["cache-control"] == "private, no-store"
         assert "authorization" in answer.headers["vary"].lower()
@@ -330,19 +332,19 @@ async def test_a_bearer_that_is_no_good_is_refused_on_public_pages_too(
 async def test_no_customer_ever_sees_the_price_of_another(
     make: Make, guest: Shopper, shelf: Shelf, http: httpx.AsyncClient, service: Service
 ) -> None:
-    made = [await make.product(price="10", options={word(): ["a"]}, taxons=[shelf.root]) for _ in range(4)]
+    products = [await make.product(price="10", options={word(): ["a"]}, taxons=[shelf.root]) for _ in range(4)]
     one, two = [await sign_in(http) for _ in range(2)]
     await make.price_list(users=[await one.id()], percent_off="10")
     await make.price_list(
-        users=[await two.id()], entries={each: "3" for product in made for each in (product.master, product.sold)}
+        users=[await two.id()], entries={each: "3" for product in products for each in (product.master, product.sold)}
     )
     expected = {None: "10.0", one.access_token: "9.0", two.access_token: "3.0"}
     chance, tags = random.Random(1), ["*"]
     paths = [
         f"/products?filter[taxons]={shelf.root}&include=variants",
         f"/products?filter[taxons]={shelf.root}&sort=-price&explain=prices",
-        *(f"/products/{product.slug}?include=default_variant.product" for product in made),
-        *(f"/products/{product.id}/variants?include=product" for product in made),
+        *(f"/products/{product.slug}?include=default_variant.product" for product in products),
+        *(f"/products/{product.id}/variants?include=product" for product in products),
         f"/taxons/{shelf.root}?include=products.variants",
     ]
 
@@ -357,13 +359,13 @@ async def test_no_customer_ever_sees_the_price_of_another(
             return
         document = answer.json()
         records = [*([document["data"]] if isinstance(document["data"], dict) else document["data"])]
-        shown = {
+        record_prices = {
             record["attributes"]["price"]
             for record in (*records, *document.get("included", ()))
             if record["type"] in {"product", "variant"}
         }
-        told = {found["amount"] for found in document.get("meta", {}).get("prices", ())}
-        assert shown | told == {expected[token]}, answer.request.url
+        explained_prices = {explanation["amount"] for explanation in document.get("meta", {}).get("prices", ())}
+        assert record_prices | explained_prices == {expected[token]}, answer.request.url
         if token is None:
             tags.append(answer.headers["etag"])
 

@@ -8,17 +8,17 @@ import msgspec
 import pytest
 
 from shop.db.pool import Database, open_database
-from shop.platform.resources.known import COLLECTIONS
-from shop.queries.cart.line_items import WRITTEN, list_lines, write_lines
+from shop.platform.resources.registry import COLLECTIONS
+from shop.queries.cart.line_items import SAVED_ORDER_COLUMNS, list_lines, write_lines
 from shop.queries.cart.orders import lock_open_cart
 from shop.queries.cart.promotions import find_facts
 from shop.queries.catalog.prices import Pricing
 from shop.queries.catalog.product_index import refresh
 from shop.queries.catalog.quotes import list_quotes
-from shop.queries.records import list_kin, list_kin_ids
+from shop.queries.records import list_related_ids, list_related_records
 from shop.queries.setup.taxes import list_rates
+from tests.builders import Make
 from tests.db.pools import acquire
-from tests.make import Make
 from tests.shopper import Shopper
 
 FIRST = 5
@@ -37,9 +37,9 @@ async def planned_often(database: Database) -> tuple[int, list[str]]:
     """How many statements were run more often than there are plans for single values, and which are planned still."""
     connection = await acquire(database)
     plans = "select statement, generic_plans, custom_plans from pg_prepared_statements"
-    found = [row for row in await connection.fetch(plans) if row["custom_plans"] + row["generic_plans"] > FIRST]
+    rows = [row for row in await connection.fetch(plans) if row["custom_plans"] + row["generic_plans"] > FIRST]
     database.connections.release(connection)
-    return len(found), [row["statement"] for row in found if row["custom_plans"] > FIRST]
+    return len(rows), [row["statement"] for row in rows if row["custom_plans"] > FIRST]
 
 
 async def test_a_cart_is_planned_once(make: Make, guest: Shopper, one_connection: Database) -> None:
@@ -57,8 +57,10 @@ async def test_a_cart_is_planned_once(make: Make, guest: Shopper, one_connection
             assert await list_quotes(session, Pricing("USD"), {line.variant_id: 2 for line in lines})
             await find_facts(session, order.id, None)
             await list_rates(session, None)
-            figures = {name: value for name, value in msgspec.structs.asdict(order).items() if name in WRITTEN}
-            await write_lines(session, order.id, put=lines, gone=[], unpacks=False, order=figures)
+            figures = {
+                name: value for name, value in msgspec.structs.asdict(order).items() if name in SAVED_ORDER_COLUMNS
+            }
+            await write_lines(session, order.id, put=lines, removed_ids=[], unpacks=False, order=figures)
 
     count, still_planned = await planned_often(one_connection)
     assert count >= 6
@@ -81,8 +83,8 @@ async def test_a_product_is_planned_once_however_many_there_are(own_database: Ca
         session = database.session()
         async with session.transaction():
             await refresh(session, [product_id])
-            assert await list_kin_ids(session, to_many, [product_id]) == [{product_id: []}] * len(to_many)
-            assert await list_kin(session, COLLECTIONS["variant"].noun.records.kin["product"], [product_id])
+            assert await list_related_ids(session, to_many, [product_id]) == [{product_id: []}] * len(to_many)
+            assert await list_related_records(session, COLLECTIONS["variant"].noun.records.kin["product"], [product_id])
 
     count, still_planned = await planned_often(database)
     await database.close()

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from shop.actions.context import Context
 from shop.base.ids import new_id
 from shop.queries.catalog import prices
-from tests.kept import Kept
-from tests.make import Make
-from tests.platform.machine import back_office, new_machine
+from tests.accounts import Member, sign_in
+from tests.builders import Make
+from tests.http_client import Kept
+from tests.platform.client import back_office, new_machine
 from tests.service import Service
 from tests.shopper import Shopper
-from tests.shoppers import Member, sign_in
-from tests.storefront.shelf import Shelf, headers_of, new_shelf
+from tests.storefront.product_lists import Shelf, headers_of, new_shelf
 
 NOW = datetime.now(UTC)
 VARIANTS = 4
@@ -95,34 +95,34 @@ cases = st.builds(
 )
 
 
-def counts(found: PriceList, case: Case, currency: str, hours: float) -> bool:
+def counts(price_list: PriceList, case: Case, currency: str, hours: float) -> bool:
     return (
-        found.active
-        and found.currency == currency
-        and (found.to_user or bool({*found.to_groups} & {*case.member_of}))
-        and (found.starts is None or found.starts <= hours)
-        and (found.ends is None or hours < found.ends)
+        price_list.active
+        and price_list.currency == currency
+        and (price_list.to_user or bool({*price_list.to_groups} & {*case.member_of}))
+        and (price_list.starts is None or price_list.starts <= hours)
+        and (price_list.ends is None or hours < price_list.ends)
     )
 
 
-def price_in(found: PriceList, variant: int, base: int | None, quantity: int) -> int | None:
+def price_in(price_list: PriceList, variant: int, base: int | None, quantity: int) -> int | None:
     """What one list says, if it says anything."""
-    fitting = [entry for entry in found.entries if entry.variant == variant and entry.min_quantity <= quantity]
+    fitting = [entry for entry in price_list.entries if entry.variant == variant and entry.min_quantity <= quantity]
     if fitting:
         return max(fitting, key=lambda entry: entry.min_quantity).amount
-    if found.percent_off is None or base is None:
+    if price_list.percent_off is None or base is None:
         return None
-    return int((base * (100 - found.percent_off) / 100).quantize(Decimal(1), ROUND_HALF_UP))
+    return int((base * (100 - price_list.percent_off) / 100).quantize(Decimal(1), ROUND_HALF_UP))
 
 
 def expected(case: Case, variant: int, currency: str, quantity: int, hours: float) -> tuple[int | None, int | None]:
     """The amount, and the place of the list that decided."""
     base = case.base.get((variant, currency))
     best: tuple[Any, ...] | None = None
-    for place, found in enumerate(case.lists):
-        amount = price_in(found, variant, base, quantity) if counts(found, case, currency, hours) else None
-        if amount is not None and (best is None or (-found.priority, amount, place) < best):
-            best = (-found.priority, amount, place)
+    for place, price_list in enumerate(case.lists):
+        amount = price_in(price_list, variant, base, quantity) if counts(price_list, case, currency, hours) else None
+        if amount is not None and (best is None or (-price_list.priority, amount, place) < best):
+            best = (-price_list.priority, amount, place)
     return (base, None) if best is None else (best[1], best[2])
 
 
@@ -154,31 +154,31 @@ class Stage:
                 link = {"customer_group_id": self.groups[group], "user_id": self.user_id, "updated_at": NOW}
                 await self._insert("customer_group_members", **link)
             # Ids of one moment are in no order, and the older list is the one with the smaller id.
-            made = sorted(new_id() for _ in case.lists)
-            for list_id, found in zip(made, case.lists, strict=True):
-                await self._list(list_id, found)
+            list_ids = sorted(new_id() for _ in case.lists)
+            for list_id, price_list in zip(list_ids, case.lists, strict=True):
+                await self._list(list_id, price_list)
             # As every write of prices leaves them.
             await self.db.execute(
                 "update listings set currencies = array(select currency from prices where variant_id = master_id)"
                 " where master_id = any($1)",
                 self.variants,
             )
-        return made
+        return list_ids
 
-    async def _list(self, list_id: UUID, found: PriceList) -> None:
+    async def _list(self, list_id: UUID, price_list: PriceList) -> None:
         await self._insert(
             "price_lists",
             id=list_id,
             name=uuid4().hex,
-            currency=found.currency,
-            priority=found.priority,
-            percent_off=found.percent_off,
-            starts_at=at(found.starts),
-            ends_at=at(found.ends),
-            active=found.active,
+            currency=price_list.currency,
+            priority=price_list.priority,
+            percent_off=price_list.percent_off,
+            starts_at=at(price_list.starts),
+            ends_at=at(price_list.ends),
+            active=price_list.active,
             updated_at=NOW,
         )
-        for entry in found.entries:
+        for entry in price_list.entries:
             await self._insert(
                 "price_list_entries",
                 price_list_id=list_id,
@@ -187,9 +187,9 @@ class Stage:
                 min_quantity=entry.min_quantity,
                 updated_at=NOW,
             )
-        if found.to_user:
+        if price_list.to_user:
             await self._insert("price_list_users", price_list_id=list_id, user_id=self.user_id, updated_at=NOW)
-        for group in found.to_groups:
+        for group in price_list.to_groups:
             await self._insert(
                 "price_list_groups", price_list_id=list_id, customer_group_id=self.groups[group], updated_at=NOW
             )
@@ -212,9 +212,9 @@ async def stage(service: Service, database_url: str, kept_lines: Kept) -> AsyncI
         stage = Stage(ctx, db, await sign_in(http), guest, await new_shelf(make, guest))
         stage.user_id = await stage.member.id()
         for _ in range(VARIANTS):
-            made = await make.product(price=None, taxons=[stage.shelf.root])
-            stage.products.append(made.id)
-            stage.variants.append(UUID(made.master))
+            product = await make.product(price=None, taxons=[stage.shelf.root])
+            stage.products.append(product.id)
+            stage.variants.append(UUID(product.master))
         stage.groups = [UUID(await make.group()) for _ in range(GROUPS)]
         yield stage
         await db.execute("delete from price_lists")
@@ -227,12 +227,12 @@ async def check_resolver(stage: Stage, case: Case, hours: float, quantity: int) 
         pricing = await prices.find_pricing(
             stage.ctx.db, stage.user_id, currency, NOW + timedelta(hours=hours) if hours else None
         )
-        found = await prices.resolve(stage.ctx.db, pricing, stage.variants, quantity)
+        prices_by_variant = await prices.resolve(stage.ctx.db, pricing, stage.variants, quantity)
         for variant, variant_id in enumerate(stage.variants):
-            price = found.get(variant_id)
-            told = (price.amount, price.price_list_id) if price else (None, None)
+            price = prices_by_variant.get(variant_id)
+            actual = (price.amount, price.price_list_id) if price else (None, None)
             amount, place = expected(case, variant, currency, quantity, hours)
-            assert told == (amount, None if place is None else lists[place]), (variant, currency)
+            assert actual == (amount, None if place is None else lists[place]), (variant, currency)
             if price:
                 assert price.base_amount == case.base.get((variant, currency))
 
@@ -242,15 +242,19 @@ async def check_pages(stage: Stage, case: Case) -> None:
     await stage.set(case)
     for currency in ("USD", "EUR"):
         now = {product: expected(case, variant, currency, 1, 0)[0] for variant, product in enumerate(stage.products)}
-        listed = await stage.shelf.of(stage.member, sort="price", currency=currency)
-        shown = [(record["id"], units(record["attributes"]["price"])) for record in listed.json["data"]]
+        listing = await stage.shelf.of(stage.member, sort="price", currency=currency)
+        listed_prices = [(record["id"], units(record["attributes"]["price"])) for record in listing.json["data"]]
         # What the shop sells is what anybody can buy; a list changes only what it costs.
         for_anybody = {product for variant, product in enumerate(stage.products) if (variant, currency) in case.base}
-        sold = {product: amount for product, amount in now.items() if amount is not None and product in for_anybody}
-        assert shown == sorted(sold.items(), key=lambda pair: (pair[1], UUID(pair[0]))), currency
-        bound = f"{Decimal(5) / 100},"
-        some = await stage.shelf.of(stage.member, currency=currency, **{"filter[price]": bound})
-        assert {record["id"] for record in some.json["data"]} == {key for key, amount in sold.items() if amount >= 5}
+        expected_prices = {
+            product: amount for product, amount in now.items() if amount is not None and product in for_anybody
+        }
+        assert listed_prices == sorted(expected_prices.items(), key=lambda pair: (pair[1], UUID(pair[0]))), currency
+        price_range = f"{Decimal(5) / 100},"
+        some = await stage.shelf.of(stage.member, currency=currency, **{"filter[price]": price_range})
+        assert {record["id"] for record in some.json["data"]} == {
+            key for key, amount in expected_prices.items() if amount >= 5
+        }
         for product, amount in now.items():
             page = await stage.member.http.get(
                 f"/api/v2/storefront/products/{product}",
@@ -299,8 +303,8 @@ async def test_lists_and_pages_show_what_the_model_says_at_length(stage: Stage, 
 
 
 async def test_a_window_begins_with_its_first_moment_and_ends_before_its_last(stage: Stage) -> None:
-    found = PriceList("USD", 0, Decimal(50), 1, 2, True, (), True, ())
-    await stage.set(Case({(0, "USD"): 100}, (found,), ()))
+    price_list = PriceList("USD", 0, Decimal(50), 1, 2, True, (), True, ())
+    await stage.set(Case({(0, "USD"): 100}, (price_list,), ()))
 
     async def amount(moment: datetime) -> int | None:
         pricing = await prices.find_pricing(stage.ctx.db, stage.user_id, "USD", moment)

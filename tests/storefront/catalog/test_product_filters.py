@@ -9,16 +9,16 @@ import asyncpg
 import httpx
 import pytest
 
-from shop.storefront.wishes import FILTERS, SORTS
+from shop.storefront.product_filters import FILTERS, SORTS
+from tests.builders import Make
+from tests.checkout_builders import Buyer, new_till
 from tests.cluster import Cluster
-from tests.kept import Kept
-from tests.make import Make
-from tests.platform.machine import new_machine
+from tests.http_client import Kept
+from tests.platform.client import new_machine
 from tests.service import KEYS, Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.bazaar import COLOURS, FITS, MATERIALS, SIZES, TAGS, Bazaar, expected, fill, is_seen
-from tests.storefront.shelf import Shelf, ids, word
-from tests.till import Buyer, new_till
+from tests.storefront.catalog_model import COLOURS, FITS, MATERIALS, SIZES, TAGS, Bazaar, expected, fill, is_seen
+from tests.storefront.product_lists import Shelf, ids, word
 
 SORT_BY = {
     "default": "",
@@ -92,9 +92,9 @@ def values(bazaar: Bazaar, chance: random.Random) -> dict[str, str]:
 
 
 def test_the_model_knows_every_filter_and_sort(bazaar: tuple[Bazaar, Shopper]) -> None:
-    known = {name.split("[")[1].rstrip("]") for name in values(bazaar[0], random.Random(0))}
+    filter_names = {name.split("[")[1].rstrip("]") for name in values(bazaar[0], random.Random(0))}
 
-    assert known == set(FILTERS)
+    assert filter_names == set(FILTERS)
     assert {name.split("[")[1].rstrip("]") for name in FITS} <= set(FILTERS)
 
 
@@ -103,9 +103,9 @@ async def test_each_filter_alone_lists_what_the_model_says(bazaar: tuple[Bazaar,
     model, guest = bazaar
 
     for name, value in values(model, random.Random(seed)).items():
-        found = ids(await listed(guest, {name: value}))
+        product_ids = ids(await listed(guest, {name: value}))
 
-        assert found == expected(model, {name: value}), (name, value)
+        assert product_ids == expected(model, {name: value}), (name, value)
 
 
 async def test_the_filters_tell_products_apart(bazaar: tuple[Bazaar, Shopper]) -> None:
@@ -122,9 +122,9 @@ async def test_the_filters_tell_products_apart(bazaar: tuple[Bazaar, Shopper]) -
 @pytest.mark.parametrize("sort", [f"{sign}{name}" for name in SORTS for sign in ("", "-")])
 async def test_each_sort_orders_as_the_model_does(bazaar: tuple[Bazaar, Shopper], sort: str) -> None:
     model, guest = bazaar
-    asked = {"sort": sort, "filter[taxons]": model.taxons["a"]}
+    params = {"sort": sort, "filter[taxons]": model.taxons["a"]}
 
-    assert ids(await listed(guest, asked)) == expected(model, asked)
+    assert ids(await listed(guest, params)) == expected(model, params)
 
 
 @pytest.mark.parametrize("sort_by", SORT_BY)
@@ -132,9 +132,9 @@ async def test_each_sort_by_is_one_of_the_sorts(bazaar: tuple[Bazaar, Shopper], 
     model, guest = bazaar
     scope = {"filter[taxons]": model.taxons["a"]}
 
-    found = ids(await listed(guest, {"sort_by": sort_by, **scope}))
+    product_ids = ids(await listed(guest, {"sort_by": sort_by, **scope}))
 
-    assert found == expected(model, {"sort": SORT_BY[sort_by], **scope} if SORT_BY[sort_by] else scope)
+    assert product_ids == expected(model, {"sort": SORT_BY[sort_by], **scope} if SORT_BY[sort_by] else scope)
 
 
 async def test_what_is_sold_most_comes_first_from_its_first_sale_on(
@@ -143,9 +143,9 @@ async def test_what_is_sold_most_comes_first_from_its_first_sale_on(
     till = await new_till(make)
     mug, bowl, jar = [await till.product(taxons=[shelf.root]) for _ in range(3)]
     before = ids(await shelf.get(sort_by="best-selling"))
-    for made, quantity in ((bowl, 2), (jar, 3)):
+    for product, quantity in ((bowl, 2), (jar, 3)):
         buyer = Buyer(http, till)
-        await buyer.ready((made, quantity))
+        await buyer.ready((product, quantity))
         assert (await buyer.complete())["state"] == "complete"
 
     after = await shelf.get(sort_by="best-selling")
@@ -171,10 +171,10 @@ async def test_any_filters_and_sorts_together_list_what_the_model_says(bazaar: t
         if sorts:
             params["sort"] = ",".join(chance.choice(["", "-"]) + name for name in sorts)
 
-        found = ids(await listed(guest, params))
+        product_ids = ids(await listed(guest, params))
 
-        assert found == expected(model, params), params
-        hits += bool(found)
+        assert product_ids == expected(model, params), params
+        hits += bool(product_ids)
     assert hits > 40
 
 
@@ -183,10 +183,10 @@ async def test_pages_of_any_size_are_pieces_of_one_list(bazaar: tuple[Bazaar, Sh
 
     for sort in ("", "price", "-name", "available_on"):
         for size in (1, 4, 7):
-            asked = {"sort": sort, "per_page": str(size)} if sort else {"per_page": str(size)}
+            params = {"sort": sort, "per_page": str(size)} if sort else {"per_page": str(size)}
             whole = expected(model, {"sort": sort} if sort else {})
             pages = [
-                await guest.ask("GET", "/products", params={**asked, "page": str(number)})
+                await guest.ask("GET", "/products", params={**params, "page": str(number)})
                 for number in range(1, -(-len(whole) // size) + 1)
             ]
             assert [record for page in pages for record in ids(page)] == whole
@@ -198,46 +198,46 @@ async def test_what_may_be_filtered_by_is_told_of_all_that_can_be_seen_or_of_the
 ) -> None:
     model, guest = bazaar
     for scope in ({}, {"filter[taxons]": model.taxons["a"]}, {"filter[taxons]": model.taxons["b"]}):
-        counted = [
+        things = [
             thing
             for thing in model.things
             if is_seen(thing, {}) and (not scope or FITS["filter[taxons]"](model, thing, scope["filter[taxons]"]))
         ]
-        options = {pair for thing in counted for item in thing.variants for pair in item.options.items()}
-        facts = {pair for thing in counted for pair in thing.properties.items()}
+        options = {pair for thing in things for item in thing.variants for pair in item.options.items()}
+        facts = {pair for thing in things for pair in thing.properties.items()}
 
-        told = (await listed(guest, {**scope, "filter[name]": "nothing at all"})).json["meta"]["filters"]
+        filters = (await listed(guest, {**scope, "filter[name]": "nothing at all"})).json["meta"]["filters"]
 
-        assert set(told) == {"option_types", "product_properties"}
-        kinds, found = told["option_types"], told["product_properties"]
+        assert set(filters) == {"option_types", "product_properties"}
+        kinds, properties = filters["option_types"], filters["product_properties"]
         assert {(kind["name"], value["name"]) for kind in kinds for value in kind["option_values"]} == options
-        assert {(fact["name"], value["value"]) for fact in found for value in fact["values"]} == facts
+        assert {(fact["name"], value["value"]) for fact in properties for value in fact["values"]} == facts
         for kind in kinds:
             assert kind["presentation"] == kind["name"].capitalize()
             for value in kind["option_values"]:
                 assert value["id"] == model.options[kind["name"], value["name"]]
                 assert set(value) == {"id", "name", "presentation", "position"}
-        assert all(value["filter_param"] for fact in found for value in fact["values"])
+        assert all(value["filter_param"] for fact in properties for value in fact["values"])
     assert any(not is_seen(thing, {}) for thing in model.things)
 
 
 async def facets(shelf: Shelf) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    told = (await shelf.get()).json["meta"]["filters"]
+    filters = (await shelf.get()).json["meta"]["filters"]
     return (
-        {kind["name"]: [value["presentation"] for value in kind["option_values"]] for kind in told["option_types"]},
-        {fact["name"]: [value["value"] for value in fact["values"]] for fact in told["product_properties"]},
+        {kind["name"]: [value["presentation"] for value in kind["option_values"]] for kind in filters["option_types"]},
+        {fact["name"]: [value["value"] for value in fact["values"]] for fact in filters["product_properties"]},
     )
 
 
 async def test_what_may_be_filtered_by_follows_every_write(make: Make, shelf: Shelf) -> None:
     size, material = word(), word()
     assert await facets(shelf) == ({}, {})
-    made = await make.product(options={size: ["s", "m"]}, properties={material: "Wool"}, taxons=[shelf.root])
+    product = await make.product(options={size: ["s", "m"]}, properties={material: "Wool"}, taxons=[shelf.root])
     assert await facets(shelf) == ({size: ["M", "S"]}, {material: ["Wool"]})
 
     await make.change("option_values", await make.option(size, "s"), "option_value", presentation="Small", position=-1)
     assert await facets(shelf) == ({size: ["Small", "M"]}, {material: ["Wool"]})
-    await make.remove("variants", made.variants[1])
+    await make.remove("variants", product.variants[1])
     assert await facets(shelf) == ({size: ["Small"]}, {material: ["Wool"]})
     await make.change("properties", await make.property(material), "property", filterable=False)
     assert await facets(shelf) == ({size: ["Small"]}, {})
@@ -247,14 +247,14 @@ async def test_what_may_be_filtered_by_follows_every_write(make: Make, shelf: Sh
     await make.change("option_types", await make.option_type(size), "option_type", filterable=True)
     other = await make.product(properties={material: "Silk"}, taxons=[shelf.root])
     assert await facets(shelf) == ({size: ["Small"]}, {material: ["Silk", "Wool"]})
-    await make.change("products", made.id, "product", status="archived")
+    await make.change("products", product.id, "product", status="archived")
     assert await facets(shelf) == ({}, {material: ["Silk"]})
-    await make.change("products", made.id, "product", status="active", taxon_ids=[])
+    await make.change("products", product.id, "product", status="active", taxon_ids=[])
     assert await facets(shelf) == ({}, {material: ["Silk"]})
-    await make.change("products", made.id, "product", taxon_ids=[await make.taxon("Below", shelf.root)])
+    await make.change("products", product.id, "product", taxon_ids=[await make.taxon("Below", shelf.root)])
     assert await facets(shelf) == ({size: ["Small"]}, {material: ["Silk", "Wool"]})
     await make.remove("products", other.id)
-    await make.remove("products", made.id)
+    await make.remove("products", product.id)
     assert await facets(shelf) == ({}, {})
 
 
@@ -264,17 +264,17 @@ async def test_what_may_be_filtered_by_follows_every_write(make: Make, shelf: Sh
     [("filter[nmae]", "unknown_filter"), ("filter[price_from]", "unknown_filter"), ("sort", "unknown_sort")],
 )
 async def test_an_unknown_name_is_refused_and_the_allowed_ones_are_told(guest: Shopper, name: str, code: str) -> None:
-    refused = await guest.ask("GET", "/products", params={name: "nonsense"})
+    refusal = await guest.ask("GET", "/products", params={name: "nonsense"})
 
-    assert (refused.status, refused.code) == (400, code)
-    assert all(each in refused.json["error"] for each in (FILTERS if name != "sort" else SORTS))
+    assert (refusal.status, refusal.code) == (400, code)
+    assert all(each in refusal.json["error"] for each in (FILTERS if name != "sort" else SORTS))
 
 
 async def test_an_unknown_sort_by_is_refused_and_the_allowed_ones_are_told(guest: Shopper) -> None:
-    refused = await guest.get("/products", sort_by="cheapest")
+    refusal = await guest.get("/products", sort_by="cheapest")
 
-    assert (refused.status, refused.code) == (400, "unknown_sort")
-    assert all(name in refused.json["error"] for name in (*SORT_BY, "best-selling", "cheapest"))
+    assert (refusal.status, refusal.code) == (400, "unknown_sort")
+    assert all(name in refusal.json["error"] for name in (*SORT_BY, "best-selling", "cheapest"))
 
 
 async def test_one_unknown_sort_among_known_ones_is_refused(guest: Shopper) -> None:
@@ -349,14 +349,14 @@ async def test_a_query_of_sixty_thousand_characters_is_too_long(guest: Shopper) 
 
 
 async def test_an_amount_beyond_any_price_finds_nothing_below_and_all_above(make: Make, shelf: Shelf) -> None:
-    made = await make.product(price="9999999999999.99", taxons=[shelf.root])
+    product = await make.product(price="9999999999999.99", taxons=[shelf.root])
 
-    assert ids(await shelf.get(**{"filter[price]": f"0,{'9' * 20}"})) == [made.id]
+    assert ids(await shelf.get(**{"filter[price]": f"0,{'9' * 20}"})) == [product.id]
     assert ids(await shelf.get(**{"filter[price]": f"{'9' * 20},"})) == []
 
 
 async def test_a_blank_filter_is_no_filter(make: Make, shelf: Shelf) -> None:
-    made = await make.product(taxons=[shelf.root])
+    product = await make.product(taxons=[shelf.root])
     blanks: dict[str, Any] = {name: "" for name in NAMES if name.startswith("filter") and "taxons]" not in name}
 
-    assert ids(await shelf.get(**blanks, q=" ", sort="", sort_by="")) == [made.id]
+    assert ids(await shelf.get(**blanks, q=" ", sort="", sort_by="")) == [product.id]

@@ -4,10 +4,10 @@ from itertools import product as combinations
 
 import pytest
 
-from tests.make import MadeProduct, Make
+from tests.builders import MadeProduct, Make
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.shelf import Shelf, ids, included, linked, prices, word
+from tests.storefront.product_lists import Shelf, ids, included, linked, prices, word
 
 
 async def rich_product(make: Make, shelf: Shelf) -> MadeProduct:
@@ -21,16 +21,16 @@ async def rich_product(make: Make, shelf: Shelf) -> MadeProduct:
 
 
 async def test_every_relation_can_be_included_and_nested(make: Make, guest: Shopper, shelf: Shelf) -> None:
-    made = await rich_product(make, shelf)
+    rich = await rich_product(make, shelf)
     paths = (
         "variants.option_values.option_type,default_variant.product,primary_variant.images,option_types.option_values,"
         "product_properties,taxons.parent.taxonomy,taxons.children,images"
     )
 
-    for answer in (await guest.get(f"/products/{made.id}", include=paths), await shelf.get(include=paths)):
+    for answer in (await guest.get(f"/products/{rich.id}", include=paths), await shelf.get(include=paths)):
         data = answer.json["data"]
         product = data[0] if isinstance(data, list) else data
-        assert set(included(answer, "variant")) == {made.master, *made.variants}
+        assert set(included(answer, "variant")) == {rich.master, *rich.variants}
         assert set(included(answer, "option_type")) == set(linked(product, "option_types"))
         assert len(included(answer, "option_value")) == 4
         assert set(included(answer, "product_property")) == set(linked(product, "product_properties"))
@@ -42,7 +42,7 @@ async def test_every_relation_can_be_included_and_nested(make: Make, guest: Shop
 async def test_included_records_stand_once_and_those_nested_before_their_parents(
     make: Make, guest: Shopper, shelf: Shelf
 ) -> None:
-    made = [await rich_product(make, shelf) for _ in range(3)]
+    products = [await rich_product(make, shelf) for _ in range(3)]
 
     answer = await shelf.get(include="variants.option_values.option_type,taxons.parent")
 
@@ -54,7 +54,7 @@ async def test_included_records_stand_once_and_those_nested_before_their_parents
             assert place["option_value", value] < place["variant", variant["id"]]
     for value in included(answer, "option_value").values():
         assert place["option_type", linked(value, "option_type")] < place["option_value", value["id"]]
-    assert sorted(ids(answer)) == sorted(product.id for product in made)
+    assert sorted(ids(answer)) == sorted(product.id for product in products)
 
 
 async def test_two_relations_of_one_kind_each_get_what_is_asked_of_them(make: Make, shelf: Shelf) -> None:
@@ -78,11 +78,11 @@ async def test_included_is_absent_unless_asked_for_and_empty_when_there_is_nothi
 
 @pytest.mark.parametrize("include", ["vendor", "variants.vendor", "product_properties.product", "images.x", "."])
 async def test_an_unknown_include_is_named_and_so_are_those_allowed(guest: Shopper, include: str) -> None:
-    refused = await guest.get("/products", include=include)
+    refusal = await guest.get("/products", include=include)
 
-    assert (refused.status, refused.code) == (400, "unknown_include")
-    assert include in refused.json["error"]
-    assert "allowed" in refused.json["error"]
+    assert (refusal.status, refusal.code) == (400, "unknown_include")
+    assert include in refusal.json["error"]
+    assert "allowed" in refusal.json["error"]
 
 
 async def test_sparse_fields_hold_for_data_and_included_records(make: Make, shelf: Shelf) -> None:
@@ -100,11 +100,11 @@ async def test_sparse_fields_hold_for_data_and_included_records(make: Make, shel
 
 
 async def test_pages_have_meta_and_five_links_that_can_be_followed(make: Make, guest: Shopper, shelf: Shelf) -> None:
-    made = [(await make.product(taxons=[shelf.root])).id for _ in range(5)]
+    product_ids = [(await make.product(taxons=[shelf.root])).id for _ in range(5)]
 
     first = await shelf.get(per_page="2", sort="id", **{"filter[in_stock]": ""})
 
-    assert ids(first) == made[:2]
+    assert ids(first) == product_ids[:2]
     assert {name: first.json["meta"][name] for name in ("count", "total_count", "total_pages")} == {
         "count": 2,
         "total_count": 5,
@@ -113,12 +113,12 @@ async def test_pages_have_meta_and_five_links_that_can_be_followed(make: Make, g
     links = first.json["links"]
     assert set(links) == {"self", "next", "prev", "last", "first"}
     second = Answer(await guest.http.get(links["next"]))
-    assert ids(second) == made[2:4]
+    assert ids(second) == product_ids[2:4]
     last = Answer(await guest.http.get(links["last"]))
-    assert ids(last) == made[4:]
+    assert ids(last) == product_ids[4:]
     assert last.json["links"]["next"] == links["last"]
     assert links["prev"] == links["first"] == second.json["links"]["prev"]
-    assert ids(Answer(await guest.http.get(links["self"]))) == made[:2]
+    assert ids(Answer(await guest.http.get(links["self"]))) == product_ids[:2]
     beyond = await shelf.get(per_page="2", page="9")
     assert (ids(beyond), beyond.json["meta"]["total_count"]) == ([], 5)
 
@@ -164,12 +164,13 @@ async def test_the_number_of_statements_depends_on_neither_page_size_nor_records
         await rich_product(make, shelf)
     includes = ("", "default_variant", "variants.option_values.option_type,images,taxons,product_properties")
 
-    async def counted(include: str, size: str) -> int:
+    async def count_statements(include: str, size: str) -> int:
         answer = await shelf.get(include=include, per_page=size)
         return int(service.request_line(answer.request_id)["statements"])
 
     counts = {
-        (include, size): await counted(include, size) for include, size in combinations(includes, ("1", "2", "4"))
+        (include, size): await count_statements(include, size)
+        for include, size in combinations(includes, ("1", "2", "4"))
     }
 
     assert [counts[includes[0], size] for size in ("1", "2", "4")] == [3, 3, 3]
@@ -193,7 +194,7 @@ async def test_an_include_of_too_many_relations_is_refused(guest: Shopper) -> No
     steps = ("variants", "default_variant", "primary_variant")
     paths = [f"{one}.product.{two}.product.{three}" for one, two, three in combinations(steps, steps, steps)]
 
-    refused = await guest.get("/products", include=",".join(paths))
+    refusal = await guest.get("/products", include=",".join(paths))
 
-    assert (refused.status, refused.code) == (400, "unknown_include")
-    assert "30" in refused.json["error"]
+    assert (refusal.status, refusal.code) == (400, "unknown_include")
+    assert "30" in refusal.json["error"]

@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.make import Make
+from tests.builders import Make
 from tests.shopper import Answer, Shopper
-from tests.storefront.shelf import Shelf, ids, included, linked, word
+from tests.storefront.product_lists import Shelf, ids, included, linked, word
 
 ATTRIBUTES = {
     "name",
@@ -51,7 +51,7 @@ def in_days(count: int) -> str:
 
 async def test_a_product_shows_the_attributes_and_relations_of_the_contract(make: Make, guest: Shopper) -> None:
     kind, fact, code = word(), word(), word()
-    made = await make.product(
+    product = await make.product(
         "Tea Mug",
         price="1234.50",
         compare_at_price="1500",
@@ -68,17 +68,17 @@ async def test_a_product_shows_the_attributes_and_relations_of_the_contract(make
         private_metadata={"cost": 3},
     )
 
-    shown = await guest.get(f"/products/{made.slug}")
+    page = await guest.get(f"/products/{product.slug}")
 
-    data = shown.json["data"]
-    assert shown.status == 200
-    assert shown.headers["content-type"] == "application/vnd.api+json; charset=utf-8"
-    assert (data["id"], data["type"]) == (made.id, "product")
+    data = page.json["data"]
+    assert page.status == 200
+    assert page.headers["content-type"] == "application/vnd.api+json; charset=utf-8"
+    assert (data["id"], data["type"]) == (product.id, "product")
     assert data["attributes"] == {
         "name": "Tea Mug",
         "description": "For tea.",
         "available_on": "2024-02-03T04:05:06.789Z",
-        "slug": made.slug,
+        "slug": product.slug,
         "meta_description": "A mug",
         "meta_keywords": "mug, tea",
         "updated_at": data["attributes"]["updated_at"],
@@ -96,21 +96,21 @@ async def test_a_product_shows_the_attributes_and_relations_of_the_contract(make
         "tags": ["new"],
         "labels": [],
         "public_metadata": {"shelf": 7},
-        "localized_slugs": {"en-US": made.slug},
+        "localized_slugs": {"en-US": product.slug},
     }
     assert set(data["attributes"]) == ATTRIBUTES
     assert set(data["relationships"]) == RELATIONS
     assert all(set(relation) == {"data"} for relation in data["relationships"].values())
-    assert "cost" not in shown.response.text
+    assert "cost" not in page.response.text
 
 
 async def test_a_list_shows_the_same_of_each_as_the_page_of_one(make: Make, guest: Shopper, shelf: Shelf) -> None:
-    made = await make.product(price="7", compare_at_price="9.5", taxons=[shelf.root], on_hand=1)
+    product = await make.product(price="7", compare_at_price="9.5", taxons=[shelf.root], on_hand=1)
 
-    listed, shown = await shelf.get(), await guest.get(f"/products/{made.id}")
+    listing, page = await shelf.get(), await guest.get(f"/products/{product.id}")
 
-    assert listed.json["data"] == [shown.json["data"]]
-    assert (shown["compare_at_price"], shown["display_compare_at_price"]) == ("9.5", "$9.50")
+    assert listing.json["data"] == [page.json["data"]]
+    assert (page["compare_at_price"], page["display_compare_at_price"]) == ("9.5", "$9.50")
 
 
 HIDDEN: dict[str, dict[str, Any]] = {
@@ -124,29 +124,29 @@ HIDDEN: dict[str, dict[str, Any]] = {
 async def test_what_is_not_to_be_seen_is_in_no_list_and_on_no_page(
     make: Make, guest: Shopper, shelf: Shelf, why: str
 ) -> None:
-    seen = await make.product("Seen", taxons=[shelf.root])
-    hidden = await make.product("Hidden", taxons=[shelf.root], **HIDDEN[why])
+    product = await make.product("Seen", taxons=[shelf.root])
+    hidden_product = await make.product("Hidden", taxons=[shelf.root], **HIDDEN[why])
 
-    asked = await shelf.get(**{"filter[show_deleted]": "true", "filter[show_discontinued]": "true"})
+    listing = await shelf.get(**{"filter[show_deleted]": "true", "filter[show_discontinued]": "true"})
 
-    assert ids(asked) == [seen.id]
-    assert asked.json["meta"]["total_count"] == 1
-    missing = [await guest.get(f"/products/{key}") for key in (hidden.id, hidden.slug, uuid4(), word())]
-    missing += [await guest.get(f"/products/{key}/variants") for key in (hidden.id, word())]
+    assert ids(listing) == [product.id]
+    assert listing.json["meta"]["total_count"] == 1
+    missing = [await guest.get(f"/products/{key}") for key in (hidden_product.id, hidden_product.slug, uuid4(), word())]
+    missing += [await guest.get(f"/products/{key}/variants") for key in (hidden_product.id, word())]
     assert {answer.status for answer in missing} == {404}
     assert len({(answer.json["error"], answer.code) for answer in missing}) == 1
     taxon = await guest.get(f"/taxons/{shelf.root}", include="products")
-    assert linked(taxon.json["data"], "products") == list(included(taxon, "product")) == [seen.id]
+    assert linked(taxon.json["data"], "products") == list(included(taxon, "product")) == [product.id]
 
 
 async def test_a_removed_product_is_gone(make: Make, guest: Shopper, shelf: Shelf) -> None:
-    made = await make.product(taxons=[shelf.root])
+    product = await make.product(taxons=[shelf.root])
 
-    await make.remove("products", made.id)
+    await make.remove("products", product.id)
 
     assert ids(await shelf.get(**{"filter[show_deleted]": "true"})) == []
-    assert (await guest.get(f"/products/{made.id}")).status == 404
-    assert (await guest.get(f"/products/{made.slug}")).status == 404
+    assert (await guest.get(f"/products/{product.id}")).status == 404
+    assert (await guest.get(f"/products/{product.slug}")).status == 404
 
 
 async def test_what_was_available_before_and_is_active_is_seen(make: Make, shelf: Shelf) -> None:
@@ -158,13 +158,13 @@ async def test_what_was_available_before_and_is_active_is_seen(make: Make, shelf
 async def test_a_discontinued_product_is_listed_on_request_and_keeps_its_page(
     make: Make, guest: Shopper, shelf: Shelf
 ) -> None:
-    made = await make.product(taxons=[shelf.root], available_on=in_days(-9), discontinue_on=in_days(-1))
+    product = await make.product(taxons=[shelf.root], available_on=in_days(-9), discontinue_on=in_days(-1))
 
-    shown = await guest.get(f"/products/{made.slug}")
+    page = await guest.get(f"/products/{product.slug}")
 
-    assert (shown.status, shown["available"]) == (200, False)
+    assert (page.status, page["available"]) == (200, False)
     assert ids(await shelf.get()) == []
-    assert ids(await shelf.get(**{"filter[show_discontinued]": "1"})) == [made.id]
+    assert ids(await shelf.get(**{"filter[show_discontinued]": "1"})) == [product.id]
 
 
 async def test_a_product_without_a_price_in_the_currency_is_listed_nowhere_and_shown_without_one(
@@ -174,12 +174,12 @@ async def test_a_product_without_a_price_in_the_currency_is_listed_nowhere_and_s
     both = await make.product("Both", taxons=[shelf.root], prices={"EUR": "8.50"})
     neither = await make.product("Neither", price=None, taxons=[shelf.root])
 
-    shown = await guest.get(f"/products/{dollars.id}", currency="EUR")
+    page = await guest.get(f"/products/{dollars.id}", currency="EUR")
 
     assert ids(await shelf.get()) == [both.id, dollars.id]
     assert ids(await shelf.get(currency="EUR")) == [both.id]
     assert (await guest.get(f"/products/{neither.id}"))["price"] is None
-    assert [shown[name] for name in ("currency", "price", "display_price", "compare_at_price")] == [
+    assert [page[name] for name in ("currency", "price", "display_price", "compare_at_price")] == [
         "EUR",
         None,
         None,
@@ -192,26 +192,26 @@ async def test_a_product_that_is_no_more_than_a_name_is_a_draft_that_no_shopper_
 ) -> None:
     name = word()
 
-    made = await make.new("products", "product", name=name)
+    product = await make.new("products", "product", name=name)
 
-    assert (made["status"], made["price"]) == ("draft", None)
-    for asked in (f"filter[name]={name}", f"filter[ids]={made.id}", f"q={name}"):
-        assert ids(await guest.get(f"/products?{asked}")) == []
-    for path in (f"/products/{made.id}", f"/products/{made['slug']}", f"/products/{made.id}/variants"):
+    assert (product["status"], product["price"]) == ("draft", None)
+    for query in (f"filter[name]={name}", f"filter[ids]={product.id}", f"q={name}"):
+        assert ids(await guest.get(f"/products?{query}")) == []
+    for path in (f"/products/{product.id}", f"/products/{product['slug']}", f"/products/{product.id}/variants"):
         assert (await guest.get(path)).status == 404
     await guest.post("/cart")
-    refused = await guest.post("/cart/add_item", variant_id=linked(made.json["data"], "primary_variant"))
-    assert (refused.status, refused.code) == (422, "not_purchasable")
+    refusal = await guest.post("/cart/add_item", variant_id=linked(product.json["data"], "primary_variant"))
+    assert (refusal.status, refusal.code) == (422, "not_purchasable")
 
 
 async def test_an_active_product_without_a_price_is_in_no_list_and_in_no_cart(make: Make, guest: Shopper) -> None:
-    made = await make.product(word(), price=None, on_hand=1)
+    product = await make.product(word(), price=None, on_hand=1)
     await guest.post("/cart")
 
-    refused = await guest.post("/cart/add_item", variant_id=made.sold)
+    refusal = await guest.post("/cart/add_item", variant_id=product.sold)
 
-    assert ids(await guest.get(f"/products?filter[ids]={made.id}")) == []
-    assert (refused.status, refused.code) == (422, "no_price_in_currency")
+    assert ids(await guest.get(f"/products?filter[ids]={product.id}")) == []
+    assert (refusal.status, refusal.code) == (422, "no_price_in_currency")
 
 
 @pytest.mark.parametrize(
@@ -228,29 +228,29 @@ async def test_an_active_product_without_a_price_is_in_no_list_and_in_no_cart(ma
 async def test_prices_are_in_the_currency_asked_for_if_the_shop_sells_in_it(
     make: Make, guest: Shopper, shelf: Shelf, asked: str, currency: str, price: str, display: str
 ) -> None:
-    made = await make.product(price="10", prices={"EUR": "8.50", "JPY": "900", "CHF": "1"}, taxons=[shelf.root])
+    product = await make.product(price="10", prices={"EUR": "8.50", "JPY": "900", "CHF": "1"}, taxons=[shelf.root])
 
     answers = [
-        (await guest.get(f"/products/{made.id}", currency=asked)).json["data"],
+        (await guest.get(f"/products/{product.id}", currency=asked)).json["data"],
         (await shelf.get(currency=asked)).json["data"][0],
         (await shelf.get(**{"filter[currency]": asked})).json["data"][0],
-        (await guest.get(f"/products/{made.id}/variants", currency=asked)).json["data"][0],
+        (await guest.get(f"/products/{product.id}/variants", currency=asked)).json["data"][0],
     ]
 
-    for shown in answers:
-        found = shown["attributes"]
-        assert (found["currency"], found["price"], found["display_price"]) == (currency, price, display)
+    for record in answers:
+        attributes = record["attributes"]
+        assert (attributes["currency"], attributes["price"], attributes["display_price"]) == (currency, price, display)
 
 
 async def test_a_product_is_found_by_id_slug_and_every_slug_it_once_had(make: Make, guest: Shopper) -> None:
     first, second, third = word(), word(), word()
-    made = await make.product(slug=first)
-    await make.change("products", made.id, "product", slug=second)
-    await make.change("products", made.id, "product", slug=third)
+    product = await make.product(slug=first)
+    await make.change("products", product.id, "product", slug=second)
+    await make.change("products", product.id, "product", slug=third)
 
-    found = [await guest.get(f"/products/{key}") for key in (made.id, made.id.upper(), first, second, third)]
+    pages = [await guest.get(f"/products/{key}") for key in (product.id, product.id.upper(), first, second, third)]
 
-    assert [(answer.status, answer.id, answer["slug"]) for answer in found] == [(200, made.id, third)] * 5
+    assert [(answer.status, answer.id, answer["slug"]) for answer in pages] == [(200, product.id, third)] * 5
 
 
 async def test_an_old_slug_that_another_product_takes_leads_to_that_one(make: Make, guest: Shopper) -> None:
@@ -265,19 +265,19 @@ async def test_an_old_slug_that_another_product_takes_leads_to_that_one(make: Ma
 @pytest.mark.parametrize("form", ["hex", "urn"])
 async def test_a_slug_that_looks_like_an_id_is_found(make: Make, guest: Shopper, form: str) -> None:
     slug = str(getattr(uuid4(), form)).removeprefix("urn:uuid:")
-    made = await make.product(slug=slug)
+    product = await make.product(slug=slug)
 
-    assert (await guest.get(f"/products/{slug}")).id == made.id
+    assert (await guest.get(f"/products/{slug}")).id == product.id
     assert (await guest.get(f"/products/{slug}/variants")).status == 200
 
 
 async def test_a_product_alone_is_its_own_default_and_primary_variant(make: Make, guest: Shopper) -> None:
-    made = await make.product(on_hand=1)
+    product = await make.product(on_hand=1)
 
-    shown = (await guest.get(f"/products/{made.id}")).json["data"]
+    data = (await guest.get(f"/products/{product.id}")).json["data"]
 
-    assert linked(shown, "variants") == []
-    assert linked(shown, "default_variant") == linked(shown, "primary_variant") == made.master
+    assert linked(data, "variants") == []
+    assert linked(data, "default_variant") == linked(data, "primary_variant") == product.master
 
 
 @pytest.mark.parametrize(
@@ -286,21 +286,21 @@ async def test_a_product_alone_is_its_own_default_and_primary_variant(make: Make
 async def test_the_default_variant_is_the_first_other_that_can_be_bought_else_the_first(
     make: Make, guest: Shopper, on_hand: tuple[int | None, ...], expected: int
 ) -> None:
-    made = await make.product("Shirt", price="5", on_hand=9)
+    product = await make.product("Shirt", price="5", on_hand=9)
     others = [
-        await make.variant(made.id, {word(): "x"}, price=str(10 + place), on_hand=count, position=place)
+        await make.variant(product.id, {word(): "x"}, price=str(10 + place), on_hand=count, position=place)
         for place, count in enumerate(on_hand)
     ]
 
-    shown = await guest.get(f"/products/{made.id}")
+    page = await guest.get(f"/products/{product.id}")
 
-    data = shown.json["data"]
+    data = page.json["data"]
     assert linked(data, "variants") == others
     assert linked(data, "default_variant") == others[expected]
-    assert linked(data, "primary_variant") == made.master
-    assert shown["price"] == f"{10 + expected}.0"
+    assert linked(data, "primary_variant") == product.master
+    assert page["price"] == f"{10 + expected}.0"
     # What lies in stock of the master is not sold, while there are others.
-    assert shown["in_stock"] == shown["purchasable"] == any(on_hand)
+    assert page["in_stock"] == page["purchasable"] == any(on_hand)
 
 
 def having(answer: Answer) -> tuple[bool, bool, bool]:
@@ -308,30 +308,30 @@ def having(answer: Answer) -> tuple[bool, bool, bool]:
 
 
 async def test_whether_it_can_be_had_follows_stock_and_place(make: Make, guest: Shopper) -> None:
-    made = await make.product()
-    path, place = f"/products/{made.id}", (await make.new("stock_locations", "stock_location", name=word())).id
-    seen = [having(await guest.get(path))]
+    product = await make.product()
+    path, place = f"/products/{product.id}", (await make.new("stock_locations", "stock_location", name=word())).id
+    availability = [having(await guest.get(path))]
 
-    here = await make.stock(made.master, 2, place=place)
-    seen.append(having(await guest.get(path)))
+    here = await make.stock(product.master, 2, place=place)
+    availability.append(having(await guest.get(path)))
     await make.change("stock_items", here, "stock_item", count_on_hand=0)
-    seen.append(having(await guest.get(path)))
+    availability.append(having(await guest.get(path)))
     await make.change("stock_items", here, "stock_item", backorderable=True)
-    seen.append(having(await guest.get(path)))
+    availability.append(having(await guest.get(path)))
     await make.change("stock_locations", place, "stock_location", active=False)
-    seen.append(having(await guest.get(path)))
-    await make.change("products", made.id, "product", track_inventory=False)
-    seen.append(having(await guest.get(path)))
+    availability.append(having(await guest.get(path)))
+    await make.change("products", product.id, "product", track_inventory=False)
+    availability.append(having(await guest.get(path)))
 
     nothing, in_stock, beyond = (False, False, False), (True, False, True), (False, True, True)
-    assert seen == [nothing, in_stock, nothing, beyond, nothing, in_stock]
+    assert availability == [nothing, in_stock, nothing, beyond, nothing, in_stock]
 
 
 async def test_counts_of_several_places_add_up(make: Make, guest: Shopper) -> None:
-    made = await make.product()
-    item = await make.stock(made.master, 3)
+    product = await make.product()
+    item = await make.stock(product.master, 3)
     other = (await make.new("stock_locations", "stock_location", name=word())).id
-    await make.stock(made.master, 0, backorderable=True, place=other)
+    await make.stock(product.master, 0, backorderable=True, place=other)
     await make.new("stock_movements", "stock_movement", stock_item_id=item, quantity=-3)
 
-    assert having(await guest.get(f"/products/{made.id}")) == (False, True, True)
+    assert having(await guest.get(f"/products/{product.id}")) == (False, True, True)

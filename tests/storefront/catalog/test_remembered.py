@@ -8,19 +8,19 @@ import httpx
 import pytest
 from sqlalchemy import Table
 
-from shop.base.remembered import Answers, Kept
+from shop.base.response_cache import CachedResponse, ResponseCache
 from shop.queries.catalog import columns as catalog_columns
 from shop.queries.catalog import prices as price_queries
 from shop.queries.catalog import prices_shown as catalog
 from shop.queries.catalog import product_lists, storefront, taxons
 from shop.queries.content import menus, pages
+from tests.accounts import sign_in
+from tests.builders import MadeProduct, Make
+from tests.checkout_builders import leave
 from tests.db.processes import until
-from tests.make import MadeProduct, Make
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.shoppers import sign_in
-from tests.storefront.shelf import Shelf, names, prices, word
-from tests.till import leave
+from tests.storefront.product_lists import Shelf, names, prices, word
 
 WHOLE = "default_variant,variants.option_values,images,taxons,product_properties,option_types"
 PERSONAL = {"price_list_users", "price_list_groups", "customer_group_members", "users", "sessions", "access_tokens"}
@@ -33,8 +33,8 @@ def statements_of(service: Service, answer: Answer) -> int:
 
 
 async def stocked(make: Make, shelf: Shelf, on_hand: int = 5) -> MadeProduct:
-    said: Any = {"options": {word(): ["m"]}, "properties": {word(): "Clay"}}
-    return await make.product(taxons=[shelf.root], on_hand=on_hand, **said)
+    fields: Any = {"options": {word(): ["m"]}, "properties": {word(): "Clay"}}
+    return await make.product(taxons=[shelf.root], on_hand=on_hand, **fields)
 
 
 @pytest.fixture
@@ -72,31 +72,31 @@ async def test_another_host_currency_or_picture_is_another_page(make: Make, serv
 
 
 ACTS: dict[str, Act] = {
-    "a product is renamed": lambda make, _, made: make.change("products", made.id, "product", name="Renamed"),
-    "a price is another": lambda make, _, made: make.change("variants", made.sold, "variant", price="11.00"),
-    "a price is another, past the shop": lambda _, db, made: db.execute(
-        "update prices set amount = amount + 1 where variant_id = $1", made.sold
+    "a product is renamed": lambda make, _, product: make.change("products", product.id, "product", name="Renamed"),
+    "a price is another": lambda make, _, product: make.change("variants", product.sold, "variant", price="11.00"),
+    "a price is another, past the shop": lambda _, db, product: db.execute(
+        "update prices set amount = amount + 1 where variant_id = $1", product.sold
     ),
-    "the last is sold, past the shop": lambda _, db, made: leave(db, made.sold, 0),
-    "a value has another word": lambda _, db, made: db.execute(
+    "the last is sold, past the shop": lambda _, db, product: leave(db, product.sold, 0),
+    "a value has another word": lambda _, db, product: db.execute(
         "update option_values set presentation = presentation || '!' where id in "
         "(select option_value_id from variant_option_values where variant_id = $1)",
-        made.sold,
+        product.sold,
     ),
-    "a property has another value": lambda _, db, made: db.execute(
-        "update product_properties set value = 'Wood' where product_id = $1", made.id
+    "a property has another value": lambda _, db, product: db.execute(
+        "update product_properties set value = 'Wood' where product_id = $1", product.id
     ),
-    "it has a new variant": lambda make, _, made: make.variant(made.id, {word(): "xl"}),
-    "it is removed": lambda make, _, made: make.remove("products", made.id),
+    "it has a new variant": lambda make, _, product: make.variant(product.id, {word(): "xl"}),
+    "it is removed": lambda make, _, product: make.remove("products", product.id),
 }
 
 
 @pytest.mark.parametrize("act", ACTS)
 async def test_the_next_page_shows_when(make: Make, shelf: Shelf, db: Any, act: str) -> None:
-    made = await stocked(make, shelf)
+    product = await stocked(make, shelf)
     before = await shelf.get(include=WHOLE)
 
-    await ACTS[act](make, db, made)
+    await ACTS[act](make, db, product)
 
     after = await shelf.get(include=WHOLE)
     assert after.json != before.json
@@ -104,24 +104,24 @@ async def test_the_next_page_shows_when(make: Make, shelf: Shelf, db: Any, act: 
 
 
 async def test_what_is_not_yet_kept_is_not_shown_and_then_at_once(make: Make, shelf: Shelf, db: Any) -> None:
-    made = await stocked(make, shelf)
+    product = await stocked(make, shelf)
     async with db.transaction():
-        await db.execute("update products set name = 'Tomorrow' where id = $1", made.id)
+        await db.execute("update products set name = 'Tomorrow' where id = $1", product.id)
         assert names(await shelf.get()) == ["Mug"]
 
     assert names(await shelf.get()) == ["Tomorrow"]
 
 
 async def test_a_moment_that_has_come_counts_before_anybody_kept_it(make: Make, shelf: Shelf, db: Any) -> None:
-    made = await stocked(make, shelf)
+    product = await stocked(make, shelf)
     await db.execute(
         "update listings set discontinue_on = clock_timestamp() + interval '300 ms', "
         "next_look_at = clock_timestamp() + interval '300 ms' where product_id = $1",
-        made.id,
+        product.id,
     )
     async with db.transaction():
         # Nobody else can keep it now.
-        await db.execute("select from listings where product_id = $1 for update", made.id)
+        await db.execute("select from listings where product_id = $1 for update", product.id)
         assert names(await shelf.get()) == ["Mug"]
         await db.execute("select pg_sleep(0.4)")
 
@@ -130,16 +130,16 @@ async def test_a_moment_that_has_come_counts_before_anybody_kept_it(make: Make, 
 
 @pytest.mark.usefixtures("settled")
 async def test_a_sale_that_leaves_some_changes_no_page(make: Make, shelf: Shelf, db: Any) -> None:
-    made = await stocked(make, shelf)
+    product = await stocked(make, shelf)
     version = "select sum(version) from catalog_versions"
     async with db.transaction(isolation="repeatable_read"):
         before = await db.fetchval(version)
 
-        await leave(db, made.sold, 4)
-        await db.execute("update listings set sold_count = sold_count + 1 where product_id = $1", made.id)
+        await leave(db, product.sold, 4)
+        await db.execute("update listings set sold_count = sold_count + 1 where product_id = $1", product.id)
 
         assert await db.fetchval(version) == before
-        await leave(db, made.sold, 0)
+        await leave(db, product.sold, 0)
         assert await db.fetchval(version) != before
 
 
@@ -165,33 +165,35 @@ async def test_writers_do_not_wait_for_one_another(make: Make, shelf: Shelf, db:
 async def test_every_table_that_is_read_for_a_public_page_tells_of_its_changes(service: Service, db: Any) -> None:
     # A module of statements imports the tables that it reads.
     modules = (storefront, catalog, catalog_columns, menus, pages, price_queries, product_lists, taxons)
-    read = {found.name for module in modules for found in vars(module).values() if isinstance(found, Table)}
-    told = await db.fetch("select tgrelid::regclass::text as name from pg_trigger where tgname = 'catalog_has_changed'")
+    read = {table.name for module in modules for table in vars(module).values() if isinstance(table, Table)}
+    triggers = await db.fetch(
+        "select tgrelid::regclass::text as name from pg_trigger where tgname = 'catalog_has_changed'"
+    )
 
     assert {"products", "variants", "taxons", "images", "stock_items", "option_values", "menu_items"} <= read
     # A sale alone makes no page new.
     others = {"catalog_versions", "listing_sales"}
-    assert (read | {"shops", "countries", "states"}) - PERSONAL - others <= {row["name"] for row in told}
+    assert (read | {"shops", "countries", "states"}) - PERSONAL - others <= {row["name"] for row in triggers}
 
 
 @pytest.mark.usefixtures("settled")
 async def test_customers_of_the_same_lists_share_a_page_and_nobody_else_does(
     make: Make, service: Service, shelf: Shelf, http: httpx.AsyncClient
 ) -> None:
-    made = await make.product(price="10", taxons=[shelf.root])
+    product = await make.product(price="10", taxons=[shelf.root])
     one, same, less, none = [await sign_in(http) for _ in range(4)]
     half = await make.price_list(users=[await one.id(), await same.id(), await less.id()], percent_off="50")
-    fixed = await make.price_list(users=[await one.id(), await same.id()], priority=9)
-    await make.entry(fixed, made.master, "3")
+    fixed_list = await make.price_list(users=[await one.id(), await same.id()], priority=9)
+    await make.entry(fixed_list, product.master, "3")
 
-    seen = [await shelf.of(shopper) for shopper in (one, same, less, none, shelf.guest)]
+    pages = [await shelf.of(shopper) for shopper in (one, same, less, none, shelf.guest)]
 
-    assert [prices(answer) for answer in seen] == [["3.0"], ["3.0"], ["5.0"], ["10.0"], ["10.0"]]
+    assert [prices(answer) for answer in pages] == [["3.0"], ["3.0"], ["5.0"], ["10.0"], ["10.0"]]
     # More is asked for the first of each kind alone.
-    assert [statements_of(service, answer) == 1 for answer in seen] == [False, True, False, False, True]
+    assert [statements_of(service, answer) == 1 for answer in pages] == [False, True, False, False, True]
     await make.change("price_lists", half, "price_list", percent_off="10")
     assert [prices(await shelf.of(shopper)) for shopper in (same, less)] == [["3.0"], ["9.0"]]
-    await make.remove("price_lists", fixed)
+    await make.remove("price_lists", fixed_list)
     assert [prices(await shelf.of(shopper)) for shopper in (same, less)] == [["9.0"], ["9.0"]]
 
 
@@ -205,17 +207,17 @@ async def test_a_mistake_is_not_remembered(make: Make, guest: Shopper) -> None:
 
 
 def test_so_much_is_kept_and_the_longest_unasked_goes_first() -> None:
-    answers = Answers()
-    piece = Answers.MOST // 20
+    answers = ResponseCache()
+    piece = ResponseCache.MOST // 20
     for number in range(20):
-        answers.keep(number, Kept(1, bytes(piece), b""))
+        answers.keep(number, CachedResponse(1, bytes(piece), b""))
     assert answers.find(0, 1)
 
-    answers.keep(20, Kept(1, bytes(piece), b""))
-    answers.keep(21, Kept(1, bytes(Answers.MOST // 10), b""))
+    answers.keep(20, CachedResponse(1, bytes(piece), b""))
+    answers.keep(21, CachedResponse(1, bytes(ResponseCache.MOST // 10), b""))
 
-    kept = [number for number in range(22) if answers.find(number, 1)]
-    assert kept == [0, *range(2, 21)]
+    cached_numbers = [number for number in range(22) if answers.find(number, 1)]
+    assert cached_numbers == [0, *range(2, 21)]
     assert answers.find(5, 2) is None
-    answers.keep(22, Kept(1, bytes(piece), b""))
+    answers.keep(22, CachedResponse(1, bytes(piece), b""))
     assert answers.find(0, 1)

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shop.base.texts import folded
-from tests.make import Make
+from shop.base.texts import fold_text
+from tests.builders import Make
+from tests.sampling import first
 from tests.service import Service
 from tests.shopper import Shopper
-from tests.storefront.shelf import Shelf, ids, word
-from tests.usual import first
+from tests.storefront.product_lists import Shelf, ids, word
 
 QUICK = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -20,21 +20,21 @@ async def found(shelf: Shelf, q: str) -> list[str]:
 
 async def test_a_name_ranks_before_a_number_a_taxon_and_a_description(make: Make, shelf: Shelf) -> None:
     mine, below = word(), await make.taxon(word(), shelf.root)
-    told = await make.product("Told", description=f"{mine} " * 50, taxons=[shelf.root])
-    named = await make.product(f"Named {mine} and more words than the others", taxons=[shelf.root])
-    placed = await make.product("Placed", taxons=[await make.taxon(mine, below)])
-    numbered = await make.product("Numbered", sku=mine, taxons=[shelf.root])
+    by_description = await make.product("Told", description=f"{mine} " * 50, taxons=[shelf.root])
+    by_name = await make.product(f"Named {mine} and more words than the others", taxons=[shelf.root])
+    by_taxon = await make.product("Placed", taxons=[await make.taxon(mine, below)])
+    by_sku = await make.product("Numbered", sku=mine, taxons=[shelf.root])
     await make.product("Another", taxons=[shelf.root])
 
-    assert await found(shelf, mine) == [named.id, numbered.id, placed.id, told.id]
+    assert await found(shelf, mine) == [by_name.id, by_sku.id, by_taxon.id, by_description.id]
 
 
 async def test_of_equal_ranks_the_newest_comes_first_and_a_sort_counts_instead(make: Make, shelf: Shelf) -> None:
     mine = word()
-    made = [await make.product(mine, price=str(9 - number), taxons=[shelf.root]) for number in range(3)]
+    products = [await make.product(mine, price=str(9 - number), taxons=[shelf.root]) for number in range(3)]
 
-    assert await found(shelf, mine) == [product.id for product in reversed(made)]
-    assert ids(await shelf.get(q=mine, sort="-price")) == [product.id for product in made]
+    assert await found(shelf, mine) == [product.id for product in reversed(products)]
+    assert ids(await shelf.get(q=mine, sort="-price")) == [product.id for product in products]
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ async def test_of_equal_ranks_the_newest_comes_first_and_a_sort_counts_instead(m
 async def test_words_are_found_by_their_beginnings_in_any_case_with_or_without_marks(
     make: Make, shelf: Shelf, text: str, asked: str
 ) -> None:
-    made = await make.product(text, taxons=[shelf.root])
-    described = await make.product("Another", description=text, taxons=[shelf.root])
+    by_name = await make.product(text, taxons=[shelf.root])
+    by_description = await make.product("Another", description=text, taxons=[shelf.root])
 
-    assert await found(shelf, asked) == [made.id, described.id]
-    assert ids(await shelf.get(**{"filter[name]": asked})) == [made.id]
+    assert await found(shelf, asked) == [by_name.id, by_description.id]
+    assert ids(await shelf.get(**{"filter[name]": asked})) == [by_name.id]
 
 
 @pytest.mark.parametrize("asked", ["teapots", "pot", "blue mug", "ea", "teapot xyz", "日本"])
@@ -117,36 +117,36 @@ async def test_every_word_must_be_there_wherever_it_stands(make: Make, shelf: Sh
 
 async def test_the_numbers_of_all_variants_tags_options_and_key_words_are_searched(make: Make, shelf: Shelf) -> None:
     master, other, tag, kind, key = (word() for _ in range(5))
-    made = await make.product(
+    product = await make.product(
         "Searched", sku=f"{master}-12.5", tags=[tag], meta_keywords=f"x, {key}", taxons=[shelf.root]
     )
-    await make.variant(made.id, {kind: "turquoise"}, sku=f"{other}/a")
+    await make.variant(product.id, {kind: "turquoise"}, sku=f"{other}/a")
 
-    for asked in (master, f"{master}-12.5", f"{other}/a", other.upper(), tag, key, "turquoise"):
-        assert await found(shelf, asked) == [made.id], asked
-    for asked in (master, tag, "turquoise"):
-        assert ids(await shelf.get(**{"filter[name]": asked})) == []
+    for query in (master, f"{master}-12.5", f"{other}/a", other.upper(), tag, key, "turquoise"):
+        assert await found(shelf, query) == [product.id], query
+    for query in (master, tag, "turquoise"):
+        assert ids(await shelf.get(**{"filter[name]": query})) == []
 
 
 async def test_tags_of_html_are_no_words(make: Make, shelf: Shelf) -> None:
-    made = await make.product(
+    product = await make.product(
         "Plain", description='<p class="lead">Soft <strong>wool</strong> 3 < 5</p>', taxons=[shelf.root]
     )
 
-    assert await found(shelf, "soft wool 5") == [made.id]
+    assert await found(shelf, "soft wool 5") == [product.id]
     assert await found(shelf, "strong") == await found(shelf, "lead") == []
 
 
 async def test_a_search_follows_what_is_written(make: Make, shelf: Shelf) -> None:
     old, new, taxon_name, option_name = (word() for _ in range(4))
     taxon = await make.taxon(taxon_name, shelf.root)
-    made = await make.product(old, taxons=[taxon], options={word(): [option_name]})
+    product = await make.product(old, taxons=[taxon], options={word(): [option_name]})
 
-    await make.change("products", made.id, "product", name=new)
-    assert (await found(shelf, old), await found(shelf, new)) == ([], [made.id])
-    renamed = word()
-    await make.change("taxons", taxon, "taxon", name=renamed)
-    assert (await found(shelf, taxon_name), await found(shelf, renamed)) == ([], [made.id])
+    await make.change("products", product.id, "product", name=new)
+    assert (await found(shelf, old), await found(shelf, new)) == ([], [product.id])
+    new_taxon_name = word()
+    await make.change("taxons", taxon, "taxon", name=new_taxon_name)
+    assert (await found(shelf, taxon_name), await found(shelf, new_taxon_name)) == ([], [product.id])
 
 
 @pytest.mark.parametrize(
@@ -158,11 +158,11 @@ async def test_a_search_follows_what_is_written(make: Make, shelf: Shelf) -> Non
 )
 async def test_signs_of_the_search_language_are_plain_text(make: Make, shelf: Shelf, sign: str) -> None:
     # A number of its own: one by chance may begin with what is looked for.
-    made = await make.product("Blue Teapot", taxons=[shelf.root], sku=f"sku{word()}")
+    product = await make.product("Blue Teapot", taxons=[shelf.root], sku=f"sku{word()}")
 
-    for asked in (f"blue {sign} teapot", f"{sign}blue", f"teapot{sign}", f"bl{sign} te"):
+    for query in (f"blue {sign} teapot", f"{sign}blue", f"teapot{sign}", f"bl{sign} te"):
         letters = sign.strip("<>:*").isalnum()
-        assert await found(shelf, asked) == ([] if letters else [made.id]), asked
+        assert await found(shelf, query) == ([] if letters else [product.id]), query
     assert await found(shelf, sign) == []
 
 
@@ -172,10 +172,10 @@ async def test_what_has_no_words_or_odd_ones_does_not_fail(shelf: Shelf, asked: 
 
 
 async def test_a_search_of_too_many_characters_is_refused(guest: Shopper) -> None:
-    refused = await guest.get("/products", q="x" * 201)
+    refusal = await guest.get("/products", q="x" * 201)
 
-    assert (refused.status, refused.code) == (400, "bad_filter")
-    assert "200" in refused.json["error"]
+    assert (refusal.status, refusal.code) == (400, "bad_filter")
+    assert "200" in refusal.json["error"]
 
 
 async def test_a_search_of_many_words_is_answered_quickly(shelf: Shelf, service: Service) -> None:
@@ -201,9 +201,11 @@ LETTERS = st.text(
 @given(LETTERS)
 async def test_a_name_is_found_by_itself(make: Make, shelf: Shelf, text: str) -> None:
     """The program and the database fold the same way: what a name is made of finds it."""
-    made = await make.new("products", "product", name=f"{text} x", status="active", price="1", taxon_ids=[shelf.root])
-    words = folded(text).split()
-    shouted = text.upper() if folded(text.upper()) == folded(text) else text
+    product = await make.new(
+        "products", "product", name=f"{text} x", status="active", price="1", taxon_ids=[shelf.root]
+    )
+    words = fold_text(text).split()
+    upper = text.upper() if fold_text(text.upper()) == fold_text(text) else text
 
-    for each in (text, shouted, *words) if words else ():
-        assert made.id in ids(await shelf.get(q=each, per_page="500")), each
+    for each in (text, upper, *words) if words else ():
+        assert product.id in ids(await shelf.get(q=each, per_page="500")), each

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from tests.make import Make
-from tests.pictures import png
+from tests.builders import Make
+from tests.image_files import png
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.shelf import Shelf, included, linked
+from tests.storefront.product_lists import Shelf, included, linked
 
 
 async def upload(make: Make, taxon_id: str, alt: str = "A shelf") -> str:
     files = {"attachment": ("a.png", png(200, 100))}
-    made = await make.machine.ask("POST", "/images", files=files, data={"taxon_id": taxon_id, "alt": alt})
-    assert made.status == 201, made
-    return made.id
+    image = await make.machine.ask("POST", "/images", files=files, data={"taxon_id": taxon_id, "alt": alt})
+    assert image.status == 201, image
+    return image.id
 
 
 @pytest.fixture
@@ -37,12 +37,12 @@ async def test_a_taxon_names_its_image_in_lists_alone_and_with_products(
     image = await upload(make, taxon)
     product = await make.product(taxons=[taxon])
 
-    listed = await list_tree(guest, shelf)
+    listing = await list_tree(guest, shelf)
     alone = await guest.get(f"/taxons/{taxon}")
     by_permalink = await guest.get(f"/taxons/{alone['permalink']}")
     with_product = await guest.get(f"/products/{product.id}", include="taxons")
 
-    assert {item["id"]: linked(item, "image") for item in listed.json["data"]} == {shelf.root: None, taxon: image}
+    assert {item["id"]: linked(item, "image") for item in listing.json["data"]} == {shelf.root: None, taxon: image}
     assert linked(alone.json["data"], "image") == linked(by_permalink.json["data"], "image") == image
     assert linked(included(with_product, "taxon")[taxon], "image") == image
 
@@ -60,41 +60,41 @@ async def test_an_included_image_has_paths_and_the_size_that_is_asked_for(
         await guest.get(f"/products/{product.id}", include="taxons.image", **size),
     ]
 
-    for shown in [included(answer, "image")[image]["attributes"] for answer in answers]:
-        assert [style["url"] for style in shown["styles"]] == [
+    for attributes in [included(answer, "image")[image]["attributes"] for answer in answers]:
+        assert [style["url"] for style in attributes["styles"]] == [
             f"/media/{image}/{width}.webp" for width in (48, 160, 200)
         ]
-        assert (shown["alt"], shown["transformed_url"]) == ("A shelf", f"/media/{image}/160.webp")
-        assert shown["original_url"] == f"{service.url}/media/{image}/200.webp"
+        assert (attributes["alt"], attributes["transformed_url"]) == ("A shelf", f"/media/{image}/160.webp")
+        assert attributes["original_url"] == f"{service.url}/media/{image}/200.webp"
 
 
 async def test_a_list_that_was_cached_shows_a_changed_image_at_once(
     make: Make, guest: Shopper, shelf: Shelf, taxon: str
 ) -> None:
-    async def listed() -> tuple[Any, list[str]]:
+    async def list_images() -> tuple[Any, list[str]]:
         answer = await list_tree(guest, shelf, include="image")
         alts = [image["attributes"]["alt"] for image in included(answer, "image").values()]
         return linked(answer.json["data"][1], "image"), alts
 
-    assert await listed() == (None, [])
+    assert await list_images() == (None, [])
     first = await upload(make, taxon, "First")
-    assert await listed() == (first, ["First"])
+    assert await list_images() == (first, ["First"])
     await make.change("images", first, "image", alt="Changed")
-    assert await listed() == (first, ["Changed"])
+    assert await list_images() == (first, ["Changed"])
     second = await upload(make, taxon, "Second")
-    assert await listed() == (second, ["Second"])
+    assert await list_images() == (second, ["Second"])
     await make.remove("images", second)
-    assert await listed() == (None, [])
+    assert await list_images() == (None, [])
 
 
 async def test_an_etag_is_another_after_a_new_image(make: Make, guest: Shopper, taxon: str) -> None:
-    shown = await guest.get(f"/taxons/{taxon}")
-    tag = {"If-None-Match": shown.headers["etag"]}
+    before = await guest.get(f"/taxons/{taxon}")
+    tag = {"If-None-Match": before.headers["etag"]}
 
     await upload(make, taxon)
 
     again = await guest.get(f"/taxons/{taxon}", headers=tag)
-    assert (again.status, again["updated_at"] > shown["updated_at"]) == (200, True)
+    assert (again.status, again["updated_at"] > before["updated_at"]) == (200, True)
 
 
 async def test_images_cost_one_statement_and_only_where_they_are_included(

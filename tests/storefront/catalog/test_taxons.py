@@ -4,10 +4,10 @@ from uuid import uuid4
 
 import pytest
 
-from tests.make import Make
+from tests.builders import Make
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.storefront.shelf import Shelf, ids, included, linked, names
+from tests.storefront.product_lists import Shelf, ids, included, linked, names
 
 ATTRIBUTES = {
     "name",
@@ -57,8 +57,8 @@ async def tree(make: Make, shelf: Shelf) -> Tree:
 
 
 async def asked(guest: Shopper, **filters: str) -> Answer:
-    given = {f"filter[{name}]": value for name, value in filters.items()}
-    return await guest.ask("GET", "/taxons", params={"per_page": "500", **given})
+    params = {f"filter[{name}]": value for name, value in filters.items()}
+    return await guest.ask("GET", "/taxons", params={"per_page": "500", **params})
 
 
 async def test_a_taxon_shows_the_attributes_and_relations_of_the_contract(guest: Shopper, tree: Tree) -> None:
@@ -84,14 +84,14 @@ async def test_a_taxon_shows_the_attributes_and_relations_of_the_contract(guest:
 
 
 async def test_taxons_are_listed_in_the_order_of_their_tree_whatever_sort_is_asked(guest: Shopper, tree: Tree) -> None:
-    listed = await asked(guest, taxonomy_id=tree.taxonomy_id)
+    listing = await asked(guest, taxonomy_id=tree.taxonomy_id)
     sorted_by_name = await guest.get(f"/taxons?sort=-name&filter[taxonomy_id]={tree.taxonomy_id}")
 
-    assert ids(listed) == ids(sorted_by_name) == tree.in_order
-    assert [record["attributes"]["left"] for record in listed.json["data"]] == [1, 2, 3, 5, 8]
-    assert [record["attributes"]["is_leaf"] for record in listed.json["data"]] == [False, False, True, True, True]
+    assert ids(listing) == ids(sorted_by_name) == tree.in_order
+    assert [record["attributes"]["left"] for record in listing.json["data"]] == [1, 2, 3, 5, 8]
+    assert [record["attributes"]["is_leaf"] for record in listing.json["data"]] == [False, False, True, True, True]
     assert all(
-        set(record["relationships"]) == {"parent", "taxonomy", "children", "image"} for record in listed.json["data"]
+        set(record["relationships"]) == {"parent", "taxonomy", "children", "image"} for record in listing.json["data"]
     )
 
 
@@ -130,18 +130,18 @@ async def test_signs_of_a_pattern_are_plain_text_in_a_name(guest: Shopper, make:
     ],
 )
 async def test_what_is_no_id_is_refused(guest: Shopper, name: str, value: str) -> None:
-    refused = await asked(guest, **{name: value})
+    refusal = await asked(guest, **{name: value})
 
-    assert (refused.status, refused.code) == (400, "bad_filter")
-    assert name in refused.json["error"]
+    assert (refusal.status, refusal.code) == (400, "bad_filter")
+    assert name in refusal.json["error"]
 
 
 async def test_an_unknown_filter_is_refused_and_the_allowed_ones_are_told(guest: Shopper) -> None:
-    refused = await asked(guest, parents="x")
+    refusal = await asked(guest, parents="x")
 
-    assert (refused.status, refused.code) == (400, "unknown_filter")
+    assert (refusal.status, refusal.code) == (400, "unknown_filter")
     assert all(
-        name in refused.json["error"]
+        name in refusal.json["error"]
         for name in ("ids", "parent_id", "parent_permalink", "taxonomy_id", "name", "roots", "parents")
     )
 
@@ -155,11 +155,11 @@ async def test_no_value_of_a_filter_breaks_the_list(guest: Shopper, shape: str, 
 
 
 async def test_a_taxon_is_found_by_id_and_by_its_permalink_with_slashes(guest: Shopper, tree: Tree) -> None:
-    shown = await guest.get(f"/taxons/{tree.b1}")
+    taxon = await guest.get(f"/taxons/{tree.b1}")
 
-    permalink = shown["permalink"]
+    permalink = taxon["permalink"]
     assert permalink.count("/") == 2
-    assert (await guest.get(f"/taxons/{permalink}")).json == shown.json
+    assert (await guest.get(f"/taxons/{permalink}")).json == taxon.json
     missing = [
         await guest.get(f"/taxons/{key}") for key in (f"{permalink}/more", "moths-wasps", uuid4(), "a//b", "%00")
     ]
@@ -170,10 +170,10 @@ async def test_a_taxon_is_found_by_id_and_by_its_permalink_with_slashes(guest: S
 async def test_a_permalink_follows_a_move_and_a_new_name_of_its_tree(make: Make, guest: Shopper, tree: Tree) -> None:
     await make.change("taxons", tree.b1, "taxon", parent_id=tree.a)
 
-    moved = await guest.get(f"/taxons/{tree.b1}")
+    taxon = await guest.get(f"/taxons/{tree.b1}")
 
-    assert moved["permalink"].endswith("/ants/amber-moth")
-    assert (await guest.get(f"/taxons/{moved['permalink']}")).id == tree.b1
+    assert taxon["permalink"].endswith("/ants/amber-moth")
+    assert (await guest.get(f"/taxons/{taxon['permalink']}")).id == tree.b1
     assert ids(await asked(guest, taxonomy_id=tree.taxonomy_id)) == [tree.root, tree.b, tree.b2, tree.a, tree.b1]
 
 
@@ -182,8 +182,8 @@ async def test_a_tree_whose_name_has_no_latin_letter_is_found_by_its_permalink(m
     below = await make.taxon("お茶", root)
 
     for taxon in (root, below):
-        shown = await guest.get(f"/taxons/{taxon}")
-        assert (await guest.get(f"/taxons/{shown['permalink']}")).id == taxon
+        page = await guest.get(f"/taxons/{taxon}")
+        assert (await guest.get(f"/taxons/{page['permalink']}")).id == taxon
 
 
 async def test_a_taxon_alone_names_the_products_in_it_and_below_by_their_places(
@@ -208,33 +208,33 @@ async def test_a_taxon_alone_names_the_products_in_it_and_below_by_their_places(
 
 
 async def test_whether_any_product_is_to_be_seen_in_it_or_below_is_told(make: Make, guest: Shopper, tree: Tree) -> None:
-    async def told() -> list[str]:
-        listed = await asked(guest, taxonomy_id=tree.taxonomy_id)
-        return [item["id"] for item in listed.json["data"] if item["attributes"]["has_products"]]
+    async def with_products() -> list[str]:
+        listing = await asked(guest, taxonomy_id=tree.taxonomy_id)
+        return [item["id"] for item in listing.json["data"] if item["attributes"]["has_products"]]
 
-    made = await make.product(taxons=[tree.b1])
+    product = await make.product(taxons=[tree.b1])
     await make.product(taxons=[tree.a], status="draft")
 
-    assert await told() == [tree.root, tree.b, tree.b1]
+    assert await with_products() == [tree.root, tree.b, tree.b1]
     assert (await guest.get(f"/taxons/{tree.root}"))["has_products"] is True
-    await make.change("products", made.id, "product", taxon_ids=[])
-    assert await told() == []
+    await make.change("products", product.id, "product", taxon_ids=[])
+    assert await with_products() == []
 
 
 async def test_relations_are_included_to_any_depth_that_is_allowed(guest: Shopper, tree: Tree) -> None:
-    shown = await guest.get(f"/taxons/{tree.b1}", include="parent.parent,parent.children,taxonomy")
-    listed = await guest.get(f"/taxons?include=children&filter[ids]={tree.b}")
+    taxon = await guest.get(f"/taxons/{tree.b1}", include="parent.parent,parent.children,taxonomy")
+    listing = await guest.get(f"/taxons?include=children&filter[ids]={tree.b}")
 
-    assert set(included(shown, "taxon")) == {tree.b, tree.root, tree.b2}
-    assert list(included(shown, "taxonomy")) == [tree.taxonomy_id]
-    assert list(included(listed, "taxon")) == [tree.b2, tree.b1]
-    assert names(listed) == ["Moths & Wasps"]
+    assert set(included(taxon, "taxon")) == {tree.b, tree.root, tree.b2}
+    assert list(included(taxon, "taxonomy")) == [tree.taxonomy_id]
+    assert list(included(listing, "taxon")) == [tree.b2, tree.b1]
+    assert names(listing) == ["Moths & Wasps"]
 
 
 async def test_a_list_has_no_products_to_include(guest: Shopper) -> None:
-    refused = await guest.get("/taxons", include="products")
+    refusal = await guest.get("/taxons", include="products")
 
-    assert (refused.status, refused.code) == (400, "unknown_include")
+    assert (refusal.status, refusal.code) == (400, "unknown_include")
 
 
 async def test_lists_are_paged_and_asked_for_in_a_constant_number_of_statements(

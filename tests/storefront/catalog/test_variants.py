@@ -1,8 +1,8 @@
 """The variants of a product: what is shown of each, in which order, and by which options they are chosen."""
 
-from tests.make import Make
+from tests.builders import Make
 from tests.shopper import Shopper
-from tests.storefront.shelf import ids, linked, word
+from tests.storefront.product_lists import ids, linked, word
 
 VARIANT_ATTRIBUTES = {
     "sku",
@@ -28,9 +28,9 @@ VARIANT_ATTRIBUTES = {
 
 async def test_variants_show_the_attributes_of_the_contract_and_their_options(make: Make, guest: Shopper) -> None:
     size, colour = sorted([word(), word()])
-    made = await make.product(options={size: ["s"], colour: ["red"]}, price="12", weight="1.50", height="2")
+    product = await make.product(options={size: ["s"], colour: ["red"]}, price="12", weight="1.50", height="2")
 
-    master, other = (await guest.get(f"/products/{made.id}/variants")).json["data"]
+    master, other = (await guest.get(f"/products/{product.id}/variants")).json["data"]
 
     assert set(master["attributes"]) == set(other["attributes"]) == VARIANT_ATTRIBUTES
     assert set(other["relationships"]) == {"product", "images", "option_values"}
@@ -42,50 +42,50 @@ async def test_variants_show_the_attributes_of_the_contract_and_their_options(ma
         {"name": colour, "value": "red", "presentation": "Red"},
     ]
     assert (other["attributes"]["price"], other["attributes"]["display_price"]) == ("12.0", "$12.00")
-    assert linked(other, "product") == made.id
+    assert linked(other, "product") == product.id
 
 
 async def test_variants_are_filtered_by_all_of_the_options(make: Make, guest: Shopper) -> None:
     size, colour = word(), word()
-    made = await make.product(options={size: ["s", "m"], colour: ["red", "blue"]})
-    path = f"/products/{made.id}/variants"
+    product = await make.product(options={size: ["s", "m"], colour: ["red", "blue"]})
+    path = f"/products/{product.id}/variants"
 
     async def fitting(**options: str) -> list[str]:
-        asked = {f"filter[options][{name}]": value for name, value in options.items()}
-        return ids(await guest.ask("GET", path, params=asked))
+        params = {f"filter[options][{name}]": value for name, value in options.items()}
+        return ids(await guest.ask("GET", path, params=params))
 
-    assert await fitting(**{size: "m"}) == list(made.variants[2:])
-    assert await fitting(**{size: "m", colour: "red"}) == [made.variants[2]]
+    assert await fitting(**{size: "m"}) == list(product.variants[2:])
+    assert await fitting(**{size: "m", colour: "red"}) == [product.variants[2]]
     assert await fitting(**{size: "xl"}) == []
     assert (await guest.get(f"{path}?filter[size]=m")).code == "unknown_filter"
 
 
 async def test_variants_are_paged(make: Make, guest: Shopper) -> None:
-    made = await make.product(options={word(): list("abcd")})
+    product = await make.product(options={word(): list("abcd")})
 
-    second = await guest.get(f"/products/{made.id}/variants", page="2", per_page="2")
+    second = await guest.get(f"/products/{product.id}/variants", page="2", per_page="2")
 
-    assert ids(second) == list(made.variants[1:3])
+    assert ids(second) == list(product.variants[1:3])
     assert second.json["meta"] == {"count": 2, "total_count": 5, "total_pages": 3}
 
 
 async def test_variants_stand_by_their_positions(make: Make, guest: Shopper) -> None:
-    made = await make.product()
-    last = await make.variant(made.id, {word(): "x"}, position=5)
-    first = await make.variant(made.id, {word(): "y"}, position=1)
+    product = await make.product()
+    last = await make.variant(product.id, {word(): "x"}, position=5)
+    first = await make.variant(product.id, {word(): "y"}, position=1)
 
-    listed = await guest.get(f"/products/{made.id}/variants")
+    listing = await guest.get(f"/products/{product.id}/variants")
 
-    assert ids(listed) == [made.master, first, last]
-    assert linked((await guest.get(f"/products/{made.id}")).json["data"], "variants") == [first, last]
+    assert ids(listing) == [product.master, first, last]
+    assert linked((await guest.get(f"/products/{product.id}")).json["data"], "variants") == [first, last]
 
 
 async def test_a_variant_that_is_removed_is_no_longer_shown(make: Make, guest: Shopper) -> None:
-    made = await make.product(options={word(): ["a", "b"]}, on_hand=1)
+    product = await make.product(options={word(): ["a", "b"]}, on_hand=1)
 
-    await make.remove("variants", made.variants[0])
+    await make.remove("variants", product.variants[0])
 
-    shown = (await guest.get(f"/products/{made.id}")).json["data"]
-    assert linked(shown, "variants") == [made.variants[1]]
-    assert linked(shown, "default_variant") == made.variants[1]
-    assert ids(await guest.get(f"/products/{made.id}/variants")) == [made.master, made.variants[1]]
+    data = (await guest.get(f"/products/{product.id}")).json["data"]
+    assert linked(data, "variants") == [product.variants[1]]
+    assert linked(data, "default_variant") == product.variants[1]
+    assert ids(await guest.get(f"/products/{product.id}/variants")) == [product.master, product.variants[1]]

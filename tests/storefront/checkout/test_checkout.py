@@ -8,12 +8,12 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from tests.make import Make
+from tests.accounts import Member, new_email, sign_in
+from tests.builders import Make
+from tests.checkout_builders import ADDRESS, Buyer, Till, leave, on_hand
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.shoppers import Member, new_email, sign_in
-from tests.storefront.shelf import included, linked
-from tests.till import ADDRESS, Buyer, Till, leave, on_hand
+from tests.storefront.product_lists import included, linked
 
 
 def sums(cart: Answer) -> tuple[str, ...]:
@@ -24,36 +24,38 @@ async def test_a_cart_is_bought_step_by_step(buyer: Buyer, till: Till, db: Any, 
     mug = await till.product("10.00", on_hand=10)
     await buyer.put_in((mug, 2))
 
-    told = await buyer.come_from()
+    cart = await buyer.come_from()
     rates = await buyer.get("/checkout/shipping_rates")
     methods = await buyer.get("/checkout/payment_methods")
-    paid = await buyer.pay()
+    payable_cart = await buyer.pay()
     email = new_email()
     await buyer.tell(email=email)
-    done = await buyer.complete()
+    order = await buyer.complete()
 
-    assert (told["state"], told["email"], sums(told)) == ("address", "ada@example.org", ("20.0", "5.0", "0.0", "25.0"))
+    assert (cart["state"], cart["email"], sums(cart)) == ("address", "ada@example.org", ("20.0", "5.0", "0.0", "25.0"))
     (shipment,) = rates.json["data"]
-    offered = [included(rates, "shipping_rate")[rate]["attributes"] for rate in linked(shipment, "shipping_rates")]
-    assert [(rate["name"], rate["cost"], rate["selected"]) for rate in offered] == [
+    shipping_rates = [
+        included(rates, "shipping_rate")[rate]["attributes"] for rate in linked(shipment, "shipping_rates")
+    ]
+    assert [(rate["name"], rate["cost"], rate["selected"]) for rate in shipping_rates] == [
         ("Post", "5.0", True),
         ("Express", "18.0", False),
     ]
     assert {till.check, till.card} <= {method["id"] for method in methods.json["data"]}
-    assert (paid["state"], sums(paid)) == ("payment", ("20.0", "5.0", "0.0", "25.0"))
-    assert (done.status, done["state"], done["payment_state"], done["shipment_state"]) == (
+    assert (payable_cart["state"], sums(payable_cart)) == ("payment", ("20.0", "5.0", "0.0", "25.0"))
+    assert (order.status, order["state"], order["payment_state"], order["shipment_state"]) == (
         200,
         "complete",
         "paid",
         "ready",
     )
-    assert done["completed_at"] is not None
+    assert order["completed_at"] is not None
     assert await on_hand(db, mug.sold) == 8
-    assert await db.fetchval("select count(*) from stock_holds where order_id = $1", UUID(done.id)) == 0
-    row = await db.fetchrow("select state, amount, captured_amount from payments where order_id = $1", UUID(done.id))
+    assert await db.fetchval("select count(*) from stock_holds where order_id = $1", UUID(order.id)) == 0
+    row = await db.fetchrow("select state, amount, captured_amount from payments where order_id = $1", UUID(order.id))
     assert tuple(row) == ("completed", 2500, 2500)
     mails = (await http.get("/mailbox.json", params={"to": email})).json()
-    assert any(done["number"] in mail["subject"] and "$25.00" in mail["text"] for mail in mails)
+    assert any(order["number"] in mail["subject"] and "$25.00" in mail["text"] for mail in mails)
 
 
 async def test_completing_alone_walks_every_step(buyer: Buyer, till: Till) -> None:
@@ -65,10 +67,12 @@ async def test_completing_alone_walks_every_step(buyer: Buyer, till: Till) -> No
 @pytest.mark.security("C-05")
 async def test_a_completed_order_is_seen_by_its_token_which_opens_nothing_else(buyer: Buyer, till: Till) -> None:
     await buyer.ready((await till.product(), 1))
-    done = await buyer.complete()
+    order = await buyer.complete()
 
     again = await buyer.complete()
-    status = await buyer.get(f"/order_status/{done['number']}", include="line_items,payments,shipments,billing_address")
+    status = await buyer.get(
+        f"/order_status/{order['number']}", include="line_items,payments,shipments,billing_address"
+    )
     others = [
         await buyer.get("/cart"),
         await buyer.patch("/cart/empty"),
@@ -77,34 +81,34 @@ async def test_a_completed_order_is_seen_by_its_token_which_opens_nothing_else(b
     ]
     new = await buyer.post("/cart")
 
-    assert (again.status, again.id, again["state"]) == (200, done.id, "complete")
-    assert (status.status, status.id, status["total"]) == (200, done.id, done["total"])
+    assert (again.status, again.id, again["state"]) == (200, order.id, "complete")
+    assert (status.status, status.id, status["total"]) == (200, order.id, order["total"])
     assert {record["type"] for record in status.json["included"]} == {"line_item", "payment", "shipment", "address"}
     assert [answer.status for answer in others] == [404] * 4
-    assert (new.status, new.id != done.id, new["item_count"]) == (201, True, 0)
+    assert (new.status, new.id != order.id, new["item_count"]) == (201, True, 0)
 
 
 async def test_what_is_missing_is_told_as_data_and_by_each_step(buyer: Buyer, till: Till) -> None:
     await buyer.post("/cart")
 
     async def missing() -> list[tuple[str, str]]:
-        found = (await buyer.get("/checkout/requirements")).json["missing"]
-        return [(lack["step"], lack["code"]) for lack in found]
+        requirements = (await buyer.get("/checkout/requirements")).json["missing"]
+        return [(lack["step"], lack["code"]) for lack in requirements]
 
     assert [code for _, code in await missing()][:1] == ["cart_empty"]
-    refused = await buyer.patch("/checkout/next")
-    assert (refused.status, refused.code) == (422, "cart_empty")
+    refusal = await buyer.patch("/checkout/next")
+    assert (refusal.status, refusal.code) == (422, "cart_empty")
     await buyer.put_in((await till.product(), 1))
     assert (await buyer.patch("/checkout/next"))["state"] == "address"
-    refused = await buyer.patch("/checkout/next")
-    assert (refused.status, refused.code) == (422, "email_missing")
-    assert sorted(refused.json["errors"]) == ["bill_address", "email", "ship_address"]
+    refusal = await buyer.patch("/checkout/next")
+    assert (refusal.status, refusal.code) == (422, "email_missing")
+    assert sorted(refusal.json["errors"]) == ["bill_address", "email", "ship_address"]
     await buyer.come_from()
     assert await missing() == [("payment", "payment_missing")]
-    advanced = await buyer.patch("/checkout/advance")
-    assert (advanced.status, advanced["state"]) == (200, "payment")
-    refused = await buyer.complete()
-    assert (refused.status, refused.code) == (422, "payment_missing")
+    cart = await buyer.patch("/checkout/advance")
+    assert (cart.status, cart["state"]) == (200, "payment")
+    refusal = await buyer.complete()
+    assert (refusal.status, refusal.code) == (422, "payment_missing")
     await buyer.pay()
     assert await missing() == []
 
@@ -116,11 +120,11 @@ async def test_another_way_to_send_is_chosen(buyer: Buyer, till: Till) -> None:
     (shipment,) = rates.json["data"]
     express = linked(shipment, "shipping_rates")[1]
 
-    chosen = await buyer.tell(shipments_attributes=[{"id": shipment["id"], "selected_shipping_rate_id": express}])
+    cart = await buyer.tell(shipments_attributes=[{"id": shipment["id"], "selected_shipping_rate_id": express}])
     back = await buyer.patch("/checkout/select_shipping_method", shipping_method_id=till.post)
     unknown = await buyer.patch("/checkout/select_shipping_method", shipping_method_id=str(uuid4()))
 
-    assert (chosen["state"], sums(chosen)) == ("delivery", ("20.0", "18.0", "0.0", "38.0"))
+    assert (cart["state"], sums(cart)) == ("delivery", ("20.0", "18.0", "0.0", "38.0"))
     assert sums(back) == ("20.0", "5.0", "0.0", "25.0")
     assert (unknown.status, unknown.code) == (422, "shipping_method_not_found")
 
@@ -151,14 +155,14 @@ async def test_reading_the_rates_changes_nothing_and_what_they_name_can_be_chose
     assert rates[0].json == rates[1].json
     (shipment,) = rates[0].json["data"]
     express = linked(shipment, "shipping_rates")[1]
-    chosen = await buyer.patch(
+    response = await buyer.patch(
         "/checkout/select_shipping_method", shipping_method_id=till.express, shipment_id=shipment["id"]
     )
-    stored = await buyer.get("/checkout/shipping_rates")
-    assert (chosen.status, chosen["state"]) == (200, "delivery")
-    assert [each["id"] for each in stored.json["data"]] == [shipment["id"]]
-    assert included(stored, "shipping_rate")[express]["attributes"]["selected"] is True
-    assert stored.json["data"][0]["attributes"]["number"] == shipment["attributes"]["number"]
+    stored_rates = await buyer.get("/checkout/shipping_rates")
+    assert (response.status, response["state"]) == (200, "delivery")
+    assert [each["id"] for each in stored_rates.json["data"]] == [shipment["id"]]
+    assert included(stored_rates, "shipping_rate")[express]["attributes"]["selected"] is True
+    assert stored_rates.json["data"][0]["attributes"]["number"] == shipment["attributes"]["number"]
 
 
 async def test_a_rate_that_was_only_quoted_is_chosen_with_the_checkout(buyer: Buyer, till: Till) -> None:
@@ -168,9 +172,9 @@ async def test_a_rate_that_was_only_quoted_is_chosen_with_the_checkout(buyer: Bu
     (shipment,) = (await buyer.get("/checkout/shipping_rates")).json["data"]
     express = linked(shipment, "shipping_rates")[1]
 
-    chosen = await buyer.tell(shipments_attributes=[{"id": shipment["id"], "selected_shipping_rate_id": express}])
+    cart = await buyer.tell(shipments_attributes=[{"id": shipment["id"], "selected_shipping_rate_id": express}])
 
-    assert (chosen["state"], sums(chosen)) == ("delivery", ("20.0", "18.0", "0.0", "38.0"))
+    assert (cart["state"], sums(cart)) == ("delivery", ("20.0", "18.0", "0.0", "38.0"))
 
 
 @pytest.mark.parametrize("steps", ["", "next", "advance"])
@@ -183,22 +187,22 @@ async def test_the_rates_keep_their_ids_from_step_to_step(buyer: Buyer, till: Ti
 
     late = await buyer.get("/checkout/shipping_rates")
     await buyer.pay()
-    done = await buyer.complete()
+    order = await buyer.complete()
 
     assert early.json == late.json
-    assert (done["state"], done["ship_total"]) == ("complete", "5.0")
-    assert linked(done.json["data"], "shipments") == [shipment["id"] for shipment in late.json["data"]]
+    assert (order["state"], order["ship_total"]) == ("complete", "5.0")
+    assert linked(order.json["data"], "shipments") == [shipment["id"] for shipment in late.json["data"]]
 
 
 async def test_an_address_is_saved_though_nothing_is_sent_there(buyer: Buyer, till: Till) -> None:
     await buyer.put_in((await till.product(), 1))
     await buyer.come_from()
 
-    moved = await buyer.come_from(country_iso="CH", zipcode="8000", state_name="ZH", city="Zürich")
-    refused = await buyer.get("/checkout/shipping_rates")
+    cart = await buyer.come_from(country_iso="CH", zipcode="8000", state_name="ZH", city="Zürich")
+    refusal = await buyer.get("/checkout/shipping_rates")
 
-    assert (moved["state"], moved["ship_total"], linked(moved.json["data"], "shipments")) == ("address", "0.0", [])
-    assert (refused.status, refused.code) == (422, "no_shipping_rate")
+    assert (cart["state"], cart["ship_total"], linked(cart.json["data"], "shipments")) == ("address", "0.0", [])
+    assert (refusal.status, refusal.code) == (422, "no_shipping_rate")
 
 
 async def test_an_item_that_is_added_later_unpacks_what_was_packed(buyer: Buyer, till: Till) -> None:
@@ -216,9 +220,9 @@ async def test_a_refused_payment_freezes_nothing(buyer: Buyer, till: Till, db: A
     mug = await till.product(on_hand=3)
     await buyer.ready((mug, 2), source=source)
 
-    refused = await buyer.complete()
+    refusal = await buyer.complete()
 
-    assert (refused.status, refused.code) == (422, "payment_refused")
+    assert (refusal.status, refusal.code) == (422, "payment_refused")
     assert await on_hand(db, mug.sold) == 3
     cart = await buyer.get("/cart")
     assert (cart["state"], linked(cart.json["data"], "payments")) == ("payment", [])
@@ -233,9 +237,9 @@ async def test_a_check_is_promised_and_not_yet_paid(buyer: Buyer, till: Till) ->
     await buyer.come_from()
     await buyer.pay(method=till.check)
 
-    done = await buyer.complete()
+    order = await buyer.complete()
 
-    assert (done["state"], done["payment_state"], done["shipment_state"]) == ("complete", "balance_due", "pending")
+    assert (order["state"], order["payment_state"], order["shipment_state"]) == ("complete", "balance_due", "pending")
 
 
 @pytest.mark.security("C-04")
@@ -256,8 +260,8 @@ async def test_of_many_who_buy_the_last_ten_ten_get_them(till: Till, http: httpx
         (503, "temporarily_unavailable"),
     }
     assert await on_hand(db, mug.sold) == 0
-    held = "select count(*) from stock_holds h join stock_items i on i.id = h.stock_item_id where i.variant_id = $1"
-    assert await db.fetchval(held, UUID(mug.sold)) == 0
+    query = "select count(*) from stock_holds h join stock_items i on i.id = h.stock_item_id where i.variant_id = $1"
+    assert await db.fetchval(query, UUID(mug.sold)) == 0
 
 
 @pytest.mark.security("C-03")
@@ -274,8 +278,8 @@ async def test_completed_many_times_at_once_it_is_one_order_and_one_payment(buye
     }
     assert (await buyer.complete())["state"] == "complete"
     assert await on_hand(db, mug.sold) == 28
-    taken = "select count(*), sum(captured_amount) from payments where order_id = $1 and state = 'completed'"
-    assert tuple(await db.fetchrow(taken, UUID(cart.id))) == (1, 2500)
+    query = "select count(*), sum(captured_amount) from payments where order_id = $1 and state = 'completed'"
+    assert tuple(await db.fetchrow(query, UUID(cart.id))) == (1, 2500)
     assert await db.fetchval("select count(*) from payment_attempts where order_id = $1", UUID(cart.id)) == 1
 
 
@@ -285,28 +289,28 @@ async def test_a_changed_price_needs_consent(buyer: Buyer, till: Till, make: Mak
     line = linked(cart.json["data"], "line_items")[0]
     await make.change("variants", mug.sold, "variant", price="12.00")
 
-    asked = await buyer.complete()
+    conflict = await buyer.complete()
     wrong = await buyer.complete(consent_token="shpco_" + "0" * 64)
-    seen = await buyer.get("/cart")
-    done = await buyer.complete(consent_token=asked.json["consent_token"])
+    cart_after = await buyer.get("/cart")
+    order = await buyer.complete(consent_token=conflict.json["consent_token"])
 
-    assert (asked.status, asked.code, wrong.status) == (409, "total_changed", 409)
-    assert asked.json["differences"] == [
+    assert (conflict.status, conflict.code, wrong.status) == (409, "total_changed", 409)
+    assert conflict.json["differences"] == [
         {"code": "price_changed", "line_item_id": line, "was": "10.0", "now": "12.0"},
         {"code": "total_changed", "was": "25.0", "now": "29.0"},
     ]
-    assert (seen["total"], seen["state"]) == ("25.0", "payment")
-    assert (done["state"], done["total"]) == ("complete", "29.0")
+    assert (cart_after["total"], cart_after["state"]) == ("25.0", "payment")
+    assert (order["state"], order["total"]) == ("complete", "29.0")
 
 
 async def test_a_consent_is_for_what_was_shown_and_nothing_else(buyer: Buyer, till: Till, make: Make) -> None:
     mug = await till.product("10.00")
     await buyer.ready((mug, 2))
     await make.change("variants", mug.sold, "variant", price="12.00")
-    asked = await buyer.complete()
+    conflict = await buyer.complete()
     await make.change("variants", mug.sold, "variant", price="15.00")
 
-    again = await buyer.complete(consent_token=asked.json["consent_token"])
+    again = await buyer.complete(consent_token=conflict.json["consent_token"])
 
     assert (again.status, again.json["differences"][0]["now"]) == (409, "15.0")
 
@@ -318,11 +322,11 @@ async def test_fewer_than_wanted_need_consent_and_none_is_refused(
     await buyer.ready((mug, 3), (cup, 1))
     await leave(db, mug.sold, 1)
 
-    asked = await buyer.complete()
-    done = await buyer.complete(consent_token=asked.json["consent_token"])
+    conflict = await buyer.complete()
+    order = await buyer.complete(consent_token=conflict.json["consent_token"])
 
-    assert [found["code"] for found in asked.json["differences"]] == ["stock_lost", "total_changed"]
-    assert (done["state"], done["item_count"], done["total"]) == ("complete", 2, "25.0")
+    assert [difference["code"] for difference in conflict.json["differences"]] == ["stock_lost", "total_changed"]
+    assert (order["state"], order["item_count"], order["total"]) == ("complete", 2, "25.0")
 
 
 async def test_of_something_that_is_all_gone_it_is_said(buyer: Buyer, till: Till, db: Any) -> None:
@@ -330,9 +334,9 @@ async def test_of_something_that_is_all_gone_it_is_said(buyer: Buyer, till: Till
     await buyer.ready((mug, 1))
     await leave(db, mug.sold, 0)
 
-    refused = await buyer.complete()
+    refusal = await buyer.complete()
 
-    assert (refused.status, refused.code) == (422, "out_of_stock")
+    assert (refusal.status, refusal.code) == (422, "out_of_stock")
     assert (await buyer.get("/cart"))["item_count"] == 1
 
 
@@ -354,11 +358,11 @@ async def test_an_answer_that_was_lost_is_found_by_the_worker(
         await buyer.tell(email="eve@example.org"),
         await buyer.delete("/cart"),
     ]
-    aged = "update payment_attempts set created_at = now() - interval '2 minutes' where order_id = $1"
-    await db.execute(aged, order_id)
+    statement = "update payment_attempts set created_at = now() - interval '2 minutes' where order_id = $1"
+    await db.execute(statement, order_id)
     while await db.fetchval("select completed_at from orders where id = $1", order_id) is None:
         await db.execute("select pg_sleep(0.1)")
-    done = await buyer.complete()
+    order = await buyer.complete()
     asking.cancel()
 
     assert (while_paying.status, while_paying.code) == (409, "payment_in_progress")
@@ -366,7 +370,7 @@ async def test_an_answer_that_was_lost_is_found_by_the_worker(
         *[(409, "payment_in_progress")] * 3,
         (422, "cart_has_payment"),
     ]
-    assert (done.status, done["state"], done["payment_state"]) == (200, "complete", "paid")
+    assert (order.status, order["state"], order["payment_state"]) == (200, "complete", "paid")
     assert await on_hand(db, mug.sold) == 2
 
 
@@ -375,28 +379,28 @@ async def test_an_address_of_another_is_never_attached(
     buyer: Buyer, till: Till, http: httpx.AsyncClient, db: Any
 ) -> None:
     owner, member = await sign_in(http), await sign_in(http)
-    theirs = await owner.post("/account/addresses", address=ADDRESS)
+    address = await owner.post("/account/addresses", address=ADDRESS)
     await buyer.put_in((await till.product(), 1))
 
-    by_id = await buyer.tell(ship_address_id=theirs.id, bill_address_id=theirs.id)
-    typed = await buyer.tell(ship_address_attributes={"id": theirs.id, "firstname": "Eve"})
+    by_id = await buyer.tell(ship_address_id=address.id, bill_address_id=address.id)
+    by_attributes = await buyer.tell(ship_address_attributes={"id": address.id, "firstname": "Eve"})
 
-    assert (by_id.status, typed.status, list(typed.json["errors"])) == (200, 422, ["ship_address.id"])
+    assert (by_id.status, by_attributes.status, list(by_attributes.json["errors"])) == (200, 422, ["ship_address.id"])
     assert await db.fetchval("select ship_address_id from orders where id = $1", UUID(by_id.id)) is None
     await member.post("/cart")
-    refused = await member.patch("/checkout", order={"ship_address_attributes": {"id": theirs.id}})
-    assert refused.status == 422
+    refusal = await member.patch("/checkout", order={"ship_address_attributes": {"id": address.id}})
+    assert refusal.status == 422
 
 
 async def test_what_is_wrong_with_an_address_is_told_of_each_field(buyer: Buyer, till: Till) -> None:
     await buyer.put_in((await till.product(), 1))
 
-    refused = await buyer.tell(
+    refusal = await buyer.tell(
         email="nobody", ship_address_attributes={**ADDRESS, "zipcode": "1", "firstname": ""}, special_instructions=["x"]
     )
 
-    assert refused.status == 422
-    assert set(refused.json["errors"]) >= {
+    assert refusal.status == 422
+    assert set(refusal.json["errors"]) >= {
         "email",
         "ship_address.zipcode",
         "ship_address.firstname",
@@ -413,13 +417,13 @@ async def test_a_users_addresses_and_email_are_filled_in(till: Till, http: httpx
     await member.post("/cart/add_item", variant_id=mug.sold, quantity=1)
     await member.post("/checkout/create_payment", payment_method_id=till.check)
 
-    done = await member.patch("/checkout/complete")
+    order = await member.patch("/checkout/complete")
     again = await member.patch("/checkout/complete")
 
-    assert (done.status, done["state"], done["email"]) == (200, "complete", member.email)
-    assert again.id == done.id
-    listed = await member.get("/account/orders")
-    assert [record["id"] for record in listed.json["data"]] == [done.id]
+    assert (order.status, order["state"], order["email"]) == (200, "complete", member.email)
+    assert again.id == order.id
+    orders = await member.get("/account/orders")
+    assert [record["id"] for record in orders.json["data"]] == [order.id]
 
 
 async def test_taxes_are_those_of_where_it_goes(buyer: Buyer, till: Till, make: Make) -> None:
@@ -431,12 +435,12 @@ async def test_taxes_are_those_of_where_it_goes(buyer: Buyer, till: Till, make: 
     await buyer.put_in((mug, 1))
 
     await buyer.come_from()
-    paid = await buyer.pay()
-    explained = await buyer.get("/cart", explain="totals")
-    done = await buyer.patch("/checkout/complete?explain=totals")
+    cart = await buyer.pay()
+    explanation = await buyer.get("/cart", explain="totals")
+    order = await buyer.patch("/checkout/complete?explain=totals")
 
-    assert (paid["included_tax_total"], paid["additional_tax_total"], paid["total"]) == ("1.9", "0.6", "17.5")
-    steps = done.json["meta"]["totals"]
+    assert (cart["included_tax_total"], cart["additional_tax_total"], cart["total"]) == ("1.9", "0.6", "17.5")
+    steps = order.json["meta"]["totals"]
     assert [(step["step"], step["amount"]) for step in steps] == [
         ("line", "11.9"),
         ("included_tax", "1.9"),
@@ -447,7 +451,7 @@ async def test_taxes_are_those_of_where_it_goes(buyer: Buyer, till: Till, make: 
         ("adjustment_total", "0.6"),
         ("total", "17.5"),
     ]
-    assert explained.status == 200
+    assert explanation.status == 200
 
 
 async def test_goods_of_two_places_and_what_is_not_there_yet_are_packed_apart(
@@ -460,22 +464,22 @@ async def test_goods_of_two_places_and_what_is_not_there_yet_are_packed_apart(
     await buyer.come_from()
     await buyer.pay()
 
-    done = await buyer.complete()
+    order = await buyer.complete()
 
-    assert (done["shipment_state"], done["ship_total"]) == ("backorder", "15.0")
-    assert len(linked(done.json["data"], "shipments")) == 3
+    assert (order["shipment_state"], order["ship_total"]) == ("backorder", "15.0")
+    assert len(linked(order.json["data"], "shipments")) == 3
 
 
 async def test_a_stranger_sees_no_order(buyer: Buyer, till: Till, guest: Shopper, http: httpx.AsyncClient) -> None:
     await buyer.ready((await till.product(), 1))
-    done = await buyer.complete()
+    order = await buyer.complete()
     await guest.post("/cart")
     member: Member = await sign_in(http)
 
     answers = [
-        await guest.get(f"/order_status/{done['number']}"),
-        await member.get(f"/order_status/{done['number']}"),
-        await member.get(f"/account/orders/{done['number']}"),
+        await guest.get(f"/order_status/{order['number']}"),
+        await member.get(f"/order_status/{order['number']}"),
+        await member.get(f"/account/orders/{order['number']}"),
     ]
 
     assert [answer.status for answer in answers] == [404] * 3
@@ -490,20 +494,20 @@ async def test_an_account_shows_what_was_bought_in_as_many_statements_for_many_o
     async def buy() -> None:
         buyer = Buyer(http, till)
         await buyer.post("/cart")
-        joined = await member.ask("PATCH", "/cart/associate", json={"guest_order_token": buyer.order_token})
-        buyer.order_token = joined["token"]
+        cart = await member.ask("PATCH", "/cart/associate", json={"guest_order_token": buyer.order_token})
+        buyer.order_token = cart["token"]
         await buyer.ready((mug, 1))
         assert (await buyer.complete()).status == 200
 
-    async def listed() -> tuple[Answer, int]:
+    async def list_orders() -> tuple[Answer, int]:
         answer = await member.get(f"/account/orders?include={parts}")
         return answer, int(service.request_line(answer.request_id)["statements"])
 
     await buy()
-    one, for_one = await listed()
+    one, for_one = await list_orders()
     for _ in range(2):
         await buy()
-    three, for_three = await listed()
+    three, for_three = await list_orders()
     number = three.json["data"][0]["attributes"]["number"]
     alone = await member.get(f"/account/orders/{number}?include={parts}")
 

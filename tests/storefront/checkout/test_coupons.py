@@ -8,12 +8,12 @@ import pytest
 
 from shop.base.email import read_email
 from shop.models.cart.orders import customer_of
-from tests.deals import FREE_SHIPPING, TENTH, about, named, new_code, new_deal
-from tests.make import Make
+from tests.accounts import sign_in
+from tests.builders import Make
+from tests.checkout_builders import ADDRESS, Buyer, SignedIn, Till, new_till
+from tests.promotion_builders import FREE_SHIPPING, TENTH, about, named, new_code, new_deal
 from tests.service import Service
 from tests.shopper import Answer
-from tests.shoppers import sign_in
-from tests.till import ADDRESS, Buyer, SignedIn, Till, new_till
 
 
 async def apply(buyer: Buyer, code: str) -> Answer:
@@ -29,19 +29,19 @@ async def test_a_tenth_off_one_line_with_shipping_and_without_again(buyer: Buyer
     till = buyer.till = await new_till(make)
     for method in (till.post, till.express):
         await till.make.change("shipping_methods", method, "shipping_method", amounts={"USD": "100.00"})
-    code, made = new_code(), await till.product("10.00")
+    code, product = new_code(), await till.product("10.00")
     await new_deal(till.make, TENTH, code=code.upper(), name="A tenth", description="Off everything")
-    await buyer.put_in((made, 1))
+    await buyer.put_in((product, 1))
     await buyer.come_from()
     await buyer.get("/checkout/shipping_rates")
 
-    applied = await apply(buyer, f"  {code.upper()} ")
+    discounted_cart = await apply(buyer, f"  {code.upper()} ")
 
     names = ("item_total", "ship_total", "promo_total", "adjustment_total", "total", "display_promo_total")
-    assert [applied[name] for name in names] == ["10.0", "100.0", "-1.0", "-1.0", "109.0", "-$1.00"]
-    assert named(applied) == {"A tenth": ("-1.0", code)}
-    (shown,) = [each for each in applied.json["included"] if each["type"] == "promotion"]
-    assert shown["attributes"] == {
+    assert [discounted_cart[name] for name in names] == ["10.0", "100.0", "-1.0", "-1.0", "109.0", "-$1.00"]
+    assert named(discounted_cart) == {"A tenth": ("-1.0", code)}
+    (promotion,) = [each for each in discounted_cart.json["included"] if each["type"] == "promotion"]
+    assert promotion["attributes"] == {
         "name": "A tenth",
         "description": "Off everything",
         "code": code,
@@ -53,10 +53,10 @@ async def test_a_tenth_off_one_line_with_shipping_and_without_again(buyer: Buyer
     (line,) = cart.json["included"]
     assert (line["attributes"]["total"], line["attributes"]["discounted_amount"]) == ("9.0", "9.0")
 
-    removed = await buyer.delete(f"/cart/remove_coupon_code/{code}")
+    plain_cart = await buyer.delete(f"/cart/remove_coupon_code/{code}")
 
-    assert (removed.status, removed["total"], removed["promo_total"]) == (200, "110.0", "0.0")
-    assert removed.json["data"]["relationships"]["promotions"] == {"data": []}
+    assert (plain_cart.status, plain_cart["total"], plain_cart["promo_total"]) == (200, "110.0", "0.0")
+    assert plain_cart.json["data"]["relationships"]["promotions"] == {"data": []}
 
 
 async def test_free_shipping_takes_off_what_it_costs_to_send(buyer: Buyer, till: Till) -> None:
@@ -82,15 +82,15 @@ async def test_free_shipping_takes_off_what_it_costs_to_send(buyer: Buyer, till:
 
 
 async def test_every_refused_code_says_why(buyer: Buyer, till: Till, db: Any) -> None:
-    make, made, other = till.make, await till.product("10.00"), await till.product("1.00")
+    make, product, other = till.make, await till.product("10.00"), await till.product("1.00")
     now = datetime.now(UTC)
     codes: dict[str, str] = {}
 
     async def deal(name: str, *conditions: Any, benefit: Any = TENTH, **fields: Any) -> None:
         codes[name] = new_code()
-        found = await new_deal(make, benefit, conditions=conditions, code=codes[name], **fields)
+        promotion = await new_deal(make, benefit, conditions=conditions, code=codes[name], **fields)
         if name == "used_up":
-            await db.execute("update promotions set uses = 1 where id = $1", found.id)
+            await db.execute("update promotions set uses = 1 where id = $1", promotion.id)
 
     group = (await make.new("customer_groups", "customer_group", name=new_code())).id
     await deal("ended", expires_at=(now - timedelta(hours=1)).isoformat())
@@ -109,14 +109,14 @@ async def test_every_refused_code_says_why(buyer: Buyer, till: Till, db: Any) ->
         "coupon_not_eligible",
         "Put something into the cart first.",
     )
-    await buyer.put_in((made, 1))
+    await buyer.put_in((product, 1))
 
-    told = {name: await apply(buyer, codes[name]) for name in codes if name not in {"good", "worse"}}
+    refusals = {name: await apply(buyer, codes[name]) for name in codes if name not in {"good", "worse"}}
     good = await apply(buyer, codes["good"])
     again = await apply(buyer, codes["good"])
     worse = await apply(buyer, codes["worse"])
 
-    assert {name: answer.code for name, answer in told.items()} == {
+    assert {name: answer.code for name, answer in refusals.items()} == {
         "ended": "coupon_expired",
         "later": "coupon_not_eligible",
         "used_up": "coupon_used_up",
@@ -125,13 +125,13 @@ async def test_every_refused_code_says_why(buyer: Buyer, till: Till, db: Any) ->
         "minimum": "coupon_not_eligible",
         "euros": "coupon_not_eligible",
     }
-    sentences = {name: answer.json["error"] for name, answer in told.items()}
+    sentences = {name: answer.json["error"] for name, answer in refusals.items()}
     assert sentences["product"] == "This code does not count here: none of its products is in the cart."
     assert sentences["minimum"] == "This code does not count here: it needs goods for at least 10.01 USD."
     assert sentences["group"] == "This code does not count here: it is for a group of customers."
     assert sentences["euros"] == "This code takes nothing off in USD."
     assert sentences["later"].startswith("It begins on ")
-    assert all(answer.json["errors"] == {"coupon_code": [answer.json["error"]]} for answer in told.values())
+    assert all(answer.json["errors"] == {"coupon_code": [answer.json["error"]]} for answer in refusals.values())
     assert (good.status, good["total"]) == (200, "9.0")
     assert (again.status, again.code) == (422, "coupon_already_applied")
     assert (worse.status, worse.code) == (422, "coupon_worse_than_present")
@@ -143,10 +143,10 @@ async def test_what_is_no_code_is_unknown(buyer: Buyer, till: Till) -> None:
     codes: list[Any] = ["", "no such code", "x" * 10_000, None, 7, ["a"]]
 
     answers = [await buyer.patch("/cart/apply_coupon_code", coupon_code=code) for code in codes]
-    spoiled = await buyer.patch("/cart/apply_coupon_code", coupon_code="nul\0")
+    with_nul = await buyer.patch("/cart/apply_coupon_code", coupon_code="nul\0")
 
     assert [(answer.status, answer.code) for answer in answers] == [(422, "coupon_unknown")] * len(codes)
-    assert (spoiled.status, spoiled.code) in {(422, "coupon_unknown"), (400, "malformed")}
+    assert (with_nul.status, with_nul.code) in {(422, "coupon_unknown"), (400, "malformed")}
 
 
 async def test_codes_are_taken_off_one_by_one_or_all_at_once(buyer: Buyer, till: Till) -> None:
@@ -169,45 +169,45 @@ async def test_codes_are_taken_off_one_by_one_or_all_at_once(buyer: Buyer, till:
 async def test_a_code_stays_while_its_conditions_do_not_hold_and_goes_when_the_cart_is_emptied(
     buyer: Buyer, till: Till
 ) -> None:
-    code, made, other = new_code(), await till.product("10.00"), await till.product("1.00")
+    code, product, other = new_code(), await till.product("10.00"), await till.product("1.00")
     await new_deal(till.make, TENTH, code=code, conditions=[("item_total", {"amounts": {"USD": "20"}})])
-    await buyer.put_in((made, 2))
-    applied = await apply(buyer, code)
+    await buyer.put_in((product, 2))
+    cart = await apply(buyer, code)
     lines = (await buyer.get("/cart", include="line_items")).json["included"]
 
     fewer = await buyer.patch("/cart/set_quantity", line_item_id=lines[0]["id"], quantity=1)
     more = await buyer.patch("/cart/set_quantity", line_item_id=lines[0]["id"], quantity=3)
     await buyer.patch("/cart/empty")
-    anew = await buyer.put_in((made, 2), (other, 1))
+    anew = await buyer.put_in((product, 2), (other, 1))
 
-    assert [answer["total"] for answer in (applied, fewer, more, anew)] == ["18.0", "10.0", "27.0", "21.0"]
+    assert [answer["total"] for answer in (cart, fewer, more, anew)] == ["18.0", "10.0", "27.0", "21.0"]
 
 
 async def test_automatic_promotions_need_no_code_and_the_best_wins(buyer: Buyer, till: Till) -> None:
-    make, made, other = till.make, await till.product("10.00"), await till.product("10.00")
-    await new_deal(make, TENTH, conditions=[about(made)], name="Tenth")
-    fifth = await new_deal(make, ("percent_off_items", {"percent": "20"}), conditions=[about(made)], name="Fifth")
+    make, product, other = till.make, await till.product("10.00"), await till.product("10.00")
+    await new_deal(make, TENTH, conditions=[about(product)], name="Tenth")
+    fifth = await new_deal(make, ("percent_off_items", {"percent": "20"}), conditions=[about(product)], name="Fifth")
 
-    cart = await buyer.put_in((made, 1), (other, 1))
-    shown = await buyer.get("/cart", include="promotions")
+    cart = await buyer.put_in((product, 1), (other, 1))
+    with_promotions = await buyer.get("/cart", include="promotions")
     await make.change("promotions", fifth.id, "promotion", expires_at=datetime.now(UTC).isoformat())
     later = await buyer.put_in((other, 1))
 
-    assert (cart["total"], named(shown)) == ("18.0", {"Fifth": ("-2.0", None)})
+    assert (cart["total"], named(with_promotions)) == ("18.0", {"Fifth": ("-2.0", None)})
     assert later["total"] == "29.0"
 
 
 async def test_a_code_that_was_typed_before_its_promotion_became_automatic_counts_once(
     buyer: Buyer, till: Till
 ) -> None:
-    code, made = new_code(), await till.product("100.00")
+    code, product = new_code(), await till.product("100.00")
     whole = ("percent_off_order", {"percent": "10"})
-    found = await new_deal(till.make, whole, conditions=[about(made)], code=code)
-    await buyer.put_in((made, 1))
+    promotion = await new_deal(till.make, whole, conditions=[about(product)], code=code)
+    await buyer.put_in((product, 1))
     assert (await apply(buyer, code))["total"] == "90.0"
 
-    await till.make.change("promotions", found.id, "promotion", code=None, is_automatic=True)
-    cart = await buyer.put_in((made, 1))
+    await till.make.change("promotions", promotion.id, "promotion", code=None, is_automatic=True)
+    cart = await buyer.put_in((product, 1))
 
     assert cart["total"] == "180.0"
 
@@ -226,16 +226,18 @@ async def test_taxons_above_count_and_what_is_not_promotionable_does_not(buyer: 
 
 
 async def test_groups_and_first_orders_are_the_customers(http: httpx.AsyncClient, till: Till) -> None:
-    make, made = till.make, await till.product("10.00", on_hand=9)
+    make, product = till.make, await till.product("10.00", on_hand=9)
     member = await sign_in(http)
     user_id = str(await member.id())
     group = (await make.new("customer_groups", "customer_group", name=new_code())).id
-    await new_deal(make, TENTH, conditions=[about(made), ("customer_group", {"group_ids": [group]})])
-    await new_deal(make, ("amount_off_order", {"amounts": {"USD": "1"}}), conditions=[about(made), ("first_order", {})])
+    await new_deal(make, TENTH, conditions=[about(product), ("customer_group", {"group_ids": [group]})])
+    await new_deal(
+        make, ("amount_off_order", {"amounts": {"USD": "1"}}), conditions=[about(product), ("first_order", {})]
+    )
     await member.post("/cart")
 
     async def put_in() -> Answer:
-        return await member.post("/cart/add_item", variant_id=made.sold)
+        return await member.post("/cart/add_item", variant_id=product.sold)
 
     first = await put_in()
     await make.new("customer_group_members", "customer_group_member", customer_group_id=group, user_id=user_id)
@@ -248,59 +250,59 @@ async def test_groups_and_first_orders_are_the_customers(http: httpx.AsyncClient
 async def test_a_guest_learns_nothing_of_an_address_by_the_code_of_a_first_order(
     http: httpx.AsyncClient, till: Till
 ) -> None:
-    made, codes = await till.product("10.00", on_hand=9), [new_code(), new_code()]
-    known, unknown = f"{new_code()}@example.org", f"{new_code()}@example.org"
-    only_first = [about(made), ("first_order", {})]
+    product, codes = await till.product("10.00", on_hand=9), [new_code(), new_code()]
+    known_email, unknown = f"{new_code()}@example.org", f"{new_code()}@example.org"
+    only_first = [about(product), ("first_order", {})]
     await new_deal(till.make, TENTH, code=codes[0], conditions=only_first)
     await new_deal(till.make, TENTH, code=codes[1], customer_limit=1)
     await new_deal(till.make, ("amount_off_order", {"amounts": {"USD": "1"}}), conditions=only_first)
     first = Buyer(http, till)
-    await first.put_in((made, 1))
+    await first.put_in((product, 1))
     await apply(first, codes[1])
-    await first.tell(email=known, bill_address_attributes=ADDRESS, use_billing=True)
+    await first.tell(email=known_email, bill_address_attributes=ADDRESS, use_billing=True)
     await first.pay()
     assert (await first.complete()).status == 200
 
     async def seen_by_a_guest(email: str) -> list[Any]:
         buyer = Buyer(http, till)
-        await buyer.put_in((made, 1))
+        await buyer.put_in((product, 1))
         await buyer.tell(email=email, bill_address_attributes=ADDRESS, use_billing=True)
         answers = [await apply(buyer, code) for code in codes]
-        paid = await buyer.pay()
-        return [*((answer.status, answer.code if answer.status != 200 else "") for answer in answers), paid["total"]]
+        cart = await buyer.pay()
+        return [*((answer.status, answer.code if answer.status != 200 else "") for answer in answers), cart["total"]]
 
-    as_seen = [await seen_by_a_guest(email) for email in (known, unknown)]
+    as_seen = [await seen_by_a_guest(email) for email in (known_email, unknown)]
 
     assert as_seen[0] == as_seen[1] == [(422, "coupon_not_eligible"), (200, ""), "14.0"]
     buyer = Buyer(http, till)
-    await buyer.put_in((made, 1))
-    refused = await apply(buyer, codes[0])
+    await buyer.put_in((product, 1))
+    response = await apply(buyer, codes[0])
     sentence = "This code does not count here: it is for a first order; sign in to use it."
-    assert refused.json["error"] == sentence
+    assert response.json["error"] == sentence
 
 
 @pytest.mark.security("C-16")
 async def test_an_owner_learns_nothing_of_an_address_they_type(http: httpx.AsyncClient, till: Till) -> None:
-    made, code = await till.product("10.00", on_hand=9), new_code()
-    await new_deal(till.make, TENTH, code=code, conditions=[about(made), ("first_order", {})])
+    product, code = await till.product("10.00", on_hand=9), new_code()
+    await new_deal(till.make, TENTH, code=code, conditions=[about(product), ("first_order", {})])
     victim = Buyer(http, till)
-    await victim.ready((made, 1))
+    await victim.ready((product, 1))
     assert (await victim.complete()).status == 200
     member = await sign_in(http)
     await member.post("/cart")
-    await member.post("/cart/add_item", variant_id=made.sold)
+    await member.post("/cart/add_item", variant_id=product.sold)
 
-    told = await member.patch("/checkout", order={"email": "ada@example.org", "coupon_code": code})
+    cart = await member.patch("/checkout", order={"email": "ada@example.org", "coupon_code": code})
 
-    assert (told.status, told["promo_total"]) == (200, "-1.0")
+    assert (cart.status, cart["promo_total"]) == (200, "-1.0")
 
 
 async def test_the_database_folds_an_address_as_we_do(db: Any) -> None:
     local = ("ann", "Ann.Lee", "a.n.n+x", "ann+x.y+z", "a+b.c", "ANN_1", "a-b")
     for address in [f"{name}@{domain}" for name in local for domain in ("example.org", "Mail.Example.co.uk")]:
-        known = read_email(address)
-        assert known
-        assert await db.fetchval(f"select {customer_of('$1::text')}", address) == known.budget_key
+        email = read_email(address)
+        assert email
+        assert await db.fetchval(f"select {customer_of('$1::text')}", address) == email.budget_key
 
 
 @pytest.mark.parametrize("is_signed_in", [True, False])
@@ -308,20 +310,20 @@ async def test_a_first_order_is_not_made_again_by_the_same_customer(
     http: httpx.AsyncClient, till: Till, is_signed_in: bool
 ) -> None:
     """Nor by one who bought as a guest before, under another spelling of the address."""
-    made, name = await till.product("10.00", on_hand=9), new_code()
-    await new_deal(till.make, TENTH, conditions=[about(made), ("first_order", {})])
+    product, name = await till.product("10.00", on_hand=9), new_code()
+    await new_deal(till.make, TENTH, conditions=[about(product), ("first_order", {})])
     member = await sign_in(http, f"{name}@example.org")
     buyer = SignedIn(http, till, member) if is_signed_in else Buyer(http, till)
-    await buyer.put_in((made, 1))
+    await buyer.put_in((product, 1))
     address = f"{name[0]}.{name[1:].upper()}+again@Example.org"
     await buyer.tell(email=address, bill_address_attributes=ADDRESS, use_billing=True)
     await buyer.pay()
-    bought = await buyer.complete()
+    order = await buyer.complete()
     await member.post("/cart")
 
-    again = await member.post("/cart/add_item", variant_id=made.sold)
+    again = await member.post("/cart/add_item", variant_id=product.sold)
 
-    assert (bought.status, bought["promo_total"]) == (200, "-1.0" if is_signed_in else "0.0")
+    assert (order.status, order["promo_total"]) == (200, "-1.0" if is_signed_in else "0.0")
     assert again["promo_total"] == "0.0"
 
 
@@ -342,34 +344,36 @@ async def test_a_code_can_be_told_with_the_rest_of_the_checkout(buyer: Buyer, ti
     await new_deal(till.make, TENTH, code=code)
     await buyer.put_in((await till.product("10.00"), 1))
 
-    told = await buyer.tell(coupon_code=code)
+    cart = await buyer.tell(coupon_code=code)
     unknown = await buyer.tell(coupon_code="no such code")
 
-    assert (told.status, told["total"]) == (200, "9.0")
+    assert (cart.status, cart["total"]) == (200, "9.0")
     assert (unknown.status, unknown.code) == (422, "coupon_unknown")
 
 
 async def test_the_steps_name_the_promotion_the_lines_and_the_rounding(buyer: Buyer, till: Till) -> None:
     code, one, other = new_code(), await till.product("10.05"), await till.product("3.33")
-    found = await new_deal(till.make, TENTH, ("amount_off_order", {"amounts": {"USD": "2"}}), code=code, name="Both")
+    promotion = await new_deal(
+        till.make, TENTH, ("amount_off_order", {"amounts": {"USD": "2"}}), code=code, name="Both"
+    )
     await buyer.put_in((one, 1), (other, 2))
     await apply(buyer, code)
 
     await buyer.come_from()
     steps = (await buyer.get("/checkout/requirements")).json
     assert steps["state"] == "address"
-    shown = await buyer.patch("/checkout?explain=totals")
-    told = [step for step in shown.json["meta"]["totals"] if step["step"] == "promotion"]
+    cart = await buyer.patch("/checkout?explain=totals")
+    promotion_steps = [step for step in cart.json["meta"]["totals"] if step["step"] == "promotion"]
 
-    common = {"promotion_id": found.id, "promotion": "Both", "code": code}
-    assert [{name: step[name] for name in common} for step in told] == [common] * 3
-    assert sorted((step["on"], step["of"], step["amount"], step.get("exact")) for step in told) == [
+    common = {"promotion_id": promotion.id, "promotion": "Both", "code": code}
+    assert [{name: step[name] for name in common} for step in promotion_steps] == [common] * 3
+    assert sorted((step["on"], step["of"], step["amount"], step.get("exact")) for step in promotion_steps) == [
         ("line", "10.05", "-1.01", "-1.005"),
         ("line", "6.66", "-0.67", "-0.666"),
         ("order", "15.03", "-2.0", None),
     ]
-    assert all(step["rounding"] == "half up" for step in told[:2])
-    assert [step["label"] for step in told[:2]] == ["Mug", "Mug"]
+    assert all(step["rounding"] == "half up" for step in promotion_steps[:2])
+    assert [step["label"] for step in promotion_steps[:2]] == ["Mug", "Mug"]
 
 
 async def test_statements_do_not_grow_with_promotions_or_lines(buyer: Buyer, till: Till, service: Service) -> None:
@@ -377,8 +381,8 @@ async def test_statements_do_not_grow_with_promotions_or_lines(buyer: Buyer, til
     await buyer.put_in((products[0], 1))
 
     counts = []
-    for number, made in enumerate(products[1:]):
-        answer = await buyer.put_in((made, 1))
+    for number, product in enumerate(products[1:]):
+        answer = await buyer.put_in((product, 1))
         counts.append(service.request_line(answer.request_id)["statements"])
         share = ("percent_off_items", {"percent": str(number + 1)})
         await new_deal(till.make, share, conditions=[about(*products)])

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.checkout_builders import Buyer, Till, leave
 from tests.shopper import Shopper
-from tests.till import Buyer, Till, leave
 
 ESTIMATE = "/cart/estimate_shipping_rates"
 
@@ -18,11 +18,11 @@ async def test_a_cart_is_estimated_for_a_country_by_any_of_its_codes(
 
     rates = await buyer.get(ESTIMATE, country_iso=country or "")
 
-    told = [
+    estimates = [
         (rate["id"], rate["attributes"]["name"], rate["attributes"]["cost"], rate["attributes"]["selected"])
         for rate in rates.json["data"]
     ]
-    assert told == [(None, "Post", "5.0", True), (None, "Express", "18.0", False)]
+    assert estimates == [(None, "Post", "5.0", True), (None, "Express", "18.0", False)]
     assert (await buyer.get("/cart"))["state"] == "cart"
 
 
@@ -30,9 +30,9 @@ async def test_where_nothing_goes_or_nothing_is_there_nothing_is_estimated(buyer
     await buyer.post("/cart")
     nothing = await buyer.get(ESTIMATE)
     await buyer.put_in((await till.product(), 1))
-    unreached, unknown = await buyer.get(ESTIMATE, country_iso="JP"), await buyer.get(ESTIMATE, country_iso="XX")
+    unreachable, unknown = await buyer.get(ESTIMATE, country_iso="JP"), await buyer.get(ESTIMATE, country_iso="XX")
 
-    assert (nothing.status, nothing.json["data"], unreached.status, unreached.json["data"]) == (200, [], 200, [])
+    assert (nothing.status, nothing.json["data"], unreachable.status, unreachable.json["data"]) == (200, [], 200, [])
     assert unknown.status == 404
 
 
@@ -73,7 +73,7 @@ async def test_what_is_gone_is_taken_out_and_told_beside_the_cart(buyer: Buyer, 
 async def test_what_is_missing_is_told_unless_the_step_does_not_matter(buyer: Buyer, till: Till) -> None:
     await buyer.put_in((await till.product(), 1))
 
-    asked, skipped = await buyer.post(VALIDATE), await buyer.post(VALIDATE, skip_state=True)
+    response, without_state = await buyer.post(VALIDATE), await buyer.post(VALIDATE, skip_state=True)
 
-    assert (asked.status, "Give an e-mail address." in asked.json["meta"]["messages"]) == (422, True)
-    assert skipped.status == 200
+    assert (response.status, "Give an e-mail address." in response.json["meta"]["messages"]) == (422, True)
+    assert without_state.status == 200

@@ -7,25 +7,25 @@ from uuid import UUID
 import httpx
 import pytest
 
+from tests.accounts import sign_in
+from tests.checkout_builders import Buyer, Till, on_hand
 from tests.db.processes import until
-from tests.kept import Kept
+from tests.http_client import Kept
 from tests.service import KEYS, Service
 from tests.shopper import Answer
-from tests.shoppers import sign_in
-from tests.till import Buyer, Till, on_hand
 
 
 @pytest.fixture(scope="module")
 def holding(service: Service) -> Iterator[Service]:
     """The same shop, told to hold goods for a minute."""
-    held = Service(
+    shop = Service(
         SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"],
         SHOP_SECRET_KEYS=KEYS,
         SHOP_HOLD_SECONDS="60",
         SHOP_DRAIN_SECONDS="0",
     )
-    yield held
-    held.stop()
+    yield shop
+    shop.stop()
 
 
 @pytest.fixture
@@ -48,14 +48,14 @@ async def test_who_chooses_how_to_pay_has_the_last_one_and_another_does_not(
     paying = await buyer.ready((mug, 1))
 
     until_then = (await buyer.get("/checkout/requirements")).json["held_until"]
-    seen = await buyer.get("/cart")
-    assert (until_then is not None, "meta" in seen.json, await on_hand(db, mug.sold)) == (True, False, 0)
+    cart = await buyer.get("/cart")
+    assert (until_then is not None, "meta" in cart.json, await on_hand(db, mug.sold)) == (True, False, 0)
     await other.come_from()
     await other.pay()
-    refused = await other.complete()
-    assert (refused.status, refused.code) == (422, "out_of_stock")
-    done = await buyer.complete()
-    assert (done["state"], await on_hand(db, mug.sold)) == ("complete", 0)
+    refusal = await other.complete()
+    assert (refusal.status, refusal.code) == (422, "out_of_stock")
+    order = await buyer.complete()
+    assert (order["state"], await on_hand(db, mug.sold)) == ("complete", 0)
     assert await db.fetchval("select count(*) from stock_holds where order_id = $1", UUID(paying.id)) == 0
 
 
@@ -110,7 +110,7 @@ async def test_a_cart_that_joins_another_at_sign_in_takes_nothing_with_it(
     await buyer.ready((mug, 3))
     member = await sign_in(there)
 
-    joined = await member.ask("PATCH", "/cart/associate", json={"guest_order_token": buyer.order_token})
+    cart = await member.ask("PATCH", "/cart/associate", json={"guest_order_token": buyer.order_token})
 
-    assert (joined.status, joined["item_count"]) == (200, 3)
+    assert (cart.status, cart["item_count"]) == (200, 3)
     assert await on_hand(db, mug.sold) == 3

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.till import Buyer
+from tests.checkout_builders import Buyer
 
 FAILED = """insert into payments (id, order_id, payment_method_id, number, amount, state, created_at, updated_at)
     select gen_random_uuid(), $1, $2, gen_random_uuid()::text, 1, 'failed', now(), now() from generate_series(1, $3)"""
@@ -18,10 +18,10 @@ async def test_a_payment_that_is_replaced_leaves_nothing_behind(buyer: Buyer, db
     attributes = {"gateway_payment_profile_id": "approve", "name": f"Card of {cart.id}"}
 
     for _ in range(3):
-        chosen = await buyer.post(
+        response = await buyer.post(
             "/checkout/create_payment", payment_method_id=buyer.till.card, source_attributes=attributes
         )
-        assert chosen.status == 201
+        assert response.status == 201
 
     assert await db.fetchval("select count(*) from payments where order_id = $1", UUID(cart.id)) == 1
     assert await db.fetchval(CARDS, attributes["name"]) == 1

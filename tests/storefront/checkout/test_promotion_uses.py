@@ -6,17 +6,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.deals import FREE_SHIPPING, TENTH, new_code, new_deal
+from tests.accounts import Member, sign_in
+from tests.checkout_builders import ADDRESS, Buyer, Till
+from tests.promotion_builders import FREE_SHIPPING, TENTH, new_code, new_deal
 from tests.shopper import Answer
-from tests.shoppers import Member, sign_in
-from tests.till import ADDRESS, Buyer, Till
 
 
-async def ready(http: httpx.AsyncClient, till: Till, made: Any, code: str, source: str = "approve") -> Buyer:
+async def ready(http: httpx.AsyncClient, till: Till, product: Any, code: str, source: str = "approve") -> Buyer:
     buyer = Buyer(http, till)
-    await buyer.put_in((made, 1))
-    applied = await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
-    assert applied.status == 200, applied
+    await buyer.put_in((product, 1))
+    cart = await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
+    assert cart.status == 200, cart
     await buyer.come_from()
     await buyer.pay(source)
     return buyer
@@ -24,99 +24,103 @@ async def ready(http: httpx.AsyncClient, till: Till, made: Any, code: str, sourc
 
 async def uses(db: Any, deal: Answer) -> tuple[int, int]:
     """As they are counted, and as they are written down."""
-    counted = await db.fetchval("select uses from promotions where id = $1", deal.id)
-    return counted, await db.fetchval("select count(*) from promotion_uses where promotion_id = $1", deal.id)
+    count = await db.fetchval("select uses from promotions where id = $1", deal.id)
+    return count, await db.fetchval("select count(*) from promotion_uses where promotion_id = $1", deal.id)
 
 
 async def nothing_is_wrong(db: Any, deal: Answer) -> None:
-    counted, written = await uses(db, deal)
-    assert counted == written
+    count, rows = await uses(db, deal)
+    assert count == rows
 
 
 @pytest.mark.parametrize("buyers", [8, pytest.param(50, marks=pytest.mark.torture)])
 async def test_one_use_is_left_and_many_complete_at_once(
     http: httpx.AsyncClient, till: Till, db: Any, buyers: int
 ) -> None:
-    made, code = await till.product("10.00", on_hand=100), new_code()
+    product, code = await till.product("10.00", on_hand=100), new_code()
     deal = await new_deal(till.make, TENTH, code=code, usage_limit=1)
-    everybody = [await ready(http, till, made, code) for _ in range(buyers)]
+    everybody = [await ready(http, till, product, code) for _ in range(buyers)]
 
     answers = await asyncio.gather(*(buyer.complete() for buyer in everybody))
 
-    done = [answer for answer in answers if answer.status == 200]
-    told = [(buyer, answer) for buyer, answer in zip(everybody, answers, strict=True) if answer.status != 200]
-    assert [(answer["total"], answer["promo_total"]) for answer in done] == [("14.0", "-1.0")]
-    assert {(answer.status, answer.code) for _, answer in told} == {(409, "total_changed")}
-    for _, answer in told:
-        lost, total = answer.json["differences"]
-        assert (lost["code"], lost["was"], lost["now"]) == ("promotion_lost", "-1.0", "0.0")
+    orders = [answer for answer in answers if answer.status == 200]
+    conflicts = [(buyer, answer) for buyer, answer in zip(everybody, answers, strict=True) if answer.status != 200]
+    assert [(answer["total"], answer["promo_total"]) for answer in orders] == [("14.0", "-1.0")]
+    assert {(answer.status, answer.code) for _, answer in conflicts} == {(409, "total_changed")}
+    for _, answer in conflicts:
+        promotion_difference, total = answer.json["differences"]
+        assert (promotion_difference["code"], promotion_difference["was"], promotion_difference["now"]) == (
+            "promotion_lost",
+            "-1.0",
+            "0.0",
+        )
         assert (total["code"], total["was"], total["now"]) == ("total_changed", "14.0", "15.0")
     assert await uses(db, deal) == (1, 1)
-    buyer, answer = told[0]
+    buyer, answer = conflicts[0]
     again = await buyer.complete(consent_token=answer.json["consent_token"])
     assert (again.status, again["total"], again["payment_state"]) == (200, "15.0", "paid")
-    captured = await db.fetchval("select captured_amount from payments where order_id = $1", again.id)
-    assert captured == 1_500
+    captured_amount = await db.fetchval("select captured_amount from payments where order_id = $1", again.id)
+    assert captured_amount == 1_500
     assert await uses(db, deal) == (1, 1)
 
 
 async def test_a_use_is_given_back_when_the_payment_is_refused_and_when_the_order_is_cancelled(
     http: httpx.AsyncClient, till: Till, db: Any
 ) -> None:
-    made, code = await till.product("10.00", on_hand=9), new_code()
+    product, code = await till.product("10.00", on_hand=9), new_code()
     deal = await new_deal(till.make, TENTH, code=code, usage_limit=1)
-    buyer = await ready(http, till, made, code, "decline")
+    buyer = await ready(http, till, product, code, "decline")
 
-    refused = await buyer.complete()
+    refusal = await buyer.complete()
     after_refusal = await uses(db, deal)
     await buyer.pay("approve")
-    bought = await buyer.complete()
+    order = await buyer.complete()
     after_buying = await uses(db, deal)
     other = Buyer(http, till)
-    await other.put_in((made, 1))
+    await other.put_in((product, 1))
     used_up = await other.patch("/cart/apply_coupon_code", coupon_code=code)
-    cancelled = await till.make.machine.patch(f"/orders/{bought.id}/cancel", {})
+    cancellation = await till.make.machine.patch(f"/orders/{order.id}/cancel", {})
     after_cancelling = await uses(db, deal)
     free_again = await other.patch("/cart/apply_coupon_code", coupon_code=code)
 
-    assert (refused.status, refused.code, after_refusal) == (422, "payment_refused", (0, 0))
-    assert (bought.status, bought["total"], after_buying) == (200, "14.0", (1, 1))
+    assert (refusal.status, refusal.code, after_refusal) == (422, "payment_refused", (0, 0))
+    assert (order.status, order["total"], after_buying) == (200, "14.0", (1, 1))
     assert (used_up.status, used_up.code) == (422, "coupon_used_up")
-    assert (cancelled.status, after_cancelling, free_again.status) == (200, (0, 0), 200)
+    assert (cancellation.status, after_cancelling, free_again.status) == (200, (0, 0), 200)
 
 
 async def test_an_order_that_is_resumed_takes_its_use_again_if_there_is_one(
     http: httpx.AsyncClient, till: Till, db: Any
 ) -> None:
-    made, code = await till.product("10.00", on_hand=9), new_code()
+    product, code = await till.product("10.00", on_hand=9), new_code()
     deal = await new_deal(till.make, TENTH, code=code, usage_limit=1)
     machine = till.make.machine
-    first, second = await ready(http, till, made, code), await ready(http, till, made, code)
+    first, second = await ready(http, till, product, code), await ready(http, till, product, code)
     await first.pay(method=till.check)
-    bought = await first.complete()
-    await machine.patch(f"/orders/{bought.id}/cancel", {})
+    order = await first.complete()
+    await machine.patch(f"/orders/{order.id}/cancel", {})
 
-    resumed = await machine.patch(f"/orders/{bought.id}/resume", {})
-    counted = await uses(db, deal)
-    await machine.patch(f"/orders/{bought.id}/cancel", {})
+    response = await machine.patch(f"/orders/{order.id}/resume", {})
+    use_counts = await uses(db, deal)
+    await machine.patch(f"/orders/{order.id}/cancel", {})
     assert (await second.complete()).status == 200
-    too_late = await machine.patch(f"/orders/{bought.id}/resume", {})
+    too_late = await machine.patch(f"/orders/{order.id}/resume", {})
 
-    assert (resumed.status, counted) == (200, (1, 1))
+    assert (response.status, use_counts) == (200, (1, 1))
     assert (too_late.status, too_late.code) == (422, "coupon_used_up")
 
 
 async def test_each_customer_may_use_it_so_often(http: httpx.AsyncClient, till: Till, db: Any) -> None:
-    made, code = await till.product("10.00", on_hand=9), new_code()
+    product, code = await till.product("10.00", on_hand=9), new_code()
     deal = await new_deal(till.make, TENTH, code=code, customer_limit=1)
     member, other = await sign_in(http), await sign_in(http)
 
     async def buy(who: Member) -> Answer:
         await who.post("/cart")
-        await who.post("/cart/add_item", variant_id=made.sold)
-        applied = await who.patch("/cart/apply_coupon_code", coupon_code=code)
-        if applied.status != 200:
-            return applied
+        await who.post("/cart/add_item", variant_id=product.sold)
+        cart = await who.patch("/cart/apply_coupon_code", coupon_code=code)
+        if cart.status != 200:
+            return cart
         await who.patch("/checkout", order={"bill_address_attributes": ADDRESS, "use_billing": True})
         await who.post("/checkout/create_payment", payment_method_id=till.check)
         return await who.patch("/checkout/complete")
@@ -133,9 +137,9 @@ async def test_each_customer_may_use_it_so_often(http: httpx.AsyncClient, till: 
 
 
 async def test_one_customer_with_two_carts_gets_it_once(http: httpx.AsyncClient, till: Till, db: Any) -> None:
-    made, code = await till.product("10.00", on_hand=9), new_code()
+    product, code = await till.product("10.00", on_hand=9), new_code()
     deal = await new_deal(till.make, TENTH, code=code, customer_limit=1)
-    carts = [await ready(http, till, made, code) for _ in range(4)]
+    carts = [await ready(http, till, product, code) for _ in range(4)]
 
     answers = await asyncio.gather(*(buyer.complete() for buyer in carts))
 
@@ -144,85 +148,88 @@ async def test_one_customer_with_two_carts_gets_it_once(http: httpx.AsyncClient,
 
 
 async def test_codes_of_a_batch_are_good_for_one_order_each(http: httpx.AsyncClient, till: Till, db: Any) -> None:
-    made, machine = await till.product("10.00", on_hand=9), till.make.machine
+    product, machine = await till.product("10.00", on_hand=9), till.make.machine
     deal = await new_deal(till.make, TENTH, is_automatic=False)
     batch = await till.make.new(
         "coupon_batches", "coupon_batch", promotion_id=deal.id, name="Letters", prefix="HI-", codes_count=3
     )
-    listed = await machine.get(f"/coupon_codes?filter[batch_id_eq]={batch.id}")
-    code, other, _ = (each["attributes"]["code"] for each in listed.json["data"])
-    both = [await ready(http, till, made, code.upper()) for _ in range(2)]
-    third = await ready(http, till, made, other)
+    coupon_codes = await machine.get(f"/coupon_codes?filter[batch_id_eq]={batch.id}")
+    code, other, _ = (each["attributes"]["code"] for each in coupon_codes.json["data"])
+    both = [await ready(http, till, product, code.upper()) for _ in range(2)]
+    third = await ready(http, till, product, other)
 
     answers = await asyncio.gather(*(buyer.complete() for buyer in both))
-    bought = next(answer for answer in answers if answer.status == 200)
+    order = next(answer for answer in answers if answer.status == 200)
     late = Buyer(http, till)
-    await late.put_in((made, 1))
-    used = await late.patch("/cart/apply_coupon_code", coupon_code=code)
-    removed = await machine.delete(f"/coupon_batches/{batch.id}")
-    await machine.patch(f"/orders/{bought.id}/cancel", {})
+    await late.put_in((product, 1))
+    refusal = await late.patch("/cart/apply_coupon_code", coupon_code=code)
+    deletion = await machine.delete(f"/coupon_batches/{batch.id}")
+    await machine.patch(f"/orders/{order.id}/cancel", {})
     free = await late.patch("/cart/apply_coupon_code", coupon_code=code)
 
-    assert all(each["attributes"]["code"].startswith("hi-") for each in listed.json["data"])
+    assert all(each["attributes"]["code"].startswith("hi-") for each in coupon_codes.json["data"])
     assert sorted(answer.status for answer in answers) == [200, 409]
     assert (await third.complete()).status == 200
-    assert (used.status, used.code) == (422, "coupon_used_up")
-    assert (removed.status, free.status) == (422, 200)
+    assert (refusal.status, refusal.code) == (422, "coupon_used_up")
+    assert (deletion.status, free.status) == (422, 200)
     await db.execute("select 1")
 
 
 async def test_a_limit_that_comes_later_counts_what_was_used_before(
     http: httpx.AsyncClient, till: Till, db: Any
 ) -> None:
-    made, code = await till.product("10.00", on_hand=9), new_code()
+    product, code = await till.product("10.00", on_hand=9), new_code()
     deal = await new_deal(till.make, TENTH, code=code)
-    assert (await (await ready(http, till, made, code)).complete()).status == 200
-    unlimited = await uses(db, deal)
+    assert (await (await ready(http, till, product, code)).complete()).status == 200
+    before_limit = await uses(db, deal)
 
     await till.make.change("promotions", deal.id, "promotion", usage_limit=1)
     buyer = Buyer(http, till)
-    await buyer.put_in((made, 1))
+    await buyer.put_in((product, 1))
     late = await buyer.patch("/cart/apply_coupon_code", coupon_code=code)
 
-    assert (unlimited, await uses(db, deal)) == ((0, 1), (1, 1))
+    assert (before_limit, await uses(db, deal)) == ((0, 1), (1, 1))
     assert (late.status, late.code) == (422, "coupon_used_up")
 
 
 async def test_a_promotion_that_ended_before_the_order_was_completed_is_told(
     http: httpx.AsyncClient, till: Till, db: Any
 ) -> None:
-    made, code = await till.product("10.00", on_hand=9), new_code()
+    product, code = await till.product("10.00", on_hand=9), new_code()
     deal = await new_deal(till.make, TENTH, code=code)
-    buyer = await ready(http, till, made, code)
+    buyer = await ready(http, till, product, code)
     await db.execute("update promotions set expires_at = now() where id = $1", deal.id)
 
-    told = await buyer.complete()
-    done = await buyer.complete(consent_token=told.json["consent_token"])
+    conflict = await buyer.complete()
+    order = await buyer.complete(consent_token=conflict.json["consent_token"])
 
-    assert (told.status, told.code) == (409, "total_changed")
-    assert (done.status, done["total"]) == (200, "15.0")
+    assert (conflict.status, conflict.code) == (409, "total_changed")
+    assert (order.status, order["total"]) == (200, "15.0")
 
 
 async def test_a_used_promotion_stays_and_the_order_keeps_what_it_said(
     http: httpx.AsyncClient, till: Till, db: Any
 ) -> None:
-    made, code = await till.product("10.00", on_hand=9), new_code()
-    deal, unused = (
+    product, code = await till.product("10.00", on_hand=9), new_code()
+    deal, unused_deal = (
         await new_deal(till.make, TENTH, code=code, name="Kept"),
         await new_deal(till.make, TENTH, code=new_code()),
     )
-    buyer = await ready(http, till, made, code)
-    bought = await buyer.complete()
+    buyer = await ready(http, till, product, code)
+    order = await buyer.complete()
     machine = till.make.machine
 
-    removed, gone = await machine.delete(f"/promotions/{deal.id}"), await machine.delete(f"/promotions/{unused.id}")
+    refusal, unused_deletion = (
+        await machine.delete(f"/promotions/{deal.id}"),
+        await machine.delete(f"/promotions/{unused_deal.id}"),
+    )
     await till.make.change("promotions", deal.id, "promotion", name="Renamed")
-    shown = await buyer.get(f"/order_status/{bought['number']}", include="promotions")
-    rows = await machine.get(f"/adjustments?filter[order_id_eq]={bought.id}")
+    order_status = await buyer.get(f"/order_status/{order['number']}", include="promotions")
+    rows = await machine.get(f"/adjustments?filter[order_id_eq]={order.id}")
 
-    assert (removed.status, gone.status) == (422, 204)
-    assert removed.json["errors"] == {"base": ["was used by orders and stays; let it end instead"]}
-    (promotion,) = [each for each in shown.json["included"] if each["type"] == "promotion"]
+    assert (refusal.status, unused_deletion.status) == (422, 204)
+    assert refusal.json["errors"] == {"base": ["was used by orders and stays; let it end instead"]}
+    (promotion,) = [each for each in order_status.json["included"] if each["type"] == "promotion"]
     assert (promotion["id"], promotion["attributes"]["name"], promotion["attributes"]["amount"]) == (
         deal.id,
         "Kept",
@@ -241,13 +248,13 @@ async def test_a_used_promotion_stays_and_the_order_keeps_what_it_said(
 async def test_who_would_have_paid_nothing_and_loses_the_last_use_is_told_what_it_costs_now(
     http: httpx.AsyncClient, till: Till, db: Any
 ) -> None:
-    made, code = await till.product("10.00", on_hand=9), new_code()
+    product, code = await till.product("10.00", on_hand=9), new_code()
     free = ("percent_off_items", {"percent": "100"})
     await new_deal(till.make, free, FREE_SHIPPING, code=code, usage_limit=1)
     both = []
     for _ in range(2):
         buyer = Buyer(http, till)
-        await buyer.put_in((made, 1))
+        await buyer.put_in((product, 1))
         assert (await buyer.patch("/cart/apply_coupon_code", coupon_code=code)).status == 200
         await buyer.come_from()
         both.append(buyer)
@@ -256,19 +263,19 @@ async def test_who_would_have_paid_nothing_and_loses_the_last_use_is_told_what_i
 
     assert (first.status, first["total"]) == (200, "0.0")
     assert (second.status, second.code) == (409, "total_changed")
-    consented = await both[1].complete(consent_token=second.json["consent_token"])
-    assert (consented.status, consented.code) == (422, "payment_missing")
+    response = await both[1].complete(consent_token=second.json["consent_token"])
+    assert (response.status, response.code) == (422, "payment_missing")
 
 
 @pytest.mark.torture
 async def test_many_who_are_declined_and_many_who_buy_do_not_hold_each_other_up(
     http: httpx.AsyncClient, till: Till, db: Any
 ) -> None:
-    made, code = await till.product("10.00", on_hand=100), new_code()
+    product, code = await till.product("10.00", on_hand=100), new_code()
     deal = await new_deal(till.make, TENTH, code=code, usage_limit=100)
     before = await db.fetchval("select deadlocks from pg_stat_database where datname = current_database()")
     scripts = ["approve", "decline"] * 8
-    buyers = [await ready(http, till, made, code, script) for script in scripts]
+    buyers = [await ready(http, till, product, code, script) for script in scripts]
 
     answers = await asyncio.gather(*(buyer.complete() for buyer in buyers))
 
@@ -280,9 +287,9 @@ async def test_many_who_are_declined_and_many_who_buy_do_not_hold_each_other_up(
 
 async def test_a_cart_that_is_being_paid_is_not_thrown_away(http: httpx.AsyncClient, till: Till, db: Any) -> None:
     """However close they come: what was charged is an order, and what was thrown away was not charged."""
-    made, code = await till.product("10.00", on_hand=100), new_code()
+    product, code = await till.product("10.00", on_hand=100), new_code()
     deal = await new_deal(till.make, TENTH, code=code, usage_limit=100)
-    buyers = [await ready(http, till, made, code) for _ in range(12)]
+    buyers = [await ready(http, till, product, code) for _ in range(12)]
 
     async def both(buyer: Buyer, seconds: float) -> tuple[Answer, Answer]:
         async def throw_away() -> Answer:
@@ -293,7 +300,7 @@ async def test_a_cart_that_is_being_paid_is_not_thrown_away(http: httpx.AsyncCli
 
     pairs = [await both(buyer, place * 0.002) for place, buyer in enumerate(buyers)]
 
-    for done, gone in pairs:
-        assert (done.status, gone.status) in {(200, 422), (200, 404), (404, 204)}, (done, gone)
-    bought = sum(done.status == 200 for done, _ in pairs)
-    assert await uses(db, deal) == (bought, bought)
+    for completion, deletion in pairs:
+        assert (completion.status, deletion.status) in {(200, 422), (200, 404), (404, 204)}, (completion, deletion)
+    order_count = sum(completion.status == 200 for completion, _ in pairs)
+    assert await uses(db, deal) == (order_count, order_count)

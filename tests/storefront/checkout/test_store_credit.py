@@ -7,12 +7,12 @@ import httpx
 import pytest
 
 from shop.models.checkout.payments import STORE_CREDIT_METHOD
+from tests.accounts import Member, sign_in
+from tests.builders import MadeProduct, Make
+from tests.checkout_builders import ADDRESS, Buyer, Till, leave
 from tests.db.processes import until
-from tests.deals import FREE_SHIPPING, new_code, new_deal
-from tests.make import MadeProduct, Make
+from tests.promotion_builders import FREE_SHIPPING, new_code, new_deal
 from tests.shopper import Answer
-from tests.shoppers import Member, sign_in
-from tests.till import ADDRESS, Buyer, Till, leave
 
 
 @pytest.fixture
@@ -28,10 +28,10 @@ async def grant(make: Make, member: Member, amount: str, currency: str = "USD", 
     return await make.new("store_credits", "store_credit", user_id=user_id, amount=amount, currency=currency, memo=memo)
 
 
-async def ready(member: Member, till: Till, *wanted: tuple[MadeProduct, int]) -> Answer:
+async def ready(member: Member, till: Till, *lines: tuple[MadeProduct, int]) -> Answer:
     """Everything but how it is paid."""
     await member.post("/cart")
-    items = [{"variant_id": made.sold, "quantity": quantity} for made, quantity in wanted]
+    items = [{"variant_id": product.sold, "quantity": quantity} for product, quantity in lines]
     await member.post("/cart/add_items", items=items)
     return await member.patch("/checkout", order={"bill_address_attributes": ADDRESS, "use_billing": True})
 
@@ -44,12 +44,12 @@ async def pay_by_card(member: Member, till: Till, script: str) -> Answer:
 async def left(db: Any, member: Member, currency: str = "USD") -> tuple[int, int]:
     """What is left by the grants, and by the ledger."""
     of = (await member.id(), currency)
-    granted = await db.fetchval(
+    balance = await db.fetchval(
         "select coalesce(sum(amount - amount_used), 0)::int from store_credits where user_id = $1 and currency = $2",
         *of,
     )
     ledger = "select coalesce(sum(amount), 0)::int from store_credit_events where user_id = $1 and currency = $2"
-    return granted, await db.fetchval(ledger, *of)
+    return balance, await db.fetchval(ledger, *of)
 
 
 def payments(answer: Answer) -> list[tuple[str, str]]:
@@ -67,38 +67,40 @@ async def test_the_owner_sees_which_credit_a_payment_is_made_of(
     cart = await ready(member, till, (await till.product("20.00"), 1))
     include = "payments.source.payment_method"
 
-    added = await member.post(f"/checkout/add_store_credit?include={include}")
-    bought = await member.patch(f"/checkout/complete?include={include}")
+    with_credit = await member.post(f"/checkout/add_store_credit?include={include}")
+    order = await member.patch(f"/checkout/complete?include={include}")
     token = {"X-Spree-Order-Token": cart["token"]}
-    by_token = (await http.get(f"{STATUS}/{bought['number']}?include={include}", headers=token)).json()
+    by_token = (await http.get(f"{STATUS}/{order['number']}?include={include}", headers=token)).json()
 
-    told = await till.make.machine.get(f"/payments?filter[order_id_eq]={bought.id}&include=source")
-    assert told.json["data"][0]["relationships"]["source"]["data"] == {"id": first.id, "type": "store_credit"}
-    assert [each["type"] for each in told.json["included"]] == ["store_credit"]
-    for answer in (added, bought):
-        shown = {each["type"]: each for each in answer.json["included"]}
+    payment_list = await till.make.machine.get(f"/payments?filter[order_id_eq]={order.id}&include=source")
+    assert payment_list.json["data"][0]["relationships"]["source"]["data"] == {"id": first.id, "type": "store_credit"}
+    assert [each["type"] for each in payment_list.json["included"]] == ["store_credit"]
+    for answer in (with_credit, order):
+        records = {each["type"]: each for each in answer.json["included"]}
         source = {"id": first.id, "type": "store_credit"}
-        assert shown["payment"]["relationships"]["source"]["data"] == source
-        assert shown["store_credit"]["attributes"]["amount"] == "2.0"
-    assert shown["store_credit"]["attributes"]["amount_remaining"] == "0.0"
-    (hidden,) = [each for each in by_token["included"] if each["type"] == "payment"]
-    assert hidden["relationships"]["source"]["data"] is None
+        assert records["payment"]["relationships"]["source"]["data"] == source
+        assert records["store_credit"]["attributes"]["amount"] == "2.0"
+    assert records["store_credit"]["attributes"]["amount_remaining"] == "0.0"
+    (payment,) = [each for each in by_token["included"] if each["type"] == "payment"]
+    assert payment["relationships"]["source"]["data"] is None
 
 
 async def test_credit_pays_the_whole_order_from_the_oldest_grant_on(till: Till, member: Member, db: Any) -> None:
     first, second = await grant(till.make, member, "10.00"), await grant(till.make, member, "50.00")
     await ready(member, till, (await till.product("20.00"), 1))
 
-    added = await member.post("/checkout/add_store_credit?include=payments")
-    bought = await member.patch("/checkout/complete?include=payments")
+    cart = await member.post("/checkout/add_store_credit?include=payments")
+    order = await member.patch("/checkout/complete?include=payments")
 
-    assert (added.status, added["total"], added["total_minus_store_credits"]) == (200, "25.0", "0.0")
-    assert payments(added) == [("25.0", "checkout")]
-    assert (bought.status, bought["state"], bought["payment_state"]) == (200, "complete", "paid")
-    assert payments(bought) == [("25.0", "completed")]
+    assert (cart.status, cart["total"], cart["total_minus_store_credits"]) == (200, "25.0", "0.0")
+    assert payments(cart) == [("25.0", "checkout")]
+    assert (order.status, order["state"], order["payment_state"]) == (200, "complete", "paid")
+    assert payments(order) == [("25.0", "completed")]
     assert await left(db, member) == (3_500, 3_500)
-    used = [(await till.make.machine.get(f"/store_credits/{each.id}"))["amount_used"] for each in (first, second)]
-    assert used == ["10.0", "15.0"]
+    amounts_used = [
+        (await till.make.machine.get(f"/store_credits/{each.id}"))["amount_used"] for each in (first, second)
+    ]
+    assert amounts_used == ["10.0", "15.0"]
     assert (await member.get("/account"))["store_credits"] == "35.0"
 
 
@@ -106,17 +108,17 @@ async def test_what_credit_does_not_pay_the_card_pays(till: Till, member: Member
     await grant(till.make, member, "10.00")
     await ready(member, till, (await till.product("20.00"), 1))
 
-    added = await member.post("/checkout/add_store_credit")
+    cart = await member.post("/checkout/add_store_credit")
     lacking = await member.patch("/checkout/complete")
     await pay_by_card(member, till, "approve")
-    bought = await member.patch("/checkout/complete?include=payments")
+    order = await member.patch("/checkout/complete?include=payments")
 
-    assert added["total_minus_store_credits"] == "15.0"
+    assert cart["total_minus_store_credits"] == "15.0"
     assert (lacking.status, lacking.code) == (422, "payment_missing")
-    assert payments(bought) == [("10.0", "completed"), ("15.0", "completed")]
-    assert (bought["payment_state"], await left(db, member)) == ("paid", (0, 0))
-    captured = await db.fetch("select amount, captured_amount from payments where order_id = $1", bought.id)
-    assert sorted(map(tuple, captured)) == [(1_000, 1_000), (1_500, 1_500)]
+    assert payments(order) == [("10.0", "completed"), ("15.0", "completed")]
+    assert (order["payment_state"], await left(db, member)) == ("paid", (0, 0))
+    rows = await db.fetch("select amount, captured_amount from payments where order_id = $1", order.id)
+    assert sorted(map(tuple, rows)) == [(1_000, 1_000), (1_500, 1_500)]
 
 
 @pytest.mark.parametrize("amount", ["4.00", "4", 4, 4.0])
@@ -126,9 +128,9 @@ async def test_an_amount_is_a_number_or_the_text_of_one(
     await grant(till.make, member, "10.00")
     await ready(member, till, (await till.product("20.00"), 1))
 
-    added = await member.post("/checkout/add_store_credit?include=payments", amount=amount)
+    cart = await member.post("/checkout/add_store_credit?include=payments", amount=amount)
 
-    assert (added.status, payments(added)) == (200, [("4.0", "checkout")])
+    assert (cart.status, payments(cart)) == (200, [("4.0", "checkout")])
     for wrong in (True, "four", [4], 0, -1, 4.001):
         assert (await member.post("/checkout/add_store_credit", amount=wrong)).status == 422, wrong
 
@@ -139,13 +141,13 @@ async def test_a_refused_card_leaves_the_credit_as_it_was(till: Till, member: Me
     await member.post("/checkout/add_store_credit", amount="4.00")
     await pay_by_card(member, till, "decline")
 
-    refused = await member.patch("/checkout/complete")
+    refusal = await member.patch("/checkout/complete")
     after = await left(db, member)
     await pay_by_card(member, till, "approve")
-    bought = await member.patch("/checkout/complete?include=payments")
+    order = await member.patch("/checkout/complete?include=payments")
 
-    assert (refused.status, refused.code, after) == (422, "payment_refused", (1_000, 1_000))
-    assert payments(bought) == [("21.0", "completed"), ("4.0", "completed")]
+    assert (refusal.status, refusal.code, after) == (422, "payment_refused", (1_000, 1_000))
+    assert payments(order) == [("21.0", "completed"), ("4.0", "completed")]
     assert await left(db, member) == (600, 600)
 
 
@@ -154,10 +156,10 @@ async def test_cancelling_restores_it_and_so_does_a_refund_of_a_part(till: Till,
     await ready(member, till, (await till.product("20.00", on_hand=5), 1))
     await member.post("/checkout/add_store_credit")
     await pay_by_card(member, till, "approve")
-    bought = await member.patch("/checkout/complete?include=payments")
+    order = await member.patch("/checkout/complete?include=payments")
     credit = next(
         each["id"]
-        for each in bought.json["included"]
+        for each in order.json["included"]
         if each["type"] == "payment" and each["attributes"]["amount"] == "10.0"
     )
     machine = till.make.machine
@@ -165,55 +167,55 @@ async def test_cancelling_restores_it_and_so_does_a_refund_of_a_part(till: Till,
     refund = {"payment_id": credit, "amount": "3.00", "reason": "Scratched"}
     part = await machine.post("/refunds", {"refund": refund})
     after_part = await left(db, member)
-    cancelled = await machine.patch(f"/orders/{bought.id}/cancel", {})
+    cancellation = await machine.patch(f"/orders/{order.id}/cancel", {})
     events = await machine.get(f"/store_credit_events?filter[user_id_eq]={await member.id()}&sort=id")
 
     assert (part.status, after_part) == (201, (300, 300)), part
-    assert (cancelled.status, await left(db, member)) == (200, (1_000, 1_000))
-    told = [(each["attributes"]["action"], each["attributes"]["amount"]) for each in events.json["data"]]
-    assert told == [("granted", "10.0"), ("spent", "-10.0"), ("restored", "3.0"), ("restored", "7.0")]
+    assert (cancellation.status, await left(db, member)) == (200, (1_000, 1_000))
+    actions = [(each["attributes"]["action"], each["attributes"]["amount"]) for each in events.json["data"]]
+    assert actions == [("granted", "10.0"), ("spent", "-10.0"), ("restored", "3.0"), ("restored", "7.0")]
     totals = [each["attributes"]["user_total_amount"] for each in events.json["data"]]
     assert totals == ["10.0", "0.0", "3.0", "10.0"]
 
 
 async def test_it_is_taken_off_again_and_other_changes_of_the_cart_drop_it(till: Till, member: Member) -> None:
-    made = await till.product("20.00")
+    product = await till.product("20.00")
     await grant(till.make, member, "10.00")
-    await ready(member, till, (made, 1))
+    await ready(member, till, (product, 1))
     await member.post("/checkout/add_store_credit")
 
-    removed = await member.post("/checkout/remove_store_credit?include=payments")
+    cart = await member.post("/checkout/remove_store_credit?include=payments")
     await member.post("/checkout/add_store_credit")
-    await member.post("/cart/add_item", variant_id=made.sold)
-    changed = await member.get("/cart?include=payments")
+    await member.post("/cart/add_item", variant_id=product.sold)
+    cart_after = await member.get("/cart?include=payments")
 
-    assert (removed.status, removed["total_minus_store_credits"]) == (200, "25.0")
-    assert removed.json["included"] == []
-    assert (changed["total_minus_store_credits"], changed.json["included"]) == ("40.0", [])
+    assert (cart.status, cart["total_minus_store_credits"]) == (200, "25.0")
+    assert cart.json["included"] == []
+    assert (cart_after["total_minus_store_credits"], cart_after.json["included"]) == ("40.0", [])
 
 
 async def test_what_cannot_be_had_any_more_takes_the_credit_for_it_along(till: Till, member: Member, db: Any) -> None:
     await grant(till.make, member, "50.00")
-    made = await till.product("20.00")
-    await ready(member, till, (made, 1))
+    product = await till.product("20.00")
+    await ready(member, till, (product, 1))
     await member.post("/checkout/add_store_credit")
-    await leave(db, made.sold, 0)
+    await leave(db, product.sold, 0)
 
     answer = await member.post("/checkout/validate_order_for_payment?include=payments", skip_state=True)
 
     assert (answer.status, answer["item_count"], answer["total"]) == (422, 0, "0.0")
-    kept = "select store_credit_total from orders where id = $1"
-    assert await db.fetchval(kept, answer.id) == 0
+    query = "select store_credit_total from orders where id = $1"
+    assert await db.fetchval(query, answer.id) == 0
     assert "included" not in answer.json or payments(answer) == []
     assert await left(db, member) == (5000, 5000)
 
 
 async def test_who_has_none_is_told_so(http: httpx.AsyncClient, till: Till, member: Member) -> None:
-    made, guest = await till.product("20.00"), Buyer(http, till)
-    await guest.put_in((made, 1))
+    product, guest = await till.product("20.00"), Buyer(http, till)
+    await guest.put_in((product, 1))
     await guest.come_from()
     await grant(till.make, member, "10.00", "EUR")
-    await ready(member, till, (made, 1))
+    await ready(member, till, (product, 1))
 
     by_guest, in_euros = await guest.post("/checkout/add_store_credit"), await member.post("/checkout/add_store_credit")
     empty = await sign_in(http)
@@ -239,16 +241,16 @@ async def test_two_orders_at_once_do_not_spend_it_twice(
     http: httpx.AsyncClient, till: Till, member: Member, db: Any
 ) -> None:
     """Each counted on all of it: one gets it, the other is told what is left."""
-    made, carts = await till.product("20.00", on_hand=9), []
+    product, carts = await till.product("20.00", on_hand=9), []
     await grant(till.make, member, "30.00")
     for _ in range(2):
         buyer = Buyer(http, till)
-        opened = await buyer.put_in((made, 1))
-        await db.execute("update orders set user_id = $1 where id = $2", await member.id(), opened.id)
+        cart = await buyer.put_in((product, 1))
+        await db.execute("update orders set user_id = $1 where id = $2", await member.id(), cart.id)
         await buyer.come_from()
         both = {"X-Shop-Order-Token": str(buyer.order_token)}
-        added = await member.post("/checkout/add_store_credit", headers=both)
-        assert added["total_minus_store_credits"] == "0.0"
+        with_credit = await member.post("/checkout/add_store_credit", headers=both)
+        assert with_credit["total_minus_store_credits"] == "0.0"
         await buyer.post("/checkout/create_payment", payment_method_id=till.check)
         carts.append(both)
 
@@ -256,11 +258,11 @@ async def test_two_orders_at_once_do_not_spend_it_twice(
 
     assert sorted(answer.status for answer in answers) == [200, 409]
     place = next(place for place, answer in enumerate(answers) if answer.status == 409)
-    told = answers[place].json
-    assert told["differences"] == [{"code": "store_credit_changed", "was": "25.0", "now": "5.0"}]
+    conflict = answers[place].json
+    assert conflict["differences"] == [{"code": "store_credit_changed", "was": "25.0", "now": "5.0"}]
     assert await left(db, member) == (500, 500)
-    bought = await member.patch("/checkout/complete", headers=carts[place], consent_token=told["consent_token"])
-    assert (bought.status, bought["payment_state"]) == (200, "balance_due")
+    order = await member.patch("/checkout/complete", headers=carts[place], consent_token=conflict["consent_token"])
+    assert (order.status, order["payment_state"]) == (200, "balance_due")
     assert await left(db, member) == (0, 0)
 
 
@@ -268,38 +270,38 @@ async def test_grants_are_checked_and_what_is_left_can_be_withdrawn(till: Till, 
     machine, user_id = till.make.machine, str(await member.id())
     good = {"user_id": user_id, "amount": "5.00", "currency": "USD", "memo": "Sorry"}
 
-    async def refused(**wrong: Any) -> list[str]:
+    async def rejected_fields(**wrong: Any) -> list[str]:
         answer = await machine.post("/store_credits", {"store_credit": {**good, **wrong}})
         assert answer.status == 422, answer
         return list(answer.json["errors"])
 
-    assert await refused(amount="0") == ["amount"]
-    assert await refused(amount="1.001") == ["amount"]
-    assert await refused(currency="XXX") == ["currency"]
-    assert await refused(memo="") == ["memo"]
-    assert await refused(user_id="018f0000-0000-7000-8000-000000000000") == ["user_id"]
-    granted = await grant(till.make, member, "5.00")
-    withdrawn = await machine.patch(f"/store_credits/{granted.id}/withdraw", {"reason": "A mistake"})
-    again = await machine.patch(f"/store_credits/{granted.id}/withdraw", {"reason": "A mistake"})
+    assert await rejected_fields(amount="0") == ["amount"]
+    assert await rejected_fields(amount="1.001") == ["amount"]
+    assert await rejected_fields(currency="XXX") == ["currency"]
+    assert await rejected_fields(memo="") == ["memo"]
+    assert await rejected_fields(user_id="018f0000-0000-7000-8000-000000000000") == ["user_id"]
+    credit = await grant(till.make, member, "5.00")
+    withdrawn = await machine.patch(f"/store_credits/{credit.id}/withdraw", {"reason": "A mistake"})
+    again = await machine.patch(f"/store_credits/{credit.id}/withdraw", {"reason": "A mistake"})
 
     assert (withdrawn.status, withdrawn["amount_left"], again.status) == (200, "0.0", 422)
     assert await left(db, member) == (0, 0)
 
 
 async def test_the_way_to_pay_with_it_stays_and_is_offered_to_nobody(http: httpx.AsyncClient, till: Till) -> None:
-    removed = await till.make.machine.delete(f"/payment_methods/{STORE_CREDIT_METHOD}")
+    deletion = await till.make.machine.delete(f"/payment_methods/{STORE_CREDIT_METHOD}")
     buyer = Buyer(http, till)
     await buyer.put_in((await till.product("20.00"), 1))
-    offered = await buyer.get("/checkout/payment_methods")
-    chosen = await buyer.post("/checkout/create_payment", payment_method_id=str(STORE_CREDIT_METHOD))
+    methods = await buyer.get("/checkout/payment_methods")
+    refusal = await buyer.post("/checkout/create_payment", payment_method_id=str(STORE_CREDIT_METHOD))
 
-    assert removed.status == 422
-    opened = await till.make.machine.patch(
+    assert deletion.status == 422
+    update = await till.make.machine.patch(
         f"/payment_methods/{STORE_CREDIT_METHOD}", {"payment_method": {"display_on": "both"}}
     )
-    assert opened.status == 422
-    assert str(STORE_CREDIT_METHOD) not in [each["id"] for each in offered.json["data"]]
-    assert (chosen.status, chosen.code) == (422, "payment_method_not_found")
+    assert update.status == 422
+    assert str(STORE_CREDIT_METHOD) not in [each["id"] for each in methods.json["data"]]
+    assert (refusal.status, refusal.code) == (422, "payment_method_not_found")
 
 
 @pytest.mark.security("C-09")
@@ -308,8 +310,8 @@ async def test_whoever_holds_the_token_of_a_cart_does_not_spend_its_owners_credi
 ) -> None:
     await grant(till.make, member, "30.00")
     buyer = Buyer(http, till)
-    opened = await buyer.put_in((await till.product("20.00"), 1))
-    await db.execute("update orders set user_id = $1 where id = $2", await member.id(), opened.id)
+    cart = await buyer.put_in((await till.product("20.00"), 1))
+    await db.execute("update orders set user_id = $1 where id = $2", await member.id(), cart.id)
 
     by_token = await buyer.post("/checkout/add_store_credit")
 
@@ -321,16 +323,16 @@ async def test_credit_grows_with_what_it_costs_to_send_unless_a_sum_was_asked_fo
     await member.post("/cart")
     await member.post("/cart/add_item", variant_id=(await till.product("20.00")).sold)
     early = await member.post("/checkout/add_store_credit")
-    told = {"bill_address_attributes": ADDRESS, "use_billing": True}
-    await member.patch("/checkout", order=told)
-    bought = await member.patch("/checkout/complete")
+    fields = {"bill_address_attributes": ADDRESS, "use_billing": True}
+    await member.patch("/checkout", order=fields)
+    order = await member.patch("/checkout/complete")
 
     await ready(member, till, (await till.product("20.00"), 1))
-    asked = await member.post("/checkout/add_store_credit", amount="4.00")
+    cart = await member.post("/checkout/add_store_credit", amount="4.00")
 
     assert (early["total"], early["total_minus_store_credits"]) == ("20.0", "0.0")
-    assert (bought.status, bought["total"], bought["payment_state"]) == (200, "25.0", "paid")
-    assert asked["total_minus_store_credits"] == "21.0"
+    assert (order.status, order["total"], order["payment_state"]) == (200, "25.0", "paid")
+    assert cart["total_minus_store_credits"] == "21.0"
 
 
 async def test_credit_that_is_not_needed_any_more_is_put_back_and_the_order_can_be_sent(
@@ -343,11 +345,11 @@ async def test_credit_that_is_not_needed_any_more_is_put_back_and_the_order_can_
     await member.post("/checkout/add_store_credit")
     await member.patch("/cart/apply_coupon_code", coupon_code=code)
 
-    bought = await member.patch("/checkout/complete?include=payments,shipments")
+    order = await member.patch("/checkout/complete?include=payments,shipments")
 
-    assert (bought.status, bought["total"], bought["payment_state"]) == (200, "0.0", "paid"), bought
-    assert payments(bought) == []
-    (shipment,) = [each for each in bought.json["included"] if each["type"] == "shipment"]
+    assert (order.status, order["total"], order["payment_state"]) == (200, "0.0", "paid"), order
+    assert payments(order) == []
+    (shipment,) = [each for each in order.json["included"] if each["type"] == "shipment"]
     assert (shipment["attributes"]["state"], await left(db, member)) == ("ready", (5_000, 5_000))
 
 
@@ -355,20 +357,22 @@ async def test_an_order_that_was_refunded_as_a_whole_is_neither_shipped_nor_resu
     await grant(till.make, member, "50.00")
     await ready(member, till, (await till.product("20.00", on_hand=5), 1))
     await member.post("/checkout/add_store_credit")
-    bought = await member.patch("/checkout/complete")
+    purchase = await member.patch("/checkout/complete")
     machine = till.make.machine
-    order = await machine.get(f"/orders/{bought.id}")
+    order = await machine.get(f"/orders/{purchase.id}")
     payment, shipment = (order.json["data"]["relationships"][name]["data"][0] for name in ("payments", "shipments"))
 
     refund = {"payment_id": payment["id"], "amount": "25.00", "reason": "Lost"}
     await machine.post("/refunds", {"refund": refund})
-    refunded = await machine.get(f"/orders/{bought.id}")
-    sent = await machine.patch(f"/shipments/{shipment['id']}/ship", {})
-    await machine.patch(f"/orders/{bought.id}/cancel", {})
-    resumed = await machine.patch(f"/orders/{bought.id}/resume", {})
+    refunded_order = await machine.get(f"/orders/{purchase.id}")
+    ship_response = await machine.patch(f"/shipments/{shipment['id']}/ship", {})
+    await machine.patch(f"/orders/{purchase.id}/cancel", {})
+    resume_response = await machine.patch(f"/orders/{purchase.id}/resume", {})
 
-    assert (refunded["payment_state"], refunded["outstanding_balance"]) == ("void", "0.0")
-    assert [(answer.status, answer.code) for answer in (sent, resumed)] == [(422, "illegal_transition")] * 2
+    assert (refunded_order["payment_state"], refunded_order["outstanding_balance"]) == ("void", "0.0")
+    assert [(answer.status, answer.code) for answer in (ship_response, resume_response)] == [
+        (422, "illegal_transition")
+    ] * 2
 
 
 async def test_what_is_set_aside_while_a_card_is_asked_is_nobodys_to_take(
@@ -390,30 +394,30 @@ async def test_what_is_set_aside_while_a_card_is_asked_is_nobodys_to_take(
 
     await until(is_asked, 10)
     credit = await is_asked()
-    shown = await machine.get(f"/orders/{credit['order_id']}?include=shipments.shipping_rates")
-    shipment = next(each["id"] for each in shown.json["included"] if each["type"] == "shipment")
-    rates = [each["id"] for each in shown.json["included"] if each["type"] == "shipping_rate"]
-    tried = [await machine.patch(f"/payments/{credit['id']}/{verb}", {}) for verb in ("capture", "void")]
-    moved = await machine.patch(f"/shipments/{shipment}", {"shipment": {"selected_shipping_rate_id": rates[-1]}})
+    order = await machine.get(f"/orders/{credit['order_id']}?include=shipments.shipping_rates")
+    shipment = next(each["id"] for each in order.json["included"] if each["type"] == "shipment")
+    rates = [each["id"] for each in order.json["included"] if each["type"] == "shipping_rate"]
+    refusals = [await machine.patch(f"/payments/{credit['id']}/{verb}", {}) for verb in ("capture", "void")]
+    update = await machine.patch(f"/shipments/{shipment}", {"shipment": {"selected_shipping_rate_id": rates[-1]}})
     waiting.cancel()
 
-    assert [(answer.status, answer.code) for answer in tried] == [(422, "illegal_transition")] * 2
-    assert (moved.status, moved.code) == (409, "payment_in_progress")
+    assert [(answer.status, answer.code) for answer in refusals] == [(422, "illegal_transition")] * 2
+    assert (update.status, update.code) == (409, "payment_in_progress")
 
 
 @pytest.mark.security("C-06")
 async def test_a_repeated_key_leaves_the_credit_and_the_goods_that_were_set_aside_since(
     till: Till, member: Member
 ) -> None:
-    made = await till.product("10.00")
+    product = await till.product("10.00")
     await grant(till.make, member, "4.00")
-    await ready(member, till, (made, 1))
+    await ready(member, till, (product, 1))
     once = {"Idempotency-Key": new_code()}
-    await member.post("/cart/add_item", headers=once, variant_id=made.sold)
+    await member.post("/cart/add_item", headers=once, variant_id=product.sold)
     await member.patch("/checkout/advance")
     await member.post("/checkout/add_store_credit")
 
-    again = await member.post("/cart/add_item", headers=once, variant_id=made.sold)
+    again = await member.post("/cart/add_item", headers=once, variant_id=product.sold)
     after = await member.get("/cart?include=payments")
 
     assert [answer["total_minus_store_credits"] for answer in (again, after)] == ["21.0", "21.0"]

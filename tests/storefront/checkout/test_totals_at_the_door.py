@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from shop.base.money import currency_digits, wire_decimal
 from shop.rules.cart.promotion_kinds import Good, fill_basket
 from shop.rules.cart.totals import COLUMNS, Rate, Taxable
+from tests.builders import Make
+from tests.checkout_builders import Buyer, Till, new_till
 from tests.cluster import Cluster
-from tests.deals import about, new_deal
-from tests.kept import Kept
-from tests.make import Make
-from tests.platform.machine import new_machine
+from tests.http_client import Kept
+from tests.platform.client import new_machine
+from tests.promotion_builders import about, new_deal
 from tests.rules.test_promotions import model as promotions_model
 from tests.rules.test_promotions import part
 from tests.rules.test_totals import model
 from tests.service import KEYS, Service
-from tests.till import Buyer, Till, new_till
 
 SHIPPING = {"USD": "5.00", "JPY": "500", "KWD": "1.255"}
 
@@ -64,7 +64,7 @@ Spec = tuple[str, dict[str, Any]]
 percents = st.decimals(min_value="0.001", max_value=100, places=3).map(lambda percent: {"percent": str(percent)})
 whole_amounts = st.integers(1, 5_000).map(lambda amount: {"amounts": dict.fromkeys(SHIPPING, str(amount))})
 counts = st.tuples(st.integers(1, 3), st.integers(1, 2), percents).map(
-    lambda given: {"buy": given[0], "get": given[1], **given[2]}
+    lambda parts: {"buy": parts[0], "get": parts[1], **parts[2]}
 )
 benefits: st.SearchStrategy[Spec] = st.one_of(
     st.tuples(st.sampled_from(["percent_off_items", "percent_off_order"]), percents),
@@ -75,13 +75,13 @@ benefits: st.SearchStrategy[Spec] = st.one_of(
 deals = st.lists(st.lists(benefits, min_size=1, max_size=2), max_size=3)
 
 
-async def promise(till: Till, made: list[Any], deals: list[list[Spec]]) -> None:
+async def promise(till: Till, lines: list[Any], deals: list[list[Spec]]) -> None:
     """Automatic promotions of these goods alone, each newer than the one before."""
     for parts in deals:
-        await new_deal(till.make, *parts, conditions=[about(*(product for product, _ in made))])
+        await new_deal(till.make, *parts, conditions=[about(*(product for product, _ in lines))])
 
 
-def less(currency: str, lines: list[Taxable], sent: Taxable, deals: list[list[Spec]]) -> tuple[Any, Any, int]:
+def less(currency: str, lines: list[Taxable], shipment: Taxable, deals: list[list[Spec]]) -> tuple[Any, Any, int]:
     """The lines and the shipment with what the model of promotions takes off, and what it takes off the whole."""
     kinds = [(line.price, line.quantity) for line in lines]
     basket = fill_basket(
@@ -90,14 +90,14 @@ def less(currency: str, lines: list[Taxable], sent: Taxable, deals: list[list[Sp
             Good(UUID(int=place), place, 1, frozenset(), price, quantity, price * quantity)
             for place, (price, quantity) in enumerate(kinds)
         ],
-        shipments=[(sent.id, sent.price)],
+        shipments=[(shipment.id, shipment.price)],
     )
-    offers = [[part("benefit", kind, **given) for kind, given in parts] for parts in deals]
+    offers = [[part("benefit", kind, **settings) for kind, settings in parts] for parts in deals]
     of_lines, of_shipments, of_whole = promotions_model(basket, offers)
     cheaper = [
         msgspec.structs.replace(line, promo_total=-of_lines[UUID(int=place)]) for place, line in enumerate(lines)
     ]
-    return cheaper, msgspec.structs.replace(sent, promo_total=-of_shipments[sent.id]), of_whole
+    return cheaper, msgspec.structs.replace(shipment, promo_total=-of_shipments[shipment.id]), of_whole
 
 
 async def check(
@@ -112,32 +112,32 @@ async def check(
     kinds = [(await make.new("tax_categories", "tax_category", name=uuid4().hex)).id for _ in range(2)]
     rates = []
     for number, (kind, share, is_included) in enumerate(taxes):
-        said = {"zone_id": till.zone, "tax_category_id": kinds[kind], "name": f"Tax {number}", "amount": str(share)}
-        await make.new("tax_rates", "tax_rate", **said, included_in_price=is_included)
+        fields = {"zone_id": till.zone, "tax_category_id": kinds[kind], "name": f"Tax {number}", "amount": str(share)}
+        await make.new("tax_rates", "tax_rate", **fields, included_in_price=is_included)
         rates.append(Rate(UUID(int=number), "Tax", share, is_included, UUID(kinds[kind])))
-    made, lines = [], []
+    products, lines = [], []
     for number, (price, quantity, kind) in enumerate(goods):
         category = {} if kind is None else {"tax_category_id": kinds[kind]}
         amount = wire_decimal(price, digits)
         others: Any = {} if currency == "USD" else {"prices": {currency: amount}}
         product = await till.product(amount if currency == "USD" else "1.00", on_hand=9, **others, **category)
-        made.append((product, quantity))
+        products.append((product, quantity))
         lines.append(Taxable(UUID(int=number), "", price, quantity, 0, None if kind is None else UUID(kinds[kind])))
 
-    await promise(till, made, deals)
+    await promise(till, products, deals)
     buyer = Buyer(http, till)
     await buyer.post(f"/cart?currency={currency}")
-    await buyer.ready(*made)
-    shown = await buyer.get("/cart", include="line_items")
+    await buyer.ready(*products)
+    cart = await buyer.get("/cart", include="line_items")
 
-    sent = Taxable(UUID(int=99), "", int(Decimal(SHIPPING[currency]).scaleb(digits)))
-    cheaper, sent, off_the_whole = less(currency, lines, sent, deals)
-    expected = model(cheaper, [sent], rates, off_the_whole)
+    shipment = Taxable(UUID(int=99), "", int(Decimal(SHIPPING[currency]).scaleb(digits)))
+    cheaper, shipment, off_the_whole = less(currency, lines, shipment, deals)
+    expected = model(cheaper, [shipment], rates, off_the_whole)
     names = [name for name in COLUMNS if name not in {"item_count", "order_promo_total"}]
-    assert {name: shown[name] for name in names} == {name: wire_decimal(expected[name], digits) for name in names}
-    assert shown["item_count"] == expected["item_count"]
-    assert min(Decimal(each["attributes"]["total"]) for each in shown.json["included"]) >= 0
-    assert Decimal(shown["total"]) >= 0
+    assert {name: cart[name] for name in names} == {name: wire_decimal(expected[name], digits) for name in names}
+    assert cart["item_count"] == expected["item_count"]
+    assert min(Decimal(each["attributes"]["total"]) for each in cart.json["included"]) >= 0
+    assert Decimal(cart["total"]) >= 0
 
 
 @FEW

@@ -6,11 +6,11 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.make import Make
+from tests.accounts import sign_in
+from tests.builders import Make
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.shoppers import sign_in
-from tests.storefront.shelf import included, linked
+from tests.storefront.product_lists import included, linked
 
 
 async def new_page(make: Make, **fields: Any) -> Answer:
@@ -22,8 +22,8 @@ async def new_policy(make: Make, **fields: Any) -> Answer:
 
 
 async def new_menu(make: Make, **fields: Any) -> str:
-    given = {"name": "Main", "location": f"header-{uuid4().hex}", **fields}
-    return (await make.new("menus", "menu", **given)).id
+    values = {"name": "Main", "location": f"header-{uuid4().hex}", **fields}
+    return (await make.new("menus", "menu", **values)).id
 
 
 async def new_item(make: Make, menu_id: str, name: str, kind: str = "url", record_id: Any = None, **more: Any) -> str:
@@ -32,8 +32,8 @@ async def new_item(make: Make, menu_id: str, name: str, kind: str = "url", recor
 
 
 async def asked(guest: Shopper, path: str, filters: dict[str, str], **params: str) -> Answer:
-    given = {f"filter[{name}]": value for name, value in filters.items()}
-    return await guest.ask("GET", path, params={**given, **params})
+    filter_params = {f"filter[{name}]": value for name, value in filters.items()}
+    return await guest.ask("GET", path, params={**filter_params, **params})
 
 
 async def items_of(guest: Shopper, menu_id: str) -> dict[str, Any]:
@@ -46,13 +46,13 @@ async def items_of(guest: Shopper, menu_id: str) -> dict[str, Any]:
 
 async def test_a_page_shows_the_attributes_of_spree_and_html_that_is_safe(make: Make, guest: Shopper) -> None:
     text = "Hello *you* <script>x</script> [a](https://e.example)"
-    made = await new_page(make, content=text, meta_title="Title", meta_description="About it", locale="de")
+    record = await new_page(make, content=text, meta_title="Title", meta_description="About it", locale="de")
 
-    page = await guest.get(f"/cms_pages/{made['slug']}")
+    page = await guest.get(f"/cms_pages/{record['slug']}")
 
     assert page.json["data"]["attributes"] == {
-        "title": made["title"],
-        "slug": made["slug"],
+        "title": record["title"],
+        "slug": record["slug"],
         "locale": "de",
         "type": "standard",
         "meta_title": "Title",
@@ -60,14 +60,14 @@ async def test_a_page_shows_the_attributes_of_spree_and_html_that_is_safe(make: 
         "content": "<p>Hello <em>you</em> &lt;script&gt;x&lt;/script&gt; "
         '<a href="https://e.example" rel="noopener noreferrer">a</a></p>\n',
     }
-    assert (await guest.get(f"/cms_pages/{made.id}")).json == page.json
+    assert (await guest.get(f"/cms_pages/{record.id}")).json == page.json
     assert (await guest.get("/cms_pages", include="cms_sections")).status == 200
 
 
 async def test_a_policy_shows_plain_text_and_html(make: Make, guest: Shopper) -> None:
-    made = await new_policy(make, body="# Terms\n\nRead **this**.", show_in_checkout_footer=True)
+    record = await new_policy(make, body="# Terms\n\nRead **this**.", show_in_checkout_footer=True)
 
-    policy = await guest.get(f"/policies/{made['slug']}")
+    policy = await guest.get(f"/policies/{record['slug']}")
 
     assert set(policy.json["data"]["attributes"]) == {
         "name",
@@ -80,16 +80,16 @@ async def test_a_policy_shows_plain_text_and_html(make: Make, guest: Shopper) ->
     }
     assert policy["body"] == "Terms\n\nRead this."
     assert policy["body_html"] == "<h1>Terms</h1>\n<p>Read <strong>this</strong>.</p>\n"
-    assert (await guest.get(f"/policies/{made.id}")).json == policy.json
-    assert made.id in [item["id"] for item in (await guest.get("/policies", per_page="500")).json["data"]]
+    assert (await guest.get(f"/policies/{record.id}")).json == policy.json
+    assert record.id in [item["id"] for item in (await guest.get("/policies", per_page="500")).json["data"]]
 
 
 async def test_a_page_that_is_not_visible_is_not_there(make: Make, guest: Shopper) -> None:
     word = uuid4().hex
-    hidden = await new_page(make, title=f"Hidden {word}", visible=False)
+    page = await new_page(make, title=f"Hidden {word}", visible=False)
 
-    assert (await guest.get(f"/cms_pages/{hidden.id}")).status == 404
-    assert (await guest.get(f"/cms_pages/{hidden['slug']}")).status == 404
+    assert (await guest.get(f"/cms_pages/{page.id}")).status == 404
+    assert (await guest.get(f"/cms_pages/{page['slug']}")).status == 404
     assert (await asked(guest, "/cms_pages", {"title": word})).json["data"] == []
 
 
@@ -107,14 +107,17 @@ async def test_pages_are_filtered_and_paged(make: Make, guest: Shopper) -> None:
     first = await new_page(make, title=f"A_b {word}", type="homepage", locale="de")
     second = await new_page(make, title=f"Axb {word}", locale="de")
 
-    async def listed(**filters: str) -> list[str]:
+    async def list_ids(**filters: str) -> list[str]:
         return [item["id"] for item in (await asked(guest, "/cms_pages", filters)).json["data"]]
 
-    assert await listed(title=word) == [first.id, second.id]
-    assert await listed(title=f"A_B {word}") == [first.id]
-    assert await listed(title=word, type="homepage") == await listed(title=word, type="home") == [first.id]
-    assert await listed(title=word, type="Spree::Cms::Pages::StandardPage") == [second.id]
-    assert (await listed(title=word, locale="fr"), await listed(title=word, locale="")) == ([], [first.id, second.id])
+    assert await list_ids(title=word) == [first.id, second.id]
+    assert await list_ids(title=f"A_B {word}") == [first.id]
+    assert await list_ids(title=word, type="homepage") == await list_ids(title=word, type="home") == [first.id]
+    assert await list_ids(title=word, type="Spree::Cms::Pages::StandardPage") == [second.id]
+    assert (await list_ids(title=word, locale="fr"), await list_ids(title=word, locale="")) == (
+        [],
+        [first.id, second.id],
+    )
     page = await asked(guest, "/cms_pages", {"title": word}, per_page="1", page="2")
     beyond = await asked(guest, "/cms_pages", {"title": word}, per_page="1", page="9")
     assert [item["id"] for item in page.json["data"]] == [second.id]
@@ -138,10 +141,10 @@ async def test_a_menu_is_found_by_its_location_and_is_a_tree_of_links(make: Make
     group = await new_item(make, menu_id, "Group", item_type="Container", code="g", subtitle="All")
     await new_item(make, menu_id, "Blog", parent_id=group, destination="https://e.example/", new_window=True)
 
-    found = await asked(guest, "/menus", {"location": location, "locale": "de"}, include="menu_items")
+    response = await asked(guest, "/menus", {"location": location, "locale": "de"}, include="menu_items")
 
-    (menu,) = found.json["data"]
-    items = included(found, "menu_item")
+    (menu,) = response.json["data"]
+    items = included(response, "menu_item")
     root, first, second = [items[each] for each in linked(menu, "menu_items")]
     assert menu["attributes"] == {"name": "Main", "location": location, "locale": "de"}
     assert [root["attributes"][name] for name in ("name", "is_root", "is_container", "lft", "rgt")] == [
@@ -206,19 +209,19 @@ async def test_an_item_that_leads_to_nothing_that_is_seen_is_left_out_with_all_b
     menu_id = await new_menu(make)
     _, root = await make.taxonomy()
     taxon = await make.taxon("Gone", root)
-    draft, gone, mug = await make.product(status="draft"), await make.product(), await make.product()
-    hidden, page = await new_page(make, visible=False), await new_page(make)
+    draft, deleted_product, mug = await make.product(status="draft"), await make.product(), await make.product()
+    hidden_page, page = await new_page(make, visible=False), await new_page(make)
     for name, kind, record_id in (
         ("draft", "product", draft.id),
-        ("gone", "product", gone.id),
+        ("gone", "product", deleted_product.id),
         ("taxon", "taxon", taxon),
-        ("hidden", "cms_page", hidden.id),
+        ("hidden", "cms_page", hidden_page.id),
         ("page", "cms_page", page.id),
         ("mug", "product", mug.id),
     ):
         above = await new_item(make, menu_id, name, kind, record_id)
         await new_item(make, menu_id, f"below {name}", parent_id=above)
-    await make.remove("products", gone.id)
+    await make.remove("products", deleted_product.id)
     await make.remove("taxons", taxon)
     await make.remove("cms_pages", page.id)
 
@@ -254,16 +257,16 @@ async def test_the_next_response_is_new_when(make: Make, guest: Shopper, what: s
     item = await new_item(make, menu_id, "Taxon", "taxon", taxon)
     ids = {"menu": menu_id, "item": item, "page": page.id, "policy": policy.id, "product": mug.id, "taxon": taxon}
 
-    async def seen() -> list[Any]:
+    async def load_documents() -> list[Any]:
         paths = (f"/cms_pages/{page.id}", f"/policies/{policy.id}", f"/menus/{menu_id}?include=menu_items")
         return [(await guest.get(path)).json for path in paths]
 
-    before = await seen()
-    assert await seen() == before
+    before = await load_documents()
+    assert await load_documents() == before
 
     await CHANGES[what](make, ids)
 
-    assert await seen() != before
+    assert await load_documents() != before
 
 
 async def test_a_response_is_public_and_confirmed_by_its_etag(make: Make, guest: Shopper, service: Service) -> None:

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from shop.migrations.geography import geography_id
+from tests.accounts import Member, ask_for_code, mailed_code, new_email, sign_in, trade
 from tests.service import Service
 from tests.shopper import PREFIX, Answer
-from tests.shoppers import Member, ask_for_code, mailed_code, new_email, sign_in, trade
 
 USA: dict[str, Any] = {
     "firstname": "Ada",
@@ -47,7 +47,7 @@ async def add(member: Member, **changes: Any) -> Answer:
     return answer
 
 
-async def insert_order(db: Any, member: Member, *, address: str | None = None, completed: bool = True) -> str:
+async def insert_order(db: Any, member: Member, *, address: str | None = None, is_completed: bool = True) -> str:
     """An order as checkout will leave it, and its number."""
     number = f"R{uuid4().int % 10**15:015}"
     await db.execute(
@@ -56,7 +56,7 @@ async def insert_order(db: Any, member: Member, *, address: str | None = None, c
            values ($1, $2, $3, 'USD', $4, $5, now(), now(), case when $3 = 'complete' then clock_timestamp() end)""",
         uuid4(),
         number,
-        "complete" if completed else "cart",
+        "complete" if is_completed else "cart",
         await member.id(),
         UUID(address) if address else None,
     )
@@ -251,9 +251,9 @@ async def test_the_first_address_becomes_both_defaults_and_answers_200(member: M
 
 
 async def test_an_address_is_kept_as_it_was_typed(member: Member) -> None:
-    typed = {"company": "Analytical ENGINES ltd", "address2": "floor  2", "label": "home"}
+    fields = {"company": "Analytical ENGINES ltd", "address2": "floor  2", "label": "home"}
 
-    answer = await add(member, **typed)
+    answer = await add(member, **fields)
 
     assert answer.json["data"]["attributes"] == {
         "firstname": "Ada",
@@ -268,7 +268,7 @@ async def test_an_address_is_kept_as_it_was_typed(member: Member) -> None:
         "country_iso": "US",
         "country_iso3": "USA",
         "public_metadata": {},
-        **typed,
+        **fields,
     }
     assert (await member.get(f"/account/addresses/{answer.id}")).json == answer.json
 
@@ -397,15 +397,15 @@ async def test_an_edit_after_a_completed_order_makes_a_new_address(member: Membe
     assert (new.status, new.id != old.id, new["address1"]) == (200, True, "3 Infinite Loop")
     assert await defaults(member) == (new.id, new.id)
     assert (await member.get(f"/account/addresses/{old.id}")).status == 404
-    listed = await member.get("/account/addresses")
-    assert [row["id"] for row in listed.json["data"]] == [new.id]
-    kept = await db.fetchrow("select address1, deleted_at from addresses where id = $1", UUID(old.id))
-    assert (kept["address1"], kept["deleted_at"] is not None) == ("1 infinite LOOP", True)
+    addresses = await member.get("/account/addresses")
+    assert [row["id"] for row in addresses.json["data"]] == [new.id]
+    old_row = await db.fetchrow("select address1, deleted_at from addresses where id = $1", UUID(old.id))
+    assert (old_row["address1"], old_row["deleted_at"] is not None) == ("1 infinite LOOP", True)
 
 
 async def test_an_edit_while_an_order_is_open_keeps_the_address(member: Member, db: Any) -> None:
     address = await add(member)
-    await insert_order(db, member, address=address.id, completed=False)
+    await insert_order(db, member, address=address.id, is_completed=False)
 
     answer = await member.patch(f"/account/addresses/{address.id}", address={"address1": "3 Infinite Loop"})
 
@@ -428,9 +428,9 @@ async def test_a_repeated_edit_under_one_key_makes_one_new_address(member: Membe
 async def test_an_unused_address_is_deleted_for_good(member: Member, db: Any) -> None:
     address = await add(member)
 
-    gone = await member.delete(f"/account/addresses/{address.id}")
+    response = await member.delete(f"/account/addresses/{address.id}")
 
-    assert (gone.status, gone.response.content) == (204, b"")
+    assert (response.status, response.response.content) == (204, b"")
     assert (await member.get(f"/account/addresses/{address.id}")).status == 404
     assert (await member.delete(f"/account/addresses/{address.id}")).status == 404
     assert await db.fetchval("select count(*) from addresses where id = $1", UUID(address.id)) == 0
@@ -441,9 +441,9 @@ async def test_a_used_address_is_only_hidden(member: Member, db: Any) -> None:
     address = await add(member)
     await insert_order(db, member, address=address.id)
 
-    gone = await member.delete(f"/account/addresses/{address.id}")
+    response = await member.delete(f"/account/addresses/{address.id}")
 
-    assert gone.status == 204
+    assert response.status == 204
     assert (await member.get(f"/account/addresses/{address.id}")).status == 404
     assert await db.fetchval("select deleted_at from addresses where id = $1", UUID(address.id)) is not None
     assert await defaults(member) == (None, None)
@@ -451,9 +451,9 @@ async def test_a_used_address_is_only_hidden(member: Member, db: Any) -> None:
 
 @pytest.mark.security("C-01")
 async def test_others_addresses_are_not_there(member: Member, stranger: Member) -> None:
-    theirs = await add(stranger)
+    address = await add(stranger)
     bodies = []
-    for address_id in (theirs.id, str(uuid4()), "x", "%C3%A9"):
+    for address_id in (address.id, str(uuid4()), "x", "%C3%A9"):
         path = f"/account/addresses/{address_id}"
         wish = {"address1": "mine now"}
         answers = [await member.get(path), await member.patch(path, address=wish), await member.delete(path)]
@@ -461,7 +461,7 @@ async def test_others_addresses_are_not_there(member: Member, stranger: Member) 
         bodies += [{**answer.json, "request_id": ""} for answer in answers]
 
     assert all(body == bodies[0] for body in bodies)
-    assert (await stranger.get(f"/account/addresses/{theirs.id}")).json == theirs.json
+    assert (await stranger.get(f"/account/addresses/{address.id}")).json == address.json
     assert (await member.get("/account/addresses")).json["data"] == []
 
 
@@ -490,10 +490,10 @@ async def test_two_shoppers_with_one_key_each_get_their_own_address(member: Memb
     key = {"Idempotency-Key": str(uuid4())}
 
     mine = await member.post("/account/addresses", headers=key, address=USA)
-    theirs = await stranger.post("/account/addresses", headers=key, address=USA)
+    stranger_address = await stranger.post("/account/addresses", headers=key, address=USA)
 
-    assert (mine.status, theirs.status) == (200, 200)
-    assert mine.id != theirs.id
+    assert (mine.status, stranger_address.status) == (200, 200)
+    assert mine.id != stranger_address.id
 
 
 async def test_with_a_bearer_a_key_need_not_be_a_uuid(member: Member) -> None:
@@ -503,11 +503,16 @@ async def test_with_a_bearer_a_key_need_not_be_a_uuid(member: Member) -> None:
 
 
 async def test_a_list_says_how_many_there_are_and_links_its_pages(member: Member) -> None:
-    made = [(await add(member, label=f"home {number}")).id for number in range(5)]
+    address_ids = [(await add(member, label=f"home {number}")).id for number in range(5)]
 
     pages = [await member.get(f"/account/addresses?per_page=2&page={number}") for number in (1, 2, 3, 4)]
 
-    assert [[row["id"] for row in page.json["data"]] for page in pages] == [made[:2], made[2:4], made[4:], []]
+    assert [[row["id"] for row in page.json["data"]] for page in pages] == [
+        address_ids[:2],
+        address_ids[2:4],
+        address_ids[4:],
+        [],
+    ]
     assert [page.json["meta"]["count"] for page in pages] == [2, 2, 1, 0]
     for page in pages:
         assert (page.json["meta"]["total_count"], page.json["meta"]["total_pages"]) == (5, 3)
@@ -530,20 +535,20 @@ async def test_links_are_absolute_can_be_followed_and_keep_the_size(member: Memb
     links = page.json["links"]
 
     bearer = {"Authorization": f"Bearer {member.access_token}"}
-    followed = [(await member.http.get(links[name], headers=bearer)).json() for name in ("first", "self", "last")]
+    documents = [(await member.http.get(links[name], headers=bearer)).json() for name in ("first", "self", "last")]
 
     assert links["self"].startswith("http://127.0.0.1:")
-    assert [page["data"][0]["attributes"] for page in followed] == [{"label": f"home {number}"} for number in range(3)]
+    assert [page["data"][0]["attributes"] for page in documents] == [{"label": f"home {number}"} for number in range(3)]
 
 
 async def test_the_self_link_is_the_address_that_was_asked(member: Member) -> None:
     address = f"{str(member.http.base_url).rstrip('/')}/api/v2/storefront/account/addresses"
 
     plain = await member.get("/account/addresses")
-    paged = await member.get("/account/addresses?per_page=2&page=1")
+    page = await member.get("/account/addresses?per_page=2&page=1")
 
     assert plain.json["links"]["self"] == address
-    assert paged.json["links"]["self"] == f"{address}?per_page=2&page=1"
+    assert page.json["links"]["self"] == f"{address}?per_page=2&page=1"
 
 
 @pytest.mark.parametrize("odd", ["access_token=hunter2", "%61ccess_token=hunter2", "x=1&token[]=hunter2", "hunter2"])
@@ -584,7 +589,7 @@ async def test_orders_are_the_completed_ones_of_this_user_newest_first(
     member: Member, stranger: Member, db: Any
 ) -> None:
     numbers = [await insert_order(db, member) for _ in range(3)]
-    await insert_order(db, member, completed=False)
+    await insert_order(db, member, is_completed=False)
     await insert_order(db, stranger)
 
     answer = await member.get("/account/orders")
@@ -626,14 +631,14 @@ async def test_orders_can_be_sorted_and_an_unknown_sort_is_named(member: Member,
 
 
 async def test_one_order_is_found_by_its_number(member: Member, stranger: Member, db: Any) -> None:
-    number, open_one = await insert_order(db, member), await insert_order(db, member, completed=False)
-    theirs = await insert_order(db, stranger)
+    number, open_one = await insert_order(db, member), await insert_order(db, member, is_completed=False)
+    stranger_number = await insert_order(db, stranger)
 
     mine = await member.get(f"/account/orders/{number}")
 
     assert (mine.status, mine.json["data"]["type"], mine["number"], mine["state"]) == (200, "order", number, "complete")
     assert mine["completed_at"] is not None
-    for missing in (theirs, open_one, "R0", "%C3%A9", "x" * 300):
+    for missing in (stranger_number, open_one, "R0", "%C3%A9", "x" * 300):
         answer = await member.get(f"/account/orders/{missing}")
         assert (answer.status, answer.code) == (404, "not_found"), missing
 
@@ -651,8 +656,8 @@ async def test_an_order_is_linked_to_its_user(member: Member, db: Any) -> None:
 async def test_sessions_are_listed_and_the_current_one_is_marked(http: httpx.AsyncClient) -> None:
     member = await sign_in(http)
     elsewhere = await sign_in(http, member.email)
-    ended = await sign_in(http, member.email)
-    await ended.delete(f"/auth/{ended.access_token}")
+    ended_member = await sign_in(http, member.email)
+    await ended_member.delete(f"/auth/{ended_member.access_token}")
 
     answer = await elsewhere.get("/account/sessions")
 
@@ -673,22 +678,22 @@ async def test_ending_a_session_ends_exactly_that_one(http: httpx.AsyncClient, d
     rows = (await elsewhere.get("/account/sessions")).json["data"]
     session_id = next(row["id"] for row in rows if row["attributes"]["current"])
 
-    ended = await member.delete(f"/account/sessions/{session_id}")
+    response = await member.delete(f"/account/sessions/{session_id}")
 
-    assert (ended.status, ended.response.content) == (204, b"")
+    assert (response.status, response.response.content) == (204, b"")
     signed_in = [await who.is_signed_in() for who in (member, elsewhere, third)]
     assert signed_in == [True, False, True]
     assert (await elsewhere.refresh()).status == 401
     assert (await member.delete(f"/account/sessions/{session_id}")).status == 404
-    event = await db.fetchrow("select action, actor_id from audit_events where request_id = $1", ended.request_id)
+    event = await db.fetchrow("select action, actor_id from audit_events where request_id = $1", response.request_id)
     assert tuple(event) == ("session_end", await member.id())
 
 
 @pytest.mark.security("T-10")
 async def test_others_sessions_are_not_there(member: Member, stranger: Member) -> None:
-    theirs = (await stranger.get("/account/sessions")).json["data"][0]["id"]
+    stranger_session = (await stranger.get("/account/sessions")).json["data"][0]["id"]
 
-    for session_id in (theirs, str(uuid4()), "x"):
+    for session_id in (stranger_session, str(uuid4()), "x"):
         assert (await member.delete(f"/account/sessions/{session_id}")).status == 404
     assert await stranger.is_signed_in()
 

@@ -6,11 +6,11 @@ import httpx
 import pytest
 
 from shop.rules.metadata import MAX_CART_METADATA_BYTES, MAX_METADATA_BYTES
-from tests.make import Make
+from tests.accounts import sign_in
+from tests.builders import Make
 from tests.platform.bulk import new_variants
-from tests.platform.machine import Machine
+from tests.platform.client import Machine
 from tests.shopper import Answer, Shopper
-from tests.shoppers import sign_in
 
 FIELDS = ("public_metadata", "private_metadata")
 
@@ -50,10 +50,10 @@ async def test_the_metadata_of_a_line_has_16_kib_at_most(guest: Shopper, make: M
         assert (errors(alone), errors(among)) == ([field], [f"items.1.{field}"])
 
     fits = await guest.ask("POST", "/cart/add_item", json={"variant_id": mug, field: LARGEST})
-    shown = await guest.get("/cart", include="line_items")
+    cart = await guest.get("/cart", include="line_items")
     assert (fits.status, fits["item_count"]) == (200, 1)
-    told = shown.json["included"][0]["attributes"]["public_metadata"]
-    assert told == (LARGEST if field == "public_metadata" else {})
+    public_metadata = cart.json["included"][0]["attributes"]["public_metadata"]
+    assert public_metadata == (LARGEST if field == "public_metadata" else {})
 
 
 @pytest.mark.security("H-10")
@@ -77,14 +77,14 @@ async def test_all_metadata_of_a_cart_is_bounded_whoever_writes_it(guest: Shoppe
     without = await guest.post("/cart/add_item", variant_id=ids[-1])
     line = {"order_id": cart.id, "variant_id": ids[-1], "public_metadata": {"k": "v"}}
     by_machine = await writer.post("/line_items", {"line_item": line})
-    shown = await guest.get("/cart", include="line_items")
-    last = shown.json["included"][-1]["id"]
-    changed = await writer.patch(f"/line_items/{last}", {"line_item": {"private_metadata": {"k": "v"}}})
-    replaced = await guest.post("/cart/add_item", variant_id=ids[0], public_metadata={}, private_metadata={})
+    cart_with_lines = await guest.get("/cart", include="line_items")
+    last = cart_with_lines.json["included"][-1]["id"]
+    update = await writer.patch(f"/line_items/{last}", {"line_item": {"private_metadata": {"k": "v"}}})
+    replacement = await guest.post("/cart/add_item", variant_id=ids[0], public_metadata={}, private_metadata={})
     then = await writer.patch(f"/line_items/{last}", {"line_item": {"private_metadata": {"k": "v"}}})
 
-    assert [errors(answer) for answer in (beyond, by_machine, changed)] == [["base"]] * 3
-    assert [answer.status for answer in (without, replaced, then)] == [200] * 3
+    assert [errors(answer) for answer in (beyond, by_machine, update)] == [["base"]] * 3
+    assert [answer.status for answer in (without, replacement, then)] == [200] * 3
 
 
 @pytest.mark.security("H-11")
@@ -98,11 +98,11 @@ async def test_a_merged_cart_takes_in_what_fits_and_says_what_does_not(
         await shopper.post("/cart")
         assert (await add(shopper, *({"variant_id": each, **full} for each in own))).status == 200
 
-    joined = await member.patch("/cart/associate", guest_order_token=guest.order_token)
+    cart = await member.patch("/cart/associate", guest_order_token=guest.order_token)
 
-    assert joined.status == 200
-    merge = joined.json["meta"]["merge"]
-    moved, capped = ([line["variant_id"] for line in merge[name]] for name in ("moved", "capped"))
-    assert (len(moved), len(capped), set(moved) | set(capped)) == (half - 1, 2, set(ids[half + 1 :]))
-    assert merge["capped"][0] == {"variant_id": capped[0], "quantity": 1}
-    assert joined["item_count"] == 2 * half
+    assert cart.status == 200
+    merge = cart.json["meta"]["merge"]
+    moved_ids, capped_ids = ([line["variant_id"] for line in merge[name]] for name in ("moved", "capped"))
+    assert (len(moved_ids), len(capped_ids), set(moved_ids) | set(capped_ids)) == (half - 1, 2, set(ids[half + 1 :]))
+    assert merge["capped"][0] == {"variant_id": capped_ids[0], "quantity": 1}
+    assert cart["item_count"] == 2 * half

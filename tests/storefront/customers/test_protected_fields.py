@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.till import Buyer, Till
+from tests.checkout_builders import Buyer, Till
 
 PROTECTED: dict[str, Any] = {
     "id": str(uuid4()),
@@ -32,22 +32,22 @@ LINES = "select price, quantity, promo_total from line_items where order_id = $1
 async def test_totals_states_and_owners_are_not_for_shoppers_to_set(buyer: Buyer, till: Till, db: Any) -> None:
     mug = await till.product(price="10.00")
     cart = await buyer.post("/cart", **PROTECTED, order=PROTECTED)
-    opened = dict(await db.fetchrow(ORDER, UUID(cart.id)))
+    before = dict(await db.fetchrow(ORDER, UUID(cart.id)))
 
-    added = await buyer.post("/cart/add_item", **PROTECTED, variant_id=mug.sold, quantity=2)
-    line_id = added.json["data"]["relationships"]["line_items"]["data"][0]["id"]
+    response = await buyer.post("/cart/add_item", **PROTECTED, variant_id=mug.sold, quantity=2)
+    line_id = response.json["data"]["relationships"]["line_items"]["data"][0]["id"]
     changes = {**PROTECTED, "line_items_attributes": [{**PROTECTED, "id": line_id}]}
     answers = [
-        added,
+        response,
         await buyer.patch("/cart/set_quantity", **{**PROTECTED, "line_item_id": line_id, "quantity": 3}),
         await buyer.patch("/checkout", **PROTECTED, order=changes),
     ]
 
-    changed = dict(await db.fetchrow(ORDER, UUID(cart.id)))
+    after = dict(await db.fetchrow(ORDER, UUID(cart.id)))
     assert (cart.status, [answer.status for answer in answers]) == (201, [200, 200, 200])
-    assert (opened["state"], opened["total"], opened["user_id"], opened["completed_at"]) == ("cart", 0, None, None)
-    assert (changed["item_total"], changed["total"], changed["payment_state"]) == (3000, 3000, None)
+    assert (before["state"], before["total"], before["user_id"], before["completed_at"]) == ("cart", 0, None, None)
+    assert (after["item_total"], after["total"], after["payment_state"]) == (3000, 3000, None)
     for name in ("number", "user_id", "created_at", "completed_at", "adjustment_total", "shipment_state"):
-        assert changed[name] == opened[name], name
-    assert changed["state"] != "complete"
+        assert after[name] == before[name], name
+    assert after["state"] != "complete"
     assert [tuple(line) for line in await db.fetch(LINES, UUID(cart.id))] == [(1000, 3, 0)]

@@ -10,8 +10,8 @@ from shop.actions.access.tokens import MIN_REFRESH_LIMIT
 from shop.actions.checkout.payment_choice import MOST_PAYMENTS
 from shop.actions.customers.account import MAX_ADDRESSES
 from shop.queries.access.sessions import MAX_SESSIONS
-from tests.shoppers import sign_in
-from tests.till import ADDRESS, Buyer, Till
+from tests.accounts import sign_in
+from tests.checkout_builders import ADDRESS, Buyer, Till
 
 pytestmark = pytest.mark.security("H-11")
 
@@ -21,9 +21,9 @@ async def test_an_address_that_is_typed_anew_replaces_the_one_before(buyer: Buye
     await buyer.put_in((await till.product(), 1))
 
     for number in range(4):
-        typed = {**ADDRESS, "lastname": name, "address1": f"{number} Main Street"}
-        told = await buyer.tell(bill_address_attributes=typed, ship_address_attributes=typed)
-        assert told.status == 200, told
+        address = {**ADDRESS, "lastname": name, "address1": f"{number} Main Street"}
+        response = await buyer.tell(bill_address_attributes=address, ship_address_attributes=address)
+        assert response.status == 200, response
 
     rows = await db.fetch("select distinct address1 from addresses where lastname = $1", name)
     assert [row[0] for row in rows] == ["3 Main Street"]
@@ -55,9 +55,9 @@ async def test_a_card_that_was_typed_into_a_cart_goes_with_it(buyer: Buyer, till
     order_id = UUID((await buyer.get("/cart")).id)
     assert await db.fetchval(sources, order_id) == 1
 
-    gone = await buyer.delete("/cart")
+    response = await buyer.delete("/cart")
 
-    assert (gone.status, await db.fetchval(sources, order_id)) == (204, 0)
+    assert (response.status, await db.fetchval(sources, order_id)) == (204, 0)
 
 
 async def test_an_account_has_a_hundred_addresses_at_most(http: httpx.AsyncClient, db: Any) -> None:
@@ -103,7 +103,7 @@ async def test_a_session_that_is_refreshed_thousands_of_times_ends(http: httpx.A
     assert await db.fetchval(row, await member.id(), MIN_REFRESH_LIMIT - 2) == MIN_REFRESH_LIMIT - 1
     await member.renew()
 
-    refused = await member.refresh()
+    refusal = await member.refresh()
 
-    assert (refused.status, refused.code) == (401, "invalid_refresh_token")
+    assert (refusal.status, refusal.code) == (401, "invalid_refresh_token")
     assert not await member.is_signed_in()

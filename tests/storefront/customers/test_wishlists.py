@@ -9,12 +9,12 @@ import httpx
 import pytest
 
 from shop.rules.customers.wishlists import MOST_LISTS
-from tests.at_once import at_once
-from tests.make import Make
+from tests.accounts import Member, sign_in
+from tests.builders import Make
+from tests.concurrency import at_once
 from tests.service import Service
 from tests.shopper import Answer, Shopper
-from tests.shoppers import Member, sign_in
-from tests.storefront.shelf import included, linked, word
+from tests.storefront.product_lists import included, linked, word
 from tests.wishlists import add_lists
 
 
@@ -24,38 +24,38 @@ async def member(http: httpx.AsyncClient) -> Member:
 
 
 async def new_list(member: Member, name: str = "Birthday", **fields: Any) -> Answer:
-    made = await member.post("/wishlists", wishlist={"name": name, **fields})
-    assert made.status == 201, made
-    return made
+    wishlist = await member.post("/wishlists", wishlist={"name": name, **fields})
+    assert wishlist.status == 201, wishlist
+    return wishlist
 
 
 async def wish(member: Member, token: str, variant_id: str, quantity: int = 1) -> str:
-    added = await member.post(f"/wishlists/{token}/add_item", variant_id=variant_id, quantity=quantity)
-    assert added.status == 200, added
-    return added.id
+    item = await member.post(f"/wishlists/{token}/add_item", variant_id=variant_id, quantity=quantity)
+    assert item.status == 200, item
+    return item.id
 
 
 async def lists(member: Member) -> dict[str, dict[str, Any]]:
     """What the user's own lists say, by name."""
-    found = (await member.get("/wishlists")).json["data"]
-    return {each["attributes"]["name"]: each["attributes"] for each in found}
+    records = (await member.get("/wishlists")).json["data"]
+    return {each["attributes"]["name"]: each["attributes"] for each in records}
 
 
 async def test_a_list_is_made_private_and_shown_to_its_owner(member: Member) -> None:
-    made = await new_list(member)
+    wishlist = await new_list(member)
 
-    assert made.json["data"]["type"] == "wishlist"
-    assert made.json["data"]["attributes"] == {
-        "token": made["token"],
+    assert wishlist.json["data"]["type"] == "wishlist"
+    assert wishlist.json["data"]["attributes"] == {
+        "token": wishlist["token"],
         "name": "Birthday",
         "is_private": True,
         "is_default": False,
         "variant_included": False,
     }
-    assert re.fullmatch("[1-9A-HJ-NP-Za-km-z]{24}", made["token"])
-    assert made.json["data"]["relationships"] == {"wished_items": {"data": []}}
-    assert "included" not in made.json
-    assert (await member.get(f"/wishlists/{made['token']}")).json == made.json
+    assert re.fullmatch("[1-9A-HJ-NP-Za-km-z]{24}", wishlist["token"])
+    assert wishlist.json["data"]["relationships"] == {"wished_items": {"data": []}}
+    assert "included" not in wishlist.json
+    assert (await member.get(f"/wishlists/{wishlist['token']}")).json == wishlist.json
 
 
 @pytest.mark.parametrize("is_wrapped", [True, False], ids=["wrapped", "bare"])
@@ -67,10 +67,10 @@ async def test_a_list_is_made_from_a_wrapped_object_or_a_bare_one(member: Member
     else:
         body = {f"wishlist[{name}]": value for name, value in fields.items()} if is_wrapped else fields
 
-    made = await member.ask("POST", "/wishlists", **{kind: body})
+    wishlist = await member.ask("POST", "/wishlists", **{kind: body})
 
-    assert made.status == 201, made
-    assert (made["name"], made["is_private"], made["is_default"]) == ("For the garden", False, True)
+    assert wishlist.status == 201, wishlist
+    assert (wishlist["name"], wishlist["is_private"], wishlist["is_default"]) == ("For the garden", False, True)
 
 
 WRONG = {
@@ -96,13 +96,13 @@ async def test_what_a_list_cannot_be_is_refused_by_its_name(
 ) -> None:
     token = (await new_list(member))["token"]
 
-    made = await member.ask("POST", "/wishlists", json={"wishlist": fields})
-    changed = await member.patch(f"/wishlists/{token}", wishlist={"name": None, **fields})
+    creation = await member.ask("POST", "/wishlists", json={"wishlist": fields})
+    update = await member.patch(f"/wishlists/{token}", wishlist={"name": None, **fields})
 
-    for answer in (made, changed):
+    for answer in (creation, update):
         assert (answer.status, answer.code) == (422, "validation_failed"), answer
-    assert set(made.json["errors"]) == wrong
-    assert set(changed.json["errors"]) == wrong | ({"name"} - set(fields))
+    assert set(creation.json["errors"]) == wrong
+    assert set(update.json["errors"]) == wrong | ({"name"} - set(fields))
     assert list(await lists(member)) == ["Birthday"]
 
 
@@ -142,7 +142,7 @@ async def test_own_lists_are_listed_in_the_order_they_were_made_page_by_page(
 
 
 async def test_a_list_of_lists_takes_no_filter_and_no_sort(member: Member) -> None:
-    answers = [await member.get(f"/wishlists?{wished}") for wished in ("filter[name]=a", "sort=name", "include=user")]
+    answers = [await member.get(f"/wishlists?{query}") for query in ("filter[name]=a", "sort=name", "include=user")]
 
     assert [(answer.status, answer.code) for answer in answers] == [
         (400, "unknown_filter"),
@@ -157,14 +157,14 @@ async def test_whether_a_variant_stands_on_a_list_is_told_when_it_is_asked(make:
     await new_list(member, "nothing")
     await wish(member, token, mug.sold)
 
-    async def told(path: str, variant_id: str) -> list[bool]:
+    async def inclusions(path: str, variant_id: str) -> list[bool]:
         data = (await member.get(f"{path}?is_variant_included={variant_id}")).json["data"]
         return [each["attributes"]["variant_included"] for each in (data if isinstance(data, list) else [data])]
 
-    assert await told("/wishlists", mug.sold) == [True, False]
-    assert await told("/wishlists", cup.sold) == [False, False]
-    assert await told("/wishlists", "") == [False, False]
-    assert await told(f"/wishlists/{token}", mug.sold) == [True]
+    assert await inclusions("/wishlists", mug.sold) == [True, False]
+    assert await inclusions("/wishlists", cup.sold) == [False, False]
+    assert await inclusions("/wishlists", "") == [False, False]
+    assert await inclusions(f"/wishlists/{token}", mug.sold) == [True]
     assert [each["variant_included"] for each in (await lists(member)).values()] == [False, False]
     wrong = await member.get("/wishlists?is_variant_included=7")
     assert (wrong.status, wrong.code) == (400, "malformed")
@@ -173,17 +173,17 @@ async def test_whether_a_variant_stands_on_a_list_is_told_when_it_is_asked(make:
 async def test_the_default_list_is_made_when_there_is_none_and_found_after(member: Member) -> None:
     await new_list(member, "another")
 
-    made, found = await member.get("/wishlists/default"), await member.get("/wishlists/default")
+    first, second = await member.get("/wishlists/default"), await member.get("/wishlists/default")
 
-    assert (made.status, made["is_default"], made["is_private"], made["name"]) == (200, True, True, "My wishes")
-    assert found.json == made.json
+    assert (first.status, first["is_default"], first["is_private"], first["name"]) == (200, True, True, "My wishes")
+    assert second.json == first.json
     assert [each["is_default"] for each in (await lists(member)).values()] == [False, True]
 
 
 async def test_many_who_ask_at_once_for_the_default_list_get_one(member: Member, db: Any) -> None:
-    asked = [member.get("/wishlists/default") for _ in range(6)]
+    requests = [member.get("/wishlists/default") for _ in range(6)]
 
-    answers = await at_once(db, "users", await member.id(), *asked)
+    answers = await at_once(db, "users", await member.id(), *requests)
 
     assert {answer.status for answer in answers} == {200}
     assert len({answer.id for answer in answers}) == 1
@@ -192,7 +192,7 @@ async def test_many_who_ask_at_once_for_the_default_list_get_one(member: Member,
 
 async def test_a_new_default_takes_the_place_of_the_old_one(member: Member, http: httpx.AsyncClient) -> None:
     other = await sign_in(http)
-    theirs = await other.get("/wishlists/default")
+    other_default = await other.get("/wishlists/default")
     first = await new_list(member, "first", is_default=True)
     await new_list(member, "second", is_default=True)
 
@@ -205,17 +205,17 @@ async def test_a_new_default_takes_the_place_of_the_old_one(member: Member, http
     assert (await member.get("/wishlists/default")).id == first.id
     await member.patch(f"/wishlists/{first['token']}", is_default=False)
     assert await defaults() == []
-    assert (await other.get("/wishlists/default")).id == theirs.id
+    assert (await other.get("/wishlists/default")).id == other_default.id
 
 
 async def test_of_many_that_become_the_default_at_once_one_is(member: Member, db: Any) -> None:
-    made = [await new_list(member, f"list {number}") for number in range(3)]
+    wishlists = [await new_list(member, f"list {number}") for number in range(3)]
 
     answers = await at_once(
         db,
         "users",
         await member.id(),
-        *(member.patch(f"/wishlists/{each['token']}", is_default=True) for each in made),
+        *(member.patch(f"/wishlists/{each['token']}", is_default=True) for each in wishlists),
         *(member.post("/wishlists", name=f"new {number}", is_default=True) for number in range(2)),
         member.get("/wishlists/default"),
     )
@@ -226,50 +226,50 @@ async def test_of_many_that_become_the_default_at_once_one_is(member: Member, db
 
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
 async def test_a_change_changes_what_is_given_and_nothing_else(member: Member, method: str) -> None:
-    made = await new_list(member)
-    path = f"/wishlists/{made['token']}"
+    wishlist = await new_list(member)
+    path = f"/wishlists/{wishlist['token']}"
 
-    renamed = await member.ask(method, path, json={"wishlist": {"name": "Christmas"}})
+    update = await member.ask(method, path, json={"wishlist": {"name": "Christmas"}})
     shared = await member.ask(method, path, json={"is_private": False, "token": "mine", "user_id": str(uuid4())})
     same = await member.ask(method, path, json={})
 
-    assert (renamed.status, renamed["name"], renamed["is_private"]) == (200, "Christmas", True)
-    assert (shared["name"], shared["is_private"], shared["token"]) == ("Christmas", False, made["token"])
+    assert (update.status, update["name"], update["is_private"]) == (200, "Christmas", True)
+    assert (shared["name"], shared["is_private"], shared["token"]) == ("Christmas", False, wishlist["token"])
     assert (same.status, same.json) == (200, shared.json)
     assert (await member.get(path)).json == shared.json
 
 
 async def test_a_removed_list_is_gone_with_what_stood_on_it(make: Make, member: Member, db: Any) -> None:
-    made = await new_list(member)
-    await wish(member, made["token"], (await make.product()).sold)
+    wishlist = await new_list(member)
+    await wish(member, wishlist["token"], (await make.product()).sold)
 
-    removed = await member.delete(f"/wishlists/{made['token']}")
-    again = await member.delete(f"/wishlists/{made['token']}")
+    deletion = await member.delete(f"/wishlists/{wishlist['token']}")
+    again = await member.delete(f"/wishlists/{wishlist['token']}")
 
-    assert (removed.status, removed.response.content, again.status) == (204, b"", 404)
-    assert (await member.get(f"/wishlists/{made['token']}")).status == 404
-    assert await db.fetchval("select count(*) from wished_items where wishlist_id = $1", made.id) == 0
+    assert (deletion.status, deletion.response.content, again.status) == (204, b"", 404)
+    assert (await member.get(f"/wishlists/{wishlist['token']}")).status == 404
+    assert await db.fetchval("select count(*) from wished_items where wishlist_id = $1", wishlist.id) == 0
 
 
 async def test_a_public_list_is_seen_by_whoever_has_its_token_and_a_private_one_by_nobody_else(
     make: Make, member: Member, http: httpx.AsyncClient, guest: Shopper
 ) -> None:
     other = await sign_in(http)
-    made = await new_list(member)
-    item_id = await wish(member, made["token"], (await make.product()).sold)
-    path = f"/wishlists/{made['token']}"
+    wishlist = await new_list(member)
+    item_id = await wish(member, wishlist["token"], (await make.product()).sold)
+    path = f"/wishlists/{wishlist['token']}"
 
-    hidden = [await viewer.get(path) for viewer in (other, guest)]
+    while_private = [await viewer.get(path) for viewer in (other, guest)]
     missing = [await viewer.get(f"/wishlists/{'1' * 24}") for viewer in (other, guest)]
     await member.patch(path, is_private=False)
-    shown = [await viewer.get(path) for viewer in (other, guest)]
+    while_public = [await viewer.get(path) for viewer in (other, guest)]
     await member.patch(path, is_private=True)
     after = [await viewer.get(path) for viewer in (other, guest)]
 
-    assert [answer.status for answer in hidden + missing + after] == [404] * 6
-    said = [{**answer.json, "request_id": ""} for answer in hidden + missing]
-    assert all(each == said[0] for each in said)
-    for answer in shown:
+    assert [answer.status for answer in while_private + missing + after] == [404] * 6
+    bodies = [{**answer.json, "request_id": ""} for answer in while_private + missing]
+    assert all(each == bodies[0] for each in bodies)
+    for answer in while_public:
         assert answer.status == 200
         assert linked(answer.json["data"], "wished_items") == [item_id]
         assert str(await member.id()) not in answer.response.text
@@ -281,9 +281,9 @@ async def test_nobody_else_writes_on_a_list_be_it_public_or_private(
 ) -> None:
     other, mug = await sign_in(http), await make.product()
     for is_private in (True, False):
-        made = await new_list(member, is_private=is_private)
-        item_id = await wish(member, made["token"], mug.sold, 2)
-        path = f"/wishlists/{made['token']}"
+        wishlist = await new_list(member, is_private=is_private)
+        item_id = await wish(member, wishlist["token"], mug.sold, 2)
+        path = f"/wishlists/{wishlist['token']}"
         before = await member.get(f"{path}?include=wished_items")
 
         answers = [
@@ -322,11 +322,11 @@ async def test_without_a_good_token_of_a_user_nothing_but_a_public_list_is_shown
 
     nobody = [await guest.ask(method, f"/wishlists{path}") for method, path in paths]
     junk = {"Authorization": "Bearer junk"}
-    forged = [await guest.ask(method, f"/wishlists{path}", headers=junk) for method, path in paths]
+    with_junk = [await guest.ask(method, f"/wishlists{path}", headers=junk) for method, path in paths]
     looking = [await guest.get(f"/wishlists/{token}"), await guest.get(f"/wishlists/{token}", headers=junk)]
 
     assert {(answer.status, answer.code) for answer in nobody} == {(401, "unauthenticated")}
-    assert {(answer.status, answer.code) for answer in forged} == {(401, "invalid_token")}
+    assert {(answer.status, answer.code) for answer in with_junk} == {(401, "invalid_token")}
     assert [answer.status for answer in looking] == [200, 401]
 
 
@@ -358,8 +358,8 @@ async def test_a_user_has_so_many_lists_and_no_more(member: Member, db: Any) -> 
     default = await member.get("/wishlists/default")
 
     assert sorted(answer.status for answer in answers) == [201, 422, 422, 422]
-    for refused in [default, *(answer for answer in answers if answer.status == 422)]:
-        assert (refused.status, refused.code, list(refused.json["errors"])) == (422, "validation_failed", ["base"])
+    for refusal in [default, *(answer for answer in answers if answer.status == 422)]:
+        assert (refusal.status, refusal.code, list(refusal.json["errors"])) == (422, "validation_failed", ["base"])
     assert await db.fetchval("select count(*) from wishlists where user_id = $1", await member.id()) == MOST_LISTS
 
 
@@ -368,16 +368,16 @@ async def test_a_key_makes_one_list_however_often_it_comes(member: Member, http:
 
     first, again = [await member.post("/wishlists", headers=key, name="Once") for _ in range(2)]
     other = await member.post("/wishlists", headers=key, name="Another")
-    theirs = await (await sign_in(http)).post("/wishlists", headers=key, name="Once")
+    stranger_list = await (await sign_in(http)).post("/wishlists", headers=key, name="Once")
 
     assert (first.status, again.status, again.json == first.json) == (201, 201, True)
     assert (other.status, other.code) == (422, "idempotency_key_reused")
-    assert (theirs.status, theirs.id == first.id) == (201, False)
-    changed = [
-        await member.patch(f"/wishlists/{first['token']}", headers=sent, name="Twice" if sent else "Thrice")
-        for sent in ({"Idempotency-Key": "k"}, None, {"Idempotency-Key": "k"})
+    assert (stranger_list.status, stranger_list.id == first.id) == (201, False)
+    updates = [
+        await member.patch(f"/wishlists/{first['token']}", headers=headers, name="Twice" if headers else "Thrice")
+        for headers in ({"Idempotency-Key": "k"}, None, {"Idempotency-Key": "k"})
     ]
-    assert [answer["name"] for answer in changed] == ["Twice", "Thrice", "Thrice"]
+    assert [answer["name"] for answer in updates] == ["Twice", "Thrice", "Thrice"]
     await member.delete(f"/wishlists/{first['token']}")
     assert (await member.post("/wishlists", headers=key, name="Once")).status == 404
     assert await lists(member) == {}
@@ -402,17 +402,17 @@ async def test_fields_of_lists_items_and_variants_are_shown_as_far_as_they_are_a
 async def test_a_user_who_goes_takes_their_lists_along(
     make: Make, member: Member, http: httpx.AsyncClient, guest: Shopper, db: Any
 ) -> None:
-    made = await new_list(member, is_private=False)
-    await wish(member, made["token"], (await make.product()).sold)
+    wishlist = await new_list(member, is_private=False)
+    await wish(member, wishlist["token"], (await make.product()).sold)
     other = await new_list(await sign_in(http), is_private=False)
 
-    removed = await make.machine.delete(f"/users/{await member.id()}")
+    deletion = await make.machine.delete(f"/users/{await member.id()}")
 
-    assert removed.status == 204
-    assert (await guest.get(f"/wishlists/{made['token']}")).status == 404
+    assert deletion.status == 204
+    assert (await guest.get(f"/wishlists/{wishlist['token']}")).status == 404
     assert (await guest.get(f"/wishlists/{other['token']}")).status == 200
     left = "select count(*) from wished_items where wishlist_id = $1"
-    assert await db.fetchval(left, made.id) == 0
+    assert await db.fetchval(left, wishlist.id) == 0
 
 
 async def test_the_database_itself_keeps_one_default_and_one_item_of_a_variant(
@@ -441,10 +441,10 @@ async def test_statements_do_not_grow_with_what_is_on_the_lists(make: Make, memb
     variants = [(await make.product(options={word(): ["m"]})).sold for _ in range(5)]
     await make.price_list(users=[await member.id()], percent_off="10")
     whole = "include=wished_items.variant.product,wished_items.variant.option_values"
-    asked = ["/wishlists", f"/wishlists?{whole}", f"/wishlists/{tokens[0]}", f"/wishlists/{tokens[0]}?{whole}"]
+    paths = ["/wishlists", f"/wishlists?{whole}", f"/wishlists/{tokens[0]}", f"/wishlists/{tokens[0]}?{whole}"]
 
-    async def counted() -> list[int]:
-        answers = [await member.get(path) for path in asked]
+    async def count_statements() -> list[int]:
+        answers = [await member.get(path) for path in paths]
         assert {answer.status for answer in answers} == {200}
         return [service.request_line(answer.request_id)["statements"] for answer in answers]
 
@@ -453,10 +453,10 @@ async def test_statements_do_not_grow_with_what_is_on_the_lists(make: Make, memb
         answer = await member.post(f"/wishlists/{tokens[0]}/add_items?{whole}", wished_items=wishes)
         return int(service.request_line(answer.request_id)["statements"])
 
-    few = [await put(variants[:1]), *await counted()]
+    few = [await put(variants[:1]), *await count_statements()]
     for token in tokens[1:]:
         await wish(member, token, variants[0])
-    many = [await put(variants), *await counted()]
+    many = [await put(variants), *await count_statements()]
 
     assert few == many
     assert few[1:4] == [3, 7, 3]

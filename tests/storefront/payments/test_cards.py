@@ -6,11 +6,11 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from tests.make import Make
+from tests.accounts import sign_in
+from tests.builders import Make
+from tests.checkout_builders import Buyer, SignedIn, Till, new_till
 from tests.service import Service
 from tests.shopper import Answer
-from tests.shoppers import sign_in
-from tests.till import Buyer, SignedIn, Till, new_till
 
 HERE = "/account/credit_cards"
 UNKNOWN = "source_not_found"
@@ -29,8 +29,8 @@ async def cards(buyer: Buyer, query: str = "") -> list[str]:
 
 async def new_card(buyer: SignedIn) -> str:
     """Paid with, and therefore kept."""
-    done = await buyer.buy(await buyer.till.product(), "approve")
-    assert done.status == 200, done
+    order = await buyer.buy(await buyer.till.product(), "approve")
+    assert order.status == 200, order
     return (await cards(buyer))[0]
 
 
@@ -47,23 +47,23 @@ async def test_a_card_that_was_paid_with_is_kept_and_can_be_paid_with_again(buye
     before = await cards(buyer)
     card = await new_card(buyer)
 
-    chosen = await choose(buyer, card)
-    done = await buyer.complete()
+    choice = await choose(buyer, card)
+    order = await buyer.complete()
 
-    assert (before, chosen.status, done.status, done["payment_state"]) == ([], 201, 200, "paid")
-    paid = "select count(*) from payments where source_id = $1 and state = 'completed'"
-    assert await db.fetchval(paid, UUID(card)) == 2
+    assert (before, choice.status, order.status, order["payment_state"]) == ([], 201, 200, "paid")
+    query = "select count(*) from payments where source_id = $1 and state = 'completed'"
+    assert await db.fetchval(query, UUID(card)) == 2
     assert await cards(buyer) == [card]
 
 
 async def test_a_card_is_shown_with_what_may_be_known_of_it(buyer: SignedIn, till: Till, service: Service) -> None:
     card = await new_card(buyer)
 
-    shown = await buyer.get(f"{HERE}/{card}", include="payment_method")
-    listed = await buyer.get(HERE)
+    response = await buyer.get(f"{HERE}/{card}", include="payment_method")
+    listing = await buyer.get(HERE)
 
-    assert shown.json["data"]["type"] == "credit_card"
-    assert shown.json["data"]["attributes"] == {
+    assert response.json["data"]["type"] == "credit_card"
+    assert response.json["data"]["attributes"] == {
         "cc_type": "visa",
         "last_digits": "1111",
         "month": None,
@@ -73,10 +73,10 @@ async def test_a_card_is_shown_with_what_may_be_known_of_it(buyer: SignedIn, til
         "gateway_payment_profile_id": "approve",
         "public_metadata": {},
     }
-    (method,) = shown.json["included"]
+    (method,) = response.json["included"]
     assert (method["type"], method["id"]) == ("payment_method", till.card)
-    assert (listed.json["data"], listed.json["meta"]["total_count"]) == ([shown.json["data"]], 1)
-    counts = [service.request_line(answer.request_id)["statements"] for answer in (listed, shown)]
+    assert (listing.json["data"], listing.json["meta"]["total_count"]) == ([response.json["data"]], 1)
+    counts = [service.request_line(answer.request_id)["statements"] for answer in (listing, response)]
     assert counts == [2, 3]
 
 
@@ -122,12 +122,12 @@ async def test_a_kept_card_says_by_itself_how_it_is_paid_with(buyer: SignedIn) -
     await buyer.put_in((await buyer.till.product(), 1))
     await buyer.come_from()
 
-    told = await buyer.tell(existing_card=card)
-    done = await buyer.complete()
-    shown = await buyer.get(f"/order_status/{done['number']}", include="payments.source")
+    cart = await buyer.tell(existing_card=card)
+    order = await buyer.complete()
+    order_status = await buyer.get(f"/order_status/{order['number']}", include="payments.source")
 
-    assert (told.status, done["payment_state"]) == (200, "paid")
-    assert [each["id"] for each in shown.json["included"] if each["type"] == "credit_card"] == [card]
+    assert (cart.status, order["payment_state"]) == (200, "paid")
+    assert [each["id"] for each in order_status.json["included"] if each["type"] == "credit_card"] == [card]
 
 
 @pytest.mark.security("C-01")
@@ -135,17 +135,17 @@ async def test_the_card_of_another_is_nobodys(buyer: SignedIn, http: httpx.Async
     card = await new_card(buyer)
     other = SignedIn(http, till, await sign_in(http))
 
-    asked = [
+    responses = [
         await other.get(f"{HERE}/{card}"),
         await other.delete(f"{HERE}/{card}"),
         await other.get(f"{HERE}/default"),
         await other.get(f"{HERE}/nonsense"),
         await other.delete(f"{HERE}/nonsense"),
     ]
-    chosen = [await choose(other, card), await other.tell(existing_card=card), await other.tell(existing_card="x")]
+    choices = [await choose(other, card), await other.tell(existing_card=card), await other.tell(existing_card="x")]
 
-    assert [each.status for each in asked] == [404] * 5
-    assert [(each.status, each.code) for each in chosen] == [(422, UNKNOWN)] * 3
+    assert [each.status for each in responses] == [404] * 5
+    assert [(each.status, each.code) for each in choices] == [(422, UNKNOWN)] * 3
     assert await cards(buyer) == [card]
 
 
@@ -161,20 +161,20 @@ async def test_whoever_holds_a_carts_token_pays_with_a_card_of_their_own(
     friend.order_token = buyer.order_token
     await friend.come_from()
 
-    refused = await friend.post("/checkout/create_payment", payment_method_id=till.card, source_id=card)
+    refusal = await friend.post("/checkout/create_payment", payment_method_id=till.card, source_id=card)
     await friend.pay()
-    done = await friend.complete()
+    order = await friend.complete()
 
-    assert (refused.status, refused.code, done["payment_state"]) == (401, "owner_required", "paid")
+    assert (refusal.status, refusal.code, order["payment_state"]) == (401, "owner_required", "paid")
     assert await cards(buyer) == [card]
 
 
 async def test_a_card_that_is_forgotten_is_gone(buyer: SignedIn, db: Any) -> None:
     card = await new_card(buyer)
 
-    removed, again = [await buyer.delete(f"{HERE}/{card}") for _ in range(2)]
+    deletion, again = [await buyer.delete(f"{HERE}/{card}") for _ in range(2)]
 
-    assert (removed.status, again.status, await cards(buyer)) == (204, 404, [])
+    assert (deletion.status, again.status, await cards(buyer)) == (204, 404, [])
     assert (await choose(buyer, card)).code == UNKNOWN
     assert await db.fetchval("select deleted_at is not null from payment_sources where id = $1", UUID(card))
 
@@ -184,8 +184,8 @@ async def test_a_card_that_is_forgotten_is_gone(buyer: SignedIn, db: Any) -> Non
 async def test_a_card_is_good_to_the_end_of_its_month(buyer: SignedIn, db: Any, months: int, is_good: bool) -> None:
     card = await new_card(buyer)
     ends = "now() + $2 * interval '1 month'"
-    dated = f"update payment_sources set year = extract(year from {ends}), month = extract(month from {ends})"
-    await db.execute(f"{dated} where id = $1", UUID(card), months)
+    statement = f"update payment_sources set year = extract(year from {ends}), month = extract(month from {ends})"
+    await db.execute(f"{statement} where id = $1", UUID(card), months)
 
     assert await cards(buyer) == ([card] if is_good else [])
     assert (await choose(buyer, card)).status == (201 if is_good else 422)
@@ -204,14 +204,14 @@ async def test_what_was_declined_or_typed_by_a_guest_is_not_kept(
     buyer: SignedIn, till: Till, http: httpx.AsyncClient, db: Any
 ) -> None:
     mug = await till.product()
-    refused = await buyer.buy(mug, "decline")
+    refusal = await buyer.buy(mug, "decline")
     guest = Buyer(http, till)
     cart = await guest.ready((mug, 1))
     await guest.complete()
 
-    kept = "select count(*) from payment_sources s join payments p on p.source_id = s.id where p.order_id = $1"
-    assert (refused.status, await cards(buyer)) == (422, [])
-    assert await db.fetchval(f"{kept} and s.used_at is not null", UUID(cart.id)) == 0
+    query = "select count(*) from payment_sources s join payments p on p.source_id = s.id where p.order_id = $1"
+    assert (refusal.status, await cards(buyer)) == (422, [])
+    assert await db.fetchval(f"{query} and s.used_at is not null", UUID(cart.id)) == 0
 
 
 async def test_a_card_that_is_not_there_can_not_be_chosen(buyer: SignedIn) -> None:

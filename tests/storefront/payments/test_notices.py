@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from shop.gateways.test_card import TestCard as Card
+from tests.checkout_builders import Buyer, Till, on_hand
 from tests.db.processes import until
 from tests.service import Service
-from tests.till import Buyer, Till, on_hand
 
 HERE = "/payment_notices/test_card"
 
@@ -27,8 +27,8 @@ async def attempt_of(db: Any, order_id: str) -> Any:
     """The call to the provider, once it is made."""
 
     async def is_asked() -> bool:
-        found = await db.fetchval("select count(*) from payment_attempts where order_id = $1", UUID(order_id))
-        return bool(found)
+        count = await db.fetchval("select count(*) from payment_attempts where order_id = $1", UUID(order_id))
+        return bool(count)
 
     await until(is_asked)
     return await db.fetchrow("select * from payment_attempts where order_id = $1 order by id", UUID(order_id))
@@ -75,13 +75,13 @@ async def test_told_many_times_at_once_and_answered_too_there_is_one_order(
     bodies = [told(attempt["id"]) for _ in range(5)] * 2
 
     statuses = await asyncio.gather(*(tell(http, card, body) for body in bodies))
-    done = await asking
+    order = await asking
 
     assert set(statuses) == {204}
-    assert (done.status, done["state"], done["payment_state"]) == (200, "complete", "paid")
+    assert (order.status, order["state"], order["payment_state"]) == (200, "complete", "paid")
     assert await on_hand(db, mug.sold) == 4
-    completed = "select count(*) from audit_events where subject_id = $1 and action = 'order_complete'"
-    assert await db.fetchval(completed, UUID(cart.id)) == 1
+    query = "select count(*) from audit_events where subject_id = $1 and action = 'order_complete'"
+    assert await db.fetchval(query, UUID(cart.id)) == 1
 
 
 async def test_a_refusal_that_is_told_of_gives_the_goods_back_and_what_comes_later_changes_nothing(
@@ -130,14 +130,14 @@ async def test_what_somebody_else_signed_or_nobody_is_refused(
     asking.cancel()
     body = told(attempt["id"])
 
-    forged = [await tell(http, card, body, signature) for signature in (b"0" * 64, b"-", card.sign(body + b" "))]
-    unsigned = await http.post(HERE, content=body, headers={"Content-Type": "application/json"})
+    statuses = [await tell(http, card, body, signature) for signature in (b"0" * 64, b"-", card.sign(body + b" "))]
+    without_signature = await http.post(HERE, content=body, headers={"Content-Type": "application/json"})
     elsewhere = [
         (await http.post(f"/payment_notices/{name}", json={})).status_code for name in ("check", "nobody", "stripe%00")
     ]
 
-    assert forged == [400] * 3
-    assert (unsigned.status_code, unsigned.json()["code"]) == (400, "bad_signature")
+    assert statuses == [400] * 3
+    assert (without_signature.status_code, without_signature.json()["code"]) == (400, "bad_signature")
     assert elsewhere == [400, 404, 404]
     assert await db.fetchval("select state from payments where order_id = $1", UUID(cart.id)) == "processing"
     await tell(http, card, told(attempt["id"], "declined"))

@@ -7,12 +7,12 @@ from uuid import UUID
 import httpx
 import pytest
 
-from tests.admin.desk import new_desk
-from tests.make import Make
-from tests.platform.machine import Machine
+from tests.admin.dashboard import new_desk
+from tests.builders import Make
+from tests.checkout_builders import Buyer, Till, on_hand
+from tests.platform.client import Machine
 from tests.service import KEYS, Service
 from tests.storefront.payments.test_test_card import choose, ids_offered, needs_action, path_of
-from tests.till import Buyer, Till, on_hand
 
 pytestmark = pytest.mark.security("C-13")
 PAYMENT_METHOD = {"payment_method": {"name": "Card", "type": "test_card"}}
@@ -21,15 +21,15 @@ PAYMENT_METHOD = {"payment_method": {"name": "Card", "type": "test_card"}}
 @pytest.fixture(scope="module")
 def outside(service: Service, database_url: str) -> Iterator[Service]:
     """The same shop served with an external database: no try-out, whatever SHOP_MAILBOX says."""
-    served = Service(
+    shop = Service(
         SHOP_DATA_DIR=service.environ["SHOP_DATA_DIR"],
         SHOP_DATABASE_URL=database_url,
         SHOP_SECRET_KEYS=KEYS,
         SHOP_MAILBOX="on",
         SHOP_DRAIN_SECONDS="0",
     )
-    yield served
-    served.stop()
+    yield shop
+    shop.stop()
 
 
 @pytest.fixture
@@ -46,15 +46,15 @@ async def test_outside_a_try_out_the_test_card_is_not_offered(
     assert till.card in await ids_offered(buyer)
 
     buyer.http = there
-    chosen = await choose(buyer, "approve")
-    made = await Machine(there, vars(writer)).post("/payment_methods", PAYMENT_METHOD)
+    choice = await choose(buyer, "approve")
+    creation = await Machine(there, vars(writer)).post("/payment_methods", PAYMENT_METHOD)
     desk = await new_desk(there, db)
     form = (await desk.get("/admin/settings/payments/new")).text
     listing = (await desk.get("/admin/settings/payments")).text
 
     assert await ids_offered(buyer) & {till.card, till.check} == {till.check}
-    assert (chosen.status, chosen.code) == (422, "payment_method_not_found")
-    assert (made.status, list(made.json["errors"])) == (422, ["type"])
+    assert (choice.status, choice.code) == (422, "payment_method_not_found")
+    assert (creation.status, list(creation.json["errors"])) == (422, ["type"])
     assert 'value="check"' in form
     assert "test_card" not in form
     assert "try-out only" in listing
@@ -64,38 +64,38 @@ async def test_outside_a_try_out_the_test_card_cannot_pay(
     buyer: Buyer, till: Till, writer: Machine, make: Make, db: Any, there: httpx.AsyncClient
 ) -> None:
     mug = await till.product(on_hand=3)
-    held = await make.new("payment_methods", "payment_method", name="Card", type="test_card", auto_capture=False)
+    method = await make.new("payment_methods", "payment_method", name="Card", type="test_card", auto_capture=False)
     await buyer.put_in((mug, 1))
     await buyer.come_from()
-    await buyer.pay(method=held.id)
-    done = await buyer.complete()
-    payment = await db.fetchval("select id from payments where order_id = $1", UUID(done.id))
+    await buyer.pay(method=method.id)
+    order = await buyer.complete()
+    payment = await db.fetchval("select id from payments where order_id = $1", UUID(order.id))
     late, machine = Buyer(buyer.http, till), Machine(there, vars(writer))
-    chosen = await late.ready((mug, 1))
+    cart = await late.ready((mug, 1))
 
     late.http = there
-    completed = await late.complete()
-    by_machine = await machine.patch(f"/orders/{chosen.id}/complete", {})
-    captured = await machine.patch(f"/payments/{payment}/capture", {})
-    voided = await machine.patch(f"/payments/{payment}/void", {})
+    completion = await late.complete()
+    by_machine = await machine.patch(f"/orders/{cart.id}/complete", {})
+    capture = await machine.patch(f"/payments/{payment}/capture", {})
+    void = await machine.patch(f"/payments/{payment}/void", {})
 
-    assert done.status == 200, done
-    assert (completed.status, completed.code) == (422, "payment_refused")
-    assert "only in a try-out" in completed.json["errors"]["payments"][0]
+    assert order.status == 200, order
+    assert (completion.status, completion.code) == (422, "payment_refused")
+    assert "only in a try-out" in completion.json["errors"]["payments"][0]
     assert by_machine.status == 422
-    assert (captured.status, captured.code) == (422, "payment_refused")
-    assert (voided.status, voided["state"]) == (200, "void")
+    assert (capture.status, capture.code) == (422, "payment_refused")
+    assert (void.status, void["state"]) == (200, "void")
     assert await on_hand(db, mug.sold) == 2
 
 
 async def test_outside_a_try_out_there_is_no_page_to_confirm_a_payment(
     buyer: Buyer, till: Till, there: httpx.AsyncClient
 ) -> None:
-    asked, _ = await needs_action(buyer, till)
-    path = path_of(asked, buyer)
+    conflict, _ = await needs_action(buyer, till)
+    path = path_of(conflict, buyer)
 
-    shown = await there.get(path)
-    decided = await there.post(path, json={"decision": "confirm"})
+    page = await there.get(path)
+    decision = await there.post(path, json={"decision": "confirm"})
 
-    assert (shown.status_code, decided.status_code) == (404, 404)
+    assert (page.status_code, decision.status_code) == (404, 404)
     assert (await buyer.complete()).code == "payment_needs_action"

@@ -9,9 +9,9 @@ import jsonschema_rs
 import pytest
 
 from shop.gateways.test_card import SOURCES
+from tests.checkout_builders import Buyer, Till, on_hand
 from tests.db.processes import until
 from tests.shopper import Answer
-from tests.till import Buyer, Till, on_hand
 
 FORWARDED = [
     {"Host": "shop.example"},
@@ -42,13 +42,13 @@ async def test_a_request_that_a_proxy_passed_on_is_not_part_of_a_try_out(
     await buyer.put_in((await till.product(), 1))
     await buyer.come_from()
 
-    chosen = await choose(buyer, "approve", headers)
+    choice = await choose(buyer, "approve", headers)
 
-    assert (chosen.status, chosen.code) == (422, "payment_method_not_found")
+    assert (choice.status, choice.code) == (422, "payment_method_not_found")
     assert till.card not in await ids_offered(buyer, headers)
     await buyer.pay()
-    refused = await buyer.patch("/checkout/complete", headers=headers)
-    assert (refused.status, refused.code) == (422, "payment_refused")
+    refusal = await buyer.patch("/checkout/complete", headers=headers)
+    assert (refusal.status, refusal.code) == (422, "payment_refused")
 
 
 @pytest.mark.security("C-13")
@@ -59,10 +59,10 @@ async def test_an_unknown_test_source_is_refused_with_the_known_ones(
     await buyer.put_in((await till.product(), 1))
     await buyer.come_from()
 
-    refused = await choose(buyer, source)
+    refusal = await choose(buyer, source)
 
-    assert refused.status == 422
-    assert refused.json["errors"] == {
+    assert refusal.status == 422
+    assert refusal.json["errors"] == {
         "source_attributes.gateway_payment_profile_id": ["must be one of approve, decline, confirm, hang, late"]
     }
 
@@ -80,46 +80,46 @@ async def needs_action(buyer: Buyer, till: Till, **product: Any) -> tuple[Answer
     return await buyer.complete(), mug
 
 
-def path_of(asked: Answer, buyer: Buyer) -> str:
-    url = asked.json["next_action"]["url"]
+def path_of(conflict: Answer, buyer: Buyer) -> str:
+    url = conflict.json["next_action"]["url"]
     assert url.startswith(f"{buyer.http.base_url}/test_card/")
     return str(url).removeprefix(str(buyer.http.base_url))
 
 
 async def test_a_payment_that_was_confirmed_completes_the_order(buyer: Buyer, till: Till, db: Any) -> None:
-    asked, mug = await needs_action(buyer, till, on_hand=3)
+    conflict, mug = await needs_action(buyer, till, on_hand=3)
     again = await buyer.complete()
-    confirmed = await buyer.http.post(path_of(asked, buyer), json={"decision": "confirm"})
-    done = await buyer.complete()
+    confirmation = await buyer.http.post(path_of(conflict, buyer), json={"decision": "confirm"})
+    order = await buyer.complete()
 
-    assert (asked.status, asked.code) == (409, "payment_needs_action")
-    assert asked.json["next_action"]["type"] == "redirect_to_url"
+    assert (conflict.status, conflict.code) == (409, "payment_needs_action")
+    assert conflict.json["next_action"]["type"] == "redirect_to_url"
     same = ("client_secret", "next_action")
-    assert [again.json[name] for name in same] == [asked.json[name] for name in same]
-    assert confirmed.json() == {"decision": "confirmed"}
-    assert (done.status, done["state"], done["payment_state"]) == (200, "complete", "paid")
+    assert [again.json[name] for name in same] == [conflict.json[name] for name in same]
+    assert confirmation.json() == {"decision": "confirmed"}
+    assert (order.status, order["state"], order["payment_state"]) == (200, "complete", "paid")
     assert await on_hand(db, mug.sold) == 2
 
 
 async def test_a_payment_that_was_declined_is_refused_and_the_cart_goes_on(buyer: Buyer, till: Till, db: Any) -> None:
-    asked, mug = await needs_action(buyer, till, on_hand=3)
-    path = path_of(asked, buyer)
-    declined = await buyer.http.post(path, json={"decision": "decline"})
+    conflict, mug = await needs_action(buyer, till, on_hand=3)
+    path = path_of(conflict, buyer)
+    decline = await buyer.http.post(path, json={"decision": "decline"})
     too_late = await buyer.http.post(path, json={"decision": "confirm"})
-    refused = await buyer.complete()
+    refusal = await buyer.complete()
     back = await on_hand(db, mug.sold)
     await buyer.pay("approve")
 
-    assert [answer.json() for answer in (declined, too_late)] == [{"decision": "declined"}] * 2
-    assert (refused.status, refused.code) == (422, "payment_refused")
-    assert refused.json["errors"] == {"payments": ["The payment was not confirmed."]}
+    assert [answer.json() for answer in (decline, too_late)] == [{"decision": "declined"}] * 2
+    assert (refusal.status, refusal.code) == (422, "payment_refused")
+    assert refusal.json["errors"] == {"payments": ["The payment was not confirmed."]}
     assert back == 3
     assert (await buyer.complete()).status == 200
 
 
 async def test_a_confirmed_payment_completes_though_the_client_is_gone(buyer: Buyer, till: Till, db: Any) -> None:
-    asked, _ = await needs_action(buyer, till)
-    await buyer.http.post(path_of(asked, buyer), json={"decision": "confirm"})
+    conflict, _ = await needs_action(buyer, till)
+    await buyer.http.post(path_of(conflict, buyer), json={"decision": "confirm"})
     order_id = await settle_later(buyer, db, "2 minutes")
 
     async def is_complete() -> bool:
@@ -129,32 +129,32 @@ async def test_a_confirmed_payment_completes_though_the_client_is_gone(buyer: Bu
 
 
 async def test_a_payment_that_nobody_confirms_is_given_up(buyer: Buyer, till: Till, db: Any) -> None:
-    asked, mug = await needs_action(buyer, till, on_hand=3)
+    conflict, mug = await needs_action(buyer, till, on_hand=3)
     order_id = await settle_later(buyer, db, "11 minutes")
 
     async def has_failed() -> bool:
         return bool(await db.fetchval("select state = 'failed' from payments where order_id = $1", order_id))
 
     await until(has_failed)
-    late = await buyer.http.post(path_of(asked, buyer), json={"decision": "confirm"})
+    late = await buyer.http.post(path_of(conflict, buyer), json={"decision": "confirm"})
 
     assert late.json() == {"decision": "expired"}
-    assert "not confirmed in time" in (await buyer.http.get(path_of(asked, buyer))).text
+    assert "not confirmed in time" in (await buyer.http.get(path_of(conflict, buyer))).text
     assert await on_hand(db, mug.sold) == 3
 
 
 async def settle_later(buyer: Buyer, db: Any, age: str) -> UUID:
     """Makes the attempt so old that the worker asks about it."""
     order_id = UUID((await buyer.get("/cart")).id)
-    aged = f"update payment_attempts set created_at = now() - interval '{age}' where order_id = $1"
-    await db.execute(aged, order_id)
+    statement = f"update payment_attempts set created_at = now() - interval '{age}' where order_id = $1"
+    await db.execute(statement, order_id)
     return order_id
 
 
 @pytest.mark.security("C-13")
 async def test_the_page_of_a_payment_is_open_to_its_secret_in_a_try_out_only(buyer: Buyer, till: Till) -> None:
-    asked, _ = await needs_action(buyer, till)
-    path = path_of(asked, buyer)
+    conflict, _ = await needs_action(buyer, till)
+    path = path_of(conflict, buyer)
     other = path[:-1] + ("0" if path[-1] != "0" else "1")
 
     answers = [
@@ -185,28 +185,30 @@ async def test_the_page_of_a_payment_is_open_to_its_secret_in_a_try_out_only(buy
 async def test_the_shopper_goes_back_to_the_storefront_and_nowhere_else(
     buyer: Buyer, till: Till, return_url: str, is_followed: bool
 ) -> None:
-    asked, _ = await needs_action(buyer, till)
-    path = path_of(asked, buyer)
+    conflict, _ = await needs_action(buyer, till)
+    path = path_of(conflict, buyer)
 
     page = await buyer.http.get(path, params={"return_url": return_url})
-    sent = await buyer.http.post(path, data={"decision": "confirm", "return_url": return_url}, follow_redirects=False)
+    redirect = await buyer.http.post(
+        path, data={"decision": "confirm", "return_url": return_url}, follow_redirects=False
+    )
 
-    assert sent.status_code == 303
-    assert sent.headers["location"] == (return_url if is_followed else path)
+    assert redirect.status_code == 303
+    assert redirect.headers["location"] == (return_url if is_followed else path)
     assert (return_url in page.text) == is_followed
     assert ("https://store.example" in page.headers["content-security-policy"]) == (return_url.endswith("e/checkout"))
 
 
 async def test_the_409_is_as_the_description_says(buyer: Buyer, till: Till) -> None:
-    asked, _ = await needs_action(buyer, till)
+    conflict, _ = await needs_action(buyer, till)
     description = (await buyer.http.get("/openapi.json")).json()
     operation = description["paths"]["/api/v2/storefront/checkout/complete"]["patch"]
     schema = operation["responses"]["409"]["content"]["application/vnd.api+json"]["schema"]
 
     assert "payment_needs_action" in schema["properties"]["code"]["enum"]
-    assert set(asked.json) <= set(description["components"]["schemas"]["ErrorBody"]["properties"])
+    assert set(conflict.json) <= set(description["components"]["schemas"]["ErrorBody"]["properties"])
     whole = {**schema, "components": description["components"]}
-    required = {"required": ["client_secret", "next_action"]}
-    jsonschema_rs.Draft202012Validator({"allOf": [required, whole], "components": description["components"]}).validate(
-        asked.json
-    )
+    requirement = {"required": ["client_secret", "next_action"]}
+    jsonschema_rs.Draft202012Validator(
+        {"allOf": [requirement, whole], "components": description["components"]}
+    ).validate(conflict.json)

@@ -4,21 +4,21 @@ from typing import Any
 
 import pytest
 
-from tests.make import Make
+from tests.builders import Make
+from tests.checkout_builders import new_till
 from tests.shopper import Shopper
-from tests.storefront.shelf import ids, included, linked, names
-from tests.till import new_till
+from tests.storefront.product_lists import ids, included, linked, names
 
 ATTRIBUTES = {"iso", "iso3", "iso_name", "name", "states_required", "zipcode_required", "default"}
 
 
 async def test_all_countries_are_listed_at_once_without_their_states(guest: Shopper) -> None:
-    listed = await guest.get("/countries")
+    countries = await guest.get("/countries")
 
-    records = listed.json["data"]
-    assert listed.json["meta"] == {"count": len(records), "total_count": len(records), "total_pages": 1}
+    records = countries.json["data"]
+    assert countries.json["meta"] == {"count": len(records), "total_count": len(records), "total_pages": 1}
     assert len(records) > 240
-    assert names(listed) == sorted(names(listed))
+    assert names(countries) == sorted(names(countries))
     assert all(set(record["attributes"]) == ATTRIBUTES for record in records)
     assert all(record["relationships"] == {} for record in records)
     assert [record["attributes"]["iso"] for record in records if record["attributes"]["default"]] == ["US"]
@@ -37,9 +37,9 @@ async def test_a_size_that_is_asked_for_makes_pages(guest: Shopper) -> None:
 
 @pytest.mark.parametrize("key", ["DE", "de", "dE", "DEU", "deu"])
 async def test_a_country_is_found_by_its_codes_in_any_case(guest: Shopper, key: str) -> None:
-    shown = await guest.get(f"/countries/{key}")
+    country = await guest.get(f"/countries/{key}")
 
-    assert {name: shown[name] for name in ("iso", "iso3", "name", "iso_name", "default")} == {
+    assert {name: country[name] for name in ("iso", "iso3", "name", "iso_name", "default")} == {
         "iso": "DE",
         "iso3": "DEU",
         "name": "Germany",
@@ -56,12 +56,12 @@ async def test_a_country_is_found_by_its_id_and_the_shops_own_by_default(guest: 
 
 
 async def test_a_country_alone_has_its_states(guest: Shopper) -> None:
-    shown = await guest.get("/countries/us", include="states")
+    country = await guest.get("/countries/us", include="states")
 
-    data = shown.json["data"]
+    data = country.json["data"]
     assert set(data["attributes"]) == ATTRIBUTES
     assert set(data["relationships"]) == {"states", "checkout_zone_applicable_states"}
-    states = included(shown, "state")
+    states = included(country, "state")
     assert list(states) == linked(data, "states") == linked(data, "checkout_zone_applicable_states")
     assert {state["attributes"]["abbr"]: state["attributes"]["name"] for state in states.values()}["CA"] == "California"
     assert "included" not in (await guest.get("/countries/us")).json
@@ -95,8 +95,8 @@ async def test_where_something_is_sent_to_is_known(guest: Shopper, make: Make, d
         ),
     ]
     zone = await make.new("zones", "zone", name="A state", kind="state", state_ids=[str(bavaria)])
-    sent = {"zone_ids": [zone.id], "shipping_category_ids": [till.category], "amounts": {"USD": "1.00"}}
-    method = await make.new("shipping_methods", "shipping_method", name="Coach", **sent)
+    fields = {"zone_ids": [zone.id], "shipping_category_ids": [till.category], "amounts": {"USD": "1.00"}}
+    method = await make.new("shipping_methods", "shipping_method", name="Coach", **fields)
 
     with_state = await guest.get(shippable)
     await make.change("zones", zone.id, "zone", kind="country", state_ids=[], country_ids=[str(france)])

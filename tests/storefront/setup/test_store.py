@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.shopper import Shopper
-from tests.storefront.shelf import included, linked
+from tests.storefront.product_lists import included, linked
 
 ATTRIBUTES = {
     "name",
@@ -36,30 +36,30 @@ ATTRIBUTES = {
 async def test_the_store_shows_how_the_shop_is_set_up(guest: Shopper, db: Any) -> None:
     shop = await db.fetchrow("select * from shops")
 
-    shown = await guest.get("/store")
+    store = await guest.get("/store")
 
-    assert shown.json["data"]["type"] == "store"
-    assert set(shown.json["data"]["attributes"]) == ATTRIBUTES
-    assert (shown["name"], shown["default_locale"], shown["default"]) == (shop["name"], shop["default_locale"], True)
-    assert shown["supported_currencies"] == ",".join(shop["currencies"])
-    assert shown["default_currency"] == shop["currencies"][0]
-    assert shown["url"] == str(guest.http.base_url).rstrip("/")
+    assert store.json["data"]["type"] == "store"
+    assert set(store.json["data"]["attributes"]) == ATTRIBUTES
+    assert (store["name"], store["default_locale"], store["default"]) == (shop["name"], shop["default_locale"], True)
+    assert store["supported_currencies"] == ",".join(shop["currencies"])
+    assert store["default_currency"] == shop["currencies"][0]
+    assert store["url"] == str(guest.http.base_url).rstrip("/")
 
 
 async def test_the_store_names_its_country_and_includes_it(guest: Shopper) -> None:
-    named, full = await guest.get("/store"), await guest.get("/store", include="default_country")
+    store, full = await guest.get("/store"), await guest.get("/store", include="default_country")
 
-    country = linked(named.json["data"], "default_country")
-    assert list(included(full, "country")) == [country] == [named["default_country_id"]]
+    country = linked(store.json["data"], "default_country")
+    assert list(included(full, "country")) == [country] == [store["default_country_id"]]
     assert included(full, "country")[country]["attributes"]["iso"] == "US"
     assert (await guest.get("/countries/default")).id == country
 
 
 async def test_the_store_is_found_by_its_code(guest: Shopper) -> None:
-    shown = await guest.get("/store")
+    store = await guest.get("/store")
 
-    assert (await guest.get(f"/stores/{shown['code']}")).json == shown.json
-    assert (await guest.get("/stores/default")).json == shown.json
+    assert (await guest.get(f"/stores/{store['code']}")).json == store.json
+    assert (await guest.get("/stores/default")).json == store.json
 
 
 @pytest.mark.parametrize("code", ["another", "%FF", "%00", "'", "x" * 1000])

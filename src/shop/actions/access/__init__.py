@@ -1,4 +1,4 @@
 """Sign-in, sessions, tokens, OAuth applications and operators.
 Each action makes one change, in one transaction.
-Never here: HTTP words, SQL text.
+No HTTP and no SQL text.
 """

@@ -1,4 +1,4 @@
-"""What is done with applications: made, given another secret, revoked. A secret is told once and kept as a digest."""
+"""Creates and revokes OAuth applications and rotates their secrets, which are shown once and stored as digests."""
 
 from uuid import UUID
 
@@ -19,8 +19,8 @@ LONGEST_NAME = 100
 LONGEST_OVERLAP = 7 * 24 * 3600
 
 
-class Made(msgspec.Struct, frozen=True):
-    """A new application and its secret, which is nowhere else."""
+class NewApplication(msgspec.Struct, frozen=True):
+    """A new application and its secret, which is stored nowhere."""
 
     application: Application
     secret: str
@@ -28,22 +28,24 @@ class Made(msgspec.Struct, frozen=True):
 
 async def create_application(
     ctx: Context, *, application_id: UUID, name: str, access_level: str, created_by_id: UUID | None
-) -> Made | None:
-    """None when there is one with this id: a form that was sent twice makes one application and tells one secret."""
+) -> NewApplication | None:
+    """Returns None if the id exists: a form submitted twice creates one application and shows one secret."""
     name = check_application(name, access_level)
     async with ctx.db.transaction():
         values = {"name": name, "access_level": access_level, "created_by_id": created_by_id}
-        made = await applications.insert_application(ctx.db, id=application_id, client_id=new_client_id(), **values)
-        if made is None:
+        application = await applications.insert_application(
+            ctx.db, id=application_id, client_id=new_client_id(), **values
+        )
+        if application is None:
             return None
         secret = await _new_secret(ctx, application_id)
         detail = {"name": name, "access_level": access_level}
         await audit(ctx, "application_created", "done", subject_id=application_id, detail=detail)
-    return Made(made, secret)
+    return NewApplication(application, secret)
 
 
 def check_application(name: str, access_level: str) -> str:
-    """The name as it will be kept; raises when either will not do."""
+    """Returns the name to store; raises Invalid if the name or the access level is not valid."""
     errors = _name_errors(name.strip())
     if access_level not in LEVELS:
         errors["access_level"] = ["Choose read or write."]
@@ -53,14 +55,15 @@ def check_application(name: str, access_level: str) -> str:
 
 
 async def rotate_secret(ctx: Context, application_id: UUID, overlap: int, *, replaces: UUID) -> str | None:
-    """A new secret; the one in use, which `replaces` names, stays valid for `overlap` seconds more. None when it is not
-    the one in use: a form that was sent twice changes it once.
+    """Creates a secret; the current one, named by `replaces`, stays valid for `overlap` seconds.
+
+    Returns None if `replaces` is not current: a form submitted twice rotates the secret once.
     """
     if not 0 <= overlap <= LONGEST_OVERLAP:
         raise Invalid({"overlap": ["Choose at most seven days."]})
     async with ctx.db.transaction():
-        found = await applications.lock_application(ctx.db, application_id)
-        if found is None or found.revoked_at:
+        application = await applications.lock_application(ctx.db, application_id)
+        if application is None or application.revoked_at:
             raise NotFound()
         if await applications.find_newest_secret(ctx.db, application_id) != replaces:
             return None
@@ -71,7 +74,7 @@ async def rotate_secret(ctx: Context, application_id: UUID, overlap: int, *, rep
 
 
 async def revoke_application(ctx: Context, application_id: UUID) -> None:
-    """Its secrets and all its tokens are worth nothing from here on."""
+    """Revokes an application with all its secrets and tokens."""
     async with ctx.db.transaction():
         if await applications.lock_application(ctx.db, application_id) is None:
             raise NotFound()
@@ -80,7 +83,7 @@ async def revoke_application(ctx: Context, application_id: UUID) -> None:
 
 
 async def revoke_by_client_id(ctx: Context, client_id: str) -> Application:
-    """The application as it was: `revoked_at` says whether it had been revoked before."""
+    """Revokes an application; returns its earlier state, where `revoked_at` is set if it was already revoked."""
     application = await applications.find_by_client_id(ctx.db, client_id)
     if application is None:
         raise NotFound(f"There is no application {client_id}; `shop app list` names them.")
@@ -93,10 +96,10 @@ async def list_applications(ctx: Context) -> list[ListedApplication]:
 
 
 async def get_application(ctx: Context, application_id: UUID) -> ListedApplication:
-    found = await applications.find_listed(ctx.db, application_id)
-    if found is None:
+    application = await applications.find_application_details(ctx.db, application_id)
+    if application is None:
         raise NotFound()
-    return found
+    return application
 
 
 async def _new_secret(ctx: Context, application_id: UUID) -> str:

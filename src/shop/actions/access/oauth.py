@@ -1,4 +1,4 @@
-"""How applications get tokens: by their secret, or by refreshing; and what a token says of itself."""
+"""OAuth for applications: client authentication, token grants, refresh and introspection."""
 
 import msgspec
 
@@ -18,7 +18,7 @@ LONGEST_ID = 200
 
 
 class Client(msgspec.Struct, frozen=True):
-    """What an application shows to prove who it is."""
+    """Client credentials of an application."""
 
     id: str
     secret: str
@@ -28,19 +28,21 @@ class Client(msgspec.Struct, frozen=True):
 
 
 async def authenticate(ctx: Context, client: Client | None) -> Application:
-    """The application, or one and the same refusal for an unknown id and a wrong secret."""
-    found = None
+    """Returns the application; an unknown id and a wrong secret raise the same error."""
+    application = None
     if client and is_secret(CLIENT_SECRET, client.secret) and len(client.id) <= LONGEST_ID:
-        found = await applications.authenticate(ctx.db, client_id=client.id, secret_hash=secret_hash(client.secret))
-    if found is None:
+        application = await applications.authenticate(
+            ctx.db, client_id=client.id, secret_hash=secret_hash(client.secret)
+        )
+    if application is None:
         await rate_limits.note_bad_client(ctx, client.id[:LONGEST_ID] if client else None)
         raise InvalidClient()
-    ctx.actor = Actor("application", found.id)
-    return found
+    ctx.actor = Actor("application", application.id)
+    return application
 
 
 async def admit(ctx: Context, act: Act) -> None:
-    """Lets an application's token through to what it allows."""
+    """Checks that the application's token allows `act`; audits a denial."""
     try:
         await ctx.application(act)
     except InsufficientScope:
@@ -48,8 +50,8 @@ async def admit(ctx: Context, act: Act) -> None:
         raise
 
 
-class Granted(msgspec.Struct, frozen=True):
-    """The seed's platform token response."""
+class PlatformTokens(msgspec.Struct, frozen=True):
+    """The token response for applications."""
 
     access_token: str
     token_type: str
@@ -59,8 +61,8 @@ class Granted(msgspec.Struct, frozen=True):
     scope: str
 
 
-async def grant(ctx: Context, application: Application, scope: str | None) -> Granted:
-    """A token for what was asked, never beyond the application's level."""
+async def grant(ctx: Context, application: Application, scope: str | None) -> PlatformTokens:
+    """Grants a token for the requested scope, within the application's access level."""
     if not scope or not is_grantable(scope, application.access_level):
         raise InvalidScope()
     await rate_limits.count_token(ctx, application.client_id)
@@ -68,21 +70,21 @@ async def grant(ctx: Context, application: Application, scope: str | None) -> Gr
         pair = await tokens.new_session(ctx, tokens.PLATFORM, application_id=application.id, scope=scope)
         await applications.note_use(ctx.db, application.id)
         await audit(ctx, "token_granted", "done", subject_id=application.id, detail={"scope": scope})
-    return Granted(**msgspec.structs.asdict(pair), scope=scope)
+    return PlatformTokens(**msgspec.structs.asdict(pair), scope=scope)
 
 
-async def refresh(ctx: Context, application: Application, token: str, scope: str | None) -> Granted:
-    """The next pair, for the same scope or a narrower one. A refusal uses nothing up."""
+async def refresh(ctx: Context, application: Application, token: str, scope: str | None) -> PlatformTokens:
+    """Returns the next token pair, for the same scope or a narrower one. A refusal does not consume the token."""
     await rate_limits.count_token(ctx, application.client_id)
-    refreshed = await tokens.refresh(ctx, tokens.PLATFORM, application.client_id, token, scope)
-    if refreshed.pair is None:
-        await rate_limits.note_bad_refresh(ctx, {"reason": refreshed.reason})
-        raise InvalidScope() if refreshed.reason == "scope" else InvalidGrant()
-    return Granted(**msgspec.structs.asdict(refreshed.pair), scope=refreshed.scope or "")
+    result = await tokens.refresh(ctx, tokens.PLATFORM, application.client_id, token, scope)
+    if result.pair is None:
+        await rate_limits.note_bad_refresh(ctx, {"reason": result.reason})
+        raise InvalidScope() if result.reason == "scope" else InvalidGrant()
+    return PlatformTokens(**msgspec.structs.asdict(result.pair), scope=result.scope or "")
 
 
 async def introspect(ctx: Context, application: Application, token: str) -> LiveToken | None:
-    """None for anything but a live token of the application that asks."""
+    """Returns the live token if it belongs to the calling application, else None."""
     for kind, prefix in {"access": PLATFORM_ACCESS, "refresh": PLATFORM_REFRESH}.items():
         if is_secret(prefix, token):
             return await applications.introspect(ctx.db, kind, secret_hash(token), application.id)

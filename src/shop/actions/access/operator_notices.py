@@ -1,4 +1,4 @@
-"""Tells operators by mail what happened to their own account."""
+"""Notifies operators by e-mail of changes to their own account."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ _TTL = 7 * 24 * 3600
 
 
 async def audit_and_notify(ctx: Context, operator: Operator, action: str, detail: Mapping[str, Any]) -> None:
-    """Writes the audit event and queues its mail (`rules/access/operator_notices.py`). In the caller's transaction."""
+    """Writes the audit event and queues its e-mail (`rules/access/operator_notices.py`) in the caller's transaction."""
     event_id = await audit(ctx, action, "done", subject_id=operator.id, detail=detail)
     await outbox.insert_mail(ctx.db, id=new_id(), kind=KIND, recipient=operator.email, ref_id=event_id, ttl=_TTL)
     ctx.shared.mail_waits.set()

@@ -1,4 +1,4 @@
-"""Who runs the shop: how operators are invited, choose a password, set up an authenticator, and are shut out."""
+"""Operator accounts: invitations, passwords, authenticators, and disabling."""
 
 from uuid import UUID
 
@@ -11,9 +11,9 @@ from shop.actions.audit import audit
 from shop.actions.context import Context
 from shop.base.actor import Actor
 from shop.base.email import Email, read_email
-from shop.base.errors import Conflict, Gone, Invalid, NotFound
+from shop.base.errors import Conflict, ExpiredLink, Invalid, NotFound
 from shop.base.ids import new_id
-from shop.base.sealed import seal, unseal
+from shop.base.sealed import decrypt_secret, encrypt_secret
 from shop.base.secrets import OPERATOR_LINK, is_secret, new_bytes, new_secret, secret_hash
 from shop.models.access.operators import Operator
 from shop.queries.access import operator_links, operators, recovery_codes
@@ -27,7 +27,7 @@ _USED_UP = "This link was for one use within 15 minutes, and that has been. Ask 
 
 
 class Enrolment(msgspec.Struct, frozen=True):
-    """An authenticator to be: the secret to show, and the same sealed, for the form to bring back."""
+    """A pending authenticator: its secret to display, and the secret sealed for the form to send back."""
 
     secret: bytes
     sealed: str
@@ -42,7 +42,7 @@ async def has_operators(ctx: Context) -> bool:
 
 
 async def make_first_link(ctx: Context) -> str | None:
-    """The link with which a shop that has no operator gets one; none when it has."""
+    """Creates the link for the first operator; returns None if the shop has one."""
     async with ctx.db.transaction():
         if await operators.is_any(ctx.db):
             return None
@@ -50,10 +50,10 @@ async def make_first_link(ctx: Context) -> str | None:
 
 
 async def invite(ctx: Context, typed_email: str) -> str:
-    """A link for someone who is no operator yet, or was invited and has not come."""
-    email = _email(typed_email)
+    """Creates a link for a new operator, or for one who has not accepted an earlier invitation."""
+    email = _parse_email(typed_email)
     async with ctx.db.transaction():
-        operator = await _operator_of(ctx, email)
+        operator = await _lock_or_create_operator(ctx, email)
         if operator.password_hash:
             raise Invalid({"email": ["That address is an operator's already."]})
         if operator.disabled_at:
@@ -62,10 +62,10 @@ async def invite(ctx: Context, typed_email: str) -> str:
 
 
 async def make_link(ctx: Context, typed_email: str, *, enable: bool = False, forget_totp: bool = False) -> str:
-    """A link for anyone, as the owner of the machine may have it made: a new operator's, or for a new password."""
-    email = _email(typed_email)
+    """Creates a link for a new operator or a new password, for anyone; used by the CLI only."""
+    email = _parse_email(typed_email)
     async with ctx.db.transaction():
-        operator = await _operator_of(ctx, email)
+        operator = await _lock_or_create_operator(ctx, email)
         if operator.disabled_at and not enable:
             raise Conflict(f"{operator.email} is shut out; add --enable to let them in again.")
         if operator.disabled_at:
@@ -77,63 +77,65 @@ async def make_link(ctx: Context, typed_email: str, *, enable: bool = False, for
 
 
 async def get_link(ctx: Context, token: str) -> UsableLink:
-    """Whose password the link is for; looking at it uses nothing up."""
+    """Returns the link and its operator without consuming it."""
     link = await operator_links.find_link(ctx.db, secret_hash(token)) if is_secret(OPERATOR_LINK, token) else None
     if link is None:
-        raise Gone(_USED_UP)
+        raise ExpiredLink(_USED_UP)
     return link
 
 
 async def choose_password(ctx: Context, token: str, typed_email: str, password: str) -> str | None:
-    """Uses the link up. The secret of a session; none where an authenticator must be asked first."""
+    """Consumes the link and sets the password. Returns a session's secret, or None if a second factor is needed."""
     link = await get_link(ctx, token)
-    email = _email(link.email or typed_email)
+    email = _parse_email(link.email or typed_email)
     _check_password(ctx, password, email.address)
     password_hash = await hash_for_caller(ctx, password)
     async with ctx.db.transaction():
         await operator_links.lock_first(ctx.db)
         if not await operator_links.use_link(ctx.db, secret_hash(token)):
-            raise Gone(_USED_UP)
-        operator = await _operator_of(ctx, email)
+            raise ExpiredLink(_USED_UP)
+        operator = await _lock_or_create_operator(ctx, email)
         ctx.actor = Actor("operator", operator.id)
         await operators.set_password(ctx.db, operator.id, password_hash)
-        ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=None)
+        ended_count = await operators.end_other_sessions(ctx.db, operator.id, kept_id=None)
         await operator_links.end_links(ctx.db, operator.id)
-        await audit(ctx, "link_used", "done", subject_id=operator.id, detail={"sessions_ended": ended})
+        await audit(ctx, "link_used", "done", subject_id=operator.id, detail={"sessions_ended": ended_count})
         if operator.password_hash:
-            await audit_and_notify(ctx, operator, "password_changed", {"sessions_ended": ended})
+            await audit_and_notify(ctx, operator, "password_changed", {"sessions_ended": ended_count})
     if operator.totp_sealed:
         return None
     return await open_session(ctx, msgspec.structs.replace(operator, password_hash=password_hash))
 
 
 async def change_password(ctx: Context, visitor: SignedIn, password: str) -> None:
-    """The own one; whoever was signed in elsewhere with the old one is not any more."""
+    """Changes the operator's own password and ends their other sessions."""
     operator = visitor.operator
     _check_password(ctx, password, operator.email)
     password_hash = await hash_for_operator(ctx, visitor, password)
     async with ctx.db.transaction():
         await operators.set_password(ctx.db, operator.id, password_hash)
-        ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=visitor.session_id)
+        ended_count = await operators.end_other_sessions(ctx.db, operator.id, kept_id=visitor.session_id)
         await operator_links.end_links(ctx.db, operator.id)
-        await audit_and_notify(ctx, operator, "password_changed", {"sessions_ended": ended})
+        await audit_and_notify(ctx, operator, "password_changed", {"sessions_ended": ended_count})
 
 
-def new_enrolment(ctx: Context, operator: Operator, sealed: str | None = None) -> Enrolment:
-    """A new secret, or the one that the form brought back."""
-    if sealed is not None:
-        return Enrolment(_opened(ctx, operator, sealed), sealed)
+def new_enrolment(ctx: Context, operator: Operator, sealed_secret: str | None = None) -> Enrolment:
+    """Returns a new secret, or the one that the form sent back."""
+    if sealed_secret is not None:
+        return Enrolment(_unseal_secret(ctx, operator, sealed_secret), sealed_secret)
     secret = new_bytes(20)
-    return Enrolment(secret, seal(ctx.shared.keys, TOTP, secret, operator.id.bytes).hex())
+    return Enrolment(secret, encrypt_secret(ctx.shared.keys, TOTP, secret, operator.id.bytes).hex())
 
 
-async def enrol_totp(ctx: Context, visitor: SignedIn, sealed: str, code: str, current: str) -> list[str]:
-    """Sets up an authenticator with a code of it, or one that was set up wrongly would lock its owner out; `current` is
-    the second factor that it replaces. Returns the recovery codes, which are shown once.
+async def enrol_totp(ctx: Context, visitor: SignedIn, sealed_secret: str, code: str, current: str) -> list[str]:
+    """Enrolls an authenticator and returns the recovery codes, which are shown once.
+
+    `code` proves that the authenticator works, so that a mistake cannot lock its owner out; `current` is a code of the
+    second factor that it replaces.
     """
     operator = visitor.operator
-    secret = _opened(ctx, operator, sealed)
-    step = totp_step(secret, code, now=await operators.read_clock(ctx.db), used=0)
+    secret = _unseal_secret(ctx, operator, sealed_secret)
+    step = totp_step(secret, code, now=await operators.read_clock(ctx.db), last_step=0)
     if step is None:
         raise Invalid({"code": ["is not the code that the authenticator shows now"]})
     await _check_second_factor(ctx, visitor, current)
@@ -141,11 +143,13 @@ async def enrol_totp(ctx: Context, visitor: SignedIn, sealed: str, code: str, cu
         before = await operators.lock_operator(ctx.db, operator.id)
         if before is None or (before.totp_sealed is not None) != (operator.totp_sealed is not None):
             raise Conflict()
-        await operators.set_totp(ctx.db, operator.id, seal(ctx.shared.keys, TOTP, secret, operator.id.bytes), step)
+        await operators.set_totp(
+            ctx.db, operator.id, encrypt_secret(ctx.shared.keys, TOTP, secret, operator.id.bytes), step
+        )
         codes = await replace_recovery_codes(ctx, operator)
-        ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=visitor.session_id)
+        ended_count = await operators.end_other_sessions(ctx.db, operator.id, kept_id=visitor.session_id)
         action = "totp_replaced" if before.totp_sealed else "totp_enrolled"
-        await audit_and_notify(ctx, operator, action, {"sessions_ended": ended})
+        await audit_and_notify(ctx, operator, action, {"sessions_ended": ended_count})
     return codes
 
 
@@ -158,14 +162,14 @@ async def remove_totp(ctx: Context, visitor: SignedIn, current: str) -> None:
 
 
 async def new_recovery_codes(ctx: Context, visitor: SignedIn, current: str) -> list[str]:
-    """Ten new ones in place of those before. They open the account, so that the second factor is asked for first."""
+    """Replaces the recovery codes with ten new ones. They grant access, so the second factor is checked first."""
     operator = visitor.operator
     if operator.totp_sealed is None:
         raise Conflict("Set up an authenticator first; recovery codes come with it.")
     await _check_second_factor(ctx, visitor, current)
     async with ctx.db.transaction():
-        held = await operators.lock_operator(ctx.db, operator.id)
-        if held is None or held.totp_sealed is None:
+        locked_operator = await operators.lock_operator(ctx.db, operator.id)
+        if locked_operator is None or locked_operator.totp_sealed is None:
             raise Conflict()
         codes = await replace_recovery_codes(ctx, operator)
         await audit_and_notify(ctx, operator, "recovery_codes_replaced", {})
@@ -177,39 +181,39 @@ async def count_recovery_codes(ctx: Context, operator: Operator) -> int:
 
 
 async def disable_operator(ctx: Context, operator_id: UUID) -> None:
-    """At once and everywhere. Never oneself, and never the last: a shop must have someone who can open it."""
+    """Disables an operator and ends their sessions. Operators cannot disable themselves or the last operator."""
     if operator_id == ctx.actor.id:
         raise Conflict("Nobody can shut out themselves; another operator can.")
     async with ctx.db.transaction():
-        enabled = await operators.lock_enabled(ctx.db)
-        if ctx.actor.id not in enabled or not set(enabled) - {operator_id}:
+        enabled_ids = await operators.lock_enabled(ctx.db)
+        if ctx.actor.id not in enabled_ids or not set(enabled_ids) - {operator_id}:
             raise Conflict("The last operator cannot be shut out.")
         await _disable(ctx, operator_id)
 
 
 async def disable_by_email(ctx: Context, typed_email: str, *, even_last: bool) -> int:
-    """For the owner of the machine, who can always let someone in again. Returns how many can still sign in."""
-    email = _email(typed_email)
+    """Disables an operator from the CLI, which can always enable one again. Returns how many can still sign in."""
+    email = _parse_email(typed_email)
     async with ctx.db.transaction():
         operator = await operators.find_by_key(ctx.db, email.key)
         if operator is None:
             raise NotFound(f"There is no operator {email.address}; `shop admin list` names them.")
-        enabled = set(await operators.lock_enabled(ctx.db))
-        if enabled == {operator.id} and not even_last:
+        enabled_ids = set(await operators.lock_enabled(ctx.db))
+        if enabled_ids == {operator.id} and not even_last:
             raise Conflict(
                 f"{operator.email} is the last operator who can sign in. Add --force to disable them all the same; "
                 "`shop admin create EMAIL` then lets someone in."
             )
         await _disable(ctx, operator.id)
-    return len(enabled - {operator.id})
+    return len(enabled_ids - {operator.id})
 
 
 async def _disable(ctx: Context, operator_id: UUID) -> None:
     if not await operators.set_disabled(ctx.db, operator_id, is_disabled=True):
         raise NotFound()
-    ended = await operators.end_other_sessions(ctx.db, operator_id, kept_id=None)
+    ended_count = await operators.end_other_sessions(ctx.db, operator_id, kept_id=None)
     await operator_links.end_links(ctx.db, operator_id)
-    await audit(ctx, "operator_disabled", "done", subject_id=operator_id, detail={"sessions_ended": ended})
+    await audit(ctx, "operator_disabled", "done", subject_id=operator_id, detail={"sessions_ended": ended_count})
 
 
 async def enable_operator(ctx: Context, operator_id: UUID) -> None:
@@ -229,24 +233,24 @@ async def _check_second_factor(ctx: Context, visitor: SignedIn, current: str) ->
 async def _remove_totp(ctx: Context, operator: Operator, *, kept_session: UUID | None) -> None:
     await operators.set_totp(ctx.db, operator.id, None, 0)
     await recovery_codes.delete_codes(ctx.db, operator.id)
-    ended = await operators.end_other_sessions(ctx.db, operator.id, kept_id=kept_session)
-    await audit_and_notify(ctx, operator, "totp_removed", {"sessions_ended": ended})
+    ended_count = await operators.end_other_sessions(ctx.db, operator.id, kept_id=kept_session)
+    await audit_and_notify(ctx, operator, "totp_removed", {"sessions_ended": ended_count})
 
 
-async def _operator_of(ctx: Context, email: Email) -> Operator:
-    """The operator with this address, made if there is none; held until the transaction ends."""
-    made_id = new_id()
-    if await operators.insert_operator(ctx.db, id=made_id, email=email.address, email_key=email.key):
-        await audit(ctx, "operator_made", "done", subject_id=made_id, detail={"email": email.address})
-    found = await operators.find_by_key(ctx.db, email.key)
-    held = found and await operators.lock_operator(ctx.db, found.id)
-    if held is None:
+async def _lock_or_create_operator(ctx: Context, email: Email) -> Operator:
+    """Returns the operator with this address, created if missing; locked until the transaction ends."""
+    operator_id = new_id()
+    if await operators.insert_operator(ctx.db, id=operator_id, email=email.address, email_key=email.key):
+        await audit(ctx, "operator_made", "done", subject_id=operator_id, detail={"email": email.address})
+    existing = await operators.find_by_key(ctx.db, email.key)
+    operator = existing and await operators.lock_operator(ctx.db, existing.id)
+    if operator is None:
         raise Conflict()
-    return held
+    return operator
 
 
 async def _new_link(ctx: Context, operator_id: UUID | None) -> str:
-    """The newest link is the only one."""
+    """Creates a link; earlier links of the operator end."""
     token = new_secret(OPERATOR_LINK)
     await operator_links.end_links(ctx.db, operator_id)
     await operator_links.insert_link(ctx.db, hash=secret_hash(token), operator_id=operator_id, ttl=LINK_SECONDS)
@@ -254,9 +258,9 @@ async def _new_link(ctx: Context, operator_id: UUID | None) -> str:
     return token
 
 
-def _opened(ctx: Context, operator: Operator, sealed: str) -> bytes:
+def _unseal_secret(ctx: Context, operator: Operator, sealed_secret: str) -> bytes:
     try:
-        secret = unseal(ctx.shared.keys, TOTP, bytes.fromhex(sealed), operator.id.bytes)
+        secret = decrypt_secret(ctx.shared.keys, TOTP, bytes.fromhex(sealed_secret), operator.id.bytes)
     except ValueError:
         secret = None
     if secret is None:
@@ -270,8 +274,8 @@ def _check_password(ctx: Context, password: str, email: str) -> None:
         raise Invalid({"password": errors})
 
 
-def _email(typed: str) -> Email:
-    email = read_email(typed.strip())
+def _parse_email(text: str) -> Email:
+    email = read_email(text.strip())
     if email is None:
         raise Invalid({"email": ["Give an e-mail address like ada@example.com."]})
     return email

@@ -1,4 +1,4 @@
-"""Rotating and retiring server keys, and voiding every credential from before a moment."""
+"""Rotates and retires server keys, and voids all credentials issued before a given time."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from shop.actions.audit import audit
 from shop.actions.context import Context, Shared
 from shop.base.errors import Conflict, Invalid
 from shop.base.keys import Keys
-from shop.base.sealed import key_of_seal, seal, unseal
+from shop.base.sealed import decrypt_secret, encrypt_secret, sealing_key_id
 from shop.models.access.keys import ServerKey
 from shop.queries.access import sealed, server_keys
 from shop.queries.access.sealed import SEALED_COLUMNS, SealedColumn, SealedRow
@@ -27,12 +27,12 @@ async def load_void_keys(shared: Shared) -> None:
 
 
 async def list_known_keys(ctx: Context) -> dict[str, ServerKey]:
-    """What is known about keys, by fingerprint."""
+    """Returns the stored key records by fingerprint."""
     return {row.fingerprint: row for row in await server_keys.list_keys(ctx.db)}
 
 
 class DescribedKey(msgspec.Struct, frozen=True):
-    """A key as operators may know it."""
+    """The public facts about a server key."""
 
     id: str
     signs: bool
@@ -42,8 +42,8 @@ class DescribedKey(msgspec.Struct, frozen=True):
 
 
 async def describe_keys(ctx: Context) -> list[DescribedKey]:
-    keys, known, sealed_by = ctx.shared.keys, await list_known_keys(ctx), await count_sealed(ctx)
-    rows = {key_id: known.get(keys.fingerprint(key_id)) for key_id in keys}
+    keys, keys_by_fingerprint, sealed_by = ctx.shared.keys, await list_known_keys(ctx), await count_sealed(ctx)
+    rows = {key_id: keys_by_fingerprint.get(keys.fingerprint(key_id)) for key_id in keys}
     return [
         DescribedKey(
             id=key_id,
@@ -57,14 +57,14 @@ async def describe_keys(ctx: Context) -> list[DescribedKey]:
 
 
 async def record_new_key(ctx: Context, keys: Keys, key_id: str) -> None:
-    """Remembers when a key was made: none of its tokens can be older."""
+    """Stores the creation time of a key, which is a lower bound for its tokens."""
     async with ctx.db.transaction():
         await server_keys.insert_key(ctx.db, fingerprint=keys.fingerprint(key_id), key_id=key_id)
         await audit(ctx, "key_created", "done", detail={"key": key_id})
 
 
 async def reseal_all(ctx: Context, keys: Keys) -> int:
-    """Encrypts every sealed secret under the current key; those that no key opens are left as they are."""
+    """Re-encrypts every sealed secret with the current key; skips secrets that no key opens. Returns the count."""
     count = 0
     for column in SEALED_COLUMNS:
         after = _FIRST
@@ -76,19 +76,19 @@ async def reseal_all(ctx: Context, keys: Keys) -> int:
 
 
 async def count_sealed(ctx: Context) -> dict[str, dict[str, int]]:
-    """How many secrets each key seals: by key id, then by what they are."""
+    """Counts the sealed secrets by key id, then by kind."""
     counts: dict[str, Counter[str]] = {}
     for column in SEALED_COLUMNS:
         after = _FIRST
         while rows := await sealed.list_sealed(ctx.db, column, after=after, most=_BATCH):
             after = rows[-1].id
             for row in rows:
-                counts.setdefault(key_of_seal(row.sealed), Counter())[column.name] += 1
+                counts.setdefault(sealing_key_id(row.sealed), Counter())[column.name] += 1
     return {key_id: dict(counter) for key_id, counter in counts.items()}
 
 
 async def finish_rotation(ctx: Context, keys: Keys) -> int:
-    """Re-encrypts what older keys sealed, once every process has the new key."""
+    """Re-encrypts secrets sealed by older keys, once every process has the new key."""
     count = await reseal_all(ctx, keys)
     async with ctx.db.transaction():
         await audit(ctx, "keys_rotated", "done", detail={"key": keys.current, "resealed": count})
@@ -96,7 +96,7 @@ async def finish_rotation(ctx: Context, keys: Keys) -> int:
 
 
 async def prepare_retirement(ctx: Context, keys: Keys, key_id: str) -> None:
-    """Re-encrypts what the key sealed; refuses while anything is left."""
+    """Re-encrypts the secrets that the key sealed; raises Conflict if any remain."""
     if key_id not in keys:
         raise Conflict(f"There is no key {key_id}; `shop keys list` names them.")
     if key_id == keys.current:
@@ -104,9 +104,9 @@ async def prepare_retirement(ctx: Context, keys: Keys, key_id: str) -> None:
     await reseal_all(ctx, keys)
     left = (await count_sealed(ctx)).get(key_id, {})
     if left:
-        things = ", ".join(f"{count} {name}" for name, count in left.items())
+        remaining = ", ".join(f"{count} {name}" for name, count in left.items())
         raise Conflict(
-            f"{key_id} still seals what cannot be opened with it: {things}. They must be set up again first."
+            f"{key_id} still seals what cannot be opened with it: {remaining}. They must be set up again first."
         )
 
 
@@ -116,54 +116,59 @@ async def note_retirement(ctx: Context, key_id: str) -> None:
 
 
 async def check_moment(ctx: Context, moment: datetime | None) -> datetime:
-    """The moment, or now without one, by the database's clock; a later one would void what is yet to be issued."""
+    """Returns `moment`, or the database's time; refuses the future, which would void credentials not yet issued."""
     now = await server_keys.read_clock(ctx.db)
     if moment and moment > now:
         raise Invalid({"time": ["TIME is in the future: everyone would be signed out until then."]})
     return moment or now
 
 
-def keys_from_before(keys: Keys, known: Mapping[str, ServerKey], moment: datetime) -> list[str]:
-    """The keys that may have signed before the moment: all that were not made since."""
-    made = {key_id: known[keys.fingerprint(key_id)].created_at for key_id in keys if keys.fingerprint(key_id) in known}
-    return [key_id for key_id in keys if (at := made.get(key_id)) is None or at < moment]
+def keys_from_before(keys: Keys, keys_by_fingerprint: Mapping[str, ServerKey], moment: datetime) -> list[str]:
+    """Returns the ids of the keys that may have signed before `moment`: all not created since."""
+    creation_times = {
+        key_id: keys_by_fingerprint[keys.fingerprint(key_id)].created_at
+        for key_id in keys
+        if keys.fingerprint(key_id) in keys_by_fingerprint
+    }
+    return [key_id for key_id in keys if (at := creation_times.get(key_id)) is None or at < moment]
 
 
-async def count_void(ctx: Context, keys: Keys, moment: datetime, retired: list[str]) -> VoidCounts:
-    """What `void_before` would end."""
-    signed_before = await _first_signed(ctx, keys, retired)
+async def count_void(ctx: Context, keys: Keys, moment: datetime, retired_ids: list[str]) -> VoidCounts:
+    """Counts the credentials that `void_before` would end."""
+    signed_before = await _oldest_kept_key_time(ctx, keys, retired_ids)
     return await server_keys.count_void(ctx.db, moment=moment, signed_before=signed_before)
 
 
-async def count_guest_carts(ctx: Context, keys: Keys, retired: list[str]) -> int:
-    """Open guest carts that may have a token of these keys."""
+async def count_guest_carts(ctx: Context, keys: Keys, retired_ids: list[str]) -> int:
+    """Counts the open guest carts that may have a token signed by these keys."""
     now = await server_keys.read_clock(ctx.db)
-    return (await count_void(ctx, keys, now, retired)).guest_carts
+    return (await count_void(ctx, keys, now, retired_ids)).guest_carts
 
 
-async def _first_signed(ctx: Context, keys: Keys, retired: list[str]) -> datetime:
-    """Since when carts have had tokens of keys that stay; now, when that is not known."""
-    known = await list_known_keys(ctx)
-    rows = [known.get(keys.fingerprint(key_id)) for key_id in keys if key_id not in retired]
-    made = [row.created_at for row in rows if row and row.created_at]
-    return min(made, default=await server_keys.read_clock(ctx.db))
+async def _oldest_kept_key_time(ctx: Context, keys: Keys, retired_ids: list[str]) -> datetime:
+    """Returns the creation time of the oldest key that is not retired, or now if unknown."""
+    keys_by_fingerprint = await list_known_keys(ctx)
+    rows = [keys_by_fingerprint.get(keys.fingerprint(key_id)) for key_id in keys if key_id not in retired_ids]
+    creation_times = [row.created_at for row in rows if row and row.created_at]
+    return min(creation_times, default=await server_keys.read_clock(ctx.db))
 
 
-async def void_before(ctx: Context, keys: Keys, moment: datetime, retired: list[str]) -> datetime:
-    """Ends every session, code and link that began before the moment, and the order tokens of the given keys, in all
-    processes within a second. Returns the moment that counts now, which never goes back.
+async def void_before(ctx: Context, keys: Keys, moment: datetime, retired_ids: list[str]) -> datetime:
+    """Ends every session, code and link issued before `moment`, and the order tokens of the retired keys.
+
+    Takes effect in all processes within a second. Returns the effective time, which never moves back.
     """
     async with ctx.db.transaction():
-        await server_keys.void_order_tokens(ctx.db, {keys.fingerprint(key_id): key_id for key_id in retired})
+        await server_keys.void_order_tokens(ctx.db, {keys.fingerprint(key_id): key_id for key_id in retired_ids})
         not_before = await server_keys.set_not_before(ctx.db, moment)
-        await audit(ctx, "tokens_voided", "done", detail={"not_before": not_before.isoformat(), "keys": retired})
+        await audit(ctx, "tokens_voided", "done", detail={"not_before": not_before.isoformat(), "keys": retired_ids})
     return not_before
 
 
 async def _reseal(ctx: Context, keys: Keys, column: SealedColumn, row: SealedRow) -> bool:
-    if key_of_seal(row.sealed) == keys.current:
+    if sealing_key_id(row.sealed) == keys.current:
         return False
-    secret = unseal(keys, column.use, row.sealed, row.id.bytes)
+    secret = decrypt_secret(keys, column.use, row.sealed, row.id.bytes)
     if secret is None:
         return False
-    return await sealed.replace_sealed(ctx.db, column, row, seal(keys, column.use, secret, row.id.bytes))
+    return await sealed.replace_sealed(ctx.db, column, row, encrypt_secret(keys, column.use, secret, row.id.bytes))

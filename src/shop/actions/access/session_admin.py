@@ -1,4 +1,4 @@
-"""Ending sessions from outside: one person's, or everybody's."""
+"""Ends sessions from the command line: of one person, or of everyone."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -19,7 +19,7 @@ _REASON = "ended from the command line"
 
 
 class EndedSessions(msgspec.Struct, frozen=True):
-    """How many sessions were ended, by whose they were."""
+    """The number of ended sessions by kind of owner."""
 
     customers: int = 0
     applications: int = 0
@@ -27,7 +27,7 @@ class EndedSessions(msgspec.Struct, frozen=True):
 
 
 async def end_sessions_of(ctx: Context, typed_email: str) -> EndedSessions:
-    """Those of the customer and of the operator with this address."""
+    """Ends the sessions of the customer and of the operator with this address."""
     email = read_email(typed_email.strip())
     if email is None:
         raise Invalid({"email": ["Give an e-mail address like ada@example.com."]})
@@ -48,15 +48,15 @@ async def end_sessions_of(ctx: Context, typed_email: str) -> EndedSessions:
 
 
 async def end_all_sessions(ctx: Context, advance: Callable[[int], None]) -> EndedSessions:
-    """Everybody's that began before now, in batches; `advance` is called with the number ended."""
+    """Ends all sessions that began before now, in batches; calls `advance` with each number ended."""
     moment, after, users, applications = await session_admin.read_clock(ctx.db), _FIRST, 0, 0
     while batch := await session_admin.list_live_sessions(ctx.db, after=after, before=moment, most=_BATCH):
         after = batch[-1]
         async with ctx.db.transaction():
-            ended = await session_admin.end_sessions(ctx.db, batch, _REASON)
-        users += sum(1 for is_users in ended if is_users)
-        applications += sum(1 for is_users in ended if not is_users)
-        advance(len(ended))
+            user_flags = await session_admin.end_sessions(ctx.db, batch, _REASON)
+        users += sum(1 for is_users in user_flags if is_users)
+        applications += sum(1 for is_users in user_flags if not is_users)
+        advance(len(user_flags))
     async with ctx.db.transaction():
         of_operators = await session_admin.end_operator_sessions(ctx.db, before=moment)
         result = EndedSessions(customers=users, applications=applications, operators=of_operators)

@@ -1,4 +1,4 @@
-"""How sessions live and end: a pair of tokens at the start, a new pair at each refresh, the end of them all."""
+"""Sessions and their token pairs: issue, refresh and revocation."""
 
 from uuid import UUID
 
@@ -21,14 +21,14 @@ from shop.base.secrets import (
 from shop.base.settings import Settings
 from shop.queries.access import sessions as access
 from shop.rules.access.permissions import is_within
-from shop.rules.access.refresh import Shown, is_spent, outcome
+from shop.rules.access.refresh import RefreshFacts, is_spent, outcome
 
 MIN_REFRESH_LIMIT = 2000
 _ROTATION = "rotation"
 
 
-class TokenPair(msgspec.Struct, frozen=True):
-    """What a sign-in gives: a token to send with requests, and one to get the next pair with."""
+class UserTokens(msgspec.Struct, frozen=True):
+    """The token response of a sign-in: an access token and a refresh token."""
 
     access_token: str
     token_type: str
@@ -38,7 +38,7 @@ class TokenPair(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Whose tokens: their prefixes, so that no kind is ever taken for another."""
+    """The token prefixes of one actor kind, which keep the kinds from being confused."""
 
     actor: str
     access: str
@@ -59,7 +59,7 @@ async def new_session(
     user_id: UUID | None = None,
     application_id: UUID | None = None,
     scope: str | None = None,
-) -> TokenPair:
+) -> UserTokens:
     settings = ctx.shared.settings
     session = await access.insert_session(
         ctx.db,
@@ -75,31 +75,34 @@ async def new_session(
     return await _issue(ctx, kind, session.id, (new_bytes(), new_bytes()), parent=None)
 
 
-class Refreshed(msgspec.Struct, frozen=True):
-    """What was decided of a refresh token: the pair, or the reason why there is none."""
+class RefreshResult(msgspec.Struct, frozen=True):
+    """The outcome of a refresh: the token pair, or the reason for the refusal."""
 
     reason: str
-    pair: TokenPair | None = None
+    pair: UserTokens | None = None
     scope: str | None = None
 
 
-async def refresh(ctx: Context, kind: Kind, owner_key: str | None, token: str, scope: str | None = None) -> Refreshed:
-    """The next pair of a session. `owner_key` is whose it must be, an address or a client id; none asks for the token
-    alone. `scope` may narrow it.
+async def refresh(
+    ctx: Context, kind: Kind, owner_key: str | None, token: str, scope: str | None = None
+) -> RefreshResult:
+    """Returns the next token pair of a session; `scope` may narrow it.
+
+    `owner_key` is the required owner, an e-mail key or a client id; None accepts the token alone.
     """
     if not is_secret(kind.refresh, token):
-        return Refreshed("form")
+        return RefreshResult("form")
     async with ctx.db.transaction():
-        return await _shown(ctx, kind, owner_key, token, scope)
+        return await _handle_refresh(ctx, kind, owner_key, token, scope)
 
 
 def is_of(kind: Kind, token: str) -> bool:
-    """Whether it is written as an access or a refresh token of this kind."""
+    """Whether the text has the form of an access or refresh token of this kind."""
     return is_secret(kind.access, token) or is_secret(kind.refresh, token)
 
 
 async def end_session_of(ctx: Context, kind: Kind, token: str) -> None:
-    """A live token of this kind ends its whole session; anything else ends nothing, and the caller cannot tell."""
+    """Ends the session of a live token; any other text has no effect, and the response is the same."""
     if not is_of(kind, token):
         return
     async with ctx.db.transaction():
@@ -113,14 +116,14 @@ async def end_session_of(ctx: Context, kind: Kind, token: str) -> None:
 async def _session_of(ctx: Context, kind: Kind, token: str) -> UUID | None:
     if is_secret(kind.access, token):
         return await access.find_session_of(ctx.db, secret_hash(token))
-    shown = await access.lock_refresh(ctx.db, secret_hash(token))
-    if shown is None or is_spent(_facts(shown, shown.owner_key), ctx.shared.settings.refresh_grace):
+    row = await access.lock_refresh(ctx.db, secret_hash(token))
+    if row is None or is_spent(_facts(row, row.owner_key), ctx.shared.settings.refresh_grace):
         return None
-    return shown.session_id
+    return row.session_id
 
 
-def _facts(shown: access.ShownRefresh, owner_key: str | None) -> Shown:
-    return Shown(shown.is_live, owner_key in {shown.owner_key, None}, shown.seconds_since_rotation, shown.child_is_head)
+def _facts(row: access.ShownRefresh, owner_key: str | None) -> RefreshFacts:
+    return RefreshFacts(row.is_live, owner_key in {row.owner_key, None}, row.seconds_since_rotation, row.child_is_head)
 
 
 async def _issue(
@@ -131,7 +134,7 @@ async def _issue(
     *,
     parent: bytes | None,
     scope: str | None = None,
-) -> TokenPair:
+) -> UserTokens:
     access_token, refresh_token = secret_text(kind.access, values[0]), secret_text(kind.refresh, values[1])
     ttl = kind.ttl(ctx.shared.settings)
     created_at = await access.insert_tokens(
@@ -143,69 +146,71 @@ async def _issue(
         ttl=ttl,
         scope=scope,
     )
-    return TokenPair(access_token, "Bearer", ttl, refresh_token, created_at)
+    return UserTokens(access_token, "Bearer", ttl, refresh_token, created_at)
 
 
-async def _shown(ctx: Context, kind: Kind, owner_key: str | None, token: str, scope: str | None) -> Refreshed:
-    """What is decided of a refresh token, and done; nothing of it may be undone by the refusal that follows."""
-    shown = await access.lock_refresh(ctx.db, secret_hash(token))
-    if shown is None:
-        return Refreshed("unknown")
-    facts = _facts(shown, owner_key)
-    ctx.actor = Actor(kind.actor, shown.owner_id) if facts.is_owners else ctx.actor
-    decided = outcome(facts, ctx.shared.settings.refresh_grace)
-    if decided in {"rotate", "repeat"} and scope and not is_within(scope, shown.scope or "", shown.access_level or ""):
-        return Refreshed("scope")
-    if decided == "rotate" and shown.refresh_count >= _max_refreshes(ctx, kind):
-        await access.end_session(ctx.db, shown.session_id, "refreshed too often")
-        return Refreshed("limit")
-    if decided == "rotate":
-        return Refreshed(decided, await _rotate(ctx, kind, shown, token, scope), scope or shown.scope)
-    if decided == "repeat":
-        return await _repeat(ctx, kind, shown, token)
-    if decided == "reuse":
-        await access.end_session(ctx.db, shown.session_id, "a rotated refresh token was used again")
-        await audit(ctx, "reuse", "ended", detail={"session_id": str(shown.session_id)})
-    return Refreshed(decided if facts.is_owners else "owner")
+async def _handle_refresh(
+    ctx: Context, kind: Kind, owner_key: str | None, token: str, scope: str | None
+) -> RefreshResult:
+    """Applies the outcome for a refresh token; the caller must commit even if the refresh is refused."""
+    row = await access.lock_refresh(ctx.db, secret_hash(token))
+    if row is None:
+        return RefreshResult("unknown")
+    facts = _facts(row, owner_key)
+    ctx.actor = Actor(kind.actor, row.owner_id) if facts.is_owners else ctx.actor
+    decision = outcome(facts, ctx.shared.settings.refresh_grace)
+    if decision in {"rotate", "repeat"} and scope and not is_within(scope, row.scope or "", row.access_level or ""):
+        return RefreshResult("scope")
+    if decision == "rotate" and row.refresh_count >= _max_refreshes(ctx, kind):
+        await access.end_session(ctx.db, row.session_id, "refreshed too often")
+        return RefreshResult("limit")
+    if decision == "rotate":
+        return RefreshResult(decision, await _rotate(ctx, kind, row, token, scope), scope or row.scope)
+    if decision == "repeat":
+        return await _repeat(ctx, kind, row, token)
+    if decision == "reuse":
+        await access.end_session(ctx.db, row.session_id, "a rotated refresh token was used again")
+        await audit(ctx, "reuse", "ended", detail={"session_id": str(row.session_id)})
+    return RefreshResult(decision if facts.is_owners else "owner")
 
 
 def _max_refreshes(ctx: Context, kind: Kind) -> int:
-    """Of one session: far more than a client needs that refreshes when its token expires."""
+    """Returns the refresh limit of a session, far above the needs of a client that refreshes on expiry."""
     settings = ctx.shared.settings
     return max(MIN_REFRESH_LIMIT, 4 * settings.refresh_max_ttl // kind.ttl(settings))
 
 
-async def _rotate(ctx: Context, kind: Kind, shown: access.ShownRefresh, token: str, scope: str | None) -> TokenPair:
+async def _rotate(ctx: Context, kind: Kind, row: access.ShownRefresh, token: str, scope: str | None) -> UserTokens:
     keys, nonce, parent = ctx.shared.keys, new_bytes(16), secret_hash(token)
     await access.rotate(
         ctx.db,
         parent=parent,
         key_id=keys.current,
         nonce=nonce,
-        session_id=shown.session_id,
+        session_id=row.session_id,
         idle=ctx.shared.settings.refresh_idle_ttl,
     )
-    values = _children(ctx, keys.current, token, nonce)
-    pair = await _issue(ctx, kind, shown.session_id, values, parent=parent, scope=scope)
-    await audit(ctx, "refresh", "done", detail={"session_id": str(shown.session_id)})
+    values = _derive_values(ctx, keys.current, token, nonce)
+    pair = await _issue(ctx, kind, row.session_id, values, parent=parent, scope=scope)
+    await audit(ctx, "refresh", "done", detail={"session_id": str(row.session_id)})
     return pair
 
 
-async def _repeat(ctx: Context, kind: Kind, shown: access.ShownRefresh, token: str) -> Refreshed:
-    """The identical pair, worked out again from the token that was shown: neither was ever kept."""
-    if shown.key_id is None or shown.nonce is None or shown.key_id not in ctx.shared.keys:
-        return Refreshed("key")
-    access_value, refresh_value = _children(ctx, shown.key_id, token, shown.nonce)
+async def _repeat(ctx: Context, kind: Kind, row: access.ShownRefresh, token: str) -> RefreshResult:
+    """Derives the identical pair again from the parent token; neither token is ever stored."""
+    if row.key_id is None or row.nonce is None or row.key_id not in ctx.shared.keys:
+        return RefreshResult("key")
+    access_value, refresh_value = _derive_values(ctx, row.key_id, token, row.nonce)
     refresh_token = secret_text(kind.refresh, refresh_value)
-    issued = await access.find_issued(ctx.db, secret_hash(refresh_token))
-    if issued is None:
-        return Refreshed("unknown")
+    original = await access.find_issued(ctx.db, secret_hash(refresh_token))
+    if original is None:
+        return RefreshResult("unknown")
     ttl = kind.ttl(ctx.shared.settings)
-    pair = TokenPair(secret_text(kind.access, access_value), "Bearer", ttl, refresh_token, issued[0])
-    return Refreshed("repeat", pair, issued[1] or shown.scope)
+    pair = UserTokens(secret_text(kind.access, access_value), "Bearer", ttl, refresh_token, original[0])
+    return RefreshResult("repeat", pair, original[1] or row.scope)
 
 
-def _children(ctx: Context, key_id: str, parent: str, nonce: bytes) -> tuple[bytes, bytes]:
+def _derive_values(ctx: Context, key_id: str, parent: str, nonce: bytes) -> tuple[bytes, bytes]:
     def child(kind: bytes) -> bytes:
         return ctx.shared.keys.mac(key_id, _ROTATION, b"\x00".join((kind, parent.encode(), nonce)))
 

@@ -1,8 +1,8 @@
-"""Which cart the caller's credentials open, and whether the caller may use the account of its owner.
+"""Cart access checks: which cart the caller's credentials open, and whether the caller may use its owner's account.
 
-An order token opens one cart. On a cart that belongs to a user it reads and changes what is in the cart; the account
-(e-mail, addresses, saved cards, store credit) is used by the owner's bearer token alone, and by whoever runs the shop.
-The table in `docs/credentials.md` says so for each operation.
+An order token opens one cart. On a cart that belongs to a user, it can read and change the contents. The account
+(e-mail, addresses, saved cards, store credit) requires the owner's bearer token or shop staff.
+The table in `docs/credentials.md` lists the rule for each operation.
 """
 
 from uuid import UUID
@@ -12,7 +12,7 @@ import msgspec
 from shop.actions.cart.order_state import Checkout
 from shop.actions.context import Context
 from shop.base.actor import Actor
-from shop.base.errors import InvalidToken, OwnerRequired
+from shop.base.errors import InvalidToken, NotCartOwner
 from shop.models.cart.orders import Order
 from shop.queries.cart import carts
 from shop.queries.cart.carts import BearersCart
@@ -29,41 +29,41 @@ PAYMENT_CHOICES_REMOVED = CartWarning(
 
 
 async def find_bearers_cart(ctx: Context) -> BearersCart:
-    """The bearer's user, and the open cart of the order token or else the user's newest one."""
-    found = await carts.find_bearers_cart(ctx.db, ctx.claim)
-    if found is None:
+    """Returns the bearer's user with the order token's open cart, or else the user's newest open cart."""
+    bearer = await carts.find_bearers_cart(ctx.db, ctx.claim)
+    if bearer is None:
         raise InvalidToken()
-    ctx.actor = Actor("user", found.user_id)
-    return found
+    ctx.actor = Actor("user", bearer.user_id)
+    return bearer
 
 
 def acts_for_owner(ctx: Context, order: Order) -> bool:
-    """Whether the caller is the owner of the cart, by bearer token, or runs the shop."""
+    """Returns whether the caller is the cart's owner (by bearer token) or shop staff."""
     actor = ctx.actor
     return actor.kind in _STAFF or (actor.kind == "user" and actor.id == order.user_id)
 
 
 def require_owner(ctx: Context, order: Order) -> None:
-    """Raises on a cart that belongs to another user than the caller; a guest's cart belongs to nobody."""
+    """Raises if the cart belongs to a user other than the caller; a guest cart has no owner."""
     if order.user_id is not None and not acts_for_owner(ctx, order):
-        raise OwnerRequired()
+        raise NotCartOwner()
 
 
 def account_of(ctx: Context, order: Order) -> UUID | None:
-    """The account whose cards and credit the caller may use for this cart."""
+    """Returns the account whose cards and credit the caller may use for this cart."""
     return order.user_id if acts_for_owner(ctx, order) else None
 
 
 async def require_owner_to_pay(ctx: Context, order: Order) -> None:
-    """Raises when the cart is to be paid with its owner's card or store credit and the caller is not the owner."""
+    """Raises if the cart uses its owner's card or store credit and the caller is not the owner."""
     is_foreign = order.user_id is not None and not acts_for_owner(ctx, order)
     if is_foreign and await saved_cards.has_owner_payment(ctx.db, order.id):
-        raise OwnerRequired()
+        raise NotCartOwner()
 
 
 async def drop_owner_payments(ctx: Context, checkout: Checkout) -> Checkout:
-    """Removes the owner's card and store credit from a cart whose e-mail or address the caller changed, unless the
-    caller is the owner: otherwise the owner would pay for what is sent to someone else.
+    """Removes the owner's card and store credit after another caller changed the e-mail or an address: otherwise the
+    owner would pay for an order sent to someone else.
     """
     order = checkout.order
     if order.user_id is None or acts_for_owner(ctx, order):

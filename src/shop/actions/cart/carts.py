@@ -1,4 +1,4 @@
-"""What can be done with a cart: open, show, abandon, and join with another at sign-in."""
+"""Cart operations: open, show, abandon, and merge with another cart at sign-in."""
 
 from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
@@ -10,9 +10,9 @@ import msgspec
 from shop.actions import rate_limits
 from shop.actions.cart import line_items
 from shop.actions.cart.access import find_bearers_cart, require_owner
-from shop.actions.cart.line_items import Cart, Held
+from shop.actions.cart.line_items import Cart, LockedCart
 from shop.actions.cart.order_state import change_order
-from shop.actions.catalog.reservations import drop_cart, give_back
+from shop.actions.catalog.reservations import discard_cart, release_stock
 from shop.actions.context import Context
 from shop.base.actor import GUEST
 from shop.base.errors import Invalid, NotFound, Unauthenticated, Unavailable
@@ -23,13 +23,13 @@ from shop.queries.cart import carts, orders
 from shop.queries.cart import line_items as line_queries
 from shop.queries.catalog import prices, quotes
 from shop.queries.customers import users
-from shop.rules.cart.cart_merge import Line, Merge, Strategy, merge_carts
+from shop.rules.cart.cart_merge import Merge, MergeLine, Strategy, merge_carts
 from shop.rules.limits import Limit
 from shop.rules.metadata import cart_metadata_bytes
 
 
 async def open_cart(ctx: Context, currency: str | None, metadata: Mapping[str, Any] | None = None) -> Order:
-    """The cart the caller already has, or a new one with this metadata; a new one made with a bearer is that user's."""
+    """Returns the caller's cart, or a new one with this metadata; with a bearer, the new cart belongs to that user."""
     is_plain = ctx.once_key is None and not metadata
     if ctx.claim is GUEST and is_plain:
         return await _new_guests_cart(ctx, currency)
@@ -39,13 +39,13 @@ async def open_cart(ctx: Context, currency: str | None, metadata: Mapping[str, A
     if is_plain and user_id is None:
         return await _new_guests_cart(ctx, currency)
     if cart is None:
-        # Counted before a transaction holds a connection: a second one for the count would starve the pool.
+        # Count before the transaction takes a connection: a second connection for the count would starve the pool.
         await rate_limits.count_cart(ctx)
     async with ctx.transaction() as once:
         if once.done:
             return await _get_opened_cart(ctx, once.done, user_id)
         if user_id and cart is None:
-            # Of many calls at once by one user the first makes the cart, and the others find it.
+            # Of concurrent calls by one user, the first creates the cart and the others find it.
             await users.lock_known_user(ctx.db, user_id)
             cart, _ = await _find_cart(ctx)
         if cart is None:
@@ -55,7 +55,7 @@ async def open_cart(ctx: Context, currency: str | None, metadata: Mapping[str, A
 
 
 async def get_cart(ctx: Context) -> Order:
-    """By the order token first, else the bearer's newest open one."""
+    """Returns the order token's cart, or else the bearer's newest open cart."""
     if not ctx.claim.order_token_sent and not ctx.claim.bearer:
         raise Unauthenticated()
     cart, _ = await _find_cart(ctx)
@@ -66,38 +66,37 @@ async def get_cart(ctx: Context) -> Order:
 
 async def abandon_cart(ctx: Context) -> None:
     async with ctx.db.transaction():
-        # Held before it is looked at: who began to pay meanwhile is seen only by a statement that comes after.
-        held = await line_items.hold_cart(ctx, may_be_paid=True)
-        require_owner(ctx, held)
-        if not await drop_cart(ctx, held):
+        # Lock before reading: only a later statement sees a payment that began in the meantime.
+        cart = await line_items.lock_cart(ctx, may_be_paid=True)
+        require_owner(ctx, cart)
+        if not await discard_cart(ctx, cart):
             raise Invalid({"base": ["is being paid"]}, "The cart is being paid.", code="cart_has_payment")
 
 
-class Joined(msgspec.Struct, frozen=True):
-    """The cart that survived a sign-in, and what happened to the other."""
+class CartMergeResult(msgspec.Struct, frozen=True):
+    """The cart that remains after sign-in, with the outcome for the other cart."""
 
     cart: Cart
     merge: Merge
     closed: Order | None
     is_repetition: bool = False
-    """Done before; what happened to the other was told then."""
+    """A repeated request; the first response reported the outcome for the other cart."""
 
 
-class _Tried(Exception):
-    """Ends a transaction that was only to show what would happen."""
+class _DryRunEnd(Exception):
+    """Rolls back the transaction of a dry run."""
 
-    def __init__(self, joined: Joined) -> None:
-        self.joined = joined
+    def __init__(self, result: CartMergeResult) -> None:
+        self.joined = result
 
 
 async def join_carts(
     ctx: Context, guest_token: tuple[UUID, int] | None, strategy: Strategy, *, dry_run: bool
-) -> Joined:
-    """Gives a guest's cart to the signed-in user; their other open cart joins it, or stays, as the strategy says. Older
-    tokens of both carts open them no more. To show what would happen it is done and taken back.
+) -> CartMergeResult:
+    """Assigns a guest cart to the signed-in user and merges the user's other open cart according to the strategy. Older
+    tokens of both carts stop working. A dry run performs the merge and rolls it back.
 
-    A repeated request, by its Idempotency-Key or with the token that was replaced in the last ten minutes, is shown the
-    cart again.
+    A repeated request, by Idempotency-Key or with a token replaced in the last ten minutes, returns the cart again.
     """
     user = (await ctx.signed_in()).user
     if guest_token is None:
@@ -105,29 +104,31 @@ async def join_carts(
     try:
         async with ctx.db.transaction() if dry_run else ctx.transaction() as once:
             if once and once.done:
-                return await _repeated(ctx, await _get_opened_cart(ctx, once.done, user.id), strategy)
+                return await _repeat_result(ctx, await _get_opened_cart(ctx, once.done, user.id), strategy)
             await users.lock_known_user(ctx.db, user.id)
             guest = await carts.lock_guests_cart(ctx.db, *guest_token)
             if guest is None:
-                joined = await _repeated(ctx, await carts.find_associated(ctx.db, user.id, guest_token), strategy)
+                result = await _repeat_result(ctx, await carts.find_associated(ctx.db, user.id, guest_token), strategy)
             else:
-                joined = await _join(ctx, user, guest, strategy, dry_run=dry_run)
+                result = await _join(ctx, user, guest, strategy, dry_run=dry_run)
             if dry_run:
-                raise _Tried(joined)
+                raise _DryRunEnd(result)
             if once:
-                once.made(joined.cart.order.id)
-            return joined
-    except _Tried as tried:
-        return tried.joined
+                once.made(result.cart.order.id)
+            return result
+    except _DryRunEnd as end:
+        return end.joined
 
 
-async def _repeated(ctx: Context, cart: Order | None, strategy: Strategy) -> Joined:
+async def _repeat_result(ctx: Context, cart: Order | None, strategy: Strategy) -> CartMergeResult:
     if cart is None:
         raise NotFound()
-    return Joined(await line_items.seen(ctx, cart), merge_carts(strategy, [], None, {}), None, is_repetition=True)
+    return CartMergeResult(
+        await line_items.load_cart(ctx, cart), merge_carts(strategy, [], None, {}), None, is_repetition=True
+    )
 
 
-async def _join(ctx: Context, user: User, guest: Order, strategy: Strategy, *, dry_run: bool) -> Joined:
+async def _join(ctx: Context, user: User, guest: Order, strategy: Strategy, *, dry_run: bool) -> CartMergeResult:
     if guest.user_id not in {None, user.id}:
         raise NotFound()
     other = await orders.lock_other_cart(ctx.db, user.id, guest.id)
@@ -137,43 +138,47 @@ async def _join(ctx: Context, user: User, guest: Order, strategy: Strategy, *, d
     pricing = await prices.find_pricing(ctx.db, user.id, currency)
     pieces = Counter({line.variant_id: line.quantity for line in guests})
     pieces.update({line.variant_id: line.quantity for line in others})
-    known = await quotes.list_quotes(ctx.db, pricing, pieces)
-    available = {quote.variant_id: quote.most for quote in known.values() if quote.most is not None}
-    merge = merge_carts(strategy, _merged(guests), None if other is None else _merged(others), available)
-    survivor, closed, own = (other, guest, others) if other is not None and keeps_users else (guest, other, guests)
-    for cart in (survivor, closed):
+    variant_quotes = await quotes.list_quotes(ctx.db, pricing, pieces)
+    available = {quote.variant_id: quote.most for quote in variant_quotes.values() if quote.most is not None}
+    merge = merge_carts(
+        strategy, _to_merge_lines(guests), None if other is None else _to_merge_lines(others), available
+    )
+    survivor, closed_cart, own = (other, guest, others) if other is not None and keeps_users else (guest, other, guests)
+    for cart in (survivor, closed_cart):
         if cart:
             await line_items.refuse_while_paying(ctx, cart)
-            await give_back(ctx, cart)
-    if closed and not await drop_cart(ctx, closed):
-        await carts.end_tokens(ctx.db, closed.id)
-    # The next token must not be shown before it counts: whoever tries a dry run could keep it for later.
-    owned = await carts.give_to_user(ctx.db, survivor.id, user.id, user.email, ends_tokens=not dry_run)
-    if owned is None:
+            await release_stock(ctx, cart)
+    if closed_cart and not await discard_cart(ctx, closed_cart):
+        await carts.end_tokens(ctx.db, closed_cart.id)
+    # A dry run must not issue the next token: the caller could store it and use it later.
+    user_cart = await carts.give_to_user(ctx.db, survivor.id, user.id, user.email, ends_tokens=not dry_run)
+    if user_cart is None:
         raise AssertionError("a cart that is held cannot be gone")
     await carts.note_associated(ctx.db, user.id, (guest.id, guest.token_version), survivor.id)
     if not own and not merge.lines:
-        return Joined(Cart(owned), merge, closed)
-    joined = line_items.joined(owned, own, others, merge, known)
-    return Joined(await line_items.keep(ctx, Held(owned, own, pricing), joined, known), merge, closed)
+        return CartMergeResult(Cart(user_cart), merge, closed_cart)
+    lines = line_items.merge_lines(user_cart, own, others, merge, variant_quotes)
+    return CartMergeResult(
+        await line_items.save_lines(ctx, LockedCart(user_cart, own, pricing), lines, variant_quotes), merge, closed_cart
+    )
 
 
-def _merged(found: Sequence[CartLine]) -> list[Line]:
-    return [Line(line.variant_id, line.quantity, cart_metadata_bytes([line])) for line in found]
+def _to_merge_lines(lines: Sequence[CartLine]) -> list[MergeLine]:
+    return [MergeLine(line.variant_id, line.quantity, cart_metadata_bytes([line])) for line in lines]
 
 
 async def _find_cart(ctx: Context) -> tuple[Order | None, UUID | None]:
-    """The open cart the credentials lead to, and the bearer's user."""
+    """Returns the open cart for the credentials, and the bearer's user id."""
     claim = ctx.claim
     if claim.bearer:
-        found = await find_bearers_cart(ctx)
-        return found.cart, found.user_id
+        bearer = await find_bearers_cart(ctx)
+        return bearer.cart, bearer.user_id
     return (await carts.find_by_token(ctx.db, claim) if claim.cart_id else None), None
 
 
 async def _get_opened_cart(ctx: Context, cart_id: UUID, user_id: UUID | None) -> Order:
-    """The cart that was opened under the same Idempotency-Key, unless it became a user's since: the key of whoever
-    opened it does not give them the token that the user was given then.
+    """Returns the cart opened under the same Idempotency-Key, unless a user has taken it over since: the key must not
+    reveal the token issued to that user.
     """
     claim, cart = ctx.claim, await orders.find_open_cart(ctx.db, cart_id)
     if cart is None:
@@ -191,10 +196,14 @@ def _new_guests_cart(ctx: Context, currency: str | None) -> Awaitable[Order]:
 
 
 async def _new_counted_cart(ctx: Context, currency: str | None, limits: Sequence[Limit]) -> Order:
-    """Counted and made by one statement."""
+    """Counts the request and inserts the cart in one statement."""
     for digits in ORDER_NUMBER_DIGITS:
         cart, counts = await orders.insert_counted_cart(
-            ctx.db, limits, cart_id=new_id(), number=new_order_number(digits), currency=_sold_in(ctx, currency)
+            ctx.db,
+            limits,
+            cart_id=new_id(),
+            number=new_order_number(digits),
+            currency=_supported_currency(ctx, currency),
         )
         if cart:
             return cart
@@ -203,16 +212,18 @@ async def _new_counted_cart(ctx: Context, currency: str | None, limits: Sequence
     raise Unavailable()
 
 
-def _sold_in(ctx: Context, currency: str | None) -> str:
+def _supported_currency(ctx: Context, currency: str | None) -> str:
     currencies = ctx.shared.shop.currencies
     return currency if currency in currencies else currencies[0]
 
 
 async def new_cart(ctx: Context, currency: str | None, user_id: UUID | None) -> Order:
-    chosen = _sold_in(ctx, currency)
+    cart_currency = _supported_currency(ctx, currency)
     for digits in ORDER_NUMBER_DIGITS:
         number = new_order_number(digits)
-        cart = await orders.insert_cart(ctx.db, cart_id=new_id(), number=number, currency=chosen, user_id=user_id)
+        cart = await orders.insert_cart(
+            ctx.db, cart_id=new_id(), number=number, currency=cart_currency, user_id=user_id
+        )
         if cart:
             return cart
     raise Unavailable()

@@ -1,4 +1,4 @@
-"""What is taken off a cart by the promotions that run, and by the codes that were typed in."""
+"""Cart discounts from automatic promotions and coupon codes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -7,24 +7,24 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.context import Context, KeptDeals
+from shop.actions.context import CachedDeals, Context
 from shop.base.email import read_email
 from shop.models.cart.orders import LineItem, Order
 from shop.models.cart.quotes import Quote
 from shop.models.checkout.shipments import Shipment
 from shop.queries.cart import promotions as queries
-from shop.queries.cart.promotions import Facts, Offered, Sold
+from shop.queries.cart.promotions import Facts, PromotableVariant, PromotionWithParts
 from shop.queries.customers import users
 from shop.rules.cart.promotion_kinds import Basket, Good, fill_basket
-from shop.rules.cart.promotions import Deal, Taken, make_deal, promote, shown
-from shop.rules.promotions.settings import settled
+from shop.rules.cart.promotions import Deal, Discount, calculate_discounts, make_deal, summarize_discounts
+from shop.rules.promotions.settings import parse_part
 
 L = TypeVar("L", bound=LineItem)
 OVER_CUSTOMERS_LIMIT = "You used it as often as you may."
 
 
-class Discounted(msgspec.Struct, frozen=True):
-    """Lines and shipments with what is taken off each; and what is taken off the whole."""
+class DiscountedCart(msgspec.Struct, frozen=True):
+    """Lines and shipments with their discounts, and the discount on the whole order."""
 
     lines: Sequence[Any]
     shipments: Sequence[Shipment]
@@ -36,8 +36,8 @@ class Discounted(msgspec.Struct, frozen=True):
         return {"order_promo_total": self.order_promo_total, "promoted": self.promoted}
 
 
-class Looked(msgspec.Struct, frozen=True):
-    """A cart as promotions look at it, with those that run for it."""
+class PromotionContext(msgspec.Struct, frozen=True):
+    """The basket that promotions evaluate, with the promotions that apply to it."""
 
     basket: Basket
     facts: Facts
@@ -45,8 +45,8 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 async def customer_key(ctx: Context, order: Order) -> str | None:
-    """Who buys, however the address is written: a limit for each customer would else be one for each spelling. Of a
-    user it is the account's address, because any address can be typed into a cart.
+    """Returns the normalized e-mail that per-customer limits count, so that spelling variants share one limit. For a
+    user it is the account's address, because a cart accepts any address.
     """
     owner = await users.find_user(ctx.db, order.user_id) if order.user_id else None
     address = owner.email if owner else order.email
@@ -54,7 +54,7 @@ async def customer_key(ctx: Context, order: Order) -> str | None:
     return email.budget_key if email else None
 
 
-async def discounted(
+async def apply_promotions(
     ctx: Context,
     order: Order,
     lines: Sequence[L],
@@ -62,108 +62,114 @@ async def discounted(
     *,
     quotes: Mapping[UUID, Quote] | None = None,
     without: frozenset[UUID] = frozenset(),
-) -> Discounted:
-    """With what is taken off now. Where the goods were quoted they need not be read again; `without` names promotions
-    that are known to be used up.
+) -> DiscountedCart:
+    """Applies current promotions. `quotes` saves reading the variants again; `without` excludes promotions that are
+    used up.
     """
     if not lines:
-        return Discounted(lines, shipments)
-    looked = await look(ctx, order, lines, shipments, quotes)
-    deals = [deal for deal in looked.deals if deal.id not in without]
-    return taken_off(order, lines, shipments, promote(looked.basket, deals))
+        return DiscountedCart(lines, shipments)
+    promotion_context = await load_promotion_context(ctx, order, lines, shipments, quotes)
+    deals = [deal for deal in promotion_context.deals if deal.id not in without]
+    return apply_discounts(order, lines, shipments, calculate_discounts(promotion_context.basket, deals))
 
 
-def taken_off(order: Order, lines: Sequence[L], shipments: Sequence[Shipment], taken: Sequence[Taken]) -> Discounted:
-    """With just that less."""
-    of_lines = {each.id: each for each in taken if each.on == "line"}
-    of_shipments = {each.id: each for each in taken if each.on == "shipment"}
-    return Discounted(
-        [_less(line, of_lines.get(line.id)) for line in lines],
-        [_less(shipment, of_shipments.get(shipment.id)) for shipment in shipments],
-        -sum(each.amount for each in taken if each.on == "order"),
-        shown(taken, order.currency),
+def apply_discounts(
+    order: Order, lines: Sequence[L], shipments: Sequence[Shipment], discounts: Sequence[Discount]
+) -> DiscountedCart:
+    """Returns the lines and shipments with these discounts only."""
+    of_lines = {each.id: each for each in discounts if each.on == "line"}
+    of_shipments = {each.id: each for each in discounts if each.on == "shipment"}
+    return DiscountedCart(
+        [_with_discount(line, of_lines.get(line.id)) for line in lines],
+        [_with_discount(shipment, of_shipments.get(shipment.id)) for shipment in shipments],
+        -sum(each.amount for each in discounts if each.on == "order"),
+        summarize_discounts(discounts, order.currency),
     )
 
 
-def _less(record: Any, taken: Taken | None) -> Any:
-    promotion_id, off = (taken.deal.id, -taken.amount) if taken else (None, 0)
+def _with_discount(record: Any, discount: Discount | None) -> Any:
+    promotion_id, off = (discount.deal.id, -discount.amount) if discount else (None, 0)
     if record.promotion_id == promotion_id and record.promo_total == off:
         return record
     return msgspec.structs.replace(record, promotion_id=promotion_id, promo_total=off)
 
 
-async def look(
+async def load_promotion_context(
     ctx: Context,
     order: Order,
     lines: Sequence[LineItem],
     shipments: Sequence[Shipment],
     quotes: Mapping[UUID, Quote] | None = None,
-) -> Looked:
+) -> PromotionContext:
     facts = await queries.find_facts(ctx.db, order.id, order.user_id)
-    kept = await _automatic(ctx, facts)
-    found = [*kept.always, *(deal for offered, deal in kept.at_times if why_not_now(offered, facts) is None)]
+    automatic = await _automatic(ctx, facts)
+    deals = [
+        *automatic.always,
+        *(deal for promotion, deal in automatic.at_times if unavailable_reason(promotion, facts) is None),
+    ]
     if facts.codes:
-        # One that became automatic after its code was typed in counts once.
-        known = {each.id for each in found}
+        # A promotion that became automatic after its code was applied counts once.
+        deal_ids = {each.id for each in deals}
         by_code = {
-            each.promotion_id: each for each in facts.codes if not each.is_used and each.promotion_id not in known
+            each.promotion_id: each for each in facts.codes if not each.is_used and each.promotion_id not in deal_ids
         }
-        for each in await queries.list_offered(ctx.db, list(by_code)):
-            if why_not_now(each, facts) is None:
-                found.append(deal_of(msgspec.structs.replace(each, code=by_code[each.id].code)))
-    sold = await _sold(ctx, lines, found, quotes) if found else {}
-    return Looked(basket_of(order, lines, shipments, facts, sold), facts, found)
+        for each in await queries.list_promotions_with_parts(ctx.db, list(by_code)):
+            if unavailable_reason(each, facts) is None:
+                deals.append(compile_promotion(msgspec.structs.replace(each, code=by_code[each.id].code)))
+    variants = await _list_variants(ctx, lines, deals, quotes) if deals else {}
+    return PromotionContext(build_basket(order, lines, shipments, facts, variants), facts, deals)
 
 
-async def _sold(
+async def _list_variants(
     ctx: Context, lines: Sequence[LineItem], deals: Sequence[Deal], quotes: Mapping[UUID, Quote] | None
-) -> Mapping[UUID, Sold]:
+) -> Mapping[UUID, PromotableVariant]:
     with_taxons = any(deal.asks_taxons for deal in deals)
     if quotes is not None and not with_taxons:
         return {
-            each.variant_id: Sold(each.variant_id, each.product_id, each.is_promotionable) for each in quotes.values()
+            each.variant_id: PromotableVariant(each.variant_id, each.product_id, each.is_promotionable)
+            for each in quotes.values()
         }
-    return await queries.list_sold(ctx.db, [line.variant_id for line in lines], with_taxons=with_taxons)
+    return await queries.list_promotable_variants(ctx.db, [line.variant_id for line in lines], with_taxons=with_taxons)
 
 
-def basket_of(
+def build_basket(
     order: Order,
     lines: Iterable[LineItem],
     shipments: Iterable[Shipment],
     facts: Facts,
-    sold: Mapping[UUID, Sold],
+    variants: Mapping[UUID, PromotableVariant],
 ) -> Basket:
     goods = []
     for place, line in enumerate(lines):
-        known, price = sold.get(line.variant_id), line.price or 0
-        product = known.product_id.int if known else None
-        taxons = frozenset([each.int for each in known.taxon_ids]) if known else frozenset()
-        is_promotionable = known is not None and known.is_promotionable
+        variant, price = variants.get(line.variant_id), line.price or 0
+        product = variant.product_id.int if variant else None
+        taxons = frozenset([each.int for each in variant.taxon_ids]) if variant else frozenset()
+        is_promotionable = variant is not None and variant.is_promotionable
         amount = price * line.quantity
         goods.append(Good(line.id, place, product, taxons, price, line.quantity, amount, is_promotionable))
     costs = [(shipment.id, shipment.cost) for shipment in shipments]
     groups = frozenset(each.int for each in facts.group_ids)
-    # Whoever used a promotion has ordered. A guest could type any address, and learn whether it has bought here.
+    # Using a promotion implies an order. Unknown for guests: they could enter any address and learn if it has orders.
     has_ordered = None if order.user_id is None else facts.has_ordered or bool(facts.uses)
     return fill_basket(order.currency, goods, shipments=costs, groups=groups, has_ordered=has_ordered)
 
 
-async def _automatic(ctx: Context, facts: Facts) -> KeptDeals:
-    """Read anew after any change, and else kept: a shop may have many, and every cart asks for them."""
+async def _automatic(ctx: Context, facts: Facts) -> CachedDeals:
+    """Returns automatic promotions, cached until one changes: a shop may have many, and every cart needs them."""
     if ctx.shared.deals.version != facts.version:
         always, at_times = [], []
-        for offered in await queries.list_automatic(ctx.db):
-            limits = (offered.starts_at, offered.expires_at, offered.usage_limit, offered.customer_limit)
+        for promotion in await queries.list_automatic(ctx.db):
+            limits = (promotion.starts_at, promotion.expires_at, promotion.usage_limit, promotion.customer_limit)
             if any(limit is not None for limit in limits):
-                at_times.append((offered, deal_of(offered)))
+                at_times.append((promotion, compile_promotion(promotion)))
             else:
-                always.append(deal_of(offered))
-        ctx.shared.deals = KeptDeals(facts.version, always, at_times)
+                always.append(compile_promotion(promotion))
+        ctx.shared.deals = CachedDeals(facts.version, always, at_times)
     return ctx.shared.deals
 
 
-def why_not_now(promotion: Offered, facts: Facts) -> tuple[str, str] | None:
-    """Why nobody, or this customer, can use it now: code and sentence."""
+def unavailable_reason(promotion: PromotionWithParts, facts: Facts) -> tuple[str, str] | None:
+    """Returns the code and sentence saying why the promotion is unavailable, to everyone or to this customer."""
     if promotion.starts_at and promotion.starts_at > facts.now:
         return "coupon_not_eligible", f"It begins on {_day(promotion.starts_at)}."
     if promotion.expires_at and promotion.expires_at <= facts.now:
@@ -179,10 +185,10 @@ def _day(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M UTC")
 
 
-def deal_of(promotion: Offered) -> Deal:
-    """What cannot be worked with makes a promotion that gives nothing, and not one that gives it to all."""
-    conditions = [settled("condition", kind, given) for kind, given in promotion.rules]
-    benefits = [settled("benefit", kind, given) for kind, given in promotion.actions]
+def compile_promotion(promotion: PromotionWithParts) -> Deal:
+    """Compiles a promotion. An invalid rule or action disables the whole promotion."""
+    conditions = [parse_part("condition", kind, settings) for kind, settings in promotion.rules]
+    benefits = [parse_part("benefit", kind, settings) for kind, settings in promotion.actions]
     is_whole = None not in conditions and None not in benefits
     deal = make_deal(
         promotion.id,

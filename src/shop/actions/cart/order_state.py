@@ -1,4 +1,4 @@
-"""An order with its parts: lines, shipments with their rates, payments."""
+"""Orders with their parts: lines, shipments with their rates, and payments."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,12 +14,12 @@ from shop.queries.cart import line_items as line_queries
 from shop.queries.checkout import shipments as fulfilment
 from shop.queries.payments import payments as payment_queries
 from shop.rules.cart.line_items import CartWarning
-from shop.rules.checkout.payments import Balance, Paid, balance_of, is_valid
+from shop.rules.checkout.payments import Balance, PaymentAmounts, balance_of, is_valid
 from shop.rules.checkout.steps import Facts
 
 
 class Checkout(msgspec.Struct, frozen=True):
-    """An order with all that its steps look at."""
+    """An order with everything the checkout steps need."""
 
     order: Order
     lines: Sequence[CartLine]
@@ -28,26 +28,26 @@ class Checkout(msgspec.Struct, frozen=True):
     rates: Sequence[ShippingRate] = ()
     payments: Sequence[Payment] = ()
     warnings: Sequence[CartWarning] = ()
-    """What the caller should know of the change that was made."""
+    """Warnings for the caller about the change."""
 
     @property
     def covered(self) -> int:
-        """What the chosen payments will come to: credit as far as it goes, and any other way pays the rest."""
-        counted = [payment for payment in self.payments if is_valid(paid(payment))]
-        if any(not is_credit(payment) for payment in counted):
+        """The amount the chosen payments will cover: store credit its own amount; any other method the rest."""
+        valid_payments = [payment for payment in self.payments if is_valid(build_payment_amounts(payment))]
+        if any(not is_credit(payment) for payment in valid_payments):
             return self.order.total
-        return sum(payment.amount for payment in counted)
+        return sum(payment.amount for payment in valid_payments)
 
     @property
     def balance(self) -> Balance:
-        """What was paid of a completed order, and what is still due."""
-        payments = [paid(payment) for payment in self.payments]
+        """The amounts paid and still due for a completed order."""
+        payments = [build_payment_amounts(payment) for payment in self.payments]
         return balance_of(payments, self.order.total, is_canceled=self.order.canceled_at is not None)
 
     @property
     def facts(self) -> Facts:
         order = self.order
-        rated = {rate.shipment_id for rate in self.rates if rate.is_selected}
+        rated_ids = {rate.shipment_id for rate in self.rates if rate.is_selected}
         return Facts(
             state=order.state,
             item_count=order.item_count,
@@ -56,23 +56,23 @@ class Checkout(msgspec.Struct, frozen=True):
             has_bill_address=order.bill_address_id is not None,
             has_ship_address=order.ship_address_id is not None,
             parcels=len(self.shipments),
-            unrated=sum(shipment.id not in rated for shipment in self.shipments),
+            unrated=sum(shipment.id not in rated_ids for shipment in self.shipments),
             covered=self.covered,
             unpriced=sum(line.price is None for line in self.lines),
         )
 
 
 def is_credit(payment: Payment) -> bool:
-    """Whether it is paid with what the shop owes the customer."""
+    """Returns whether the payment uses store credit."""
     return payment.payment_method_id == STORE_CREDIT_METHOD
 
 
-def paid(payment: Payment) -> Paid:
-    return Paid(payment.state, payment.amount, payment.captured_amount, payment.refunded_amount)
+def build_payment_amounts(payment: Payment) -> PaymentAmounts:
+    return PaymentAmounts(payment.state, payment.amount, payment.captured_amount, payment.refunded_amount)
 
 
-async def read(ctx: Context, order: Order) -> Checkout:
-    """Whatever of it there is: as many statements for one line as for a hundred."""
+async def load_checkout(ctx: Context, order: Order) -> Checkout:
+    """Loads an order with its parts; the number of statements does not depend on the number of lines."""
     lines = await line_queries.list_lines(ctx.db, order.id) if order.item_count else []
     if order.state == "cart":
         return Checkout(order, lines)
@@ -86,8 +86,8 @@ async def read(ctx: Context, order: Order) -> Checkout:
     )
 
 
-async def read_all(ctx: Context, orders: Sequence[Order]) -> list[Checkout]:
-    """Several at once, with as many statements as for one."""
+async def load_checkouts(ctx: Context, orders: Sequence[Order]) -> list[Checkout]:
+    """Loads several orders with as many statements as one order needs."""
     ids = [order.id for order in orders]
     if not ids:
         return []
@@ -99,7 +99,8 @@ async def read_all(ctx: Context, orders: Sequence[Order]) -> list[Checkout]:
         await payment_queries.list_payments(ctx.db, *ids),
     )
     return [
-        Checkout(order, *([part for part in found if part.order_id == order.id] for found in parts)) for order in orders
+        Checkout(order, *([part for part in records if part.order_id == order.id] for records in parts))
+        for order in orders
     ]
 
 

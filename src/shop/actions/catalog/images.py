@@ -1,9 +1,9 @@
-"""What is done with pictures: added, changed, removed.
+"""Adds, changes and deletes product and taxon images.
 
-    adding      check and resize in memory  ->  noted as loose  ->  files  ->  row, no longer loose
-    removing    row gone, noted as loose    ->  files gone      ->  no longer loose
+    adding      validate and resize in memory  ->  mark as loose  ->  save files    ->  insert row, unmark
+    removing    delete row, mark as loose      ->  delete files   ->  unmark
 
-Wherever a crash ends this, the files are a picture's or noted as loose, and housekeeping removes those.
+After a crash at any point, files either belong to a row or are marked as loose; housekeeping deletes loose files.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from typing import Any
 from uuid import UUID
 
 from shop.actions.audit import audit
-from shop.actions.catalog.products import refresh
-from shop.actions.catalog.taxons import hold_tree
+from shop.actions.catalog.products import refresh_products
+from shop.actions.catalog.taxons import lock_taxon_tree
 from shop.actions.context import Context, Shared
 from shop.base.errors import Invalid, NotFound, Unavailable
 from shop.base.ids import new_id
@@ -25,9 +25,9 @@ from shop.queries.catalog import images as queries
 from shop.rules.catalog.images import Picture, read_picture
 
 Values = Mapping[str, Any]
-EASELS = 2
-# Decoding lets go of the interpreter; more than two at once would take the memory of many large pictures.
-_PAINTERS = ThreadPoolExecutor(EASELS, thread_name_prefix="pictures")
+IMAGE_THREADS = 2
+# Decoding releases the GIL. Two threads limit the memory that large images use.
+_image_pool = ThreadPoolExecutor(IMAGE_THREADS, thread_name_prefix="pictures")
 
 
 async def add_image(
@@ -39,10 +39,10 @@ async def add_image(
     alt: str | None = None,
     position: int | None = None,
 ) -> UUID:
-    """A product's picture from the bytes that were sent; last of its pictures unless a position is given.
+    """Adds an image to a product, last unless a position is given, in its own transaction.
 
-    In a transaction of its own. Invalid names `attachment` when the bytes are no acceptable picture, `product_id` or
-    `variant_id` when there is no such product or it has no such variant.
+    Raises Invalid on `attachment` if the bytes are not an acceptable image, and on `product_id` or `variant_id` if the
+    product does not exist or has no such variant.
     """
     values = {"product_id": product_id, "variant_id": variant_id, "alt": alt, "position": position}
     return await _add(ctx, data, values)
@@ -51,61 +51,65 @@ async def add_image(
 async def set_taxon_image(
     ctx: Context, taxon_id: UUID, data: bytes, *, alt: str | None = None, position: int | None = None
 ) -> UUID:
-    """Stores the image of a taxon and deletes the one that it had, in a transaction of its own.
+    """Sets the image of a taxon and deletes the previous one, in its own transaction.
 
-    Invalid names `attachment` when the bytes are no acceptable picture, `taxon_id` when there is no such taxon.
+    Raises Invalid on `attachment` if the bytes are not an acceptable image, and on `taxon_id` if the taxon does not
+    exist.
     """
     return await _add(ctx, data, {"taxon_id": taxon_id, "alt": alt, "position": position})
 
 
 async def _add(ctx: Context, data: bytes, values: Values) -> UUID:
     await _check_owner(ctx, values)
-    image_id, picture = new_id(), await draw(data)
+    image_id, picture = new_id(), await process_image(data)
     await save_files(ctx.shared, image_id, picture)
-    unused: list[UUID] = []
+    obsolete_ids: list[UUID] = []
     try:
         async with ctx.transaction() as once:
             if not once.done:
-                unused = await _insert(ctx, image_id, picture, values)
+                obsolete_ids = await _insert(ctx, image_id, picture, values)
                 once.made(image_id)
     except Unavailable:
-        # A connection lost at the end leaves open whether the row is kept; whether the files are loose is kept with it.
+        # If the connection is lost at commit, the row may or may not exist. The loose mark commits with the row.
         raise
     except Exception:
         await _remove_files(ctx.shared, image_id)
         raise
-    for unused_id in [image_id] if once.done else unused:
-        await _remove_files(ctx.shared, unused_id)
+    for obsolete_id in [image_id] if once.done else obsolete_ids:
+        await _remove_files(ctx.shared, obsolete_id)
     return once.done or image_id
 
 
 async def _insert(ctx: Context, image_id: UUID, picture: Picture, values: Values) -> list[UUID]:
-    """Inserts the row; returns the id of the image that it replaces, whose files are to be removed."""
+    """Inserts the row; returns the id of the image that it replaces, whose files the caller deletes."""
     await _check_owner(ctx, values)
-    replaced = await queries.find_taxon_image(ctx.db, values["taxon_id"]) if "taxon_id" in values else None
-    if replaced:
-        await _delete(ctx, replaced.id)
+    previous_image = await queries.find_taxon_image(ctx.db, values["taxon_id"]) if "taxon_id" in values else None
+    if previous_image:
+        await _delete(ctx, previous_image.id)
     await insert_image(ctx, image_id, picture, values)
     await _refresh_owner(ctx, values.get("product_id"), values.get("taxon_id"))
     await audit(ctx, "image_created", "done", subject_id=image_id, detail={"values": _plain(values)})
-    return [replaced.id] if replaced else []
+    return [previous_image.id] if previous_image else []
 
 
-async def owner_of(ctx: Context, variant_id: UUID) -> UUID:
-    """The product of a variant that is to have a picture."""
-    found = await queries.find_variants_product(ctx.db, variant_id)
-    if found is None:
+async def get_variant_product_id(ctx: Context, variant_id: UUID) -> UUID:
+    """Returns the product id of a variant."""
+    product_id = await queries.find_variants_product(ctx.db, variant_id)
+    if product_id is None:
         raise Invalid({"variant_id": ["is not a variant"]})
-    return found
+    return product_id
 
 
-async def draw(data: bytes) -> Picture:
-    """The picture in its sizes, worked on beside the event loop."""
-    return await asyncio.get_running_loop().run_in_executor(_PAINTERS, read_picture, data)
+async def process_image(data: bytes) -> Picture:
+    """Decodes and resizes an image in a thread."""
+    return await asyncio.get_running_loop().run_in_executor(_image_pool, read_picture, data)
 
 
 async def save_files(shared: Shared, image_id: UUID, picture: Picture) -> None:
-    """Loose until a row speaks of them. Noted apart from the caller's work, which may fail."""
+    """Saves the files of an image, marked as loose until a row refers to them.
+
+    Marks them outside the caller's transaction, which may roll back.
+    """
     await queries.note_loose(shared.database.session(), image_id)
     try:
         await shared.media.save(image_id, picture.files)
@@ -115,13 +119,13 @@ async def save_files(shared: Shared, image_id: UUID, picture: Picture) -> None:
 
 
 async def insert_image(ctx: Context, image_id: UUID, picture: Picture, values: Values) -> None:
-    """The row of files that were saved; inside the caller's transaction."""
+    """Inserts the row of saved files in the caller's transaction."""
     await queries.insert_image(ctx.db, id=image_id, width=picture.width, height=picture.height, **values)
     await queries.forget_loose(ctx.db, image_id)
 
 
 async def change_image(ctx: Context, image_id: UUID, values: Values) -> None:
-    """`alt`, `position` or `variant_id`; inside the caller's transaction, as records.update opens one."""
+    """Changes `alt`, `position` or `variant_id` in the caller's transaction; `records.update` opens one."""
     image = await queries.find_image(ctx.db, image_id)
     if image is None:
         raise NotFound()
@@ -137,16 +141,16 @@ async def change_image(ctx: Context, image_id: UUID, values: Values) -> None:
 
 
 async def lock_owner(ctx: Context, image_id: UUID) -> None:
-    """Locks the tree of an image's taxon before the image, as deleting the taxon does."""
+    """Locks the taxon tree of an image before the image, in the same order as deleting the taxon."""
     image = await queries.find_image(ctx.db, image_id)
     if image is None:
         raise NotFound()
     if image.taxon_id:
-        await hold_tree(ctx, image.taxon_id)
+        await lock_taxon_tree(ctx, image.taxon_id)
 
 
 async def remove_image(ctx: Context, image_id: UUID) -> None:
-    """The row and then the files; in a transaction of its own."""
+    """Deletes the row in its own transaction, then the files."""
     async with ctx.db.transaction():
         await lock_owner(ctx, image_id)
         image = await _delete(ctx, image_id)
@@ -165,17 +169,17 @@ async def _delete(ctx: Context, image_id: UUID) -> Image:
 
 async def _refresh_owner(ctx: Context, product_id: UUID | None, taxon_id: UUID | None) -> None:
     if product_id:
-        await refresh(ctx, [product_id])
+        await refresh_products(ctx, [product_id])
     if taxon_id:
-        # Sets its `updated_at`.
+        # Updates `updated_at`.
         await writes.update_record(ctx.db, taxons, taxon_id, {})
 
 
-async def remove_loose(shared: Shared, most: int) -> int:
-    """What work that broke off has left behind; the number of pictures it was to be."""
+async def delete_loose_files(shared: Shared, most: int) -> int:
+    """Deletes files left behind by interrupted work; returns the number of images deleted."""
     count = 0
     for image_id in await queries.list_loose(shared.database.session(), most):
-        # While the store is away nothing can be removed, and mails wait for this round to end.
+        # Stop while the file store is unavailable: e-mails wait for this housekeeping run to end.
         if not await _remove_files(shared, image_id):
             break
         count += 1
@@ -183,7 +187,7 @@ async def remove_loose(shared: Shared, most: int) -> int:
 
 
 async def _remove_files(shared: Shared, image_id: UUID) -> bool:
-    """Whether they are gone; those that cannot be reached now stay noted."""
+    """Deletes the files of an image. Returns False, and keeps the loose mark, if the store is unavailable."""
     try:
         await shared.media.remove(image_id)
         await queries.forget_loose(shared.database.session(), image_id)
@@ -193,12 +197,12 @@ async def _remove_files(shared: Shared, image_id: UUID) -> bool:
 
 
 async def _check_owner(ctx: Context, values: Values) -> None:
-    """Raises unless the product with its variant, or the taxon, exists; locks it in a transaction."""
+    """Raises Invalid unless the product and variant, or the taxon, exist; locks them in a transaction."""
     if "product_id" in values:
         await _check_variant(ctx, values["product_id"], values["variant_id"])
         return
     try:
-        await hold_tree(ctx, values["taxon_id"])
+        await lock_taxon_tree(ctx, values["taxon_id"])
     except NotFound:
         raise Invalid({"taxon_id": ["is not a taxon"]}) from None
 

@@ -1,4 +1,4 @@
-"""What a customer sees, which list decides, and why the others do not."""
+"""Previews the prices that a customer sees, and explains which price list applies."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,16 +9,16 @@ import msgspec
 from shop.actions.context import Context
 from shop.models.catalog.prices import CustomersList, PriceListEntry
 from shop.queries.catalog import prices
-from shop.queries.catalog.prices import Resolved
+from shop.queries.catalog.prices import ResolvedPrice
 from shop.queries.catalog.skus import NamedVariant
 from shop.queries.catalog_pages import price_preview as queries
-from shop.rules.catalog.price_explanations import Says, said_by, why_not
+from shop.rules.catalog.price_explanations import ListPrice, explain_rejection, find_list_price
 
 MOST = 20
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What is looked at: in which currency, how many, when, and which products by the words of a search."""
+class PricePreviewQuery(msgspec.Struct, frozen=True):
+    """Preview parameters: currency, quantity, time and product search text."""
 
     currency: str
     quantity: int
@@ -27,45 +27,53 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """One list of the customer's, what it says of a variant, and whether that counts."""
+    """One of the customer's price lists, its price for a variant, and whether it applies."""
 
     found: CustomersList
-    says: Says
+    says: ListPrice
     is_deciding: bool
     why_not: str
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """One variant as the customer sees it; without a price it is not sold to them."""
+class PricePreview(msgspec.Struct, frozen=True):
+    """One variant as the customer sees it; not for sale to them without a price."""
 
     variant: NamedVariant
-    price: Resolved | None
+    price: ResolvedPrice | None
     verdicts: list[Verdict]
 
 
-async def preview(ctx: Context, user_id: UUID, asked: Asked) -> tuple[list[CustomersList], list[Seen]]:
-    """All lists of the customer's, and what was looked for. The price is the resolver's, as everywhere."""
-    lists = await queries.list_customers_lists(ctx.db, user_id, asked.at)
-    variants = await queries.list_found(ctx.db, asked.query, most=MOST) if asked.query else []
+async def preview(
+    ctx: Context, user_id: UUID, search: PricePreviewQuery
+) -> tuple[list[CustomersList], list[PricePreview]]:
+    """Returns the customer's price lists and the matching variants, with prices from the price resolver."""
+    lists = await queries.list_customers_lists(ctx.db, user_id, search.at)
+    variants = await queries.search_variants(ctx.db, search.query, most=MOST) if search.query else []
     ids = [variant.id for variant in variants]
-    pricing = await prices.find_pricing(ctx.db, user_id, asked.currency, asked.at)
-    resolved = await prices.resolve(ctx.db, pricing, ids, asked.quantity)
-    entries = await queries.list_entries_of(ctx.db, [found.id for found in lists], ids)
-    seen = []
+    pricing = await prices.find_pricing(ctx.db, user_id, search.currency, search.at)
+    prices_by_variant = await prices.resolve(ctx.db, pricing, ids, search.quantity)
+    entries = await queries.list_entries_of(ctx.db, [price_list.id for price_list in lists], ids)
+    previews = []
     for variant in variants:
-        price = resolved.get(variant.id)
-        own = [entry for entry in entries if entry.variant_id == variant.id]
-        seen.append(Seen(variant, price, [_verdict(found, own, price, asked) for found in lists]))
-    return lists, seen
+        price = prices_by_variant.get(variant.id)
+        variant_entries = [entry for entry in entries if entry.variant_id == variant.id]
+        previews.append(
+            PricePreview(variant, price, [_verdict(price_list, variant_entries, price, search) for price_list in lists])
+        )
+    return lists, previews
 
 
-def _verdict(found: CustomersList, entries: Sequence[PriceListEntry], price: Resolved | None, asked: Asked) -> Verdict:
-    says = said_by(found, [entry for entry in entries if entry.price_list_id == found.id], asked.quantity)
-    reason = why_not(
-        found,
+def _verdict(
+    price_list: CustomersList, entries: Sequence[PriceListEntry], price: ResolvedPrice | None, search: PricePreviewQuery
+) -> Verdict:
+    says = find_list_price(
+        price_list, [entry for entry in entries if entry.price_list_id == price_list.id], search.quantity
+    )
+    reason = explain_rejection(
+        price_list,
         says,
-        currency=asked.currency,
+        currency=search.currency,
         deciding_priority=price.priority if price else None,
         has_base=price is not None and price.base_amount is not None,
     )
-    return Verdict(found, says, price is not None and price.price_list_id == found.id, reason)
+    return Verdict(price_list, says, price is not None and price.price_list_id == price_list.id, reason)

@@ -1,12 +1,13 @@
-"""What things cost whom: the customer's pricing for a request, and what operators and machines do with prices and
-lists. What changes something runs inside the caller's transaction.
+"""Resolves the pricing of a request, and changes prices, price lists and their entries.
+
+Changes run in the caller's transaction.
 """
 
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions.catalog.products import check_currency, in_units, refresh
+from shop.actions.catalog.products import check_currency, refresh_products, to_minor_units
 from shop.actions.context import Context
 from shop.base.errors import Invalid, InvalidToken, NotFound
 from shop.base.ids import new_id
@@ -20,17 +21,20 @@ from shop.queries.catalog.prices import Pricing
 Values = Mapping[str, Any]
 
 
-async def pricing_for(ctx: Context, currency: str) -> Pricing:
-    """The bearer's, checked in the same statement; without one, anybody's."""
+async def resolve_pricing(ctx: Context, currency: str) -> Pricing:
+    """Returns the pricing of the bearer, or the default pricing without one.
+
+    The same statement checks the token; raises InvalidToken if it is not valid.
+    """
     if ctx.claim.bearer is None:
         return Pricing(currency)
     if ctx.pricing is not None and ctx.pricing.currency == currency:
         return ctx.pricing
-    found = await queries.find_bearers_pricing(ctx.db, ctx.claim.bearer, currency)
-    if found is None:
+    pricing = await queries.find_bearers_pricing(ctx.db, ctx.claim.bearer, currency)
+    if pricing is None:
         raise InvalidToken()
-    ctx.pricing = found
-    return found
+    ctx.pricing = pricing
+    return pricing
 
 
 async def create_price(ctx: Context, values: Values) -> UUID:
@@ -40,7 +44,7 @@ async def create_price(ctx: Context, values: Values) -> UUID:
         raise Invalid({"variant_id": ["is not a variant"]})
     price_id = new_id()
     await writes.insert_record(ctx.db, prices, price_id, _in_units(values, values["currency"]))
-    await refresh(ctx, [variant.product_id])
+    await refresh_products(ctx, [variant.product_id])
     return price_id
 
 
@@ -53,7 +57,7 @@ async def update_price(ctx: Context, price_id: UUID, values: Values) -> None:
 async def delete_price(ctx: Context, price_id: UUID) -> None:
     owners = await catalog.list_owners(ctx.db, prices, price_id)
     await writes.delete_record(ctx.db, prices, price_id)
-    await refresh(ctx, owners)
+    await refresh_products(ctx, owners)
 
 
 async def create_list(ctx: Context, values: Values) -> UUID:
@@ -64,11 +68,11 @@ async def create_list(ctx: Context, values: Values) -> UUID:
 
 
 async def update_list(ctx: Context, list_id: UUID, values: Values) -> None:
-    """Its currency stays: the entries are amounts in it."""
-    present = await queries.find_list(ctx.db, list_id)
-    if present is None:
+    """Updates a price list. Its currency cannot change, because entries are amounts in it."""
+    existing = await queries.find_list(ctx.db, list_id)
+    if existing is None:
         raise NotFound()
-    _check_list({"starts_at": present.starts_at, "ends_at": present.ends_at, **values})
+    _check_list({"starts_at": existing.starts_at, "ends_at": existing.ends_at, **values})
     await writes.update_record(ctx.db, price_lists, list_id, values)
 
 
@@ -77,7 +81,7 @@ async def create_entry(ctx: Context, values: Values) -> UUID:
     currency = await writes.find_value(ctx.db, price_lists, values["price_list_id"], "currency")
     if currency is None:
         raise Invalid({"price_list_id": ["is not a price list"]})
-    await writes.insert_record(ctx.db, price_list_entries, entry_id, _in_units(_checked_entry(values), currency))
+    await writes.insert_record(ctx.db, price_list_entries, entry_id, _in_units(_validate_entry(values), currency))
     return entry_id
 
 
@@ -86,10 +90,10 @@ async def update_entry(ctx: Context, entry_id: UUID, values: Values) -> None:
     if list_id is None:
         raise NotFound()
     currency = await writes.find_value(ctx.db, price_lists, list_id, "currency")
-    await writes.update_record(ctx.db, price_list_entries, entry_id, _in_units(_checked_entry(values), currency))
+    await writes.update_record(ctx.db, price_list_entries, entry_id, _in_units(_validate_entry(values), currency))
 
 
-def _checked_entry(values: Values) -> Values:
+def _validate_entry(values: Values) -> Values:
     if values.get("min_quantity", 1) < 1:
         raise Invalid({"min_quantity": ["must be 1 or more"]})
     return values
@@ -110,4 +114,4 @@ def _check_list(values: Values) -> None:
 
 
 def _in_units(values: Values, currency: str) -> dict[str, Any]:
-    return {**values, **in_units(values, currency, ("amount", "compare_at_amount"))}
+    return {**values, **to_minor_units(values, currency, ("amount", "compare_at_amount"))}

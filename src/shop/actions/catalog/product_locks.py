@@ -1,10 +1,10 @@
-"""What stands before a change of what products show: what is locked first, and what there was, as a caller says it."""
+"""Locks and current values needed before a product update."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions.catalog.products import MASTERS, PRICE
+from shop.actions.catalog.products import MASTER_FIELDS, PRICE
 from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.money import major_units
@@ -15,38 +15,38 @@ from shop.queries.records import Records
 Values = Mapping[str, Any]
 
 
-def holding_products(records: Records) -> Callable[[Context, UUID], Awaitable[None]]:
-    """Locks the products that show a record, before the record: whoever changes a product begins with it."""
+def build_product_lock(records: Records) -> Callable[[Context, UUID], Awaitable[None]]:
+    """Returns a function that locks the products of a record before the record; product updates lock in this order."""
 
-    async def hold(ctx: Context, record_id: UUID) -> None:
+    async def lock_products(ctx: Context, record_id: UUID) -> None:
         await product_index.lock_products(ctx.db, await queries.list_owners(ctx.db, records.table, record_id))
 
-    return hold
+    return lock_products
 
 
-async def present_product(ctx: Context, product: Any, values: Values) -> Values:
-    """What may be said of a product and is its master's."""
+async def get_current_product_values(ctx: Context, product: Any, values: Values) -> Values:
+    """Returns the current values of product fields that are stored on the master variant."""
     master = await queries.find_master(ctx.db, product.id)
     if master is None:
         raise NotFound()
-    masters = {name: getattr(master, name) for name in MASTERS if name in values}
-    return {**masters, **await _present_price(ctx, master.id, values)}
+    masters = {name: getattr(master, name) for name in MASTER_FIELDS if name in values}
+    return {**masters, **await _current_price(ctx, master.id, values)}
 
 
-async def present_variant(ctx: Context, variant: Any, values: Values) -> Values:
+async def get_current_variant_values(ctx: Context, variant: Any, values: Values) -> Values:
     currency, cost = values.get("cost_currency") or variant.cost_currency, {}
     if "cost_price" in values and variant.cost_price is not None:
         is_same = currency == variant.cost_currency
         cost = {"cost_price": major_units(variant.cost_price, currency) if is_same else None}
-    return {**cost, **await _present_price(ctx, variant.id, values)}
+    return {**cost, **await _current_price(ctx, variant.id, values)}
 
 
-async def _present_price(ctx: Context, variant_id: UUID, values: Values) -> Values:
-    """In the currency that is spoken of."""
+async def _current_price(ctx: Context, variant_id: UUID, values: Values) -> Values:
+    """Returns the current price in the currency of the update."""
     if not values.keys() & {"currency", *PRICE}:
         return {}
     currency = values.get("currency") or ctx.shared.shop.currencies[0]
-    found = await queries.find_price(ctx.db, variant_id, currency)
-    amounts = (found.amount, found.compare_at_amount) if found else (None, None)
-    said = [None if amount is None else major_units(amount, currency) for amount in amounts]
-    return {**dict(zip(PRICE, said, strict=True)), "currency": values.get("currency")}
+    price = await queries.find_price(ctx.db, variant_id, currency)
+    amounts = (price.amount, price.compare_at_amount) if price else (None, None)
+    major_amounts = [None if amount is None else major_units(amount, currency) for amount in amounts]
+    return {**dict(zip(PRICE, major_amounts, strict=True)), "currency": values.get("currency")}

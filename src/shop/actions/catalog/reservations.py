@@ -1,9 +1,9 @@
-"""How what an order holds leaves the shelves, and how it gets back there: all of it or nothing."""
+"""Reserves stock for orders and returns it, all or nothing."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from shop.actions.catalog.products import refresh
+from shop.actions.catalog.products import refresh_products
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
@@ -12,69 +12,73 @@ from shop.models.catalog.products import variants
 from shop.queries import bulk, writes
 from shop.queries.cart import orders
 from shop.queries.catalog import product_index, stock
-from shop.queries.catalog.stock import Held
+from shop.queries.catalog.stock import OrderStock
 from shop.queries.payments import payments
 
-HOLD_SECONDS = 15 * 60
-_GONE = "Somebody was faster: fewer are left than are wanted."
+RESERVATION_SECONDS = 15 * 60
+_NOT_ENOUGH_STOCK = "Somebody was faster: fewer are left than are wanted."
 
 
-async def take(
-    ctx: Context, order: Order, wanted: Mapping[UUID, int], product_ids: Sequence[UUID], seconds: int = HOLD_SECONDS
+async def reserve_stock(
+    ctx: Context,
+    order: Order,
+    quantities: Mapping[UUID, int],
+    product_ids: Sequence[UUID],
+    seconds: int = RESERVATION_SECONDS,
 ) -> None:
-    """From the stock items, so many of each. What is taken is held in the order's name until it is bought or given
-    back.
-    """
-    if not wanted:
+    """Reserves quantities of stock items for an order, until it completes or the reservation is released."""
+    if not quantities:
         return
-    await _move(ctx, order, {item_id: -quantity for item_id, quantity in wanted.items()}, product_ids, "sold")
-    await stock.insert_reservations(ctx.db, order.id, wanted, seconds)
+    await _move(ctx, order, {item_id: -quantity for item_id, quantity in quantities.items()}, product_ids, "sold")
+    await stock.insert_reservations(ctx.db, order.id, quantities, seconds)
 
 
-async def give_back(ctx: Context, order: Order) -> None:
-    """What was taken for an order that nobody bought."""
-    held = await stock.end_holds(ctx.db, order.id)
-    if held:
-        await restock(ctx, order, held)
+async def release_stock(ctx: Context, order: Order) -> None:
+    """Releases the reservations of an order and returns the stock."""
+    reservations = await stock.delete_reservations(ctx.db, order.id)
+    if reservations:
+        await restock(ctx, order, reservations)
 
 
-async def drop_cart(ctx: Context, cart: Order) -> bool:
-    """Deletes an open cart that is locked, unless it is being paid; what it held is on the shelves again."""
+async def discard_cart(ctx: Context, cart: Order) -> bool:
+    """Deletes a locked open cart and returns its stock; returns False if a payment is in progress."""
     if await payments.is_paying(ctx.db, cart.id):
         return False
-    await give_back(ctx, cart)
+    await release_stock(ctx, cart)
     return await orders.delete_open_cart(ctx.db, cart.id)
 
 
-async def restock(ctx: Context, order: Order, held: Sequence[Held]) -> None:
-    back: dict[UUID, int] = {}
-    for each in held:
-        back[each.stock_item_id] = back.get(each.stock_item_id, 0) + each.quantity
-    await _move(ctx, order, back, [each.product_id for each in held], "returned")
+async def restock(ctx: Context, order: Order, reservations: Sequence[OrderStock]) -> None:
+    quantities: dict[UUID, int] = {}
+    for reservation in reservations:
+        quantities[reservation.stock_item_id] = quantities.get(reservation.stock_item_id, 0) + reservation.quantity
+    await _move(ctx, order, quantities, [reservation.product_id for reservation in reservations], "returned")
 
 
-async def exchange(
-    ctx: Context, order: Order, variant_id: UUID, quantity: int, from_place: UUID, to_place: UUID
+async def move_reservation(
+    ctx: Context, order: Order, variant_id: UUID, quantity: int, from_location_id: UUID, to_location_id: UUID
 ) -> None:
-    """What an order took from one place it takes from another."""
-    back, there = [await stock.find_item(ctx.db, variant_id, place) for place in (from_place, to_place)]
+    """Moves the stock of an order from one stock location to another."""
+    source, target = [
+        await stock.find_item(ctx.db, variant_id, location_id) for location_id in (from_location_id, to_location_id)
+    ]
     if not await writes.find_value(ctx.db, variants, variant_id, "track_inventory"):
         return
-    if back is None or there is None:
-        raise Invalid({"stock_location_id": ["has none of it"]}, _GONE, code="out_of_stock")
+    if source is None or target is None:
+        raise Invalid({"stock_location_id": ["has none of it"]}, _NOT_ENOUGH_STOCK, code="out_of_stock")
     product_id = await writes.find_value(ctx.db, variants, variant_id, "product_id")
-    await _move(ctx, order, {back.id: quantity}, [product_id], "returned")
-    await _move(ctx, order, {there.id: -quantity}, [product_id], "sold")
+    await _move(ctx, order, {source.id: quantity}, [product_id], "returned")
+    await _move(ctx, order, {target.id: -quantity}, [product_id], "sold")
 
 
 async def _move(
     ctx: Context, order: Order, moves: Mapping[UUID, int], product_ids: Sequence[UUID], reason: str
 ) -> None:
-    # In the order in which everybody locks: products first, then what lies on the shelves.
+    # The common lock order: products first, then stock items.
     await product_index.lock_products(ctx.db, product_ids)
-    moved = await stock.take_many(ctx.db, moves)
-    if len(moved) != len(moves):
-        raise Invalid({"line_items": [_GONE]}, _GONE, code="out_of_stock")
+    new_counts = await stock.take_many(ctx.db, moves)
+    if len(new_counts) != len(moves):
+        raise Invalid({"line_items": [_NOT_ENOUGH_STOCK]}, _NOT_ENOUGH_STOCK, code="out_of_stock")
     rows = [
         {
             "id": new_id(),
@@ -88,6 +92,6 @@ async def _move(
         for item_id, quantity in moves.items()
     ]
     await bulk.insert_rows(ctx.db, "stock_movements", rows)
-    # Only what is sold out, or there again, is shown otherwise than before.
-    if any((count > 0) != (count - moves[item_id] > 0) for item_id, count in moved.items()):
-        await refresh(ctx, product_ids)
+    # The index changes only when an item sells out or is back in stock.
+    if any((count > 0) != (count - moves[item_id] > 0) for item_id, count in new_counts.items()):
+        await refresh_products(ctx, product_ids)

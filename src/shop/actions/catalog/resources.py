@@ -1,6 +1,4 @@
-"""The kinds of records of the catalogue that operators and machines change, each with its word in the audit, what is
-read of it, and what can be done to it.
-"""
+"""Catalog resources that operators and API clients change: audit name, readable columns and actions of each."""
 
 from uuid import UUID
 
@@ -8,9 +6,13 @@ from shop.actions.catalog import images as media
 from shop.actions.catalog import prices as pricing
 from shop.actions.catalog import products as catalog
 from shop.actions.catalog import stock, taxons
-from shop.actions.catalog.product_locks import holding_products, present_product, present_variant
-from shop.actions.catalog.products import shown_by_products
-from shop.actions.records import Noun, plain
+from shop.actions.catalog.product_locks import (
+    build_product_lock,
+    get_current_product_values,
+    get_current_variant_values,
+)
+from shop.actions.catalog.products import build_product_part_actions
+from shop.actions.records import ResourceActions, default_actions
 from shop.models.access.users import CustomerGroup, CustomerGroupMember, customer_group_members, customer_groups
 from shop.models.catalog.images import Image, images
 from shop.models.catalog.prices import (
@@ -68,21 +70,21 @@ class TaxonWithImage(Taxon, frozen=True, kw_only=True):
     image_id: UUID | None
 
 
-def _plain(name: str, records: Records) -> Noun:
-    return Noun(name, records, **plain(records))
+def _plain(name: str, records: Records) -> ResourceActions:
+    return ResourceActions(name, records, **default_actions(records))
 
 
-def _linked(name: str, records: Records) -> Noun:
-    """What only links two others is made and removed, and never changed."""
-    verbs = plain(records)
-    return Noun(name, records, verbs["create"], None, verbs["delete"])
+def _link_resource(name: str, records: Records) -> ResourceActions:
+    """Returns actions for a join record: create and delete, no update."""
+    actions = default_actions(records)
+    return ResourceActions(name, records, actions["create"], None, actions["delete"])
 
 
-def _shown(name: str, records: Records) -> Noun:
-    return Noun(name, records, **shown_by_products(records))
+def _product_part(name: str, records: Records) -> ResourceActions:
+    return ResourceActions(name, records, **build_product_part_actions(records))
 
 
-PRODUCT = Noun(
+PRODUCT = ResourceActions(
     "product",
     Records(
         table=products,
@@ -95,65 +97,65 @@ PRODUCT = Noun(
     catalog.create_product,
     catalog.update_product,
     catalog.delete_product,
-    present=present_product,
+    present=get_current_product_values,
 )
 _variant_records = Records(
     table=variants, row=SoldVariant, extras=VARIANT_COLUMNS, amounts=_AMOUNTS, shown=variants.c.deleted_at.is_(None)
 )
-VARIANT = Noun(
+VARIANT = ResourceActions(
     "variant",
     _variant_records,
     catalog.create_variant,
     catalog.update_variant,
     catalog.delete_variant,
-    holding_products(_variant_records),
-    present_variant,
+    build_product_lock(_variant_records),
+    get_current_variant_values,
 )
 _price_records = Records(table=prices, row=Price, amounts=frozenset({"amount", "compare_at_amount"}))
-PRICE = Noun(
+PRICE = ResourceActions(
     "price",
     _price_records,
     pricing.create_price,
     pricing.update_price,
     pricing.delete_price,
-    holding_products(_price_records),
+    build_product_lock(_price_records),
 )
-IMAGE = Noun("image", Records(table=images, row=Image), None, media.change_image, hold=media.lock_owner)
-OPTION_TYPE = _shown("option_type", Records(table=option_types, row=OptionType))
-OPTION_VALUE = _shown("option_value", Records(table=option_values, row=OptionValue))
-PROPERTY = _shown("property", Records(table=properties, row=Property))
+IMAGE = ResourceActions("image", Records(table=images, row=Image), None, media.change_image, hold=media.lock_owner)
+OPTION_TYPE = _product_part("option_type", Records(table=option_types, row=OptionType))
+OPTION_VALUE = _product_part("option_value", Records(table=option_values, row=OptionValue))
+PROPERTY = _product_part("property", Records(table=properties, row=Property))
 _property_records = Records(table=product_properties, row=ProductProperty)
-PRODUCT_PROPERTY = Noun(
+PRODUCT_PROPERTY = ResourceActions(
     "product_property",
     _property_records,
     catalog.create_property,
     catalog.update_property,
-    shown_by_products(_property_records)["delete"],
-    holding_products(_property_records),
+    build_product_part_actions(_property_records)["delete"],
+    build_product_lock(_property_records),
 )
-TAXONOMY = Noun(
+TAXONOMY = ResourceActions(
     "taxonomy",
     Records(table=taxonomies, row=RootedTaxonomy, extras={"root_id": ROOT}),
     taxons.create_taxonomy,
     taxons.update_taxonomy,
     taxons.delete_taxonomy,
 )
-TAXON = Noun(
+TAXON = ResourceActions(
     "taxon",
     Records(table=taxon_table, row=TaxonWithImage, extras={"image_id": TAXON_IMAGE_ID}),
     taxons.create_taxon,
     taxons.update_taxon,
     taxons.delete_taxon,
-    taxons.hold_tree,
+    taxons.lock_taxon_tree,
 )
 _classification_records = Records(table=classifications, row=Classification)
-CLASSIFICATION = Noun(
+CLASSIFICATION = ResourceActions(
     "classification",
     _classification_records,
-    **shown_by_products(_classification_records),
-    hold=holding_products(_classification_records),
+    **build_product_part_actions(_classification_records),
+    hold=build_product_lock(_classification_records),
 )
-STOCK_LOCATION = Noun(
+STOCK_LOCATION = ResourceActions(
     "stock_location",
     Records(table=stock_locations, row=StockLocation),
     stock.create_location,
@@ -162,31 +164,37 @@ STOCK_LOCATION = Noun(
 )
 _levels = Lookup(stock_levels.c.stock_item_id, stock_levels.c.count_on_hand, is_whole=True)
 _item_records = Records(table=stock_items, row=StockItem, lookups={"count_on_hand": _levels})
-STOCK_ITEM = Noun(
+STOCK_ITEM = ResourceActions(
     "stock_item",
     _item_records,
     stock.create_item,
     stock.update_item,
     stock.delete_item,
-    holding_products(_item_records),
+    build_product_lock(_item_records),
 )
-STOCK_MOVEMENT = Noun("stock_movement", Records(table=stock_movements, row=StockMovement), stock.create_movement)
+STOCK_MOVEMENT = ResourceActions(
+    "stock_movement", Records(table=stock_movements, row=StockMovement), stock.create_movement
+)
 _list_records = Records(table=price_lists, row=PriceList)
-PRICE_LIST = Noun("price_list", _list_records, pricing.create_list, pricing.update_list, plain(_list_records)["delete"])
+PRICE_LIST = ResourceActions(
+    "price_list", _list_records, pricing.create_list, pricing.update_list, default_actions(_list_records)["delete"]
+)
 _entry_records = Records(
     table=price_list_entries,
     row=ListedEntry,
     extras={"currency": entry_currency(price_list_entries)},
     amounts=frozenset({"amount"}),
 )
-PRICE_LIST_ENTRY = Noun(
+PRICE_LIST_ENTRY = ResourceActions(
     "price_list_entry",
     _entry_records,
     pricing.create_entry,
     pricing.update_entry,
-    plain(_entry_records)["delete"],
+    default_actions(_entry_records)["delete"],
 )
-PRICE_LIST_USER = _linked("price_list_user", Records(table=price_list_users, row=PriceListUser))
-PRICE_LIST_GROUP = _linked("price_list_group", Records(table=price_list_groups, row=PriceListGroup))
+PRICE_LIST_USER = _link_resource("price_list_user", Records(table=price_list_users, row=PriceListUser))
+PRICE_LIST_GROUP = _link_resource("price_list_group", Records(table=price_list_groups, row=PriceListGroup))
 CUSTOMER_GROUP = _plain("customer_group", Records(table=customer_groups, row=CustomerGroup))
-CUSTOMER_GROUP_MEMBER = _linked("customer_group_member", Records(table=customer_group_members, row=CustomerGroupMember))
+CUSTOMER_GROUP_MEMBER = _link_resource(
+    "customer_group_member", Records(table=customer_group_members, row=CustomerGroupMember)
+)

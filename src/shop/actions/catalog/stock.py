@@ -1,21 +1,24 @@
-"""How stock changes: only by movements, each kept with who made it and why. Each runs inside its caller's work."""
+"""Changes stock items and locations; counts change only by movements, each with its actor and reason.
+
+Each action runs in the caller's transaction.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions.catalog.products import refresh
+from shop.actions.catalog.products import refresh_products
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
-from shop.db.pool import Refused
+from shop.db.pool import ConstraintViolation
 from shop.models.catalog.stock import REASONS, StockItem, stock_items, stock_locations
 from shop.queries import writes
 from shop.queries.catalog import product_index, products, stock
 
 Values = Mapping[str, Any]
 LARGEST = 10**9
-_HAS_MOVED = "has a history of movements, which is kept; set count_on_hand to 0 and backorderable to false instead"
+_HAS_MOVEMENTS = "has a history of movements, which is kept; set count_on_hand to 0 and backorderable to false instead"
 _IS_USED = "has a history of stock or shipments, which is kept; set active to false instead, and nothing is sold there"
 
 
@@ -26,13 +29,14 @@ async def move_stock(
     *,
     reason: str = "recounted",
     note: str | None = None,
-    said_as: str = "quantity",
+    field_name: str = "quantity",
 ) -> UUID:
-    """The id of the movement. More than there is can be taken only of what may be sold beyond it. `said_as` is the
-    caller's name for the quantity.
+    """Moves stock and returns the id of the movement.
+
+    Only backorderable items can go below zero. `field_name` is the caller's name for the quantity in errors.
     """
     if quantity == 0 or abs(quantity) > LARGEST:
-        raise Invalid({said_as: [f"must be a number other than zero, from -{LARGEST} to {LARGEST}"]})
+        raise Invalid({field_name: [f"must be a number other than zero, from -{LARGEST} to {LARGEST}"]})
     if reason not in REASONS:
         raise Invalid({"reason": [f"must be one of {', '.join(REASONS)}"]})
     owners = await products.list_owners(ctx.db, stock_items, item_id)
@@ -40,7 +44,7 @@ async def move_stock(
     if await stock.take_stock(ctx.db, item_id, quantity) is None:
         if await stock.lock_item(ctx.db, item_id) is None:
             raise Invalid({"stock_item_id": ["is not a stock item"]})
-        raise Invalid({said_as: ["is more than there is, and the item is not backorderable"]})
+        raise Invalid({field_name: ["is more than there is, and the item is not backorderable"]})
     movement_id = new_id()
     await stock.insert_movement(
         ctx.db,
@@ -52,32 +56,32 @@ async def move_stock(
         actor_kind=ctx.actor.kind,
         actor_id=ctx.actor.id,
     )
-    await refresh(ctx, owners)
+    await refresh_products(ctx, owners)
     return movement_id
 
 
 async def create_movement(ctx: Context, values: Values) -> UUID:
-    """For a stock item, or for a variant at a location, whose item is made where there was none yet."""
+    """Creates a movement for a stock item, or for a variant at a location; creates a missing stock item."""
     item_id = values.get("stock_item_id")
     if item_id is None:
         if values.get("variant_id") is None:
             raise Invalid({"stock_item_id": ["must be given, or variant_id"]})
-        item_id = (await item_of(ctx, values["variant_id"], values.get("stock_location_id"))).id
+        item_id = (await get_or_create_item(ctx, values["variant_id"], values.get("stock_location_id"))).id
     reason = values.get("reason") or "recounted"
     return await move_stock(ctx, item_id, values["quantity"], reason=reason, note=values.get("note"))
 
 
-async def item_of(ctx: Context, variant_id: UUID, location_id: UUID | None = None) -> StockItem:
-    """A variant's stock item at a location, or at the default one; made where there was none yet."""
-    found = await (stock.find_location(ctx.db, location_id) if location_id else stock.find_default_location(ctx.db))
-    if found is None:
+async def get_or_create_item(ctx: Context, variant_id: UUID, location_id: UUID | None = None) -> StockItem:
+    """Returns the stock item of a variant at a location, by default the default one; creates it if missing."""
+    location = await (stock.find_location(ctx.db, location_id) if location_id else stock.find_default_location(ctx.db))
+    if location is None:
         raise Invalid({"stock_location_id": ["is not a stock location"]})
-    # Locked, so that of two who would make the item the later one finds it.
+    # Lock the variant, so that of two concurrent calls only one creates the item.
     if await products.lock_variant(ctx.db, variant_id) is None:
         raise Invalid({"variant_id": ["is not a variant"]})
-    item = await stock.find_item(ctx.db, variant_id, found.id)
+    item = await stock.find_item(ctx.db, variant_id, location.id)
     if item is None:
-        item_id = await create_item(ctx, {"variant_id": variant_id, "stock_location_id": found.id})
+        item_id = await create_item(ctx, {"variant_id": variant_id, "stock_location_id": location.id})
         item = await stock.lock_item(ctx.db, item_id)
     if item is None:
         raise NotFound()
@@ -85,7 +89,7 @@ async def item_of(ctx: Context, variant_id: UUID, location_id: UUID | None = Non
 
 
 async def create_item(ctx: Context, values: Values) -> UUID:
-    """A count that it begins with is its first movement."""
+    """Creates a stock item; an initial count becomes its first movement."""
     location = await stock.find_location(ctx.db, values["stock_location_id"])
     if location is None:
         raise Invalid({"stock_location_id": ["is not a stock location"]})
@@ -96,14 +100,14 @@ async def create_item(ctx: Context, values: Values) -> UUID:
     item_id = new_id()
     await writes.insert_record(ctx.db, stock_items, item_id, fields)
     if count:
-        await move_stock(ctx, item_id, count, reason="received", said_as="count_on_hand")
+        await move_stock(ctx, item_id, count, reason="received", field_name="count_on_hand")
     else:
-        await refresh(ctx, await products.list_owners(ctx.db, stock_items, item_id))
+        await refresh_products(ctx, await products.list_owners(ctx.db, stock_items, item_id))
     return item_id
 
 
 async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
-    """A new count is a movement of the difference."""
+    """Updates a stock item; a new count becomes a movement of the difference."""
     item = await stock.lock_item(ctx.db, item_id)
     if item is None:
         raise NotFound()
@@ -111,25 +115,25 @@ async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
     count = fields.pop("count_on_hand", None)
     if fields.get("backorderable") is False and (item.count_on_hand if count is None else count) < 0:
         raise Invalid({"backorderable": ["must stay while more is sold than there is"]})
-    # While either count is below zero the item must be backorderable: from the beginning of this, or to its end.
+    # An item with a negative count must be backorderable: enable the flag before the move, disable it after.
     loosens = {"backorderable": fields.pop("backorderable")} if fields.get("backorderable") else {}
     if loosens:
         await writes.update_record(ctx.db, stock_items, item_id, loosens)
     if count is not None and count != item.count_on_hand:
-        await move_stock(ctx, item_id, count - item.count_on_hand, said_as="count_on_hand")
+        await move_stock(ctx, item_id, count - item.count_on_hand, field_name="count_on_hand")
     if fields:
         await writes.update_record(ctx.db, stock_items, item_id, fields)
-    await refresh(ctx, await products.list_owners(ctx.db, stock_items, item_id))
+    await refresh_products(ctx, await products.list_owners(ctx.db, stock_items, item_id))
 
 
 async def delete_item(ctx: Context, item_id: UUID) -> None:
-    """Only what never moved: movements say for good what became of each piece."""
+    """Deletes a stock item without movements; the history of movements is permanent."""
     owners = await products.list_owners(ctx.db, stock_items, item_id)
     try:
         await writes.delete_record(ctx.db, stock_items, item_id)
-    except Refused:
-        raise Invalid({"base": [_HAS_MOVED]}) from None
-    await refresh(ctx, owners)
+    except ConstraintViolation:
+        raise Invalid({"base": [_HAS_MOVEMENTS]}) from None
+    await refresh_products(ctx, owners)
 
 
 async def create_location(ctx: Context, values: Values) -> UUID:
@@ -141,16 +145,16 @@ async def create_location(ctx: Context, values: Values) -> UUID:
 
 
 async def update_location(ctx: Context, location_id: UUID, values: Values) -> None:
-    """What lies at a place that is closed cannot be sold, and the other way round."""
+    """Updates a location; stock at an inactive location is not for sale."""
     if values.get("default"):
         await stock.unset_default(ctx.db, location_id)
     await writes.update_record(ctx.db, stock_locations, location_id, values)
     if "active" in values:
-        await refresh(ctx, await products.list_owners(ctx.db, stock_locations, location_id))
+        await refresh_products(ctx, await products.list_owners(ctx.db, stock_locations, location_id))
 
 
 async def delete_location(ctx: Context, location_id: UUID) -> None:
-    """With what is kept for it and never moved."""
+    """Deletes a location and its stock items, if none has movements."""
     location = await stock.find_location(ctx.db, location_id)
     if location and location.default:
         raise Invalid({"base": ["is the default; make another location the default first"]})
@@ -159,6 +163,6 @@ async def delete_location(ctx: Context, location_id: UUID) -> None:
     try:
         await stock.delete_items(ctx.db, location_id)
         await writes.delete_record(ctx.db, stock_locations, location_id)
-    except Refused:
+    except ConstraintViolation:
         raise Invalid({"base": [_IS_USED]}) from None
-    await refresh(ctx, owners)
+    await refresh_products(ctx, owners)

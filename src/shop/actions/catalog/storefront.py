@@ -1,6 +1,4 @@
-"""What shoppers look at: products with their prices, variants, taxons; each relation that is asked for is loaded for
-all records at once.
-"""
+"""Storefront reads of products with prices, variants and taxons; loads each included relation in one batch."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -8,26 +6,26 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.catalog.prices import pricing_for
+from shop.actions.catalog.prices import resolve_pricing
 from shop.actions.context import Context
-from shop.base.browsing import ProductWishes
 from shop.base.errors import NotFound
 from shop.base.listing import Keyset, Page, Sort
-from shop.base.loaded import Link, Loaded, Named
+from shop.base.product_query import ProductQuery
+from shop.base.record import Link, Record, Reference
 from shop.models.catalog.storefront import Facet, Facets, ShownProduct, ShownVariant
 from shop.models.catalog.taxons import ShownTaxon
 from shop.queries.catalog import prices, product_lists, storefront, taxons, versions
 from shop.queries.catalog import prices_shown as catalog
-from shop.queries.catalog.prices import Pricing, Resolved
+from shop.queries.catalog.prices import Pricing, ResolvedPrice
 from shop.rules.catalog.products import filter_param
 
 Tree = Mapping[str, "Tree"]
 MOST_PRODUCTS = 500
-"""Of a taxon so many products are named with it; the rest is for the list of products."""
+"""Most products linked from one taxon; the product list has the rest."""
 
 
 class Related(msgspec.Struct, frozen=True):
-    """A relation by ids on the row."""
+    """A relation given by ids on the row."""
 
     kind: str
     field: str
@@ -60,122 +58,127 @@ _RELATED: dict[str, dict[str, Related]] = {
 }
 
 
-class Listed(msgspec.Struct, frozen=True):
-    """One page of products, how many there are in all, and what they may be filtered by."""
+class ProductPage(msgspec.Struct, frozen=True):
+    """One page of products with the total and the available filters."""
 
-    records: Sequence[Loaded]
+    records: Sequence[Record]
     total: int
     is_estimate: bool
     facets: Sequence[Facet]
     pricing: Pricing
     next_place: tuple[Any, UUID] | None = None
-    """Where the next page begins, of pages that go by place."""
+    """Cursor of the next page, for keyset pagination."""
 
 
 async def find_version(ctx: Context, pricing: Pricing) -> Any:
-    """Of all that can be seen, be it asked for here or in `setup`."""
+    """Returns the version of all public data, both in the catalog and in `setup`."""
     return pricing.version or await versions.find_version(ctx.db)
 
 
-async def list_products(ctx: Context, wishes: ProductWishes, include: Tree) -> Listed:
-    pricing = await pricing_for(ctx, wishes.currency)
-    facets = await storefront.list_facets(ctx.db, wishes.taxons or (), wishes.currency)
-    wishes = await _marked(ctx, wishes)
-    rows = await product_lists.list_products(ctx.db, wishes, pricing, facets)
-    if isinstance(wishes.page, Keyset):
-        page, more = rows[: wishes.page.size], rows[wishes.page.size :]
+async def list_products(ctx: Context, query: ProductQuery, include: Tree) -> ProductPage:
+    pricing = await resolve_pricing(ctx, query.currency)
+    facets = await storefront.list_facets(ctx.db, query.taxons or (), query.currency)
+    query = await _resolve_filters(ctx, query)
+    rows = await product_lists.list_products(ctx.db, query, pricing, facets)
+    if isinstance(query.page, Keyset):
+        page, more = rows[: query.page.size], rows[query.page.size :]
         next_place = (page[-1].place, page[-1].id) if more else None
         records = await load(ctx, "product", page, include, pricing)
-        return Listed(records, 0, False, facets.values, pricing, next_place)
-    total, is_estimate = await _total(ctx, wishes, wishes.page, pricing, rows, facets)
-    return Listed(await load(ctx, "product", rows, include, pricing), total, is_estimate, facets.values, pricing)
+        return ProductPage(records, 0, False, facets.values, pricing, next_place)
+    total, is_estimate = await _total(ctx, query, query.page, pricing, rows, facets)
+    return ProductPage(await load(ctx, "product", rows, include, pricing), total, is_estimate, facets.values, pricing)
 
 
-async def _marked(ctx: Context, wishes: ProductWishes) -> ProductWishes:
-    """With the ids of what is named; what nobody has finds nothing."""
-    if not (wishes.options or wishes.properties):
-        return wishes
-    if wishes.properties:
-        wishes = await _with_property_names(ctx, wishes)
-    groups = await product_lists.find_marks(ctx.db, wishes)
+async def _resolve_filters(ctx: Context, query: ProductQuery) -> ProductQuery:
+    """Resolves option and property filters to ids; an unknown value matches no products."""
+    if not (query.options or query.properties):
+        return query
+    if query.properties:
+        query = await _with_property_names(ctx, query)
+    groups = await product_lists.find_marks(ctx.db, query)
     return msgspec.structs.replace(
-        wishes,
+        query,
         marks=tuple(group[0] for group in groups if len(group) == 1),
         any_marks=tuple(group for group in groups if len(group) > 1),
-        is_nothing=wishes.is_nothing or not all(groups),
+        is_nothing=query.is_nothing or not all(groups),
     )
 
 
-async def _with_property_names(ctx: Context, wishes: ProductWishes) -> ProductWishes:
-    """With the name of each property that was named by its slug."""
+async def _with_property_names(ctx: Context, query: ProductQuery) -> ProductQuery:
+    """Replaces property slugs by property names."""
     names = await product_lists.list_property_names(ctx.db)
     by_slug = {filter_param(name): name for name in reversed(names)} | {name: name for name in names}
-    asked = tuple((by_slug.get(name, name), values) for name, values in wishes.properties)
-    return msgspec.structs.replace(wishes, properties=asked)
+    properties = tuple((by_slug.get(name, name), values) for name, values in query.properties)
+    return msgspec.structs.replace(query, properties=properties)
 
 
 async def _total(
-    ctx: Context, wishes: ProductWishes, page: Page, pricing: Pricing, rows: Sequence[ShownProduct], facets: Facets
+    ctx: Context, query: ProductQuery, page: Page, pricing: Pricing, rows: Sequence[ShownProduct], facets: Facets
 ) -> tuple[int, bool]:
-    if wishes.is_plain:
-        return facets.in_scope, False  # Kept with every write.
+    if query.is_plain:
+        return facets.in_scope, False  # Every write updates this count.
     if 0 < len(rows) < page.size or (not rows and page.number == 1):
-        return page.offset + len(rows), False  # The last page tells how many there are without a count.
-    return await product_lists.count_products(ctx.db, wishes, pricing, rows[0].total if rows else None)
+        return page.offset + len(rows), False  # The last page gives the total without a count.
+    return await product_lists.count_products(ctx.db, query, pricing, rows[0].total if rows else None)
 
 
-async def get_product(ctx: Context, key: UUID | str, currency: str, include: Tree) -> tuple[Loaded, Pricing]:
-    pricing = await pricing_for(ctx, currency)
+async def get_product(ctx: Context, key: UUID | str, currency: str, include: Tree) -> tuple[Record, Pricing]:
+    pricing = await resolve_pricing(ctx, currency)
     row = await _find_product(ctx, key, pricing)
     return (await load(ctx, "product", [row], include, pricing))[0], pricing
 
 
 async def list_variants(
     ctx: Context, key: UUID | str, currency: str, options: Mapping[str, str], include: Tree
-) -> tuple[Sequence[Loaded], Pricing]:
-    """A product's variants with the master, or those that have all of the options."""
-    pricing = await pricing_for(ctx, currency)
+) -> tuple[Sequence[Record], Pricing]:
+    """Returns the variants of a product, including the master, that have all given options."""
+    pricing = await resolve_pricing(ctx, currency)
     product = await _find_product(ctx, key, pricing)
-    found = await storefront.list_variants_of(ctx.db, product.id)
-    wanted = set(options.items())
-    fitting = [row for row in found if wanted <= {(option["name"], option["value"]) for option in row.options}]
-    return await load(ctx, "variant", await _priced(ctx, fitting, pricing), include, pricing), pricing
+    rows = await storefront.list_variants_of(ctx.db, product.id)
+    required_options = set(options.items())
+    matching = [
+        row for row in rows if required_options <= {(option["name"], option["value"]) for option in row.options}
+    ]
+    return await load(ctx, "variant", await _with_prices(ctx, matching, pricing), include, pricing), pricing
 
 
-class ListedTaxons(msgspec.Struct, frozen=True):
-    """One page of taxons: how many there are in all, or where the next page begins."""
+class TaxonPage(msgspec.Struct, frozen=True):
+    """One page of taxons with the total, or with the cursor of the next page."""
 
-    records: Sequence[Loaded]
+    records: Sequence[Record]
     total: int = 0
     next_place: tuple[Any, UUID] | None = None
 
 
-async def list_taxons(ctx: Context, filters: Mapping[str, Any], page: Page | Keyset, include: Tree) -> ListedTaxons:
-    pricing = await pricing_for(ctx, ctx.shared.shop.currencies[0])
+async def list_taxons(ctx: Context, filters: Mapping[str, Any], page: Page | Keyset, include: Tree) -> TaxonPage:
+    pricing = await resolve_pricing(ctx, ctx.shared.shop.currencies[0])
     rows = await taxons.list_taxons(ctx.db, filters, page)
     records = await load(ctx, "taxon", rows[: page.size], include, pricing)
     if isinstance(page, Page):
-        return ListedTaxons(records, await taxons.count_taxons(ctx.db, filters))
+        return TaxonPage(records, await taxons.count_taxons(ctx.db, filters))
     last = rows[page.size - 1] if len(rows) > page.size else None
-    return ListedTaxons(records, next_place=((last.taxonomy_id, last.lft), last.id) if last else None)
+    return TaxonPage(records, next_place=((last.taxonomy_id, last.lft), last.id) if last else None)
 
 
-async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree) -> tuple[Loaded, Pricing]:
-    """With its products: the first of them, in the order of their places in it."""
-    pricing = await pricing_for(ctx, currency)
+async def get_taxon(ctx: Context, key: UUID | str, currency: str, include: Tree) -> tuple[Record, Pricing]:
+    """Returns a taxon with its first products, by their position in it."""
+    pricing = await resolve_pricing(ctx, currency)
     row = await _find_taxon(ctx, key)
-    loaded = (await load(ctx, "taxon", [row], include, pricing))[0]
-    by_place = (Sort("position", is_descending=False),)
-    wishes = ProductWishes(currency=currency, taxons=(row.id,), page=Page(1, MOST_PRODUCTS), sort=by_place)
-    found = await product_lists.list_products(ctx.db, wishes, pricing, Facets([], 1, 0))
-    shown: Link = [Loaded(Named(product.id)) for product in found]
+    taxon = (await load(ctx, "taxon", [row], include, pricing))[0]
+    by_position = (Sort("position", is_descending=False),)
+    query = ProductQuery(currency=currency, taxons=(row.id,), page=Page(1, MOST_PRODUCTS), sort=by_position)
+    products = await product_lists.list_products(ctx.db, query, pricing, Facets([], 1, 0))
+    product_links: Link = [Record(Reference(product.id)) for product in products]
     if "products" in include:
-        shown = await load(ctx, "product", found, include["products"], pricing)
-    return Loaded(loaded.row, {**loaded.links, "products": shown}), pricing
+        product_links = await load(ctx, "product", products, include["products"], pricing)
+    return Record(taxon.row, {**taxon.links, "products": product_links}), pricing
 
 
 async def _find_product(ctx: Context, key: UUID | str, pricing: Pricing) -> ShownProduct:
-    """By its id, or by a slug: one without a letter to make it of looks like an id, and may be another's."""
+    """Finds a product by id or slug.
+
+    A product whose name gives no slug has its id as the slug, and that may look like the id of another product.
+    """
     row = await catalog.find_product(ctx.db, key, pricing)
     if row is None and isinstance(key, UUID):
         row = await catalog.find_product(ctx.db, str(key), pricing)
@@ -185,59 +188,62 @@ async def _find_product(ctx: Context, key: UUID | str, pricing: Pricing) -> Show
 
 
 async def _find_taxon(ctx: Context, key: UUID | str) -> ShownTaxon:
-    """By its id, or by a permalink, which may look like one as well."""
-    found = await taxons.list_taxons_of(ctx.db, [key]) if isinstance(key, UUID) else []
-    row = found[0] if found else await taxons.find_taxon_by_permalink(ctx.db, str(key))
+    """Finds a taxon by id or permalink; a permalink may look like an id."""
+    rows = await taxons.list_taxons_of(ctx.db, [key]) if isinstance(key, UUID) else []
+    row = rows[0] if rows else await taxons.find_taxon_by_permalink(ctx.db, str(key))
     if row is None:
         raise NotFound()
     return row
 
 
-async def explain_prices(ctx: Context, pricing: Pricing, records: Sequence[Loaded]) -> list[Resolved]:
-    """Which list decided for each of these products or variants."""
+async def explain_prices(ctx: Context, pricing: Pricing, records: Sequence[Record]) -> list[ResolvedPrice]:
+    """Returns the resolved price of each product or variant, with the price list that applies."""
     ids = [getattr(record.row, "default_variant_id", record.row.id) for record in records]
-    found = await prices.resolve(ctx.db, pricing, ids)
-    return [found[variant_id] for variant_id in dict.fromkeys(ids) if variant_id in found]
+    prices_by_variant = await prices.resolve(ctx.db, pricing, ids)
+    return [prices_by_variant[variant_id] for variant_id in dict.fromkeys(ids) if variant_id in prices_by_variant]
 
 
-async def load_variants(ctx: Context, ids: Sequence[UUID], include: Tree, pricing: Pricing) -> dict[UUID, Loaded]:
-    """Those of these that there still are."""
+async def load_variants(ctx: Context, ids: Sequence[UUID], include: Tree, pricing: Pricing) -> dict[UUID, Record]:
+    """Loads variants by id; omits deleted ones."""
     return {
         record.row.id: record
         for record in await load(ctx, "variant", await _variants(ctx, ids, pricing), include, pricing)
     }
 
 
-async def _products(ctx: Context, ids: Sequence[UUID], pricing: Pricing) -> Sequence[ShownProduct]:
+async def _list_products(ctx: Context, ids: Sequence[UUID], pricing: Pricing) -> Sequence[ShownProduct]:
     return await catalog.list_products_of(ctx.db, ids, pricing)
 
 
 async def _variants(ctx: Context, ids: Sequence[UUID], pricing: Pricing) -> Sequence[ShownVariant]:
-    return await _priced(ctx, await storefront.list_variants(ctx.db, ids), pricing)
+    return await _with_prices(ctx, await storefront.list_variants(ctx.db, ids), pricing)
 
 
 Amounts = tuple[int | None, int | None]
-"""A price, and what it is compared with."""
+"""A price and its compare-at price."""
 
 
-async def _priced(
-    ctx: Context, rows: Sequence[ShownVariant], pricing: Pricing, known: Mapping[UUID, Amounts] | None = None
+async def _with_prices(
+    ctx: Context,
+    rows: Sequence[ShownVariant],
+    pricing: Pricing,
+    preloaded_amounts: Mapping[UUID, Amounts] | None = None,
 ) -> Sequence[ShownVariant]:
-    """`known` are those that were resolved with their products."""
-    amounts = dict(known or {})
-    asked = [row.id for row in rows if row.id not in amounts]
-    for variant_id, price in (await prices.resolve(ctx.db, pricing, asked)).items():
+    """Adds prices to variants; `preloaded_amounts` are those already resolved with their products."""
+    amounts = dict(preloaded_amounts or {})
+    missing_ids = [row.id for row in rows if row.id not in amounts]
+    for variant_id, price in (await prices.resolve(ctx.db, pricing, missing_ids)).items():
         amounts[variant_id] = price.amount, price.compare_at_amount
-    nothing: Amounts = (None, None)
-    return [_costing(row, pricing.currency, *amounts.get(row.id, nothing)) for row in rows]
+    no_amounts: Amounts = (None, None)
+    return [_with_price(row, pricing.currency, *amounts.get(row.id, no_amounts)) for row in rows]
 
 
-def _costing(row: ShownVariant, currency: str, price: int | None, compare_at_price: int | None) -> ShownVariant:
+def _with_price(row: ShownVariant, currency: str, price: int | None, compare_at_price: int | None) -> ShownVariant:
     return msgspec.structs.replace(row, currency=currency, price=price, compare_at_price=compare_at_price)
 
 
 _LOADERS: dict[str, Callable[[Context, Sequence[UUID], Pricing], Awaitable[Sequence[Any]]]] = {
-    "product": _products,
+    "product": _list_products,
     "option_type": lambda ctx, ids, _: storefront.list_option_types(ctx.db, ids),
     "option_value": lambda ctx, ids, _: storefront.list_option_values(ctx.db, ids),
     "product_property": lambda ctx, ids, _: storefront.list_properties(ctx.db, ids),
@@ -247,8 +253,8 @@ _LOADERS: dict[str, Callable[[Context, Sequence[UUID], Pricing], Awaitable[Seque
 }
 
 
-class Gathering(msgspec.Struct, frozen=True):
-    """What was read for one answer, by kind and id: relations lead in circles, and nothing is read twice."""
+class RowCache(msgspec.Struct, frozen=True):
+    """Rows read for one response, by kind and id; relations are circular, and each row is read once."""
 
     ctx: Context
     pricing: Pricing
@@ -257,57 +263,64 @@ class Gathering(msgspec.Struct, frozen=True):
     async def _read(self, kind: str, ids: Sequence[UUID]) -> Sequence[Any]:
         if kind != "variant":
             return await _LOADERS[kind](self.ctx, ids, self.pricing)
-        # What a product costs is what its default variant does.
+        # The price of a product is the price of its default variant.
         products = [row for row in self.rows.get("product", {}).values() if row is not None]
         costs = {row.default_variant_id: (row.price, row.compare_at_price) for row in products}
-        return await _priced(self.ctx, await storefront.list_variants(self.ctx.db, ids), self.pricing, costs)
+        return await _with_prices(self.ctx, await storefront.list_variants(self.ctx.db, ids), self.pricing, costs)
 
     async def read(self, kind: str, ids: Iterable[UUID]) -> list[Any]:
-        """Those of these that there are."""
-        known = self.rows.setdefault(kind, {})
-        missing = [found for found in dict.fromkeys(ids) if found not in known]
+        """Returns the existing rows among the ids."""
+        rows = self.rows.setdefault(kind, {})
+        missing = [record_id for record_id in dict.fromkeys(ids) if record_id not in rows]
         if missing:
-            known |= dict.fromkeys(missing)
-            known |= {row.id: row for row in await self._read(kind, missing)}
-        return [known[found] for found in dict.fromkeys(ids) if known[found] is not None]
+            rows |= dict.fromkeys(missing)
+            rows |= {row.id: row for row in await self._read(kind, missing)}
+        return [rows[record_id] for record_id in dict.fromkeys(ids) if rows[record_id] is not None]
 
 
-async def load(ctx: Context, kind: str, rows: Sequence[Any], include: Tree, pricing: Pricing) -> list[Loaded]:
-    """Rows with their relations: links alone, or the related records too where they are asked for."""
-    gathering = Gathering(ctx, pricing, {kind: {row.id: row for row in rows}})
-    return await _load(gathering, kind, rows, include)
+async def load(ctx: Context, kind: str, rows: Sequence[Any], include: Tree, pricing: Pricing) -> list[Record]:
+    """Loads rows with their relations: references, or whole records for included relations."""
+    cache = RowCache(ctx, pricing, {kind: {row.id: row for row in rows}})
+    return await _load(cache, kind, rows, include)
 
 
-async def _load(gathering: Gathering, kind: str, rows: Sequence[Any], include: Tree) -> list[Loaded]:
+async def _load(cache: RowCache, kind: str, rows: Sequence[Any], include: Tree) -> list[Record]:
     related = _RELATED.get(kind, {})
-    known: dict[str, Mapping[UUID, Loaded]] = {}
-    for kind_asked in dict.fromkeys(related[name].kind for name in include if name in related):
-        names = [name for name in include if name in related and related[name].kind == kind_asked]
-        ids = [found for name in names for row in rows for found in _ids(row, related[name])]
-        theirs = await gathering.read(kind_asked, ids)
-        # Relations of one kind are read together; what is asked of any of them is loaded for all.
-        deeper = merged([include[name] for name in names])
-        loaded = {record.row.id: record for record in await _load(gathering, kind_asked, theirs, deeper)}
-        known |= dict.fromkeys(names, loaded)
+    records_by_name: dict[str, Mapping[UUID, Record]] = {}
+    for related_kind in dict.fromkeys(related[name].kind for name in include if name in related):
+        names = [name for name in include if name in related and related[name].kind == related_kind]
+        ids = [record_id for name in names for row in rows for record_id in _ids(row, related[name])]
+        related_rows = await cache.read(related_kind, ids)
+        # Relations of one kind are read together, so nested includes of one apply to all.
+        nested_include = merge_includes([include[name] for name in names])
+        records_by_id = {
+            record.row.id: record for record in await _load(cache, related_kind, related_rows, nested_include)
+        }
+        records_by_name |= dict.fromkeys(names, records_by_id)
     return [
-        Loaded(row, {name: _link(row, relation, known.get(name)) for name, relation in related.items()}) for row in rows
+        Record(row, {name: _link(row, relation, records_by_name.get(name)) for name, relation in related.items()})
+        for row in rows
     ]
 
 
-def merged(trees: Sequence[Tree]) -> Tree:
-    """All that any of them asks for, at every depth."""
+def merge_includes(trees: Sequence[Tree]) -> Tree:
+    """Merges include trees at every depth."""
     names = dict.fromkeys(name for tree in trees for name in tree)
-    return {name: merged([tree[name] for tree in trees if name in tree]) for name in names}
+    return {name: merge_includes([tree[name] for tree in trees if name in tree]) for name in names}
 
 
 def _ids(row: Any, relation: Related) -> Sequence[UUID]:
-    found = getattr(row, relation.field)
-    return found if relation.is_many else [found] if found else []
+    value = getattr(row, relation.field)
+    return value if relation.is_many else [value] if value else []
 
 
-def _link(row: Any, relation: Related, known: Mapping[UUID, Loaded] | None) -> Link:
+def _link(row: Any, relation: Related, records: Mapping[UUID, Record] | None) -> Link:
     ids = _ids(row, relation)
     if not ids:
         return [] if relation.is_many else None
-    found = [Loaded(Named(each)) for each in ids] if known is None else [known[each] for each in ids if each in known]
-    return found if relation.is_many else found[0] if found else None
+    links = (
+        [Record(Reference(record_id)) for record_id in ids]
+        if records is None
+        else [records[record_id] for record_id in ids if record_id in records]
+    )
+    return links if relation.is_many else links[0] if links else None

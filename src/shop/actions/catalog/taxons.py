@@ -1,5 +1,6 @@
-"""What is done with trees of taxons: grown, moved, cut; numbers and permalinks follow. Each runs inside the caller's
-transaction.
+"""Creates, moves and deletes taxons and taxonomies; renumbers the tree and updates permalinks.
+
+Each action except a move runs in the caller's transaction.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -7,26 +8,26 @@ from typing import Any
 from uuid import UUID
 
 from shop.actions.audit import audit
-from shop.actions.catalog.products import refresh
+from shop.actions.catalog.products import refresh_products
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import new_id
 from shop.base.texts import slug_of
-from shop.db.pool import Refused
+from shop.db.pool import ConstraintViolation
 from shop.models.catalog.taxons import Taxon, taxonomies, taxons
 from shop.queries import writes
 from shop.queries.catalog import images
 from shop.queries.catalog import taxons as queries
-from shop.rules.catalog.taxons import is_within, number_tree, put_at
+from shop.rules.catalog.taxons import is_within, move_to_index, number_tree
 
 Values = Mapping[str, Any]
 LONGEST_PERMALINK = 1000
 LAST = 2**31
-"""Behind all others; the numbering makes a small number of it."""
+"""Sorts after all siblings; numbering replaces it with the real position."""
 
 
 async def create_taxonomy(ctx: Context, values: Values) -> UUID:
-    """With the root that its taxons stand under."""
+    """Creates a taxonomy with its root taxon."""
     taxonomy_id = new_id()
     await writes.insert_record(ctx.db, taxonomies, taxonomy_id, values)
     root = {"taxonomy_id": taxonomy_id, "name": values["name"], "slug": _slug(values["name"], taxonomy_id)}
@@ -39,31 +40,31 @@ async def update_taxonomy(ctx: Context, taxonomy_id: UUID, values: Values) -> No
     await writes.update_record(ctx.db, taxonomies, taxonomy_id, values)
     root = await queries.find_root(ctx.db, taxonomy_id)
     if "name" in values and root:
-        named = {"name": values["name"], "slug": _slug(values["name"], taxonomy_id)}
-        await _name_root(writes.update_record(ctx.db, taxons, root.id, named))
+        root_fields = {"name": values["name"], "slug": _slug(values["name"], taxonomy_id)}
+        await _name_root(writes.update_record(ctx.db, taxons, root.id, root_fields))
         await _number(ctx, taxonomy_id)
 
 
 async def _name_root(change: Awaitable[None]) -> None:
-    """Two names may make one permalink."""
+    """Applies a root change; different names may give the same permalink."""
     try:
         await change
-    except Refused:
+    except ConstraintViolation:
         raise Invalid({"name": ["is too much like that of another taxonomy"]}) from None
 
 
 async def delete_taxonomy(ctx: Context, taxonomy_id: UUID) -> None:
     root = await queries.find_root(ctx.db, taxonomy_id)
-    shown = await queries.list_products_in(ctx.db, taxonomy_id)
+    product_ids = await queries.list_products_in(ctx.db, taxonomy_id)
     if root:
         await images.note_subtree_loose(ctx.db, root)
         await writes.delete_record(ctx.db, taxons, root.id)
     await writes.delete_record(ctx.db, taxonomies, taxonomy_id)
-    await refresh(ctx, shown)
+    await refresh_products(ctx, product_ids)
 
 
 async def create_taxon(ctx: Context, values: Values) -> UUID:
-    """Under its parent, or under the root of its taxonomy; last there unless a position is given."""
+    """Creates a taxon under its parent or the root of its taxonomy, last unless a position is given."""
     parent = await queries.find_taxon(ctx.db, values["parent_id"]) if values.get("parent_id") else None
     if values.get("parent_id") and parent is None:
         raise Invalid({"parent_id": ["is not a taxon"]})
@@ -99,19 +100,19 @@ async def update_taxon(ctx: Context, taxon_id: UUID, values: Values) -> None:
 
 
 async def delete_taxon(ctx: Context, taxon_id: UUID) -> None:
-    """With all that stands below it; products lose the place and stay."""
+    """Deletes a taxon with its descendants; its products remain."""
     taxon = await _get(ctx, taxon_id)
     if taxon.parent_id is None:
         raise Invalid({"base": ["is the root of its taxonomy; remove the taxonomy instead"]})
-    shown = await queries.list_products_in(ctx.db, taxon.taxonomy_id)
+    product_ids = await queries.list_products_in(ctx.db, taxon.taxonomy_id)
     await images.note_subtree_loose(ctx.db, taxon)
     await writes.delete_record(ctx.db, taxons, taxon_id)
     await _number(ctx, taxon.taxonomy_id)
-    await refresh(ctx, shown)
+    await refresh_products(ctx, product_ids)
 
 
-async def reposition(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) -> None:
-    """Moves a taxon to a place among those under its new parent."""
+async def move_taxon(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) -> None:
+    """Moves a taxon to an index among the children of a parent."""
     async with ctx.transaction() as once:
         if once.done:
             return
@@ -120,7 +121,7 @@ async def reposition(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) 
             raise NotFound()
         try:
             await writes.update_record(ctx.db, taxons, taxon_id, {"parent_id": parent_id})
-        except Refused:
+        except ConstraintViolation:
             raise Invalid({"new_parent_id": ["has a taxon with the same slug"]}) from None
         await _number(ctx, taxon.taxonomy_id, moved=(taxon_id, index))
         before = {"new_parent_id": str(taxon.parent_id), "new_position_idx": taxon.position}
@@ -130,17 +131,17 @@ async def reposition(ctx: Context, taxon_id: UUID, parent_id: UUID, index: int) 
         once.made(taxon_id)
 
 
-async def hold_tree(ctx: Context, taxon_id: UUID) -> None:
-    """Locked before the taxon: whoever changes a tree writes to taxons all over it."""
+async def lock_taxon_tree(ctx: Context, taxon_id: UUID) -> None:
+    """Locks the taxonomy of a taxon; every tree change writes to many of its taxons."""
     await _get(ctx, taxon_id)
 
 
 async def _get(ctx: Context, taxon_id: UUID) -> Taxon:
-    found = await queries.find_taxon(ctx.db, taxon_id)
-    if found is None:
+    existing = await queries.find_taxon(ctx.db, taxon_id)
+    if existing is None:
         raise NotFound()
-    await queries.lock_taxonomy(ctx.db, found.taxonomy_id)
-    # Asked for again: it may have been moved or cut while we waited.
+    await queries.lock_taxonomy(ctx.db, existing.taxonomy_id)
+    # Read again: it may have moved or been deleted while waiting for the lock.
     taxon = await queries.find_taxon(ctx.db, taxon_id)
     if taxon is None:
         raise NotFound()
@@ -148,7 +149,7 @@ async def _get(ctx: Context, taxon_id: UUID) -> Taxon:
 
 
 async def _find_parent(ctx: Context, taxon: Taxon, parent_id: UUID | None) -> Taxon | None:
-    """Where a taxon may be hung; none for what is not in its tree."""
+    """Returns the new parent of a taxon, or None if it is not in the same tree."""
     tree = {other.id: other for other in await queries.list_tree(ctx.db, taxon.taxonomy_id)}
     if taxon.parent_id is None:
         raise Invalid({"parent_id": ["cannot be given to the root of a taxonomy"]})
@@ -160,13 +161,13 @@ async def _find_parent(ctx: Context, taxon: Taxon, parent_id: UUID | None) -> Ta
 
 
 async def _number(ctx: Context, taxonomy_id: UUID, moved: tuple[UUID, int] | None = None) -> None:
-    """Gives all taxons of a tree their places; the one that was moved stands at its index."""
+    """Renumbers a tree; `moved` is a taxon and its new index among its siblings."""
     tree = await queries.list_tree(ctx.db, taxonomy_id)
-    places = number_tree(put_at(tree, *moved) if moved else tree)
+    places = number_tree(move_to_index(tree, *moved) if moved else tree)
     if any(len(place.permalink) > LONGEST_PERMALINK for place in places.values()):
         raise Invalid({"base": [f"would have a permalink of more than {LONGEST_PERMALINK} characters"]})
     if await queries.place_taxons(ctx.db, places):
-        await refresh(ctx, await queries.list_products_in(ctx.db, taxonomy_id))
+        await refresh_products(ctx, await queries.list_products_in(ctx.db, taxonomy_id))
 
 
 def _slug(name: str, record_id: UUID) -> str:

@@ -1,4 +1,4 @@
-"""What operators do with a product's pictures: add several, describe and order them."""
+"""Product image forms: add several images and reorder them."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -14,33 +14,33 @@ from shop.queries.catalog import images as media_queries
 
 
 async def add_images(ctx: Context, product_id: UUID, files: Sequence[bytes], *, alt: str | None) -> list[str]:
-    """Each is kept by itself; what is wrong with the others, a sentence each."""
-    wrong = []
+    """Adds each image in its own transaction; returns one error message per rejected file."""
+    messages = []
     for number, data in enumerate(files, 1):
         try:
             await images.add_image(ctx, product_id, data, alt=alt)
-        except Invalid as refused:
-            said = " ".join(sentence for sentences in refused.errors.values() for sentence in sentences)
-            wrong.append(f"File {number} {said}.")
-    return wrong
+        except Invalid as error:
+            message = " ".join(sentence for sentences in error.errors.values() for sentence in sentences)
+            messages.append(f"File {number} {message}.")
+    return messages
 
 
 async def get_image(ctx: Context, product_id: UUID, image_id: UUID) -> Image:
-    found = [image for image in await media_queries.list_images(ctx.db, product_id) if image.id == image_id]
-    if not found:
+    matches = [image for image in await media_queries.list_images(ctx.db, product_id) if image.id == image_id]
+    if not matches:
         raise NotFound()
-    return found[0]
+    return matches[0]
 
 
 async def shift(ctx: Context, product_id: UUID, image_id: UUID, steps: int) -> None:
-    """Up or down among the product's pictures; the first is the one that lists show."""
+    """Moves an image up or down; lists show the first one."""
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
-        order = [image.id for image in await media_queries.list_images(ctx.db, product_id)]
-        if image_id not in order:
+        image_ids = [image.id for image in await media_queries.list_images(ctx.db, product_id)]
+        if image_id not in image_ids:
             raise NotFound()
-        wanted = min(max(order.index(image_id) + steps, 0), len(order) - 1)
-        order.remove(image_id)
-        order.insert(wanted, image_id)
-        for position, other_id in enumerate(order, 1):
+        index = min(max(image_ids.index(image_id) + steps, 0), len(image_ids) - 1)
+        image_ids.remove(image_id)
+        image_ids.insert(index, image_id)
+        for position, other_id in enumerate(image_ids, 1):
             await records.change(ctx, IMAGE, other_id, {"position": position})

@@ -1,4 +1,4 @@
-"""What operators do with the prices of a list: many lines at once, whole or not at all."""
+"""Price list forms; each form saves all of its rows or none."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -17,10 +17,10 @@ from shop.rules.form_values import read_entries, too_many
 
 
 async def get_price_list(ctx: Context, list_id: UUID) -> CountedList:
-    found = await price_list_pages.find_price_list(ctx.db, list_id)
-    if found is None:
+    price_list = await price_list_pages.find_price_list(ctx.db, list_id)
+    if price_list is None:
         raise NotFound()
-    return found
+    return price_list
 
 
 async def save_entry(ctx: Context, list_id: UUID, sku: str, min_quantity: int, amount: Decimal) -> None:
@@ -30,64 +30,64 @@ async def save_entry(ctx: Context, list_id: UUID, sku: str, min_quantity: int, a
     fields = {"variant_id": variant_id, "min_quantity": min_quantity, "amount": amount}
     try:
         await records.create(ctx, PRICE_LIST_ENTRY, {"price_list_id": list_id, **fields})
-    except Invalid as wrong:
-        # Unique are the variant, the list and the quantity together; the last of them is named.
-        if "min_quantity" in wrong.errors:
+    except Invalid as error:
+        # The unique constraint covers list, variant and quantity; the error names the last column.
+        if "min_quantity" in error.errors:
             raise Invalid({"min_quantity": ["has a price for this SKU already; change it below"]}) from None
         raise
 
 
 async def paste_entries(ctx: Context, price_list: PriceList, text: str) -> tuple[int, int]:
-    """Lines of `sku,min quantity,amount`: what is there is changed, the rest is added. How many of each."""
-    lines, wrong = read_entries(text, price_list.currency)
-    wrong = too_many(lines) or wrong
-    found = await skus.find_variants(ctx.db, [line.sku for line in lines])
-    wrong += [
+    """Creates or updates entries from lines of `sku,min quantity,amount`; returns both counts, created first."""
+    lines, errors = read_entries(text, price_list.currency)
+    errors = too_many(lines) or errors
+    variant_ids = await skus.find_variants(ctx.db, [line.sku for line in lines])
+    errors += [
         f"Line {line.number} ({line.sku[:60]}) has a SKU that is no variant's."
         for line in lines
-        if line.sku not in found
+        if line.sku not in variant_ids
     ]
-    if wrong or not lines:
-        raise Invalid({"lines": wrong or ["must be given"]})
-    made = changed = 0
+    if errors or not lines:
+        raise Invalid({"lines": errors or ["must be given"]})
+    created_count = updated_count = 0
     async with ctx.db.transaction():
         await lock_record(ctx.db, PRICE_LIST.records, price_list.id)
-        present = await price_list_pages.find_entries(ctx.db, price_list.id, list(found.values()))
+        existing = await price_list_pages.find_entries(ctx.db, price_list.id, list(variant_ids.values()))
         for line in lines:
-            entry_id = present.get((found[line.sku], line.min_quantity))
+            entry_id = existing.get((variant_ids[line.sku], line.min_quantity))
             if entry_id:
-                changed += await records.change(ctx, PRICE_LIST_ENTRY, entry_id, {"amount": line.amount})
+                updated_count += await records.change(ctx, PRICE_LIST_ENTRY, entry_id, {"amount": line.amount})
             else:
-                fields = {"variant_id": found[line.sku], "min_quantity": line.min_quantity, "amount": line.amount}
+                fields = {"variant_id": variant_ids[line.sku], "min_quantity": line.min_quantity, "amount": line.amount}
                 await records.make(ctx, PRICE_LIST_ENTRY, {"price_list_id": price_list.id, **fields})
-                made += 1
-    return made, changed
+                created_count += 1
+    return created_count, updated_count
 
 
 async def change_entries(
-    ctx: Context, list_id: UUID, changes: Mapping[UUID, Mapping[str, object]], removed: Sequence[UUID]
+    ctx: Context, list_id: UUID, changes: Mapping[UUID, Mapping[str, object]], removed_ids: Sequence[UUID]
 ) -> None:
     async with ctx.db.transaction():
         await lock_record(ctx.db, PRICE_LIST.records, list_id)
-        for entry_id in [*removed, *changes]:
+        for entry_id in [*removed_ids, *changes]:
             entry = await find_record(ctx.db, PRICE_LIST_ENTRY.records, "id", entry_id)
             if entry is None or entry.price_list_id != list_id:
                 raise NotFound()
-            if entry_id in removed:
+            if entry_id in removed_ids:
                 await records.remove(ctx, PRICE_LIST_ENTRY, entry_id)
             else:
-                await _change(ctx, entry_id, changes[entry_id])
+                await _change_entry(ctx, entry_id, changes[entry_id])
 
 
-async def _change(ctx: Context, entry_id: UUID, values: Mapping[str, object]) -> None:
+async def _change_entry(ctx: Context, entry_id: UUID, values: Mapping[str, object]) -> None:
     try:
         await records.change(ctx, PRICE_LIST_ENTRY, entry_id, values)
-    except Invalid as wrong:
-        raise Invalid({f"{name}-{entry_id}": said for name, said in wrong.errors.items()}) from None
+    except Invalid as error:
+        raise Invalid({f"{name}-{entry_id}": messages for name, messages in error.errors.items()}) from None
 
 
 async def set_groups(ctx: Context, list_id: UUID, group_ids: Sequence[UUID]) -> None:
-    """The groups that have the list are these afterwards."""
+    """Replaces the customer groups of a price list."""
     async with ctx.db.transaction():
         await lock_record(ctx.db, PRICE_LIST.records, list_id)
         for group in await price_list_pages.list_groups_for(ctx.db, list_id):

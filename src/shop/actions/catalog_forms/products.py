@@ -1,4 +1,4 @@
-"""What operators do with a product in one go: each form is saved whole or not at all."""
+"""Product forms; each form saves all of its fields or none."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -32,11 +32,11 @@ DETAILS = (
     "meta_description",
     "meta_keywords",
 )
-_MEANWHILE = "Somebody changed this product meanwhile; look at what is there now before you save what you typed."
+_CONFLICT = "Somebody changed this product meanwhile; look at what is there now before you save what you typed."
 
 
-class Cell(msgspec.Struct, frozen=True):
-    """What a variant is to cost in a currency; without an amount it is not sold in it."""
+class PriceInput(msgspec.Struct, frozen=True):
+    """The new price of a variant in a currency; without an amount, it is not for sale in that currency."""
 
     variant_id: UUID
     currency: str
@@ -45,28 +45,30 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 async def get_product(ctx: Context, product_id: UUID) -> Product:
-    found = await find_record(ctx.db, PRODUCT.records, "id", product_id)
-    if not isinstance(found, Product):
+    product = await find_record(ctx.db, PRODUCT.records, "id", product_id)
+    if not isinstance(product, Product):
         raise NotFound()
-    return found
+    return product
 
 
-def details_seen(product: Product) -> str:
-    """Stands in the form: only who saw these details may change them."""
+def fingerprint_details(product: Product) -> str:
+    """Returns a fingerprint for the form; a save is rejected if the details have changed since."""
     return fingerprint({name: getattr(product, name) for name in DETAILS})
 
 
-def prices_seen(prices: Sequence[Price]) -> str:
+def fingerprint_prices(prices: Sequence[Price]) -> str:
     return fingerprint(
         {f"{price.variant_id}{price.currency}": (price.amount, price.compare_at_amount) for price in prices}
     )
 
 
-async def change_details(ctx: Context, product_id: UUID, values: Mapping[str, Any], *, seen: str) -> None:
+async def change_details(
+    ctx: Context, product_id: UUID, values: Mapping[str, Any], *, expected_fingerprint: str
+) -> None:
     async with ctx.db.transaction():
         product = await lock_product(ctx, product_id)
-        if details_seen(product) != seen:
-            raise Conflict(_MEANWHILE)
+        if fingerprint_details(product) != expected_fingerprint:
+            raise Conflict(_CONFLICT)
         await records.change(ctx, PRODUCT, product_id, values)
 
 
@@ -78,40 +80,40 @@ async def set_status(ctx: Context, product_id: UUID, status: str) -> None:
 async def set_taxons(ctx: Context, product_id: UUID, taxon_ids: Sequence[UUID]) -> None:
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
-        present = await taxon_pages.list_taxon_ids_of(ctx.db, product_id)
-        if set(present) != set(taxon_ids):
-            # Those it had stay where they stand among each other.
-            kept = [taxon_id for taxon_id in present if taxon_id in taxon_ids]
-            new = [taxon_id for taxon_id in taxon_ids if taxon_id not in present]
-            await records.change(ctx, PRODUCT, product_id, {"taxon_ids": kept + new})
+        existing = await taxon_pages.list_taxon_ids_of(ctx.db, product_id)
+        if set(existing) != set(taxon_ids):
+            # Existing taxons keep their relative order.
+            remaining = [taxon_id for taxon_id in existing if taxon_id in taxon_ids]
+            new = [taxon_id for taxon_id in taxon_ids if taxon_id not in existing]
+            await records.change(ctx, PRODUCT, product_id, {"taxon_ids": remaining + new})
 
 
-async def save_prices(ctx: Context, product_id: UUID, cells: Sequence[Cell], *, seen: str) -> int:
-    """Says how many prices changed."""
+async def save_prices(ctx: Context, product_id: UUID, cells: Sequence[PriceInput], *, expected_fingerprint: str) -> int:
+    """Saves the prices of a product; returns the number of changed prices."""
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
-        own = [variant.id for variant in await product_pages.list_variants(ctx.db, product_id)]
-        prices = await product_pages.list_prices(ctx.db, own)
-        if prices_seen(prices) != seen:
-            raise Conflict(_MEANWHILE)
-        present = {(price.variant_id, price.currency): price for price in prices}
+        variant_ids = [variant.id for variant in await product_pages.list_variants(ctx.db, product_id)]
+        prices = await product_pages.list_prices(ctx.db, variant_ids)
+        if fingerprint_prices(prices) != expected_fingerprint:
+            raise Conflict(_CONFLICT)
+        existing = {(price.variant_id, price.currency): price for price in prices}
         return sum(
             [
-                await _save_price(ctx, cell, present.get((cell.variant_id, cell.currency)))
+                await _save_price(ctx, cell, existing.get((cell.variant_id, cell.currency)))
                 for cell in cells
-                if cell.variant_id in own
+                if cell.variant_id in variant_ids
             ]
         )
 
 
-async def _save_price(ctx: Context, cell: Cell, present: Price | None) -> bool:
+async def _save_price(ctx: Context, cell: PriceInput, existing: Price | None) -> bool:
     amounts = {"amount": cell.amount, "compare_at_amount": cell.compare_at_amount}
     if cell.amount is None:
-        if present:
-            await records.remove(ctx, PRICE, present.id)
-        return present is not None
-    if present:
-        return await records.change(ctx, PRICE, present.id, amounts)
+        if existing:
+            await records.remove(ctx, PRICE, existing.id)
+        return existing is not None
+    if existing:
+        return await records.change(ctx, PRICE, existing.id, amounts)
     await records.make(ctx, PRICE, {"variant_id": cell.variant_id, "currency": cell.currency, **amounts})
     return True
 
@@ -119,38 +121,41 @@ async def _save_price(ctx: Context, cell: Cell, present: Price | None) -> bool:
 async def save_properties(
     ctx: Context, product_id: UUID, values: Mapping[UUID, str], *, new: tuple[str, str] | None
 ) -> None:
-    """A value that was emptied takes the property away; `new` is a name and its value."""
+    """Saves property values; an empty value deletes the property. `new` is the name and value of a new one."""
     async with ctx.db.transaction():
         await lock_product(ctx, product_id)
-        present = {found.id: found for found in await product_pages.list_product_properties(ctx.db, product_id)}
+        existing = {
+            product_property.id: product_property
+            for product_property in await product_pages.list_product_properties(ctx.db, product_id)
+        }
         for record_id, value in values.items():
-            if record_id in present and not value:
+            if record_id in existing and not value:
                 await records.remove(ctx, PRODUCT_PROPERTY, record_id)
-            elif record_id in present:
+            elif record_id in existing:
                 await records.change(ctx, PRODUCT_PROPERTY, record_id, {"value": value})
         if new:
-            property_id = await _property_called(ctx, new[0])
-            if property_id in {found.property_id for found in present.values()}:
+            property_id = await _find_or_create_property(ctx, new[0])
+            if property_id in {product_property.property_id for product_property in existing.values()}:
                 raise Invalid({"new_name": ["is there already; change its value above"]})
-            fields = {"property_id": property_id, "value": new[1], "position": len(present)}
+            fields = {"property_id": property_id, "value": new[1], "position": len(existing)}
             await records.make(ctx, PRODUCT_PROPERTY, {"product_id": product_id, **fields})
 
 
 async def lock_product(ctx: Context, product_id: UUID) -> Product:
-    """Of two who save at once the later one sees what the earlier one left."""
-    found = await lock_record(ctx.db, PRODUCT.records, product_id)
-    if not isinstance(found, Product):
+    """Locks a product, so that concurrent saves run one after the other."""
+    product = await lock_record(ctx.db, PRODUCT.records, product_id)
+    if not isinstance(product, Product):
         raise NotFound()
-    return found
+    return product
 
 
-async def _property_called(ctx: Context, presentation: str) -> UUID:
-    found = await find_record(ctx.db, PROPERTY.records, "name", machine_name(presentation))
-    if found is not None:
-        return UUID(str(found.id))
+async def _find_or_create_property(ctx: Context, presentation: str) -> UUID:
+    existing = await find_record(ctx.db, PROPERTY.records, "name", machine_name(presentation))
+    if existing is not None:
+        return UUID(str(existing.id))
     return await records.make(ctx, PROPERTY, {"name": machine_name(presentation), "presentation": presentation})
 
 
 def machine_name(presentation: str) -> str:
-    """What machines call it."""
+    """Returns the internal name for a presentation name."""
     return slug_of(presentation) or presentation.casefold()

@@ -1,4 +1,4 @@
-"""What operators do with trees of taxons by small steps."""
+"""Taxon forms: move a taxon among its siblings."""
 
 from uuid import UUID
 
@@ -10,20 +10,20 @@ from shop.queries.catalog import taxons as queries
 
 
 async def get_taxon(ctx: Context, taxon_id: UUID) -> Taxon:
-    found = await queries.find_taxon(ctx.db, taxon_id)
-    if found is None:
+    taxon = await queries.find_taxon(ctx.db, taxon_id)
+    if taxon is None:
         raise NotFound()
-    return found
+    return taxon
 
 
 async def shift(ctx: Context, taxon_id: UUID, steps: int) -> None:
-    """Up or down among those under the same parent; the first goes no further up, the last no further down."""
+    """Moves a taxon up or down among its siblings; stops at the first and the last position."""
     taxon = await get_taxon(ctx, taxon_id)
     if taxon.parent_id is None:
         raise NotFound()
     tree = await queries.list_tree(ctx.db, taxon.taxonomy_id)
-    beside = sorted((other for other in tree if other.parent_id == taxon.parent_id), key=lambda other: other.lft)
-    place = [other.id for other in beside].index(taxon_id)
-    wanted = min(max(place + steps, 0), len(beside) - 1)
-    if wanted != place:
-        await taxons.reposition(ctx, taxon_id, taxon.parent_id, wanted)
+    siblings = sorted((other for other in tree if other.parent_id == taxon.parent_id), key=lambda other: other.lft)
+    position = [other.id for other in siblings].index(taxon_id)
+    index = min(max(position + steps, 0), len(siblings) - 1)
+    if index != position:
+        await taxons.move_taxon(ctx, taxon_id, taxon.parent_id, index)

@@ -1,4 +1,4 @@
-"""How a code is put on a cart and taken off it; a code that does not help says why."""
+"""Applies coupon codes to a cart and removes them; a code that gives no discount raises with the reason."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,19 +8,19 @@ import msgspec
 
 from shop.actions import rate_limits
 from shop.actions.cart.access import require_owner
-from shop.actions.cart.discounts import basket_of, deal_of, why_not_now
+from shop.actions.cart.discounts import build_basket, compile_promotion, unavailable_reason
 from shop.actions.cart.order_state import Checkout
-from shop.actions.checkout.shipments import retotal
-from shop.actions.checkout.steps import hold_checkout
+from shop.actions.checkout.shipments import recalculate
+from shop.actions.checkout.steps import lock_open_checkout
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.models.checkout.coupons import order_promotions
 from shop.queries import writes
 from shop.queries.cart import promotions as queries
-from shop.queries.cart.promotions import Facts, Offered
+from shop.queries.cart.promotions import Facts, PromotionWithParts
 from shop.rules.cart.promotion_kinds import BENEFITS, CUSTOMER_CONDITIONS
-from shop.rules.cart.promotions import named_goods, promote
+from shop.rules.cart.promotions import calculate_discounts, find_eligible_goods
 
 LONGEST = 100
 REFUSALS = (
@@ -31,65 +31,65 @@ REFUSALS = (
     "coupon_already_applied",
     "coupon_worse_than_present",
 )
-"""The words for why a code is not put on a cart."""
+"""Error codes for a rejected coupon code."""
 
 
 def read_code(text: object) -> str:
-    """As codes are kept: what stands around it and how it is written does not matter."""
+    """Normalizes a code as stored: without surrounding whitespace, in lower case."""
     return text.strip().lower() if isinstance(text, str) else ""
 
 
-def _refused(code: str, sentence: str) -> Invalid:
+def _coupon_error(code: str, sentence: str) -> Invalid:
     return Invalid({"coupon_code": [sentence]}, sentence, code=code)
 
 
 @asynccontextmanager
 async def counting_guesses(ctx: Context) -> AsyncIterator[None]:
-    """Around the transaction: a guess costs a try even though nothing of the rest is kept."""
+    """Counts unknown codes against the rate limit. Wraps the transaction, so that the count survives its rollback."""
     rate_limits.refuse_guesses(ctx)
     try:
         yield
-    except Invalid as wrong:
-        if wrong.code == "coupon_unknown":
+    except Invalid as error:
+        if error.code == "coupon_unknown":
             await rate_limits.note_unknown_coupon(ctx)
         raise
 
 
 async def apply_code(ctx: Context, text: object, order_id: UUID | None = None) -> Checkout:
     async with counting_guesses(ctx), ctx.transaction() as once:
-        checkout = await hold_checkout(ctx, order_id)
+        checkout = await lock_open_checkout(ctx, order_id)
         if not once.done:
-            checkout = await put_on(ctx, checkout, read_code(text))
+            checkout = await apply_coupon(ctx, checkout, read_code(text))
             once.made(checkout.order.id)
         return checkout
 
 
 async def remove_code(ctx: Context, text: str | None) -> Checkout:
-    """One, or all of them."""
+    """Removes one code, or all codes."""
     async with ctx.transaction() as once:
-        checkout = await hold_checkout(ctx)
+        checkout = await lock_open_checkout(ctx)
         if once.done:
             return checkout
         once.made(checkout.order.id)
-        if not await queries.take_off(ctx.db, checkout.order.id, None if text is None else read_code(text)):
-            raise _refused(
+        if not await queries.delete_order_codes(ctx.db, checkout.order.id, None if text is None else read_code(text)):
+            raise _coupon_error(
                 "coupon_unknown", "This code is not on the cart." if text else "There is no code on the cart."
             )
-        return await retotal(ctx, checkout)
+        return await recalculate(ctx, checkout)
 
 
-async def put_on(ctx: Context, checkout: Checkout, code: str) -> Checkout:
+async def apply_coupon(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     order = checkout.order
-    found = await queries.find_of_code(ctx.db, code) if 0 < len(code) <= LONGEST and "\0" not in code else None
-    if found is None:
-        raise _refused("coupon_unknown", "There is no such code.")
-    promotion_id, coupon_code_id = found
+    coupon = await queries.find_of_code(ctx.db, code) if 0 < len(code) <= LONGEST and "\0" not in code else None
+    if coupon is None:
+        raise _coupon_error("coupon_unknown", "There is no such code.")
+    promotion_id, coupon_code_id = coupon
     facts = await queries.find_facts(ctx.db, order.id, order.user_id)
     if any(present.promotion_id == promotion_id for present in facts.codes):
-        raise _refused("coupon_already_applied", "This code is on the cart already.")
-    (promotion,) = await queries.list_offered(ctx.db, [promotion_id])
+        raise _coupon_error("coupon_already_applied", "This code is on the cart already.")
+    (promotion,) = await queries.list_promotions_with_parts(ctx.db, [promotion_id])
     if _depends_on_customer(promotion):
-        # The answer would tell the holder of an order token what the owner has bought, or which groups they are in.
+        # The response would reveal the owner's purchases or customer groups to the holder of an order token.
         require_owner(ctx, order)
     await _check(ctx, checkout, promotion, facts)
     fields = {
@@ -100,36 +100,38 @@ async def put_on(ctx: Context, checkout: Checkout, code: str) -> Checkout:
     }
     await writes.insert_record(ctx.db, order_promotions, new_id(), fields)
     if coupon_code_id and any(present.is_used for present in await queries.list_codes(ctx.db, order.id)):
-        raise _refused("coupon_used_up", "This code was used already.")
-    applied = await retotal(ctx, checkout)
-    if str(promotion_id) not in applied.order.promoted and not _waits(promotion, applied):
-        raise _refused("coupon_worse_than_present", "What the cart has already is better.")
-    return applied
+        raise _coupon_error("coupon_used_up", "This code was used already.")
+    new_checkout = await recalculate(ctx, checkout)
+    if str(promotion_id) not in new_checkout.order.promoted and not _waits(promotion, new_checkout):
+        raise _coupon_error("coupon_worse_than_present", "What the cart has already is better.")
+    return new_checkout
 
 
-def _depends_on_customer(promotion: Offered) -> bool:
+def _depends_on_customer(promotion: PromotionWithParts) -> bool:
     return promotion.customer_limit is not None or any(kind in CUSTOMER_CONDITIONS for kind, _ in promotion.rules)
 
 
-def _waits(promotion: Offered, checkout: Checkout) -> bool:
-    """What is taken off shipping is seen once it is known how the order is sent."""
+def _waits(promotion: PromotionWithParts, checkout: Checkout) -> bool:
+    """Returns whether a shipping discount cannot show yet because there are no shipments."""
     kinds = {BENEFITS[kind].level for kind, _ in promotion.actions if kind in BENEFITS}
     return "shipment" in kinds and not checkout.shipments
 
 
-async def _check(ctx: Context, checkout: Checkout, promotion: Offered, facts: Facts) -> None:
-    """Each reason why it takes nothing off, the one that cannot be mended first."""
-    why = why_not_now(promotion, facts)
+async def _check(ctx: Context, checkout: Checkout, promotion: PromotionWithParts, facts: Facts) -> None:
+    """Raises the reason why the code gives no discount; reasons that the customer cannot fix come first."""
+    why = unavailable_reason(promotion, facts)
     if why:
-        raise _refused(*why)
+        raise _coupon_error(*why)
     if not checkout.lines:
-        raise _refused("coupon_not_eligible", "Put something into the cart first.")
-    sold = await queries.list_sold(ctx.db, [line.variant_id for line in checkout.lines])
-    basket = basket_of(checkout.order, checkout.lines, checkout.shipments, facts, sold)
-    deal = deal_of(promotion)
-    reason, _ = named_goods(deal, basket)
+        raise _coupon_error("coupon_not_eligible", "Put something into the cart first.")
+    variants = await queries.list_promotable_variants(ctx.db, [line.variant_id for line in checkout.lines])
+    basket = build_basket(checkout.order, checkout.lines, checkout.shipments, facts, variants)
+    deal = compile_promotion(promotion)
+    reason, _ = find_eligible_goods(deal, basket)
     if reason:
-        raise _refused("coupon_not_eligible", f"This code does not count here: {reason}.")
-    alone = promote(msgspec.structs.replace(basket, shipments=basket.shipments or [(promotion.id, 1)]), [deal])
+        raise _coupon_error("coupon_not_eligible", f"This code does not count here: {reason}.")
+    alone = calculate_discounts(
+        msgspec.structs.replace(basket, shipments=basket.shipments or [(promotion.id, 1)]), [deal]
+    )
     if not alone:
-        raise _refused("coupon_not_eligible", f"This code takes nothing off in {checkout.order.currency}.")
+        raise _coupon_error("coupon_not_eligible", f"This code takes nothing off in {checkout.order.currency}.")

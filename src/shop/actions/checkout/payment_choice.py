@@ -1,4 +1,4 @@
-"""How a shopper says what they pay with; nothing is called before the order is completed."""
+"""Payment method and source selection; no provider is called before the order is completed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,36 +21,36 @@ from shop.queries.payments import saved_cards
 Values = Mapping[str, Any]
 LONGEST = 255
 MOST_PAYMENTS = 50
-"""Of one order: whoever reads the order reads them all. Only failed ones add up; a replaced choice is removed."""
+"""Per order, because reading an order reads all of them. Only failed ones add up; a replaced choice is removed."""
 
 
-class PaymentWish(msgspec.Struct, frozen=True):
-    """A method, and what is paid with: a source of the user's own, or what a provider's form gave the client."""
+class PaymentInput(msgspec.Struct, frozen=True):
+    """A payment method with its source: one of the user's own, or the data a provider's form gave the client."""
 
     payment_method_id: UUID | None
     source_id: UUID | None = None
     source: Values | None = None
 
 
-def payment_wish(given: Values, sources: Values) -> PaymentWish:
-    method = given.get("payment_method_id")
-    source = given.get("source_attributes") or (sources.get(method) if isinstance(method, str) else None)
+def build_payment_input(values: Values, sources: Values) -> PaymentInput:
+    method = values.get("payment_method_id")
+    source = values.get("source_attributes") or (sources.get(method) if isinstance(method, str) else None)
     if source is not None and not isinstance(source, dict):
         raise Invalid({"source_attributes": ["must be an object"]})
-    source_id = as_uuid(given.get("source_id"))
-    if given.get("source_id") is not None and source_id is None:
-        source_id = UUID(int=0)  # What cannot be an id is nobody's.
-    return PaymentWish(as_uuid(method), source_id, source)
+    source_id = as_uuid(values.get("source_id"))
+    if values.get("source_id") is not None and source_id is None:
+        source_id = UUID(int=0)  # An invalid id matches no source.
+    return PaymentInput(as_uuid(method), source_id, source)
 
 
-async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentWish) -> Checkout:
-    """What was chosen before and not yet paid does not count any more. The amount is what the order comes to."""
+async def choose_payment(ctx: Context, checkout: Checkout, wish: PaymentInput) -> Checkout:
+    """Selects a payment for the order total less store credit, replacing earlier choices that were not tried."""
     order = checkout.order
     if wish.source_id:
         require_owner(ctx, order)
     if sum(payment.state != "invalid" for payment in checkout.payments) >= MOST_PAYMENTS:
         raise Invalid({"base": [f"an order has at most {MOST_PAYMENTS} payments; begin a new cart"]})
-    # A card that is typed in by another than the owner is not saved for the owner.
+    # A card entered by a caller other than the owner is not saved for the owner.
     payer = account_of(ctx, order)
     card = await _own_card(ctx, payer, wish) if wish.source_id else None
     method_id = wish.payment_method_id or (card.payment_method_id if card else None)
@@ -76,15 +76,15 @@ def _not_theirs() -> Invalid:
     return Invalid({"source_id": ["is not a source of yours for this way to pay"]}, code="source_not_found")
 
 
-async def _own_card(ctx: Context, payer: UUID | None, wish: PaymentWish) -> CreditCard:
-    found = await saved_cards.find_card(ctx.db, payer, wish.source_id) if payer and wish.source_id else None
-    if found is None:
+async def _own_card(ctx: Context, payer: UUID | None, wish: PaymentInput) -> CreditCard:
+    card = await saved_cards.find_card(ctx.db, payer, wish.source_id) if payer and wish.source_id else None
+    if card is None:
         raise _not_theirs()
-    return found
+    return card
 
 
 async def _new_source(
-    ctx: Context, order: Order, method: PaymentMethod, payer: UUID | None, wish: PaymentWish
+    ctx: Context, order: Order, method: PaymentMethod, payer: UUID | None, wish: PaymentInput
 ) -> UUID | None:
     provider = ctx.providers[method.type]
     if not provider.needs_source:
@@ -93,13 +93,13 @@ async def _new_source(
     if why := provider.source_error(fields.get("reference")):
         raise Invalid({"source_attributes.gateway_payment_profile_id": [why]})
     source_id = new_id()
-    owned = {**fields, "order_id": order.id, "user_id": payer, "payment_method_id": method.id}
-    await writes.insert_record(ctx.db, payment_sources, source_id, owned)
+    record = {**fields, "order_id": order.id, "user_id": payer, "payment_method_id": method.id}
+    await writes.insert_record(ctx.db, payment_sources, source_id, record)
     return source_id
 
 
-def _read_source(given: Values) -> dict[str, Any]:
-    """What a provider's own form tells of a card; a number of a card has no place here."""
+def _read_source(values: Values) -> dict[str, Any]:
+    """Reads the card data from a provider's form; full card numbers are not accepted."""
     errors: dict[str, list[str]] = {}
     fields: dict[str, Any] = {}
     for name, field in (
@@ -108,7 +108,7 @@ def _read_source(given: Values) -> dict[str, Any]:
         ("last_digits", "last_digits"),
         ("name", "name"),
     ):
-        value = given.get(name)
+        value = values.get(name)
         if value is None:
             continue
         if not isinstance(value, str) or len(value) > LONGEST or not is_line(value):
@@ -118,8 +118,8 @@ def _read_source(given: Values) -> dict[str, Any]:
     if isinstance(digits, str) and not (digits.isascii() and digits.isdigit() and len(digits) == 4):
         errors["source_attributes.last_digits"] = ["must be the last four digits, and no more of the number"]
     for name, least, most in (("month", 1, 12), ("year", 2000, 2200)):
-        number = _number(given.get(name))
-        if given.get(name) is not None and (number is None or not least <= number <= most):
+        number = _number(values.get(name))
+        if values.get(name) is not None and (number is None or not least <= number <= most):
             errors[f"source_attributes.{name}"] = [f"must be a number from {least} to {most}"]
         fields[name] = number
     if errors:

@@ -1,10 +1,10 @@
-"""How the uses of promotions are counted: taken when an order is completed, given back when it is not, or cancelled."""
+"""Promotion usage counts: recorded at completion, released if the order fails or is canceled."""
 
 from uuid import UUID
 
 from shop.actions.cart.discounts import customer_key
 from shop.actions.cart.order_state import Checkout
-from shop.actions.checkout.shipments import retotal
+from shop.actions.checkout.shipments import recalculate
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
@@ -17,28 +17,28 @@ USED_UP = "A promotion of this order was used up."
 
 
 class _UsedUp(Exception):
-    """Some were gone; what was taken of the others is given back with it."""
+    """Some promotions are used up; rolls back the uses recorded for the others."""
 
     def __init__(self, ids: set[UUID]) -> None:
         self.ids = ids
 
 
-async def retotal_with_uses(ctx: Context, checkout: Checkout) -> Checkout:
-    """What the order comes to, with a use taken of every promotion in it: one that others used up meanwhile takes
-    nothing off any more. In a transaction, whose rollback gives them back.
+async def recalculate_with_uses(ctx: Context, checkout: Checkout) -> Checkout:
+    """Recalculates the order and records a use of each of its promotions; a promotion that is used up by now gives no
+    discount. Requires a transaction, whose rollback releases the uses.
     """
     without: frozenset[UUID] = frozenset()
     while True:
-        checkout = await retotal(ctx, checkout, without=without)
-        lost = await _take(ctx, checkout.order)
-        if not lost:
+        checkout = await recalculate(ctx, checkout, without=without)
+        used_up_ids = await _record_uses(ctx, checkout.order)
+        if not used_up_ids:
             return checkout
-        without |= lost
+        without |= used_up_ids
 
 
 async def take_again(ctx: Context, order: Order) -> None:
-    """For an order that is resumed, whose total stays what it was."""
-    if await _take(ctx, order):
+    """Records the uses again for a resumed order, whose total does not change."""
+    if await _record_uses(ctx, order):
         raise Invalid({"promotions": [USED_UP]}, USED_UP, code="coupon_used_up")
 
 
@@ -47,31 +47,33 @@ async def give_back_uses(ctx: Context, order: Order) -> None:
         await queries.give_back_uses(ctx.db, order.id)
 
 
-async def _take(ctx: Context, order: Order) -> set[UUID]:
-    """Those of which none was left."""
+async def _record_uses(ctx: Context, order: Order) -> set[UUID]:
+    """Records a use of each promotion; returns the ids of those that are used up."""
     ids = [UUID(key) for key in order.promoted]
     if not ids:
         return set()
     try:
         async with ctx.db.savepoint():
-            await _take_all(ctx, order, ids)
-    except _UsedUp as gone:
-        return gone.ids
+            await _record_all_uses(ctx, order, ids)
+    except _UsedUp as error:
+        return error.ids
     return set()
 
 
-async def _take_all(ctx: Context, order: Order, ids: list[UUID]) -> None:
+async def _record_all_uses(ctx: Context, order: Order, ids: list[UUID]) -> None:
     email = await customer_key(ctx, order)
-    taken = await queries.take_uses(ctx.db, order.id, ids, order.user_id, email)
+    recorded_ids = await queries.take_uses(ctx.db, order.id, ids, order.user_id, email)
     codes = {
         code.promotion_id: code.coupon_code_id
         for code in await promotions.list_codes(ctx.db, order.id)
         if code.coupon_code_id and code.promotion_id in ids
     }
-    spent = await queries.take_codes(ctx.db, order.id, [code_id for code_id in codes.values() if code_id])
-    gone = {each for each in ids if each not in taken or (each in codes and codes[each] not in spent)}
-    if gone:
-        raise _UsedUp(gone)
+    redeemed_code_ids = await queries.take_codes(ctx.db, order.id, [code_id for code_id in codes.values() if code_id])
+    used_up_ids = {
+        each for each in ids if each not in recorded_ids or (each in codes and codes[each] not in redeemed_code_ids)
+    }
+    if used_up_ids:
+        raise _UsedUp(used_up_ids)
     rows = [
         {
             "id": new_id(),

@@ -1,4 +1,4 @@
-"""How the lines of an order are packed and sent, and what it comes to with that."""
+"""Packs an order's lines into shipments with rates, and calculates the order's totals."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.discounts import discounted
-from shop.actions.cart.line_items import pricing_of
+from shop.actions.cart.discounts import apply_promotions
+from shop.actions.cart.line_items import get_pricing
 from shop.actions.cart.order_state import Checkout
 from shop.actions.context import Context
 from shop.base.errors import Invalid
@@ -22,30 +22,43 @@ from shop.queries.checkout import shipments as fulfilment
 from shop.queries.setup import taxes
 from shop.rules.cart.line_items import taxable, with_amounts
 from shop.rules.cart.totals import Amounts, Rate, Taxable, Totals, tax_on, total_order
-from shop.rules.setup.shipping import Lacking, Offer, Packed, Parcel, Wanted, chosen, offers, pack
+from shop.rules.setup.shipping import (
+    Offer,
+    Package,
+    PackingLine,
+    ParcelItem,
+    StockShortage,
+    choose_offer,
+    list_offers,
+    pack,
+)
 
 R = TypeVar("R")
 _STAMPS = ("created_at", "updated_at")
 
 
 async def quote_shipments(ctx: Context, checkout: Checkout) -> Checkout:
-    """The shipments that `pack_order` would store, under the ids that they would have; writes nothing."""
-    quoted, due = await _quote(ctx, checkout)
-    return (await _calculate(ctx, quoted, due))[0]
+    """Returns the shipments that `pack_order` would store, with the same ids; writes nothing."""
+    quote, due = await _quote(ctx, checkout)
+    return (await _calculate(ctx, quote, due))[0]
 
 
 async def pack_order(ctx: Context, checkout: Checkout) -> Checkout:
-    """Packs the lines into shipments with their rates. A method that was chosen before stays selected where it is still
-    offered, otherwise the cheapest is.
+    """Packs the lines into shipments with their rates. A previously selected method stays selected if it is still
+    offered; otherwise the cheapest is selected.
     """
-    packed, due = await _quote(ctx, checkout)
-    if _ids(packed) == _ids(checkout):
-        return checkout  # As it is stored: the ids follow from contents, address and costs.
+    new_checkout, due = await _quote(ctx, checkout)
+    if _ids(new_checkout) == _ids(checkout):
+        return checkout  # Unchanged: ids are derived from contents, address and costs.
     await fulfilment.unpack(ctx.db, checkout.order.id)
-    tables = (("shipments", packed.shipments), ("shipment_items", packed.items), ("shipping_rates", packed.rates))
+    tables = (
+        ("shipments", new_checkout.shipments),
+        ("shipment_items", new_checkout.items),
+        ("shipping_rates", new_checkout.rates),
+    )
     for table, structs in tables:
         await bulk.insert_rows(ctx.db, table, [_as_row(struct) for struct in structs])
-    return await retotal(ctx, packed, due)
+    return await recalculate(ctx, new_checkout, due)
 
 
 def _ids(checkout: Checkout) -> set[UUID]:
@@ -53,24 +66,24 @@ def _ids(checkout: Checkout) -> set[UUID]:
 
 
 async def ensure_packed(ctx: Context, checkout: Checkout) -> Checkout:
-    """With shipments, as soon as there is something to send and an address: what was quoted can then be chosen."""
+    """Packs the order if it has lines and an address but no shipments, so that quoted rates can be selected."""
     is_ready = checkout.lines and checkout.order.ship_address_id
     return await pack_order(ctx, checkout) if is_ready and not checkout.shipments else checkout
 
 
 async def ensure_offered(ctx: Context, checkout: Checkout) -> Checkout:
-    """Packs again where there are no shipments, or a method that is selected is not offered any more."""
-    order, selected = checkout.order, {rate.shipping_method_id for rate in checkout.rates if rate.is_selected}
-    if not checkout.shipments or not selected or not order.ship_address_id:
+    """Packs again if there are no shipments or a selected method is no longer offered."""
+    order, selected_ids = checkout.order, {rate.shipping_method_id for rate in checkout.rates if rate.is_selected}
+    if not checkout.shipments or not selected_ids or not order.ship_address_id:
         return await pack_order(ctx, checkout)
     place = await fulfilment.find_place_of(ctx.db, order.ship_address_id)
     methods = await fulfilment.list_methods(ctx.db, *place, order.currency) if place else []
-    is_offered = selected <= {method.id for method in methods}
+    is_offered = selected_ids <= {method.id for method in methods}
     return checkout if is_offered else await pack_order(ctx, checkout)
 
 
 async def _quote(ctx: Context, checkout: Checkout) -> tuple[Checkout, Sequence[Rate]]:
-    """With shipments that are not stored; and the taxes at the address."""
+    """Returns the checkout with unsaved shipments, and the tax rates at the address."""
     order = checkout.order
     if not checkout.lines:
         raise Invalid({"line_items": ["Put something into the cart."]}, code="cart_empty")
@@ -81,10 +94,10 @@ async def _quote(ctx: Context, checkout: Checkout) -> tuple[Checkout, Sequence[R
     methods = await fulfilment.list_methods(ctx.db, *place, order.currency)
     before = [rate.shipping_method_id for rate in checkout.rates if rate.is_selected]
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
-    rows = [_rows(order, parcel, offers(parcel, methods), before, due) for parcel in parcels]
+    rows = [_rows(order, parcel, list_offers(parcel, methods), before, due) for parcel in parcels]
     shipments = [shipment for shipment, _, _ in rows]
-    items = [item for _, found, _ in rows for item in found]
-    rates = [rate for _, _, found in rows for rate in found]
+    items = [item for _, records, _ in rows for item in records]
+    rates = [rate for _, _, records in rows for rate in records]
     return msgspec.structs.replace(checkout, shipments=shipments, items=items, rates=rates), due
 
 
@@ -92,69 +105,73 @@ def _as_row(struct: Any) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(struct).items() if name not in _STAMPS}
 
 
-async def _parcels(ctx: Context, checkout: Checkout) -> list[Parcel]:
-    parcels, lacking = await _packed(ctx, checkout)
+async def _parcels(ctx: Context, checkout: Checkout) -> list[Package]:
+    parcels, lacking = await _pack_lines(ctx, checkout)
     if lacking:
         names = {line.id: line.name for line in checkout.lines}
-        told = [f"{names[lack.line_item_id]}: {lack.missing} too many" for lack in lacking]
-        raise Invalid({"line_items": told}, "Fewer can be had than are wanted.", code="out_of_stock")
+        messages = [f"{names[lack.line_item_id]}: {lack.missing} too many" for lack in lacking]
+        raise Invalid({"line_items": messages}, "Fewer can be had than are wanted.", code="out_of_stock")
     return parcels
 
 
-async def _packed(ctx: Context, checkout: Checkout) -> tuple[list[Parcel], list[Lacking]]:
+async def _pack_lines(ctx: Context, checkout: Checkout) -> tuple[list[Package], list[StockShortage]]:
     pieces = {line.variant_id: line.quantity for line in checkout.lines}
-    known = await quotes.list_quotes(ctx.db, await pricing_of(ctx, checkout.order), pieces)
-    wanted = [
-        Wanted(
+    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), pieces)
+    items = [
+        PackingLine(
             line.id,
             line.variant_id,
             line.quantity,
-            known[line.variant_id].shipping_category_id,
-            known[line.variant_id].weight,
-            known[line.variant_id].is_tracked,
+            variant_quotes[line.variant_id].shipping_category_id,
+            variant_quotes[line.variant_id].weight,
+            variant_quotes[line.variant_id].is_tracked,
         )
         for line in checkout.lines
-        if line.variant_id in known
+        if line.variant_id in variant_quotes
     ]
-    shelves = await fulfilment.list_shelves(ctx.db, pieces)
+    shelves = await fulfilment.list_stock_of_variants(ctx.db, pieces)
     places = [place.id for place in await fulfilment.list_places(ctx.db)]
-    return pack(wanted, shelves, places)
+    return pack(items, shelves, places)
 
 
 async def estimate(ctx: Context, checkout: Checkout, country_id: UUID) -> list[ShippingRate]:
-    """What it would cost to send the first parcel to a country; nothing of it is kept."""
+    """Returns the rates for sending the first parcel to a country; writes nothing."""
     if not checkout.lines:
         return []
-    parcels, _ = await _packed(ctx, checkout)
+    parcels, _ = await _pack_lines(ctx, checkout)
     if not parcels:
         return []
     order = checkout.order
     methods = await fulfilment.list_methods(ctx.db, country_id, None, order.currency)
-    found = sorted(offers(parcels[0], methods), key=lambda offer: (offer.cost, offer.name))
+    shipping_offers = sorted(list_offers(parcels[0], methods), key=lambda offer: (offer.cost, offer.name))
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
-    unsent = _shipment(order, parcels[0], 0)
-    return [_rate(unsent, offer, due, is_selected=place == 0) for place, offer in enumerate(found)]
+    shipment = _shipment(order, parcels[0], 0)
+    return [_rate(shipment, offer, due, is_selected=index == 0) for index, offer in enumerate(shipping_offers)]
 
 
-_UNREACHED = "No shipping method reaches this address with these goods."
+_NO_METHOD = "No shipping method reaches this address with these goods."
 
 
 def _rows(
-    order: Order, parcel: Parcel, found: Sequence[Offer], before: Sequence[UUID], due: Sequence[Rate]
+    order: Order, parcel: Package, shipping_offers: Sequence[Offer], before: Sequence[UUID], due: Sequence[Rate]
 ) -> tuple[Shipment, list[ShipmentItem], list[ShippingRate]]:
-    selected = chosen(found, before)
-    if selected is None:
-        raise Invalid({"shipments": [_UNREACHED]}, _UNREACHED, code="no_shipping_rate")
-    shipment = _shipment(order, parcel, selected.cost)
+    selected_offer = choose_offer(shipping_offers, before)
+    if selected_offer is None:
+        raise Invalid({"shipments": [_NO_METHOD]}, _NO_METHOD, code="no_shipping_rate")
+    shipment = _shipment(order, parcel, selected_offer.cost)
     items = [_item(shipment, item) for item in parcel.items]
-    return shipment, items, [_rate(shipment, offer, due, is_selected=offer is selected) for offer in found]
+    return (
+        shipment,
+        items,
+        [_rate(shipment, offer, due, is_selected=offer is selected_offer) for offer in shipping_offers],
+    )
 
 
-def _shipment(order: Order, parcel: Parcel, cost: int) -> Shipment:
+def _shipment(order: Order, parcel: Package, cost: int) -> Shipment:
     now = datetime.now(UTC)
     contents = [part for item in parcel.items for part in (item.line_item_id, item.quantity)]
-    whence = (parcel.stock_location_id, parcel.shipping_category_id, parcel.is_backordered)
-    shipment_id = derived_id(order.id, "shipment", order.ship_address_id, *whence, *contents)
+    origin = (parcel.stock_location_id, parcel.shipping_category_id, parcel.is_backordered)
+    shipment_id = derived_id(order.id, "shipment", order.ship_address_id, *origin, *contents)
     return Shipment(
         id=shipment_id,
         order_id=order.id,
@@ -166,7 +183,7 @@ def _shipment(order: Order, parcel: Parcel, cost: int) -> Shipment:
     )
 
 
-def _item(shipment: Shipment, item: Packed) -> ShipmentItem:
+def _item(shipment: Shipment, item: ParcelItem) -> ShipmentItem:
     return ShipmentItem(
         id=new_id(),
         order_id=shipment.order_id,
@@ -179,7 +196,7 @@ def _item(shipment: Shipment, item: Packed) -> ShipmentItem:
 
 
 def _rate(shipment: Shipment, offer: Offer, due: Sequence[Rate], *, is_selected: bool) -> ShippingRate:
-    taxed = Taxable(shipment.id, offer.name, offer.cost, tax_category_id=offer.tax_category_id)
+    taxable_cost = Taxable(shipment.id, offer.name, offer.cost, tax_category_id=offer.tax_category_id)
     return ShippingRate(
         id=derived_id(shipment.id, "rate", offer.shipping_method_id, offer.cost),
         order_id=shipment.order_id,
@@ -187,91 +204,94 @@ def _rate(shipment: Shipment, offer: Offer, due: Sequence[Rate], *, is_selected:
         shipping_method_id=offer.shipping_method_id,
         name=offer.name,
         cost=offer.cost,
-        tax_amount=tax_on(taxed, due),
+        tax_amount=tax_on(taxable_cost, due),
         tax_category_id=offer.tax_category_id,
         is_selected=is_selected,
         created_at=shipment.created_at,
     )
 
 
-def sent_as(checkout: Checkout) -> list[Taxable]:
-    """What the shipments cost, each taxed as its chosen rate is."""
-    selected = {rate.shipment_id: rate for rate in checkout.rates if rate.is_selected}
+def build_shipment_taxables(checkout: Checkout) -> list[Taxable]:
+    """Returns the shipment costs as taxables, each in the tax category of its selected rate."""
+    rates_by_shipment = {rate.shipment_id: rate for rate in checkout.rates if rate.is_selected}
     return [
         Taxable(
             shipment.id,
-            selected[shipment.id].name if shipment.id in selected else "Shipping",
+            rates_by_shipment[shipment.id].name if shipment.id in rates_by_shipment else "Shipping",
             shipment.cost,
             1,
             shipment.promo_total,
-            selected[shipment.id].tax_category_id if shipment.id in selected else None,
+            rates_by_shipment[shipment.id].tax_category_id if shipment.id in rates_by_shipment else None,
         )
         for shipment in checkout.shipments
     ]
 
 
-def explained(checkout: Checkout, due: Sequence[Rate]) -> Totals:
-    """With the steps that led there; what was taken off is what the order says."""
+def explain_totals(checkout: Checkout, due: Sequence[Rate]) -> Totals:
+    """Returns the totals with their calculation steps, using the discounts stored with the order."""
     order = checkout.order
     return total_order(
         [taxable(line) for line in checkout.lines],
-        sent_as(checkout),
+        build_shipment_taxables(checkout),
         due,
         order_promo_total=order.order_promo_total,
         manual_total=order.manual_total,
-        promoted=order.promoted,
+        applied_promotions=order.promoted,
     )
 
 
 async def _calculate(
     ctx: Context, checkout: Checkout, due: Sequence[Rate] | None = None, without: frozenset[UUID] = frozenset()
 ) -> tuple[Checkout, dict[str, Any]]:
-    """Lines and shipments with their amounts, and the order's columns that follow; writes nothing."""
+    """Returns lines and shipments with their amounts, and the resulting order columns; writes nothing."""
     order = checkout.order
     rates = await taxes.list_rates(ctx.db, order.ship_address_id) if due is None else due
-    less = await discounted(ctx, order, checkout.lines, checkout.shipments, without=without)
-    as_promoted = msgspec.structs.replace(checkout, lines=less.lines, shipments=less.shipments)
+    discounts = await apply_promotions(ctx, order, checkout.lines, checkout.shipments, without=without)
+    discounted_checkout = msgspec.structs.replace(checkout, lines=discounts.lines, shipments=discounts.shipments)
     totals = total_order(
-        [taxable(line) for line in less.lines],
-        sent_as(as_promoted),
+        [taxable(line) for line in discounts.lines],
+        build_shipment_taxables(discounted_checkout),
         rates,
-        order_promo_total=less.order_promo_total,
+        order_promo_total=discounts.order_promo_total,
         manual_total=order.manual_total,
     )
-    lines = [with_amounts(line, amounts) for line, amounts in zip(less.lines, totals.lines, strict=True)]
-    shipments = [_sent(each, amounts) for each, amounts in zip(less.shipments, totals.shipments, strict=True)]
-    columns = {**totals.columns, **less.columns, "state": order.state, "currency": order.currency}
+    lines = [with_amounts(line, amounts) for line, amounts in zip(discounts.lines, totals.lines, strict=True)]
+    shipments = [
+        _with_shipment_amounts(each, amounts)
+        for each, amounts in zip(discounts.shipments, totals.shipments, strict=True)
+    ]
+    columns = {**totals.columns, **discounts.columns, "state": order.state, "currency": order.currency}
     return msgspec.structs.replace(checkout, lines=lines, shipments=shipments), columns
 
 
-async def retotal(
+async def recalculate(
     ctx: Context,
     checkout: Checkout,
     due: Sequence[Rate] | None = None,
     *,
     without: frozenset[UUID] = frozenset(),
 ) -> Checkout:
-    """Works the totals out anew and writes what changed; `without` names promotions that are used up."""
+    """Recalculates the totals and saves changes; `without` excludes promotions that are used up."""
     after, columns = await _calculate(ctx, checkout, due, without)
     await bulk.update_rows(
-        ctx.db, "shipments", [_as_row(each) for each in _changed(checkout.shipments, after.shipments)]
+        ctx.db, "shipments", [_as_row(each) for each in _changed_records(checkout.shipments, after.shipments)]
     )
-    written = await line_queries.write_lines(
+    saved_order = await line_queries.write_lines(
         ctx.db,
         checkout.order.id,
-        put=_changed(checkout.lines, after.lines),
-        gone=[],
+        put=_changed_records(checkout.lines, after.lines),
+        removed_ids=[],
         unpacks=False,
         order=columns,
     )
-    return msgspec.structs.replace(after, order=written)
+    return msgspec.structs.replace(after, order=saved_order)
 
 
-def _changed(before: Sequence[R], after: Sequence[R]) -> list[R]:
+def _changed_records(before: Sequence[R], after: Sequence[R]) -> list[R]:
     return [now for was, now in zip(before, after, strict=True) if was != now]
 
 
-def _sent(shipment: Shipment, amounts: Amounts) -> Shipment:
+def _with_shipment_amounts(shipment: Shipment, amounts: Amounts) -> Shipment:
     return msgspec.structs.replace(
         shipment,
         promo_total=amounts.promo_total,
@@ -293,24 +313,24 @@ async def choose_rate(ctx: Context, checkout: Checkout, shipment_id: UUID, rate:
     ]
     await bulk.update_rows(ctx.db, "shipments", [{"id": shipment_id, "cost": rate.cost}])
     order = msgspec.structs.replace(checkout.order, state="delivery")
-    return await retotal(ctx, msgspec.structs.replace(checkout, order=order, rates=rates, shipments=shipments))
+    return await recalculate(ctx, msgspec.structs.replace(checkout, order=order, rates=rates, shipments=shipments))
 
 
-async def select_rates(ctx: Context, checkout: Checkout, wishes: Any) -> Checkout:
-    """By the ids that `GET checkout/shipping_rates` shows."""
-    if isinstance(wishes, list) and wishes:
+async def select_rates(ctx: Context, checkout: Checkout, selections: Any) -> Checkout:
+    """Selects rates by the ids from `GET checkout/shipping_rates`."""
+    if isinstance(selections, list) and selections:
         checkout = await ensure_packed(ctx, checkout)
-    wanted: dict[UUID, ShippingRate] = {}
-    for wish in wishes if isinstance(wishes, list) else []:
-        given = wish if isinstance(wish, dict) else {}
-        shipment_id, rate_id = as_uuid(given.get("id")), as_uuid(given.get("selected_shipping_rate_id"))
+    rates_by_shipment: dict[UUID, ShippingRate] = {}
+    for selection in selections if isinstance(selections, list) else []:
+        attributes = selection if isinstance(selection, dict) else {}
+        shipment_id, rate_id = as_uuid(attributes.get("id")), as_uuid(attributes.get("selected_shipping_rate_id"))
         rate = next((each for each in checkout.rates if each.id == rate_id and each.shipment_id == shipment_id), None)
         if shipment_id is None or rate is None:
             raise Invalid(
                 {"shipments_attributes": ["names a shipment or a rate that is not this order's"]},
                 code="shipment_not_found",
             )
-        wanted[shipment_id] = rate
-    for shipment_id, rate in wanted.items():
+        rates_by_shipment[shipment_id] = rate
+    for shipment_id, rate in rates_by_shipment.items():
         checkout = await choose_rate(ctx, checkout, shipment_id, rate)
     return checkout

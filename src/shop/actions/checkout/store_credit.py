@@ -1,5 +1,6 @@
-"""What the shop owes its customers: granted and withdrawn, set aside for an order, spent when it is completed, restored
-when it is not. Every change is a line of the ledger.
+"""Store credit: granted, withdrawn, reserved for an order, spent at completion, and restored if completion fails.
+
+Every change is a ledger entry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,13 +25,13 @@ from shop.queries.payments.payments import Change
 from shop.rules.checkout.payments import PAYMENT_MOVES
 
 NONE = "There is no store credit to pay with."
-CANCELED = "The order was canceled."
-_WANTED = "wanted"
-"""Under which name a payment keeps how much of it the shopper asked for."""
+CANCELED_REASON = "The order was canceled."
+_REQUESTED_AMOUNT = "wanted"
+"""The metadata key for the amount that the shopper requested."""
 
 
 async def grant(ctx: Context, values: Mapping[str, Any]) -> UUID:
-    """In a transaction; amounts in minor units."""
+    """Grants credit, in minor units. Requires a transaction."""
     credit_id = new_id()
     who = {"actor_kind": ctx.actor.kind, "actor_id": ctx.actor.id}
     await writes.insert_record(ctx.db, store_credits, credit_id, {**values, **who})
@@ -39,8 +40,8 @@ async def grant(ctx: Context, values: Mapping[str, Any]) -> UUID:
 
 
 async def withdraw(ctx: Context, credit_id: UUID, reason: str) -> None:
-    """What is left of a grant; what was spent of it stays spent."""
-    credit = await queries.hold_credit(ctx.db, credit_id)
+    """Withdraws the remainder of a grant; the spent part is unaffected."""
+    credit = await queries.lock_credit(ctx.db, credit_id)
     if credit is None or not credit.amount_left:
         raise Invalid({"base": ["nothing of it is left"]})
     await queries.use_credit(ctx.db, credit_id, credit.amount_left)
@@ -49,7 +50,7 @@ async def withdraw(ctx: Context, credit_id: UUID, reason: str) -> None:
 
 
 async def _note(ctx: Context, credit_id: UUID, of: Mapping[str, Any], action: str, amount: int, **more: Any) -> None:
-    left = await queries.find_left(ctx.db, of["user_id"], of["currency"])
+    left = await queries.find_credit_balance(ctx.db, of["user_id"], of["currency"])
     fields = {
         "user_total_amount": left,
         "store_credit_id": credit_id,
@@ -66,12 +67,12 @@ async def _note(ctx: Context, credit_id: UUID, of: Mapping[str, Any], action: st
     await audit(ctx, f"store_credit_{action}", "done", subject_id=of["user_id"], detail=detail)
 
 
-async def set_aside(ctx: Context, checkout: Checkout, wanted: int | None) -> Checkout:
-    """As much as there is, as is wanted, and as the order comes to; spent when the order is completed."""
+async def reserve_credit(ctx: Context, checkout: Checkout, requested_amount: int | None) -> Checkout:
+    """Reserves the least of balance, requested amount and order total; spent when the order is completed."""
     order = checkout.order
     payer = account_of(ctx, order)
-    left = await queries.find_left(ctx.db, payer, order.currency) if payer else 0
-    amount = min(left, order.total, order.total if wanted is None else wanted)
+    left = await queries.find_credit_balance(ctx.db, payer, order.currency) if payer else 0
+    amount = min(left, order.total, order.total if requested_amount is None else requested_amount)
     if amount <= 0:
         raise Invalid({"amount": [NONE]}, NONE, code="no_store_credit")
     await queries.drop_payments(ctx.db, order.id, amount)
@@ -80,74 +81,76 @@ async def set_aside(ctx: Context, checkout: Checkout, wanted: int | None) -> Che
         "payment_method_id": STORE_CREDIT_METHOD,
         "number": new_payment_number(),
         "amount": amount,
-        "private_metadata": {} if wanted is None else {_WANTED: wanted},
+        "private_metadata": {} if requested_amount is None else {_REQUESTED_AMOUNT: requested_amount},
     }
     await writes.insert_record(ctx.db, payments, new_id(), fields)
-    return await _as_it_is(ctx, checkout, amount)
+    return await _with_credit(ctx, checkout, amount)
 
 
-async def resize(ctx: Context, checkout: Checkout) -> Checkout:
-    """As much as is wanted of what the order comes to by now: what is sent costs something too. Another caller than the
-    owner leaves it as it is, and does not learn how much there is.
+async def adjust_reservation(ctx: Context, checkout: Checkout) -> Checkout:
+    """Adjusts the reserved amount to the current total, which now includes shipping. For callers other than the owner
+    it changes nothing, so that it does not reveal the balance.
     """
-    order, found = checkout.order, _open(checkout.payments)
-    if not found or order.user_id is None or not acts_for_owner(ctx, order):
+    order, credit_payments = checkout.order, _open_credit_payments(checkout.payments)
+    if not credit_payments or order.user_id is None or not acts_for_owner(ctx, order):
         return checkout
-    left = await queries.find_left(ctx.db, order.user_id, order.currency)
-    amount = min(left, order.total, found[0].private_metadata.get(_WANTED, order.total))
-    if amount == found[0].amount:
+    left = await queries.find_credit_balance(ctx.db, order.user_id, order.currency)
+    amount = min(left, order.total, credit_payments[0].private_metadata.get(_REQUESTED_AMOUNT, order.total))
+    if amount == credit_payments[0].amount:
         return checkout
-    await writes.update_record(ctx.db, payments, found[0].id, {"amount": amount})
+    await writes.update_record(ctx.db, payments, credit_payments[0].id, {"amount": amount})
     await change_order(ctx, order, store_credit_total=amount)
-    return await _as_it_is(ctx, checkout, amount)
+    return await _with_credit(ctx, checkout, amount)
 
 
-async def put_back(ctx: Context, checkout: Checkout) -> Checkout:
-    """Nothing of the order is paid with credit."""
+async def release_credit(ctx: Context, checkout: Checkout) -> Checkout:
+    """Releases all credit reserved for the order."""
     await queries.drop_payments(ctx.db, checkout.order.id)
-    return await _as_it_is(ctx, checkout, 0)
+    return await _with_credit(ctx, checkout, 0)
 
 
-async def _as_it_is(ctx: Context, checkout: Checkout, credit: int) -> Checkout:
+async def _with_credit(ctx: Context, checkout: Checkout, credit: int) -> Checkout:
     order = msgspec.structs.replace(checkout.order, store_credit_total=credit)
     return msgspec.structs.replace(
         checkout, order=order, payments=await payment_queries.list_payments(ctx.db, order.id)
     )
 
 
-def _open(found: Sequence[Payment]) -> list[Payment]:
-    return [payment for payment in found if is_credit(payment) and payment.state == "checkout"]
+def _open_credit_payments(order_payments: Sequence[Payment]) -> list[Payment]:
+    return [payment for payment in order_payments if is_credit(payment) and payment.state == "checkout"]
 
 
-async def fit(ctx: Context, checkout: Checkout) -> tuple[Checkout, int, int]:
-    """What is set aside as far as it is still there, and not more than the order comes to; with what the shopper could
-    count on, and what there is. Held until the transaction ends.
+async def cap_to_balance(ctx: Context, checkout: Checkout) -> tuple[Checkout, int, int]:
+    """Caps the reserved credit to the balance and the order total. Returns the checkout, the amount the shopper
+    expected, and the amount available. Locks the credits until the transaction ends.
     """
-    order, found = checkout.order, _open(checkout.payments)
-    if not found or order.user_id is None:
+    order, credit_payments = checkout.order, _open_credit_payments(checkout.payments)
+    if not credit_payments or order.user_id is None:
         return checkout, 0, 0
-    left = sum(credit.amount_left for credit in await queries.hold_credits(ctx.db, order.user_id, order.currency))
-    payment = found[-1]
+    left = sum(credit.amount_left for credit in await queries.lock_credits(ctx.db, order.user_id, order.currency))
+    payment = credit_payments[-1]
     counted_on = min(payment.amount, order.total)
-    there = min(counted_on, left)
-    if not there:
+    available = min(counted_on, left)
+    if not available:
         await queries.drop_payments(ctx.db, order.id)
-        return await _as_it_is(ctx, checkout, 0), counted_on, 0
-    fitting = [msgspec.structs.replace(each, amount=there) if each is payment else each for each in checkout.payments]
-    if there != order.store_credit_total:
-        order = await change_order(ctx, order, store_credit_total=there)
-    return msgspec.structs.replace(checkout, order=order, payments=fitting), counted_on, there
+        return await _with_credit(ctx, checkout, 0), counted_on, 0
+    new_payments = [
+        msgspec.structs.replace(each, amount=available) if each is payment else each for each in checkout.payments
+    ]
+    if available != order.store_credit_total:
+        order = await change_order(ctx, order, store_credit_total=available)
+    return msgspec.structs.replace(checkout, order=order, payments=new_payments), counted_on, available
 
 
 async def spend(ctx: Context, checkout: Checkout) -> int:
-    """Takes what is set aside off the ledger; how much that is. It counts as taken once the order is complete."""
+    """Spends the reserved credit and returns the amount; the payment is captured when the order is complete."""
     order = checkout.order
-    spent = 0
-    for payment in _open(checkout.payments):
+    total = 0
+    for payment in _open_credit_payments(checkout.payments):
         if not payment.amount or order.user_id is None:
             continue
         missing = payment.amount
-        for credit in await queries.hold_credits(ctx.db, order.user_id, order.currency):
+        for credit in await queries.lock_credits(ctx.db, order.user_id, order.currency):
             part = min(missing, credit.amount_left)
             if part:
                 await queries.use_credit(ctx.db, credit.id, part)
@@ -158,12 +161,12 @@ async def spend(ctx: Context, checkout: Checkout) -> int:
             raise AssertionError("what is held cannot be spent by another")
         befores, state = PAYMENT_MOVES["authorised"]
         await payment_queries.change_payment(ctx.db, payment.id, Change(befores, state, amount=payment.amount))
-        spent += payment.amount
-    return spent
+        total += payment.amount
+    return total
 
 
 async def take(ctx: Context, checkout: Checkout) -> Checkout:
-    """The order is complete, and what was spent for it is its payment."""
+    """Captures the credit payments of a completed order."""
     after = []
     for payment in checkout.payments:
         if is_credit(payment) and payment.state == "pending":
@@ -175,7 +178,7 @@ async def take(ctx: Context, checkout: Checkout) -> Checkout:
 
 
 async def unspend(ctx: Context, order: Order) -> None:
-    """The order could not be paid: what was spent is set aside again."""
+    """Restores spent credit after a failed payment and reserves it again."""
     if not order.store_credit_total:
         return
     for payment in await payment_queries.list_payments(ctx.db, order.id):
@@ -185,26 +188,32 @@ async def unspend(ctx: Context, order: Order) -> None:
 
 
 async def give_back(ctx: Context, order: Order, payment: Payment) -> None:
-    """What a completed order was paid with, when it is canceled: noted as any refund is."""
+    """Refunds the credit payment of a canceled order and records the refund."""
     left = payment.captured_amount - payment.refunded_amount
     if not is_credit(payment) or payment.state != "completed" or not left:
         return
     change = Change(frozenset({"completed"}), "completed", refunded=payment.captured_amount)
     if not await payment_queries.change_payment(ctx.db, payment.id, change):
         raise AssertionError("a payment of an order that is held is changed by nobody else")
-    fields = {"order_id": order.id, "payment_id": payment.id, "amount": left, "reason": CANCELED, "state": "completed"}
+    fields = {
+        "order_id": order.id,
+        "payment_id": payment.id,
+        "amount": left,
+        "reason": CANCELED_REASON,
+        "state": "completed",
+    }
     await writes.insert_record(ctx.db, refunds, new_id(), fields)
     await restore(ctx, order, payment, left)
 
 
 async def restore(ctx: Context, order: Order, payment: Payment, amount: int) -> None:
-    """So much of a payment goes back to the grants it came from, the newest first."""
+    """Returns an amount of a payment to the grants it came from, newest first."""
     if order.completed_at is not None:
         await change_order(ctx, order, store_credit_total=max(order.store_credit_total - amount, 0))
-    for spent in await queries.list_spent(ctx.db, payment.id):
-        part = min(amount, spent.amount)
+    for usage in await queries.list_spent_credits(ctx.db, payment.id):
+        part = min(amount, usage.amount)
         if part:
-            credit = await queries.hold_credit(ctx.db, spent.store_credit_id)
+            credit = await queries.lock_credit(ctx.db, usage.store_credit_id)
             if credit is None:
                 raise AssertionError("a grant that was spent of is not deleted")
             await queries.use_credit(ctx.db, credit.id, -part)

@@ -1,4 +1,4 @@
-"""What a shopper may see of an order on its way and after it: looked at, and not held."""
+"""Read-only views of an order during and after checkout; they take no locks."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -8,8 +8,8 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.carts import get_cart
-from shop.actions.cart.order_state import Checkout, read
-from shop.actions.checkout.shipments import estimate, explained, quote_shipments
+from shop.actions.cart.order_state import Checkout, load_checkout
+from shop.actions.checkout.shipments import estimate, explain_totals, quote_shipments
 from shop.actions.context import Context
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
@@ -28,48 +28,48 @@ from shop.queries.setup import taxes
 
 
 async def get_checkout(ctx: Context) -> Checkout:
-    return await read(ctx, await get_cart(ctx))
+    return await load_checkout(ctx, await get_cart(ctx))
 
 
 async def get_shipments(ctx: Context) -> Checkout:
-    """A cart with its shipments and their rates; quoted where none are stored. The database refuses any write."""
+    """Returns a cart with its shipments and rates, quoted if none are stored. The transaction is read-only."""
     async with ctx.db.transaction(is_snapshot=True):
         checkout = await get_checkout(ctx)
         return checkout if checkout.shipments else await quote_shipments(ctx, checkout)
 
 
 async def estimate_rates(ctx: Context, country: str | None) -> list[tuple[str, ShippingRate]]:
-    """What it would cost to send the cart, each with its currency: to a country by its code, else to the shop's own."""
+    """Returns shipping rates with their currency, for a country by code or id, or for the shop's own."""
     order = await get_cart(ctx)
     code = (country or ctx.shared.shop.default_country).upper()
-    found = await users.find_country(ctx.db, code=code, country_id=as_uuid(country))
-    if found is None:
+    destination = await users.find_country(ctx.db, code=code, country_id=as_uuid(country))
+    if destination is None:
         raise NotFound()
-    return [(order.currency, rate) for rate in await estimate(ctx, await read(ctx, order), found.id)]
+    return [(order.currency, rate) for rate in await estimate(ctx, await load_checkout(ctx, order), destination.id)]
 
 
 async def list_payment_methods(ctx: Context) -> list[PaymentMethod]:
     await get_cart(ctx)
-    found = await payments.list_methods(ctx.db)
-    return [public_method(ctx, method) for method in found if ctx.can_pay_with(method.type)]
+    methods = await payments.list_methods(ctx.db)
+    return [public_method(ctx, method) for method in methods if ctx.can_pay_with(method.type)]
 
 
 async def get_order_status(ctx: Context, number: str) -> Order:
-    """By the order's own token, for as long as it opens anything; and at any time by whoever it belongs to."""
-    found = None
+    """Returns an order for its token until that expires, or for its owner at any time."""
+    order = None
     if ctx.claim.bearer:
-        found = await orders.find_completed(ctx.db, (await ctx.signed_in()).user.id, number)
-    if found is None and ctx.claim.cart_id:
+        order = await orders.find_completed(ctx.db, (await ctx.signed_in()).user.id, number)
+    if order is None and ctx.claim.cart_id:
         ttl = ctx.shared.settings.order_status_ttl
-        found = await carts.find_status(ctx.db, ctx.claim, number, ttl)
-    if found is None:
+        order = await carts.find_status(ctx.db, ctx.claim, number, ttl)
+    if order is None:
         raise NotFound()
-    return found
+    return order
 
 
 async def find_held_until(ctx: Context, order: Order) -> datetime | None:
-    """Until when goods lie aside for it."""
-    return await stock.find_held_until(ctx.db, order.id) if ctx.shared.settings.hold_seconds else None
+    """Returns when the order's stock reservation expires."""
+    return await stock.find_reservation_expiry(ctx.db, order.id) if ctx.shared.settings.hold_seconds else None
 
 
 async def list_places(ctx: Context) -> Sequence[StockLocation]:
@@ -81,12 +81,12 @@ async def list_shipping_methods_of(ctx: Context, ids: Sequence[UUID]) -> Sequenc
 
 
 async def list_methods_of(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PaymentMethod]:
-    found = await payments.list_methods_of(ctx.db, ids)
-    return {method_id: public_method(ctx, method) for method_id, method in found.items()}
+    methods = await payments.list_methods_of(ctx.db, ids)
+    return {method_id: public_method(ctx, method) for method_id, method in methods.items()}
 
 
 def public_method(ctx: Context, method: PaymentMethod) -> PaymentMethod:
-    """With what a client's form must know of the provider."""
+    """Adds the provider preferences that a client's payment form needs."""
     provider = ctx.providers.get(method.type)
     if provider is None or not provider.preferences:
         return method
@@ -106,6 +106,6 @@ async def find_addresses(ctx: Context, ids: list[UUID]) -> Mapping[UUID, PlacedA
 
 
 async def explain(ctx: Context, checkout: Checkout) -> Any:
-    """The steps that lead to the total as it stands."""
+    """Returns the calculation steps of the current total."""
     due = await taxes.list_rates(ctx.db, checkout.order.ship_address_id)
-    return msgspec.to_builtins(explained(checkout, due).steps)
+    return msgspec.to_builtins(explain_totals(checkout, due).steps)

@@ -1,4 +1,4 @@
-"""The operations of the checkout, each in one transaction."""
+"""Checkout operations, each in one transaction."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -9,10 +9,10 @@ from uuid import UUID
 from shop.actions.cart.access import require_owner
 from shop.actions.cart.order_state import Checkout
 from shop.actions.checkout import steps, store_credit
-from shop.actions.checkout.coupons import counting_guesses, put_on, read_code
-from shop.actions.checkout.payment_choice import choose_payment, payment_wish
+from shop.actions.checkout.coupons import apply_coupon, counting_guesses, read_code
+from shop.actions.checkout.payment_choice import build_payment_input, choose_payment
 from shop.actions.checkout.shipments import choose_rate, ensure_packed, select_rates
-from shop.actions.checkout.stock_holds import hold_goods
+from shop.actions.checkout.stock_holds import reserve_goods
 from shop.actions.context import Context
 from shop.base.errors import Invalid
 from shop.base.money import minor_units
@@ -27,12 +27,12 @@ async def update(ctx: Context, values: Values, payment_sources: Values) -> Check
     coupon_code = values.get("coupon_code")
     guessing = counting_guesses(ctx) if coupon_code is not None else nullcontext()
     async with guessing, ctx.transaction() as once:
-        checkout = await steps.hold_checkout(ctx)
+        checkout = await steps.lock_open_checkout(ctx)
         if not once.done:
-            checkout = await steps.tell(ctx, checkout, values)
+            checkout = await steps.update_details(ctx, checkout, values)
             checkout = await select_rates(ctx, checkout, values.get("shipments_attributes"))
             if coupon_code is not None:
-                checkout = await put_on(ctx, checkout, read_code(coupon_code))
+                checkout = await apply_coupon(ctx, checkout, read_code(coupon_code))
             checkout = await _choose_payments(ctx, checkout, values, payment_sources)
             once.made(checkout.order.id)
     return checkout
@@ -40,13 +40,13 @@ async def update(ctx: Context, values: Values, payment_sources: Values) -> Check
 
 async def next_step(ctx: Context, order_id: UUID | None = None) -> Checkout:
     async with ctx.db.transaction():
-        return await steps.step(ctx, await steps.hold_checkout(ctx, order_id))
+        return await steps.enter_next_step(ctx, await steps.lock_open_checkout(ctx, order_id))
 
 
 async def advance(ctx: Context, order_id: UUID | None = None, *, state: str | None = None) -> Checkout:
     """Moves as far as possible. A step that lacks something is an error only if it is before `state`."""
     async with ctx.db.transaction():
-        checkout, why = await steps.walk(ctx, await steps.hold_checkout(ctx, order_id))
+        checkout, why = await steps.advance_to(ctx, await steps.lock_open_checkout(ctx, order_id))
         if why and state is not None and checkout.order.state != state:
             raise why
     return checkout
@@ -54,11 +54,11 @@ async def advance(ctx: Context, order_id: UUID | None = None, *, state: str | No
 
 async def create_payment(ctx: Context, values: Values) -> Checkout:
     async with ctx.transaction() as once:
-        checkout = await steps.hold_checkout(ctx)
+        checkout = await steps.lock_open_checkout(ctx)
         if not once.done:
-            checkout, _ = await steps.walk(ctx, checkout, upto="payment")
-            checkout = await choose_payment(ctx, checkout, payment_wish(values, {}))
-            checkout = await hold_goods(ctx, checkout)
+            checkout, _ = await steps.advance_to(ctx, checkout, upto="payment")
+            checkout = await choose_payment(ctx, checkout, build_payment_input(values, {}))
+            checkout = await reserve_goods(ctx, checkout)
             once.made(checkout.order.id)
     return checkout
 
@@ -69,9 +69,9 @@ async def validate_for_payment(ctx: Context, *, skips_state: bool) -> tuple[Chec
 
 
 async def select_shipping_method(ctx: Context, method_id: UUID | None, shipment_id: Any) -> Checkout:
-    """For one shipment, or for all when none is named."""
+    """Selects a method for one shipment, or for all if `shipment_id` is none."""
     async with ctx.db.transaction():
-        checkout = await ensure_packed(ctx, await steps.hold_checkout(ctx))
+        checkout = await ensure_packed(ctx, await steps.lock_open_checkout(ctx))
         shipments = [each for each in checkout.shipments if shipment_id is None or str(each.id) == shipment_id]
         if not shipments:
             raise Invalid({"shipment_id": ["is not a shipment of this order"]}, code="shipment_not_found")
@@ -88,7 +88,7 @@ async def select_shipping_method(ctx: Context, method_id: UUID | None, shipment_
 async def add_store_credit(ctx: Context, amount: Decimal | None) -> Checkout:
     """Reserves the owner's credit for the cart: `amount`, or as much as the total needs."""
     async with ctx.transaction() as once:
-        checkout = await steps.hold_checkout(ctx)
+        checkout = await steps.lock_open_checkout(ctx)
         require_owner(ctx, checkout.order)
         if not once.done:
             checkout = await _use_credit(ctx, checkout, amount)
@@ -97,17 +97,17 @@ async def add_store_credit(ctx: Context, amount: Decimal | None) -> Checkout:
 
 
 async def add_store_credit_to(ctx: Context, order_id: UUID, amount: Decimal | None) -> None:
-    """The same for an operator's or application's order."""
+    """Reserves credit for an order that an operator or application names."""
     async with ctx.db.transaction():
-        await _use_credit(ctx, await steps.hold_checkout(ctx, order_id), amount)
+        await _use_credit(ctx, await steps.lock_open_checkout(ctx, order_id), amount)
 
 
 async def remove_store_credit(ctx: Context) -> Checkout:
     async with ctx.transaction() as once:
-        checkout = await steps.hold_checkout(ctx)
+        checkout = await steps.lock_open_checkout(ctx)
         require_owner(ctx, checkout.order)
         if not once.done:
-            checkout = await store_credit.put_back(ctx, checkout)
+            checkout = await store_credit.release_credit(ctx, checkout)
             once.made(checkout.order.id)
     return checkout
 
@@ -119,10 +119,10 @@ async def withdraw_store_credit(ctx: Context, credit_id: UUID, reason: str) -> N
 
 async def _use_credit(ctx: Context, checkout: Checkout, amount: Decimal | None) -> Checkout:
     minor = None if amount is None else _minor(amount, checkout.order.currency)
-    checkout, why = await steps.walk(ctx, checkout, upto="payment")
+    checkout, why = await steps.advance_to(ctx, checkout, upto="payment")
     if why and checkout.order.state == "cart":
         raise why
-    return await store_credit.set_aside(ctx, checkout, minor)
+    return await store_credit.reserve_credit(ctx, checkout, minor)
 
 
 def _minor(amount: Decimal, currency: str) -> int:
@@ -140,11 +140,11 @@ async def _choose_payments(ctx: Context, checkout: Checkout, values: Values, sou
     payments, card = values.get("payments_attributes"), values.get("existing_card")
     if isinstance(payments, list) and len(payments) > MOST_PAYMENTS:
         raise Invalid({"payments_attributes": [f"must be a list of at most {MOST_PAYMENTS} objects"]})
-    implied: list[Any] = [] if card is None else [{}]
-    for payment in (payments if isinstance(payments, list) else []) or implied:
+    default_payments: list[Any] = [] if card is None else [{}]
+    for payment in (payments if isinstance(payments, list) else []) or default_payments:
         if not isinstance(payment, dict):
             raise Invalid({"payments_attributes": ["must be a list of objects"]})
         choice = {**payment, "source_id": card} if card is not None else payment
-        checkout, _ = await steps.walk(ctx, checkout, upto="payment")
-        checkout = await hold_goods(ctx, await choose_payment(ctx, checkout, payment_wish(choice, sources)))
+        checkout, _ = await steps.advance_to(ctx, checkout, upto="payment")
+        checkout = await reserve_goods(ctx, await choose_payment(ctx, checkout, build_payment_input(choice, sources)))
     return checkout

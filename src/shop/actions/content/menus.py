@@ -1,4 +1,4 @@
-"""Changes of menus and their trees. Each runs inside the caller's transaction, except for moving an item."""
+"""Changes menus and their item trees. Each action except a move runs in the caller's transaction."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,12 +29,12 @@ from shop.rules.content.pages import linked_type
 Values = Mapping[str, Any]
 Tree = Mapping[UUID, MenuItem]
 LAST = 2**31
-"""Behind all siblings."""
+"""Sorts after all siblings."""
 _LINK = ("linked_resource_type", "linked_resource_id")
 
 
 async def create_menu(ctx: Context, values: Values) -> UUID:
-    """With the root that its items stand under."""
+    """Creates a menu with its root item."""
     check_fields(values)
     menu_id = new_id()
     await writes.insert_record(ctx.db, menus, menu_id, {"locale": ctx.shared.shop.default_locale, **values})
@@ -52,12 +52,12 @@ async def update_menu(ctx: Context, menu_id: UUID, values: Values) -> None:
 
 
 async def delete_menu(ctx: Context, menu_id: UUID) -> None:
-    """With all its items."""
+    """Deletes a menu with its items."""
     await writes.delete_record(ctx.db, menus, menu_id)
 
 
 async def create_item(ctx: Context, values: Values) -> UUID:
-    """Under its parent or under the root; behind its siblings."""
+    """Creates an item under its parent or the root, after its siblings."""
     check_fields(values)
     if await queries.lock_menu(ctx.db, values["menu_id"]) is None:
         raise Invalid({"menu_id": ["is not a menu"]})
@@ -89,7 +89,7 @@ async def update_item(ctx: Context, item_id: UUID, values: Values) -> None:
 
 
 async def delete_item(ctx: Context, item_id: UUID) -> None:
-    """With all that stands below it."""
+    """Deletes an item with its descendants."""
     item = await _get(ctx, item_id)
     if item.parent_id is None:
         raise Invalid({"base": ["is the root of its menu; delete the menu instead"]})
@@ -115,7 +115,7 @@ async def move(ctx: Context, item_id: UUID, parent_id: UUID, index: int) -> None
 
 
 async def lock_menu_of(ctx: Context, item_id: UUID) -> None:
-    """The menu is locked before its items: every change of a tree writes to items all over it."""
+    """Locks the menu of an item; every tree change writes to many of its items."""
     await _get(ctx, item_id)
 
 
@@ -124,7 +124,7 @@ async def _get(ctx: Context, item_id: UUID) -> LinkedItem:
     if existing is None:
         raise NotFound()
     await queries.lock_menu(ctx.db, existing.menu_id)
-    # Read again: it may have been moved or deleted while we waited.
+    # Read again: it may have moved or been deleted while waiting for the lock.
     item = await queries.find_item(ctx.db, item_id)
     if item is None:
         raise NotFound()
@@ -152,7 +152,7 @@ async def _move(ctx: Context, tree: Tree, item: MenuItem, parent_id: UUID | None
 
 
 def _number(tree: Tree, item_id: UUID, parent_id: UUID, index: int) -> dict[UUID, Placement]:
-    """The placements of all items when one is moved to an index under a parent."""
+    """Returns the placements of all items after one moves to an index under a parent."""
     placements = number_items(move_item(tree.values(), item_id, parent_id, index))
     if is_too_deep(placements.values()):
         raise Invalid({"parent_id": [TOO_DEEP]})
@@ -164,7 +164,7 @@ def _own(values: Values) -> dict[str, Any]:
 
 
 async def _link_fields(ctx: Context, values: Values, item: LinkedItem | None = None) -> dict[str, Any]:
-    """The type of the link and the one column of the record that it leads to."""
+    """Returns the link type and the id columns; only the column of the linked record is set."""
     kind = linked_type(values.get("linked_resource_type", item.linked_resource_type if item else "url"))
     is_same = item is not None and item.linked_resource_type == kind
     record_id = values.get("linked_resource_id", item.linked_resource_id if item and is_same else None)

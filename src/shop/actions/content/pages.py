@@ -1,6 +1,6 @@
-"""Pages and policies: written as Markdown by operators and machines, shown as HTML to shoppers.
+"""Pages and policies: operators and API clients write Markdown, shoppers get HTML.
 
-What changes something runs inside the caller's transaction.
+Changes run in the caller's transaction.
 """
 
 import asyncio
@@ -9,16 +9,16 @@ from typing import Any
 from uuid import UUID
 
 from shop.actions.context import Context
-from shop.base.errors import Invalid, Lost, NotFound
+from shop.base.errors import Invalid, NotFound, TransactionConflict
 from shop.base.ids import new_id
 from shop.base.listing import Keyset, ListedRows, Page
 from shop.base.texts import slug_of
-from shop.db.pool import Refused
+from shop.db.pool import ConstraintViolation
 from shop.models.content.pages import ShownPage, ShownPolicy, cms_pages, policies
 from shop.queries import writes
 from shop.queries.content import pages as queries
 from shop.rules.catalog.products import free_slug
-from shop.rules.content.markdown import Rendered, TooMuchHtml, render_markdown
+from shop.rules.content.markdown import RenderedMarkdown, TooMuchHtml, render_markdown
 from shop.rules.content.pages import TOO_MUCH_HTML, page_errors, page_type
 
 Values = Mapping[str, Any]
@@ -46,10 +46,10 @@ async def list_pages(ctx: Context, filters: Values, page: Page | Keyset) -> List
 
 
 async def get_page(ctx: Context, key: UUID | str) -> ShownPage:
-    found: ShownPage | None = await queries.find_public(ctx.db, queries.PAGES, key)
-    if found is None:
+    page: ShownPage | None = await queries.find_public(ctx.db, queries.PAGES, key)
+    if page is None:
         raise NotFound()
-    return found
+    return page
 
 
 async def list_policies(ctx: Context, filters: Values, page: Page | Keyset) -> ListedRows:
@@ -57,10 +57,10 @@ async def list_policies(ctx: Context, filters: Values, page: Page | Keyset) -> L
 
 
 async def get_policy(ctx: Context, key: UUID | str) -> ShownPolicy:
-    found: ShownPolicy | None = await queries.find_public(ctx.db, queries.POLICIES, key)
-    if found is None:
+    policy: ShownPolicy | None = await queries.find_public(ctx.db, queries.POLICIES, key)
+    if policy is None:
         raise NotFound()
-    return found
+    return policy
 
 
 async def _page_fields(values: Values) -> dict[str, Any]:
@@ -77,8 +77,8 @@ async def _policy_fields(values: Values) -> dict[str, Any]:
     check_fields(values)
     fields = dict(values)
     if "body" in values:
-        rendered = await _render("body", values["body"])
-        fields |= {"body_html": rendered.html, "body_text": rendered.text}
+        document = await _render("body", values["body"])
+        fields |= {"body_html": document.html, "body_text": document.text}
     return fields
 
 
@@ -88,8 +88,8 @@ def check_fields(values: Values) -> None:
         raise Invalid(errors)
 
 
-async def _render(name: str, markdown: str | None) -> Rendered:
-    """In a thread: a long text takes longer than other requests should wait."""
+async def _render(name: str, markdown: str | None) -> RenderedMarkdown:
+    """Renders Markdown in a thread, because a long text would block other requests."""
     try:
         return await asyncio.to_thread(render_markdown, markdown or "")
     except TooMuchHtml:
@@ -100,13 +100,13 @@ async def _insert(ctx: Context, table: Any, fields: dict[str, Any], title: str) 
     record_id = new_id()
     slug = _slug(fields["slug"]) if fields.get("slug") else None
     try:
-        made = slug or await _free_slug(ctx, table, title, record_id)
-        await writes.insert_record(ctx.db, table, record_id, {**fields, "slug": made})
-    except Refused as refused:
-        if slug or writes.columns_of(table, refused.constraint) != ("slug",):
+        final_slug = slug or await _free_slug(ctx, table, title, record_id)
+        await writes.insert_record(ctx.db, table, record_id, {**fields, "slug": final_slug})
+    except ConstraintViolation as error:
+        if slug or writes.columns_of(table, error.constraint) != ("slug",):
             raise
-        # Another record took the slug meanwhile; the transaction is repeated with the next one that is free.
-        raise Lost() from refused
+        # Another record took the slug in the meantime; the retry picks the next free one.
+        raise TransactionConflict() from error
     return record_id
 
 
@@ -127,5 +127,5 @@ def _slug(text: str) -> str:
 
 
 async def _free_slug(ctx: Context, table: Any, title: str, record_id: UUID) -> str:
-    wanted = slug_of(title) or str(record_id)
-    return free_slug(wanted, set(await queries.list_slugs(ctx.db, table, wanted)))
+    base_slug = slug_of(title) or str(record_id)
+    return free_slug(base_slug, set(await queries.list_slugs(ctx.db, table, base_slug)))

@@ -1,7 +1,7 @@
-"""The records of pages, policies and menus that operators and machines change."""
+"""Page, policy and menu resources that operators and API clients change."""
 
 from shop.actions.content import menus, pages
-from shop.actions.records import Noun, plain
+from shop.actions.records import ResourceActions, default_actions
 from shop.models.content.menus import LinkedItem, Menu, menu_items
 from shop.models.content.menus import menus as menu_table
 from shop.models.content.pages import CmsPage, Policy, cms_pages, policies
@@ -9,11 +9,17 @@ from shop.queries.content.menus import LINKED_COLUMNS
 from shop.queries.records import Records
 
 _page_records = Records(table=cms_pages, row=CmsPage)
-CMS_PAGE = Noun("cms_page", _page_records, pages.create_page, pages.update_page, plain(_page_records)["delete"])
+CMS_PAGE = ResourceActions(
+    "cms_page", _page_records, pages.create_page, pages.update_page, default_actions(_page_records)["delete"]
+)
 _policy_records = Records(table=policies, row=Policy)
-POLICY = Noun("policy", _policy_records, pages.create_policy, pages.update_policy, plain(_policy_records)["delete"])
-MENU = Noun("menu", Records(table=menu_table, row=Menu), menus.create_menu, menus.update_menu, menus.delete_menu)
-MENU_ITEM = Noun(
+POLICY = ResourceActions(
+    "policy", _policy_records, pages.create_policy, pages.update_policy, default_actions(_policy_records)["delete"]
+)
+MENU = ResourceActions(
+    "menu", Records(table=menu_table, row=Menu), menus.create_menu, menus.update_menu, menus.delete_menu
+)
+MENU_ITEM = ResourceActions(
     "menu_item",
     Records(table=menu_items, row=LinkedItem, extras=LINKED_COLUMNS),
     menus.create_item,

@@ -1,4 +1,4 @@
 """Accounts, addresses, customer groups and wishlists.
 Each action makes one change, in one transaction.
-Never here: HTTP words, SQL text.
+No HTTP and no SQL text.
 """

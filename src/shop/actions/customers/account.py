@@ -1,4 +1,4 @@
-"""What signed-in shoppers do with what we know of them: names, addresses, sessions."""
+"""Account management for signed-in customers: names, addresses and sessions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ _DEFAULTS = ("bill_address_id", "ship_address_id")
 
 
 async def get_account(ctx: Context) -> tuple[AccountUser, dict[UUID, PlacedAddress]]:
-    """The account, and its default addresses by id."""
+    """Returns the account and its default addresses by id."""
     if ctx.claim.bearer is None:
         raise Unauthenticated("Send a user token with this request.")
     account = await users.find_account(ctx.db, ctx.claim.bearer)
@@ -36,39 +36,39 @@ async def get_account(ctx: Context) -> tuple[AccountUser, dict[UUID, PlacedAddre
 
 
 async def get_user(ctx: Context, user_id: UUID) -> tuple[AccountUser, list[PlacedAddress]]:
-    """The owner of a cart that the caller may see."""
+    """Returns the owner of a cart that the caller may see, and their default addresses."""
     user = await users.find_user(ctx.db, user_id)
     if user is None:
         raise NotFound()
     return user, list((await default_addresses(ctx, user)).values())
 
 
-async def update_account(ctx: Context, wishes: Mapping[str, Any]) -> None:
-    """Changes what is given and nothing else."""
+async def update_account(ctx: Context, values: Mapping[str, Any]) -> None:
+    """Updates the given fields only."""
     user_id = (await ctx.signed_in()).user.id
     async with ctx.transaction() as once:
         if once.done:
             return
         user = await users.lock_known_user(ctx.db, user_id)
-        errors = _user_errors(wishes, user)
-        wanted = {name: wishes[name] for name in (*_USER_TEXTS, "public_metadata") if name in wishes}
+        errors = _user_errors(values, user)
+        changes = {name: values[name] for name in (*_USER_TEXTS, "public_metadata") if name in values}
         for name in _DEFAULTS:
-            if name in wishes:
-                address_id = as_uuid(wishes[name])
-                if wishes[name] is not None and not await _is_theirs(ctx, user_id, address_id):
+            if name in values:
+                address_id = as_uuid(values[name])
+                if values[name] is not None and not await _is_users_address(ctx, user_id, address_id):
                     errors[name] = ["is not an address of yours"]
-                wanted[name] = address_id
+                changes[name] = address_id
         if errors:
             raise Invalid(errors)
-        await users.update_user(ctx.db, user_id, **{**_present(user), **wanted})
+        await users.update_user(ctx.db, user_id, **{**_current_values(user), **changes})
         once.made(user_id)
 
 
-async def _is_theirs(ctx: Context, user_id: UUID, address_id: UUID | None) -> bool:
+async def _is_users_address(ctx: Context, user_id: UUID, address_id: UUID | None) -> bool:
     return address_id is not None and await users.find_address(ctx.db, user_id, address_id) is not None
 
 
-def _present(user: User) -> dict[str, Any]:
+def _current_values(user: User) -> dict[str, Any]:
     return {name: getattr(user, name) for name in (*_USER_TEXTS, "public_metadata", *_DEFAULTS)}
 
 
@@ -78,39 +78,39 @@ async def list_addresses(ctx: Context) -> list[PlacedAddress]:
 
 async def get_address(ctx: Context, address_id: str) -> PlacedAddress:
     user = (await ctx.signed_in()).user
-    found = as_uuid(address_id) and await users.find_address(ctx.db, user.id, UUID(address_id))
-    if not found:
+    address = as_uuid(address_id) and await users.find_address(ctx.db, user.id, UUID(address_id))
+    if not address:
         raise NotFound()
-    return found
+    return address
 
 
-async def add_address(ctx: Context, wishes: Mapping[str, Any]) -> PlacedAddress:
-    """The first address of a user becomes both defaults."""
+async def add_address(ctx: Context, values: Mapping[str, Any]) -> PlacedAddress:
+    """Adds an address; a user's first address becomes the billing and the shipping default."""
     user_id = (await ctx.signed_in()).user.id
     async with ctx.transaction() as once:
         if once.done:
             return await get_address(ctx, str(once.done))
-        fields = await address_fields(ctx, wishes, None)
+        fields = await address_fields(ctx, values, None)
         user, address_id = await users.lock_known_user(ctx.db, user_id), new_id()
         if len(await users.list_addresses(ctx.db, user_id)) >= MAX_ADDRESSES:
             raise Invalid({"base": [f"an account has at most {MAX_ADDRESSES} addresses; change or remove one"]})
         await users.insert_address(ctx.db, address_id, user_id, fields)
         if user.bill_address_id is None and user.ship_address_id is None:
             both = {"bill_address_id": address_id, "ship_address_id": address_id}
-            await users.update_user(ctx.db, user_id, **{**_present(user), **both})
+            await users.update_user(ctx.db, user_id, **{**_current_values(user), **both})
         once.made(address_id)
         return await get_address(ctx, str(address_id))
 
 
-async def change_address(ctx: Context, address_id: str, wishes: Mapping[str, Any]) -> PlacedAddress:
-    """One that a completed order uses stays as it was, hidden; the change is a new address."""
+async def change_address(ctx: Context, address_id: str, values: Mapping[str, Any]) -> PlacedAddress:
+    """Updates an address; one used by a completed order is hidden instead and replaced by a new address."""
     user_id = (await ctx.signed_in()).user.id
     async with ctx.transaction() as once:
         if once.done:
             return await get_address(ctx, str(once.done))
         await users.lock_known_user(ctx.db, user_id)
         present = await get_address(ctx, address_id)
-        fields = await address_fields(ctx, wishes, present)
+        fields = await address_fields(ctx, values, present)
         changed_id = present.id
         if await users.is_used(ctx.db, present.id):
             changed_id = new_id()
@@ -136,90 +136,95 @@ async def remove_address(ctx: Context, address_id: str) -> None:
 
 
 async def list_sessions(ctx: Context) -> tuple[list[Session], UUID]:
-    """Where the user is signed in, and which of them this is."""
+    """Returns the user's sessions and the id of the current one."""
     bearer = await ctx.signed_in()
     return await access.list_sessions(ctx.db, bearer.user.id), bearer.session_id
 
 
 async def end_session(ctx: Context, session_id: str) -> None:
     user = (await ctx.signed_in()).user
-    wanted = as_uuid(session_id)
+    session_uuid = as_uuid(session_id)
     async with ctx.db.transaction():
         reason = "ended by the user"
-        if wanted is None or not await access.end_users_session(
-            ctx.db, session_id=wanted, user_id=user.id, reason=reason
+        if session_uuid is None or not await access.end_users_session(
+            ctx.db, session_id=session_uuid, user_id=user.id, reason=reason
         ):
             raise NotFound()
         await audit(ctx, "session_end", "done", actor_id=user.id, detail={"session_id": session_id})
 
 
 async def default_addresses(ctx: Context, user: User) -> dict[UUID, PlacedAddress]:
-    wanted = [address_id for address_id in {user.bill_address_id, user.ship_address_id} if address_id]
-    return await users.find_addresses(ctx.db, wanted) if wanted else {}
+    address_ids = [address_id for address_id in {user.bill_address_id, user.ship_address_id} if address_id]
+    return await users.find_addresses(ctx.db, address_ids) if address_ids else {}
 
 
-def name_errors(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Whoever gives a name, it is one line: it may stand in a mail one day."""
+def name_errors(values: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Returns errors for names that are not one line of text; names may be used in e-mails."""
     errors: dict[str, list[str]] = {}
     for name in _USER_TEXTS:
-        text = wishes.get(name)
+        text = values.get(name)
         if text is not None and not (isinstance(text, str) and len(text) <= 255 and is_line(text)):
             errors[name] = ["must be one line of at most 255 characters"]
     return errors
 
 
-def _user_errors(wishes: Mapping[str, Any], user: User) -> dict[str, list[str]]:
-    errors = name_errors(wishes)
-    if "email" in wishes and not _is_email_of(wishes["email"], user):
+def _user_errors(values: Mapping[str, Any], user: User) -> dict[str, list[str]]:
+    errors = name_errors(values)
+    if "email" in values and not _is_email_of(values["email"], user):
         errors["email"] = ["is who you are and cannot be changed here"]
-    if "public_metadata" in wishes and not is_metadata(wishes["public_metadata"]):
+    if "public_metadata" in values and not is_metadata(values["public_metadata"]):
         errors["public_metadata"] = [METADATA_ERROR]
     return errors
 
 
 def _is_email_of(value: Any, user: User) -> bool:
-    """Clients send back the whole account that they have read."""
+    """Whether the value is the user's own e-mail: clients may send back the whole account that they read."""
     email = read_email(value) if isinstance(value, str) else None
     return email is not None and email.key == user.email_key
 
 
-async def address_fields(ctx: Context, wishes: Mapping[str, Any], present: PlacedAddress | None) -> dict[str, Any]:
-    """The fields of an address as they will be: what is wished over what is there, checked for its country."""
-    fields = {name: wishes.get(name, getattr(present, name, None)) for name in _TEXTS}
+async def address_fields(ctx: Context, values: Mapping[str, Any], present: PlacedAddress | None) -> dict[str, Any]:
+    """Returns the validated fields of an address: the given values merged over the present ones."""
+    fields = {name: values.get(name, getattr(present, name, None)) for name in _TEXTS}
     errors = {name: ["must be text"] for name, value in fields.items() if not isinstance(value, str | None)}
     fields |= dict.fromkeys(errors)
-    country_wish = wishes.get("country_iso") or wishes.get("country_id") or (present and present.country_iso) or ""
-    country = await users.find_country(ctx.db, code=str(country_wish).upper(), country_id=as_uuid(country_wish))
+    country_key = values.get("country_iso") or values.get("country_id") or (present and present.country_iso) or ""
+    country = await users.find_country(ctx.db, code=str(country_key).upper(), country_id=as_uuid(country_key))
     if country is None:
         raise Invalid(address_errors(fields) | errors)
-    state, typed = await _state(ctx, wishes, country, present, errors)
-    candidates = [typed, state.name, state.abbr] if state else [typed]
+    state, state_text = await _find_state(ctx, values, country, present, errors)
+    candidates = [state_text, state.name, state.abbr] if state else [state_text]
     errors = address_errors({**fields, "country_iso": country.iso}, candidates) | errors
     if "state_id" in errors:
         errors.pop("state_name", None)
     if errors:
         raise Invalid(errors)
-    return {**fields, "country_id": country.id, "state_id": state and state.id, "state_name": None if state else typed}
+    return {
+        **fields,
+        "country_id": country.id,
+        "state_id": state and state.id,
+        "state_name": None if state else state_text,
+    }
 
 
-async def _state(
+async def _find_state(
     ctx: Context,
-    wishes: Mapping[str, Any],
+    values: Mapping[str, Any],
     country: Country,
     present: PlacedAddress | None,
     errors: dict[str, list[str]],
 ) -> tuple[State | None, str | None]:
-    """The state that is wished for, by id, abbreviation or name; and the text of one we do not list."""
-    wish = next((wishes[name] for name in ("state_id", "state_name", "state_code") if wishes.get(name)), None)
-    if wish is None and present and present.country_id == country.id and "state_name" not in wishes:
-        wish = present.state_name
-    if not isinstance(wish, str | None):
+    """Returns the state by id, abbreviation or name, and the text as given for states not on our list."""
+    state_key = next((values[name] for name in ("state_id", "state_name", "state_code") if values.get(name)), None)
+    if state_key is None and present and present.country_id == country.id and "state_name" not in values:
+        state_key = present.state_name
+    if not isinstance(state_key, str | None):
         errors["state_name"] = ["must be text"]
         return None, None
-    if not wish:
+    if not state_key:
         return None, None
-    state = await users.find_state(ctx.db, country_id=country.id, text=wish, state_id=as_uuid(wish))
-    if state is None and wishes.get("state_id"):
+    state = await users.find_state(ctx.db, country_id=country.id, text=state_key, state_id=as_uuid(state_key))
+    if state is None and values.get("state_id"):
         errors["state_id"] = ["is not a state of this country"]
         return None, None
-    return state, wish
+    return state, state_key

@@ -1,11 +1,11 @@
-"""What machines do with shoppers and addresses: make, change, remove. Each runs inside the caller's transaction."""
+"""Creates, updates and deletes customers and addresses for applications, in the caller's transaction."""
 
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from shop.actions.audit import audit
-from shop.actions.catalog.reservations import drop_cart
+from shop.actions.catalog.reservations import discard_cart
 from shop.actions.context import Context
 from shop.actions.customers.account import address_fields, name_errors
 from shop.base.email import read_email
@@ -25,16 +25,16 @@ _EXTRAS = ("alternative_phone", "public_metadata", "private_metadata")
 
 
 async def create_user(ctx: Context, values: Values) -> UUID:
-    """Whoever runs the shop vouches for the address: such a user is not purged, and their names stand."""
+    """Creates a verified user: the merchant vouches for the address, so user and names are not purged."""
     user_id = new_id()
-    await writes.insert_record(ctx.db, users, user_id, await _checked_user(ctx, None, values))
+    await writes.insert_record(ctx.db, users, user_id, await _validate_user(ctx, None, values))
     await people.verify_user(ctx.db, user_id, first_name=values.get("first_name"), last_name=values.get("last_name"))
     return user_id
 
 
 async def update_user(ctx: Context, user_id: UUID, values: Values) -> None:
-    """With another e-mail address somebody else may sign in: every session ends, and the old address is notified."""
-    fields = await _checked_user(ctx, user_id, values)
+    """Updates a user. A new e-mail address ends every session and notifies the old address."""
+    fields = await _validate_user(ctx, user_id, values)
     before = await people.find_user(ctx.db, user_id)
     await writes.update_record(ctx.db, users, user_id, fields)
     if before and before.email_key != fields.get("email_key", before.email_key):
@@ -48,7 +48,7 @@ async def delete_user(ctx: Context, user_id: UUID) -> None:
     if await orders.count_completed(ctx.db, user_id):
         raise Invalid({"base": ["has completed orders and must stay"]})
     for cart in await orders.lock_open_carts(ctx.db, user_id):
-        await drop_cart(ctx, cart)
+        await discard_cart(ctx, cart)
     await writes.delete_record(ctx.db, users, user_id)
 
 
@@ -70,7 +70,7 @@ async def update_address(ctx: Context, address_id: UUID, values: Values) -> None
 
 
 async def delete_address(ctx: Context, address_id: UUID) -> None:
-    """One that an order uses is kept, hidden."""
+    """Deletes an address, or hides it if an order uses it."""
     present = (await people.find_addresses(ctx.db, [address_id]))[address_id]
     if present.user_id:
         await people.replace_default(ctx.db, present.user_id, old_id=address_id, new_id=None)
@@ -80,7 +80,7 @@ async def delete_address(ctx: Context, address_id: UUID) -> None:
         await people.hide_address(ctx.db, address_id)
 
 
-async def _checked_user(ctx: Context, user_id: UUID | None, values: Values) -> dict[str, Any]:
+async def _validate_user(ctx: Context, user_id: UUID | None, values: Values) -> dict[str, Any]:
     fields, errors = dict(values), name_errors(values)
     if "email" in values:
         email = read_email(values["email"])
@@ -89,8 +89,8 @@ async def _checked_user(ctx: Context, user_id: UUID | None, values: Values) -> d
         else:
             fields |= {"email": email.address, "email_key": email.key}
     for name in ("bill_address_id", "ship_address_id"):
-        wanted = values.get(name)
-        if wanted and (user_id is None or await people.find_address(ctx.db, user_id, wanted) is None):
+        address_id = values.get(name)
+        if address_id and (user_id is None or await people.find_address(ctx.db, user_id, address_id) is None):
             errors[name] = ["is not an address of this user"]
     if errors:
         raise Invalid(errors)
@@ -98,7 +98,7 @@ async def _checked_user(ctx: Context, user_id: UUID | None, values: Values) -> d
 
 
 def _texts(values: Values) -> dict[str, Any]:
-    """As a shopper would send them: ids as text."""
+    """Returns the values in the form of the storefront API: ids as text."""
     return {name: str(value) if isinstance(value, UUID) else value for name, value in values.items()}
 
 

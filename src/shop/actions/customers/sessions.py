@@ -1,4 +1,4 @@
-"""What operators do for and against shoppers: end their sessions, shut them out, let them in again."""
+"""Operator actions on customer access: end sessions, disable and enable customers."""
 
 from uuid import UUID
 
@@ -25,7 +25,7 @@ async def end_all_sessions(ctx: Context, user_id: UUID) -> None:
 
 
 async def disable_customer(ctx: Context, user_id: UUID) -> None:
-    """No token of theirs counts from here on; their sessions end too, or enabling them would bring those back."""
+    """Disables a customer and ends their sessions, which would otherwise work again once the customer is enabled."""
     async with ctx.db.transaction():
         if await customers.set_disabled(ctx.db, user_id, is_disabled=True):
             count = await customers.end_sessions(ctx.db, user_id, "the user was disabled")

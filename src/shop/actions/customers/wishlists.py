@@ -1,6 +1,6 @@
-"""What shoppers do with their wishlists, and machines with anybody's.
+"""Wishlist actions: of customers on their own lists, and of applications on all lists.
 
-A shopper is known by the pricing that was asked for with their token: whose lists they are, and what things cost them.
+A customer is identified by their `Pricing`, which holds the user id and determines their prices.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from shop.queries import writes
 from shop.queries.catalog.prices import Pricing
 from shop.queries.customers import users
 from shop.queries.customers import wishlists as queries
-from shop.rules.cart.line_items import NOT_POSITIVE, Wish, read_pieces
+from shop.rules.cart.line_items import NOT_POSITIVE, LineItemInput, parse_quantity
 from shop.rules.customers.wishlists import (
     DEFAULT_NAME,
     MOST_ITEMS,
@@ -32,8 +32,8 @@ T = TypeVar("T")
 Values = Mapping[str, Any]
 
 
-class Chosen(msgspec.Struct, frozen=True):
-    """A list by its token, as somebody asks for it."""
+class WishlistRef(msgspec.Struct, frozen=True):
+    """A wishlist token and the pricing of the caller."""
 
     token: str
     pricing: Pricing
@@ -47,126 +47,129 @@ async def make_list(ctx: Context, pricing: Pricing, values: Values) -> Wishlist:
     owner_id = _owner(pricing)
     async with ctx.transaction() as once:
         if once.done:
-            return _found(await queries.find_own(ctx.db, owner_id, once.done))
+            return _require(await queries.find_own(ctx.db, owner_id, once.done))
         await users.lock_known_user(ctx.db, owner_id)
-        made = await _made(ctx, owner_id, values)
-        once.made(made.id)
-        return made
+        wishlist = await _insert_list(ctx, owner_id, values)
+        once.made(wishlist.id)
+        return wishlist
 
 
 async def get_default(ctx: Context, pricing: Pricing) -> Wishlist:
-    """The one that there is, or a new one."""
+    """Returns the user's default wishlist; creates it if missing."""
     owner_id = _owner(pricing)
-    found = await queries.find_default(ctx.db, owner_id)
-    if found:
-        return found
+    wishlist = await queries.find_default(ctx.db, owner_id)
+    if wishlist:
+        return wishlist
     async with ctx.db.transaction():
-        # Of many calls at once the first makes the list, and the others find it.
+        # Of concurrent calls the first creates the list, and the others find it.
         await users.lock_known_user(ctx.db, owner_id)
-        found = await queries.find_default(ctx.db, owner_id)
-        return found or await _made(ctx, owner_id, {"name": DEFAULT_NAME, "is_default": True})
+        wishlist = await queries.find_default(ctx.db, owner_id)
+        return wishlist or await _insert_list(ctx, owner_id, {"name": DEFAULT_NAME, "is_default": True})
 
 
-async def get_seen(ctx: Context, chosen: Chosen) -> Wishlist:
-    """Anybody's that is public, or one's own."""
-    return _found(await queries.find_seen(ctx.db, chosen.token, chosen.pricing.user_id))
+async def get_visible_list(ctx: Context, wishlist_ref: WishlistRef) -> Wishlist:
+    """Returns a wishlist that is public or belongs to the caller."""
+    return _require(await queries.find_visible_list(ctx.db, wishlist_ref.token, wishlist_ref.pricing.user_id))
 
 
-async def change_list(ctx: Context, chosen: Chosen, values: Values) -> Wishlist:
+async def change_list(ctx: Context, wishlist_ref: WishlistRef, values: Values) -> Wishlist:
     async with ctx.transaction() as once:
-        # The user before the list: of two lists that are made the default at once, one comes after the other.
-        await users.lock_known_user(ctx.db, _owner(chosen.pricing))
-        held = await _hold(ctx, chosen)
+        # Lock the user before the list, to serialize concurrent changes of the default list.
+        await users.lock_known_user(ctx.db, _owner(wishlist_ref.pricing))
+        wishlist = await _lock_own_list(ctx, wishlist_ref)
         if once.done:
-            return held
-        await _change(ctx, held.user_id, held.id, values)
-        once.made(held.id)
-        return msgspec.structs.replace(held, **values)
+            return wishlist
+        await _change(ctx, wishlist.user_id, wishlist.id, values)
+        once.made(wishlist.id)
+        return msgspec.structs.replace(wishlist, **values)
 
 
-async def remove_list(ctx: Context, chosen: Chosen) -> None:
-    if not await queries.delete_list(ctx.db, _owner(chosen.pricing), chosen.token):
+async def remove_list(ctx: Context, wishlist_ref: WishlistRef) -> None:
+    if not await queries.delete_list(ctx.db, _owner(wishlist_ref.pricing), wishlist_ref.token):
         raise NotFound()
 
 
-async def add_item(ctx: Context, chosen: Chosen, wish: Wish) -> SeenItem:
-    """One that stands on the list already stays as it is."""
+async def add_item(ctx: Context, wishlist_ref: WishlistRef, wish: LineItemInput) -> SeenItem:
+    """Adds a variant to a wishlist; an existing item is unchanged."""
     async with ctx.transaction() as once:
-        held = await _hold(ctx, chosen)
-        item_id = once.done or await _added(ctx, held, wish)
+        wishlist = await _lock_own_list(ctx, wishlist_ref)
+        item_id = once.done or await _ensure_item(ctx, wishlist, wish)
         if not once.done:
             once.made(item_id)
-        return _found(await queries.see_item(ctx.db, item_id, chosen.pricing))
+        return _require(await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing))
 
 
-async def _added(ctx: Context, held: Wishlist, wish: Wish) -> UUID:
-    present = {item.variant_id: item.id for item in await queries.list_items(ctx.db, [held.id])}
+async def _ensure_item(ctx: Context, wishlist: Wishlist, wish: LineItemInput) -> UUID:
+    present = {item.variant_id: item.id for item in await queries.list_items(ctx.db, [wishlist.id])}
     if wish.variant_id in present:
         return present[wish.variant_id]
     await _check_new(ctx, present, {"variant_id": wish.variant_id})
-    (item_id,) = await queries.put_items(ctx.db, held.id, [wish])
+    (item_id,) = await queries.put_items(ctx.db, wishlist.id, [wish])
     return item_id
 
 
-async def put_items(ctx: Context, chosen: Chosen, wishes: Sequence[Wish]) -> Wishlist:
-    """All of them or none; those that are there get the quantity that is wished. Of one variant the last counts."""
+async def put_items(ctx: Context, wishlist_ref: WishlistRef, wishes: Sequence[LineItemInput]) -> Wishlist:
+    """Adds items, or sets the quantity of existing ones; all or none. The last entry for a variant wins."""
     async with ctx.transaction() as once:
-        held = await _hold(ctx, chosen)
+        wishlist = await _lock_own_list(ctx, wishlist_ref)
         if once.done:
-            return held
-        present = {item.variant_id: item.id for item in await queries.list_items(ctx.db, [held.id])}
+            return wishlist
+        present = {item.variant_id: item.id for item in await queries.list_items(ctx.db, [wishlist.id])}
         new = {
-            f"wished_items.{place}.variant_id": wish.variant_id
-            for place, wish in enumerate(wishes)
+            f"wished_items.{index}.variant_id": wish.variant_id
+            for index, wish in enumerate(wishes)
             if wish.variant_id not in present
         }
         await _check_new(ctx, present, new)
-        await queries.put_items(ctx.db, held.id, list({wish.variant_id: wish for wish in wishes}.values()))
-        once.made(held.id)
-        return held
+        await queries.put_items(ctx.db, wishlist.id, list({wish.variant_id: wish for wish in wishes}.values()))
+        once.made(wishlist.id)
+        return wishlist
 
 
 async def _check_new(ctx: Context, present: Mapping[UUID, UUID], new: Mapping[str, UUID]) -> None:
-    """What is put on a list must be something that is sold, and there must be room for it. What never was and what
-    nobody may see yet are told alike, by the field that names them.
+    """Checks that new variants are for sale and that the list has room.
+
+    Unknown and unpublished variants get the same error, by field.
     """
-    sold = await queries.list_sold(ctx.db, list(set(new.values())))
-    errors = {field: ["is not a variant that is sold"] for field, asked in new.items() if asked not in sold}
+    sold_ids = await queries.list_purchasable_ids(ctx.db, list(set(new.values())))
+    errors = {
+        field: ["is not a variant that is sold"] for field, variant_id in new.items() if variant_id not in sold_ids
+    }
     if len({*present, *new.values()}) > MOST_ITEMS:
         errors["base"] = [NO_MORE_ITEMS]
     if errors:
         raise Invalid(errors)
 
 
-async def set_quantity(ctx: Context, chosen: Chosen, item_id: UUID | None, quantity: int) -> SeenItem:
-    """How many are wished for from now on."""
+async def set_quantity(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID | None, quantity: int) -> SeenItem:
+    """Sets the quantity of an item and returns the item."""
     async with ctx.transaction() as once:
-        held = await _hold(ctx, chosen)
+        wishlist = await _lock_own_list(ctx, wishlist_ref)
         if item_id is None:
             raise NotFound()
         if not once.done:
-            if not await queries.set_quantity(ctx.db, held.id, item_id, quantity):
+            if not await queries.set_quantity(ctx.db, wishlist.id, item_id, quantity):
                 raise NotFound()
             once.made(item_id)
-        return _found(await queries.see_item(ctx.db, item_id, chosen.pricing))
+        return _require(await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing))
 
 
-async def remove_item(ctx: Context, chosen: Chosen, item_id: UUID | None) -> SeenItem:
-    """As it was."""
+async def remove_item(ctx: Context, wishlist_ref: WishlistRef, item_id: UUID | None) -> SeenItem:
+    """Removes an item and returns its last state."""
     async with ctx.db.transaction():
-        held = await _hold(ctx, chosen)
-        seen = await queries.see_item(ctx.db, item_id, chosen.pricing) if item_id else None
-        if seen is None or not await queries.remove_items(ctx.db, held.id, [seen.id]):
+        wishlist = await _lock_own_list(ctx, wishlist_ref)
+        item = await queries.find_priced_item(ctx.db, item_id, wishlist_ref.pricing) if item_id else None
+        if item is None or not await queries.remove_items(ctx.db, wishlist.id, [item.id]):
             raise NotFound()
-        return seen
+        return item
 
 
-async def remove_items(ctx: Context, chosen: Chosen, ids: Sequence[UUID]) -> Wishlist:
-    """Ids of what stands elsewhere are passed over."""
+async def remove_items(ctx: Context, wishlist_ref: WishlistRef, ids: Sequence[UUID]) -> Wishlist:
+    """Removes items; ignores ids that are not on the list."""
     async with ctx.db.transaction():
-        held = await _hold(ctx, chosen)
-        await queries.remove_items(ctx.db, held.id, ids)
-        return held
+        wishlist = await _lock_own_list(ctx, wishlist_ref)
+        await queries.remove_items(ctx.db, wishlist.id, ids)
+        return wishlist
 
 
 async def list_items(ctx: Context, lists: Sequence[Wishlist]) -> list[WishedItem]:
@@ -174,19 +177,19 @@ async def list_items(ctx: Context, lists: Sequence[Wishlist]) -> list[WishedItem
 
 
 async def see_items(ctx: Context, lists: Sequence[Wishlist], pricing: Pricing) -> list[SeenItem]:
-    """At the prices of whoever looks."""
-    return await queries.see_items(ctx.db, [each.id for each in lists], pricing)
+    """Returns the items with the caller's prices."""
+    return await queries.list_priced_items(ctx.db, [each.id for each in lists], pricing)
 
 
 async def create_list(ctx: Context, values: Values) -> UUID:
-    """For the user that is named; like what follows a part of the caller's transaction."""
+    """Creates a list for `user_id`. Like the actions below, runs in the caller's transaction."""
     _check_name(values)
-    said = {name: value for name, value in values.items() if name != "user_id"}
+    fields = {name: value for name, value in values.items() if name != "user_id"}
     await users.lock_known_user(ctx.db, values["user_id"])
-    return (await _made(ctx, values["user_id"], said)).id
+    return (await _insert_list(ctx, values["user_id"], fields)).id
 
 
-async def hold_owner(ctx: Context, list_id: UUID) -> None:
+async def lock_wishlist_owner(ctx: Context, list_id: UUID) -> None:
     await queries.lock_owner(ctx.db, list_id)
 
 
@@ -197,7 +200,7 @@ async def update_list(ctx: Context, list_id: UUID, values: Values) -> None:
 
 
 async def create_item(ctx: Context, values: Values) -> UUID:
-    """Of any variant that there is, sold or not."""
+    """Adds any existing variant, for sale or not."""
     _check_quantity(values)
     list_id = values["wishlist_id"]
     if not await queries.lock_list(ctx.db, list_id):
@@ -222,25 +225,25 @@ def _owner(pricing: Pricing) -> UUID:
     return pricing.user_id
 
 
-def _found(thing: T | None) -> T:
-    if thing is None:
+def _require(record: T | None) -> T:
+    if record is None:
         raise NotFound()
-    return thing
+    return record
 
 
-async def _hold(ctx: Context, chosen: Chosen) -> Wishlist:
-    """Another's list is not there, be it public or not: who may look at one may not write on it."""
-    return _found(await queries.lock_own(ctx.db, _owner(chosen.pricing), chosen.token))
+async def _lock_own_list(ctx: Context, wishlist_ref: WishlistRef) -> Wishlist:
+    """Locks the caller's own list; another user's list is not found, even if it is public."""
+    return _require(await queries.lock_own(ctx.db, _owner(wishlist_ref.pricing), wishlist_ref.token))
 
 
-async def _made(ctx: Context, owner_id: UUID, values: Values) -> Wishlist:
-    """The owner is held by the caller: lists that are made at once are counted one after the other."""
+async def _insert_list(ctx: Context, owner_id: UUID, values: Values) -> Wishlist:
+    """Inserts a list. The caller has locked the owner, so that concurrent inserts respect the maximum."""
     if await queries.count_lists(ctx.db, owner_id) >= MOST_LISTS:
         raise Invalid({"base": [NO_MORE_LISTS]})
-    wanted = {"is_private": True, "is_default": False, **values}
-    if wanted["is_default"]:
+    fields = {"is_private": True, "is_default": False, **values}
+    if fields["is_default"]:
         await queries.clear_default(ctx.db, owner_id)
-    return await queries.insert_list(ctx.db, owner_id, **wanted)
+    return await queries.insert_list(ctx.db, owner_id, **fields)
 
 
 async def _change(ctx: Context, owner_id: UUID, list_id: UUID, values: Values) -> None:
@@ -251,11 +254,11 @@ async def _change(ctx: Context, owner_id: UUID, list_id: UUID, values: Values) -
 
 
 def _check_name(values: Values) -> None:
-    wrong = name_error(values["name"]) if "name" in values else None
-    if wrong:
-        raise Invalid({"name": [wrong]})
+    error = name_error(values["name"]) if "name" in values else None
+    if error:
+        raise Invalid({"name": [error]})
 
 
 def _check_quantity(values: Values) -> None:
-    if "quantity" in values and read_pieces(values["quantity"]) is None:
+    if "quantity" in values and parse_quantity(values["quantity"]) is None:
         raise Invalid({"quantity": [NOT_POSITIVE]})

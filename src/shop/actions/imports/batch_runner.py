@@ -1,7 +1,7 @@
-"""How many lines are done that come one after the other: read as they arrive, kept batch by batch.
+"""Runs imports: reads lines as they arrive and commits them batch by batch.
 
-A batch is one short transaction, so that nobody who works in the dashboard waits for long. When the database refuses
-something of it, the batch is done again line by line, and the line that is refused fails alone.
+Each batch is one short transaction, so that dashboard users do not wait for long. If the database rejects a batch, it
+runs again line by line, and only the rejected lines fail.
 """
 
 from bisect import insort
@@ -12,8 +12,8 @@ import msgspec
 
 from shop.actions.audit import audit
 from shop.actions.context import Context
-from shop.base.errors import Lost, ShopError
-from shop.db.pool import LockTimeout, Refused
+from shop.base.errors import ShopError, TransactionConflict
+from shop.db.pool import ConstraintViolation, LockTimeout
 from shop.rules.imports.rows import Errors
 
 T = TypeVar("T")
@@ -25,18 +25,18 @@ MOST_FIELDS = 20
 _MOST_KEYS = 100
 
 
-class Line(msgspec.Struct, Generic[T], frozen=True):
-    """A line as it was read, or why it could not be."""
+class ImportLine(msgspec.Struct, Generic[T], frozen=True):
+    """A parsed line, or the errors from parsing it."""
 
     number: int
     size: int
     key: str | None = None
-    """What it speaks of, for people."""
+    """Human-readable key of the record."""
     value: T | None = None
     errors: Errors = {}
 
 
-class LineError(msgspec.Struct, frozen=True):
+class ImportLineError(msgspec.Struct, frozen=True):
     """Why a line was not done."""
 
     line: int
@@ -44,7 +44,7 @@ class LineError(msgspec.Struct, frozen=True):
     errors: Errors
 
 
-class Imported(msgspec.Struct):
+class ImportReport(msgspec.Struct):
     """What came of an import. After a dry run: what would have come of it."""
 
     dry_run: bool
@@ -53,53 +53,59 @@ class Imported(msgspec.Struct):
     updated: int = 0
     unchanged: int = 0
     failed: int = 0
-    errors: list[LineError] = []
+    errors: list[ImportLineError] = []
     errors_left_out: int = 0
-    """Lines that failed too, beyond the first thousand."""
+    """Number of failed lines beyond the first thousand."""
 
-    def fail(self, line: Line[Any], errors: Errors) -> None:
+    def fail(self, line: ImportLine[Any], errors: Errors) -> None:
         self.failed += 1
-        named = dict(list(errors.items())[:MOST_FIELDS])
+        first_errors = dict(list(errors.items())[:MOST_FIELDS])
         if len(errors) > MOST_FIELDS:
-            named["base"] = [f"{len(errors) - MOST_FIELDS} more fields are not acceptable"]
-        # Lines that nobody can read fail before those of the batch that they stand in.
-        insort(self.errors, LineError(line.number, line.key, named), key=lambda error: error.line)
+            first_errors["base"] = [f"{len(errors) - MOST_FIELDS} more fields are not acceptable"]
+        # Lines that cannot be parsed fail before the other lines of their batch.
+        insort(self.errors, ImportLineError(line.number, line.key, first_errors), key=lambda error: error.line)
         if len(self.errors) > MOST_ERRORS:
             self.errors.pop()
             self.errors_left_out += 1
 
 
 Outcomes = list[str | Errors]
-"""Of each line of a batch: `created`, `updated` or `unchanged`, or why not."""
+"""One outcome per line of a batch: `created`, `updated`, `unchanged`, or the errors."""
 Work = Callable[[Context, Sequence[Any]], Awaitable[Outcomes]]
 
 
 class _Undo(Exception):
-    """The end of a dry run."""
+    """Rolls back a dry run."""
 
 
-async def do_lines(
-    ctx: Context, lines: AsyncIterator[Line[Any]], work: Work, event: str, *, dry_run: bool, may_repeat: bool = False
-) -> Imported:
-    """`may_repeat`: whether the work does several lines of one key in their order."""
-    done, touched = Imported(dry_run), _Touched()
+async def run_import(
+    ctx: Context,
+    lines: AsyncIterator[ImportLine[Any]],
+    work: Work,
+    event: str,
+    *,
+    dry_run: bool,
+    may_repeat: bool = False,
+) -> ImportReport:
+    """Runs an import. `may_repeat`: a batch may contain several lines with the same key, applied in order."""
+    result, changed_keys = ImportReport(dry_run), _ChangedKeys()
     try:
-        async for batch in _batches(lines, done, may_repeat=may_repeat):
-            for line, outcome in zip(batch, await _do(ctx, batch, work, dry_run=dry_run), strict=True):
+        async for batch in _batches(lines, result, may_repeat=may_repeat):
+            for line, outcome in zip(batch, await _run_batch(ctx, batch, work, dry_run=dry_run), strict=True):
                 if isinstance(outcome, dict):
-                    done.fail(line, outcome)
+                    result.fail(line, outcome)
                 else:
-                    setattr(done, outcome, getattr(done, outcome) + 1)
-                    touched.note(line.key, outcome)
+                    setattr(result, outcome, getattr(result, outcome) + 1)
+                    changed_keys.note(line.key, outcome)
     except ShopError:
-        await _note(ctx, event, "broken off", done, touched)
+        await _audit_import(ctx, event, "broken off", result, changed_keys)
         raise
-    await _note(ctx, event, "done", done, touched)
-    return done
+    await _audit_import(ctx, event, "done", result, changed_keys)
+    return result
 
 
-class _Touched:
-    """The first keys of what was changed, for the audit."""
+class _ChangedKeys:
+    """The number and the first keys of changed records, for the audit log."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -112,29 +118,34 @@ class _Touched:
                 self.keys.append(key)
 
 
-async def _note(ctx: Context, event: str, outcome: str, done: Imported, touched: _Touched) -> None:
-    """One row for the whole; a dry run leaves none."""
-    if done.dry_run or not done.lines:
+async def _audit_import(
+    ctx: Context, event: str, outcome: str, result: ImportReport, changed_keys: _ChangedKeys
+) -> None:
+    """Writes one audit row for the import; none for a dry run."""
+    if result.dry_run or not result.lines:
         return
-    counts = {name: getattr(done, name) for name in ("lines", "created", "updated", "unchanged", "failed")}
-    own = ctx.fresh()
-    await audit(own, event, outcome, detail={**counts, "touched": touched.keys, "touched_count": touched.count})
-    ctx.db.count += own.db.count
+    counts = {name: getattr(result, name) for name in ("lines", "created", "updated", "unchanged", "failed")}
+    audit_ctx = ctx.fresh()
+    await audit(
+        audit_ctx, event, outcome, detail={**counts, "touched": changed_keys.keys, "touched_count": changed_keys.count}
+    )
+    ctx.db.count += audit_ctx.db.count
 
 
 async def _batches(
-    lines: AsyncIterator[Line[Any]], done: Imported, *, may_repeat: bool
-) -> AsyncIterator[list[Line[Any]]]:
-    """Lines that can be done together: no two of one key, and not too much of them. Those that nobody can read fail
-    here. A batch that was begun when the lines broke off is not done.
+    lines: AsyncIterator[ImportLine[Any]], result: ImportReport, *, may_repeat: bool
+) -> AsyncIterator[list[ImportLine[Any]]]:
+    """Groups lines into batches of limited size, without repeated keys unless `may_repeat`.
+
+    Lines that cannot be parsed fail here. If the input breaks off, the incomplete batch is discarded.
     """
-    batch: list[Line[Any]] = []
+    batch: list[ImportLine[Any]] = []
     keys: set[str | None] = set()
     size = 0
     async for line in lines:
-        done.lines += 1
+        result.lines += 1
         if line.value is None:
-            done.fail(line, line.errors)
+            result.fail(line, line.errors)
             continue
         is_full = len(batch) >= BATCH_LINES or size + line.size > BATCH_BYTES
         if batch and (is_full or (line.key in keys and not may_repeat)):
@@ -147,26 +158,26 @@ async def _batches(
         yield batch
 
 
-async def _do(ctx: Context, batch: Sequence[Line[Any]], work: Work, *, dry_run: bool) -> Outcomes:
-    own = ctx.fresh()  # That one batch is committed must not forbid the next one to be tried again.
+async def _run_batch(ctx: Context, batch: Sequence[ImportLine[Any]], work: Work, *, dry_run: bool) -> Outcomes:
+    batch_ctx = ctx.fresh()  # A new context: a committed batch must not prevent retries of the next one.
     values = [line.value for line in batch]
 
     async def together() -> Outcomes:
-        return await _kept(own, lambda: work(own, values), dry_run=dry_run)
+        return await _run_in_transaction(batch_ctx, lambda: work(batch_ctx, values), dry_run=dry_run)
 
     async def one_by_one() -> Outcomes:
-        return await _kept(own, lambda: _each(own, values, work), dry_run=dry_run)
+        return await _run_in_transaction(batch_ctx, lambda: _run_each(batch_ctx, values, work), dry_run=dry_run)
 
     try:
-        return await own.db.retrying(together)
-    except Refused:
-        return await own.db.retrying(one_by_one)
+        return await batch_ctx.db.retrying(together)
+    except ConstraintViolation:
+        return await batch_ctx.db.retrying(one_by_one)
     finally:
-        ctx.db.count += own.db.count
+        ctx.db.count += batch_ctx.db.count
 
 
-async def _kept(ctx: Context, work: Callable[[], Awaitable[Outcomes]], *, dry_run: bool) -> Outcomes:
-    """In a transaction of its own, undone when nothing is to be kept."""
+async def _run_in_transaction(ctx: Context, work: Callable[[], Awaitable[Outcomes]], *, dry_run: bool) -> Outcomes:
+    """Runs work in its own transaction; rolls back a dry run."""
     outcomes: Outcomes = []
     try:
         async with ctx.db.transaction():
@@ -176,27 +187,27 @@ async def _kept(ctx: Context, work: Callable[[], Awaitable[Outcomes]], *, dry_ru
     except _Undo:
         pass
     except LockTimeout as error:
-        # Another import, or somebody at the dashboard, holds some of these: nothing is kept, and there is time.
-        raise Lost() from error
+        # Another import or a dashboard user holds a lock. The transaction rolled back, so it can be retried.
+        raise TransactionConflict() from error
     return outcomes
 
 
-async def _each(ctx: Context, values: Sequence[Any], work: Work) -> Outcomes:
-    return [await _alone(ctx, value, work) for value in values]
+async def _run_each(ctx: Context, values: Sequence[Any], work: Work) -> Outcomes:
+    return [await _run_single(ctx, value, work) for value in values]
 
 
-async def _alone(ctx: Context, value: Any, work: Work) -> str | Errors:
-    # Twice: who was refused because another has just made the same thing finds it there then.
+async def _run_single(ctx: Context, value: Any, work: Work) -> str | Errors:
+    # Try twice: if a concurrent transaction created the same record, the second attempt finds it.
     for _ in range(2):
         try:
             async with ctx.db.savepoint():
                 return (await work(ctx, [value]))[0]
-        except Refused as error:
-            refused = error
-    return _refusal(refused)
+        except ConstraintViolation as error:
+            last_error = error
+    return _constraint_errors(last_error)
 
 
-def _refusal(refused: Refused) -> Errors:
-    if refused.constraint == "uq_variants_sku":
+def _constraint_errors(error: ConstraintViolation) -> Errors:
+    if error.constraint == "uq_variants_sku":
         return {"base": ["has a sku that is taken"]}
     return {"base": ["is not possible beside what is there: a name in it is taken, or gone meanwhile"]}

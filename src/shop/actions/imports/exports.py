@@ -1,7 +1,7 @@
-"""How all products or prices are given out: line by line, each batch as of one moment.
+"""Exports all products or prices line by line.
 
-A batch is read in one snapshot (REPEATABLE READ), so that every line is true in itself. Between batches the shop goes
-on: one snapshot for the whole would be kept open, and old rows with it, as long as the slowest reader takes.
+Each batch reads one snapshot (REPEATABLE READ), so that every line is consistent. Batches use separate snapshots: a
+single snapshot would stay open, and keep old row versions, for as long as the slowest client reads.
 """
 
 from collections.abc import AsyncGenerator
@@ -19,26 +19,26 @@ _encode = msgspec.json.Encoder().encode_lines
 
 
 async def export_products(ctx: Context) -> AsyncGenerator[bytes]:
-    """In the order of their slugs."""
+    """Yields products as JSON lines, ordered by slug."""
     slug = ""
     while True:
         async with ctx.db.transaction(is_snapshot=True):
-            found = await full_products.list_products_after(ctx.db, slug, BATCH)
-        if not found:
+            products = await full_products.list_products_after(ctx.db, slug, BATCH)
+        if not products:
             return
-        slug = found[-1].row.slug
-        yield _encode([product_line(product) for product in found])
+        slug = products[-1].row.slug
+        yield _encode([product_line(product) for product in products])
 
 
 async def export_prices(ctx: Context) -> AsyncGenerator[bytes]:
-    """In the order in which the variants were made."""
+    """Yields prices as JSON lines, ordered by variant creation."""
     variant_id = UUID(int=0)
     while True:
         async with ctx.db.transaction(is_snapshot=True):
-            found = await imports.list_priced_after(ctx.db, variant_id, BATCH)
-        if not found.variants:
+            batch = await imports.list_priced_after(ctx.db, variant_id, BATCH)
+        if not batch.variants:
             return
-        variant_id = found.variants[-1].id
-        lines = list(price_lines(found))
+        variant_id = batch.variants[-1].id
+        lines = list(price_lines(batch))
         if lines:
             yield _encode(lines)

@@ -1,4 +1,4 @@
-"""How products and prices are brought in: compared with what is there, and only the differences written."""
+"""Imports products and prices: compares lines with existing records and writes only the differences."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
@@ -6,9 +6,9 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.catalog.products import refresh
+from shop.actions.catalog.products import refresh_products
 from shop.actions.context import Context
-from shop.actions.imports.batch_runner import Imported, Line, Outcomes, do_lines
+from shop.actions.imports.batch_runner import ImportLine, ImportReport, Outcomes, run_import
 from shop.base.errors import Invalid
 from shop.base.ids import new_id
 from shop.queries import bulk
@@ -16,10 +16,10 @@ from shop.queries.catalog import full_products
 from shop.queries.imports import runs as imports
 from shop.rules.imports.errors import line_errors
 from shop.rules.imports.prices import PriceBook, PriceLine
-from shop.rules.imports.products import changes_of
-from shop.rules.imports.rows import Changes, Names, ProductLine, missing_names, wanted_names
+from shop.rules.imports.products import build_changes
+from shop.rules.imports.rows import Changes, Names, ProductLine, collect_names, missing_names
 
-# In this order nothing is written before what it refers to.
+# Ordered so that referenced rows are written first.
 _TABLES = (
     "products",
     "variants",
@@ -33,63 +33,67 @@ _TABLES = (
 )
 
 
-async def import_products(ctx: Context, lines: AsyncIterator[Line[ProductLine]], *, dry_run: bool) -> Imported:
-    return await do_lines(ctx, lines, _do_products, "products_imported", dry_run=dry_run)
+async def import_products(
+    ctx: Context, lines: AsyncIterator[ImportLine[ProductLine]], *, dry_run: bool
+) -> ImportReport:
+    return await run_import(ctx, lines, _import_product_batch, "products_imported", dry_run=dry_run)
 
 
-async def import_prices(ctx: Context, lines: AsyncIterator[Line[PriceLine]], *, dry_run: bool) -> Imported:
-    return await do_lines(ctx, lines, _do_prices, "prices_imported", dry_run=dry_run, may_repeat=True)
+async def import_prices(ctx: Context, lines: AsyncIterator[ImportLine[PriceLine]], *, dry_run: bool) -> ImportReport:
+    return await run_import(ctx, lines, _import_price_batch, "prices_imported", dry_run=dry_run, may_repeat=True)
 
 
-async def _do_products(ctx: Context, lines: Sequence[ProductLine]) -> Outcomes:
-    # The names first: the sku of a product that another import makes between the two would seem to be a stranger's.
-    names = await imports.find_names(ctx.db, wanted_names(lines))
-    present = {
-        found.row.slug: found for found in await full_products.lock_products(ctx.db, [line.slug for line in lines])
+async def _import_product_batch(ctx: Context, lines: Sequence[ProductLine]) -> Outcomes:
+    # Names first: otherwise the SKU of a product that another import creates in between would look like that of a
+    # different product.
+    names = await imports.find_names(ctx.db, collect_names(lines))
+    existing = {
+        product.row.slug: product
+        for product in await full_products.lock_products(ctx.db, [line.slug for line in lines])
     }
     outcomes: Outcomes = []
     good: list[ProductLine] = []
     for line in lines:
-        errors = line_errors(line, present.get(line.slug), names)
+        errors = line_errors(line, existing.get(line.slug), names)
         outcomes.append(errors or "good")
         good += [] if errors else [line]
-    names = await _with_missing(ctx, good, names)
-    every, changed = Changes(), []
-    for place, line in enumerate(lines):
-        if outcomes[place] == "good":
-            found = present.get(line.slug)
-            changes = changes_of(line, found, names, new_id)
-            outcomes[place] = ("updated" if found else "created") if changes else "unchanged"
+    names = await _create_missing_names(ctx, good, names)
+    all_changes, changed_ids = Changes(), []
+    for index, line in enumerate(lines):
+        if outcomes[index] == "good":
+            product = existing.get(line.slug)
+            changes = build_changes(line, product, names, new_id)
+            outcomes[index] = ("updated" if product else "created") if changes else "unchanged"
             if changes:
-                changed.append(found.row.id if found else changes.inserts["products"][0]["id"])
-                every.add(changes)
-    await imports.free_slugs(ctx.db, [row["slug"] for row in every.inserts.get("products", ())])
-    await _write(ctx, every)
-    if changed:
-        await refresh(ctx, changed)
+                changed_ids.append(product.row.id if product else changes.inserts["products"][0]["id"])
+                all_changes.add(changes)
+    await imports.free_slugs(ctx.db, [row["slug"] for row in all_changes.inserts.get("products", ())])
+    await _write(ctx, all_changes)
+    if changed_ids:
+        await refresh_products(ctx, changed_ids)
     return outcomes
 
 
-async def _with_missing(ctx: Context, lines: Sequence[ProductLine], names: Names) -> Names:
-    """The same with what lines name and nobody had: a spreadsheet's new colour is a new colour."""
+async def _create_missing_names(ctx: Context, lines: Sequence[ProductLine], names: Names) -> Names:
+    """Creates missing option types, option values and properties; returns the names including the new ones."""
     types, values, properties = missing_names(lines, names)
     if not (types or values or properties):
         return names
-    fresh = [{"id": new_id(), "name": name, "presentation": name} for name in types]
-    await bulk.insert_missing(ctx.db, "option_types", fresh)
-    facts = [{"id": new_id(), "name": name, "presentation": name} for name in properties]
-    await bulk.insert_missing(ctx.db, "properties", facts)
-    wanted = wanted_names(lines)
+    new_types = [{"id": new_id(), "name": name, "presentation": name} for name in types]
+    await bulk.insert_missing(ctx.db, "option_types", new_types)
+    new_properties = [{"id": new_id(), "name": name, "presentation": name} for name in properties]
+    await bulk.insert_missing(ctx.db, "properties", new_properties)
+    used_names = collect_names(lines)
     if types:
-        names = await imports.find_names(ctx.db, wanted)
-    pairs = [
+        names = await imports.find_names(ctx.db, used_names)
+    new_values = [
         {"id": new_id(), "option_type_id": names.option_types[kind], "name": name, "presentation": name}
         for kind, name in values
     ]
-    await bulk.insert_missing(ctx.db, "option_values", pairs)
-    found = await imports.find_names(ctx.db, wanted)
+    await bulk.insert_missing(ctx.db, "option_values", new_values)
+    all_names = await imports.find_names(ctx.db, used_names)
     return msgspec.structs.replace(
-        found,
+        all_names,
         skus=names.skus,
         taxons=names.taxons,
         locations=names.locations,
@@ -98,14 +102,14 @@ async def _with_missing(ctx: Context, lines: Sequence[ProductLine], names: Names
     )
 
 
-async def _do_prices(ctx: Context, lines: Sequence[PriceLine]) -> Outcomes:
-    found = await imports.lock_priced(
+async def _import_price_batch(ctx: Context, lines: Sequence[PriceLine]) -> Outcomes:
+    price_data = await imports.lock_priced(
         ctx.db,
         {line.sku for line in lines if line.sku},
         {line.variant_id for line in lines if line.variant_id},
         {line.price_list for line in lines if line.price_list},
     )
-    book = PriceBook(found)
+    book = PriceBook(price_data)
     outcomes: Outcomes = []
     for line in lines:
         try:
@@ -113,9 +117,9 @@ async def _do_prices(ctx: Context, lines: Sequence[PriceLine]) -> Outcomes:
         except Invalid as error:
             outcomes.append({name: list(sentences) for name, sentences in error.errors.items()})
     await _write(ctx, book.changes(new_id))
-    touched = book.touched_products()
-    if touched:
-        await refresh(ctx, touched)
+    product_ids = book.touched_products()
+    if product_ids:
+        await refresh_products(ctx, product_ids)
     return outcomes
 
 
@@ -126,13 +130,13 @@ async def _write(ctx: Context, changes: Changes) -> None:
     for table in _TABLES:
         await bulk.update_rows(ctx.db, table, changes.updates.get(table, ()))
         rows = changes.inserts.get(table, [])
-        await bulk.insert_rows(ctx.db, table, sorted(rows, key=_place))
+        await bulk.insert_rows(ctx.db, table, sorted(rows, key=_sort_key))
     await bulk.recount(ctx.db, changes.recounts)
-    await bulk.insert_rows(ctx.db, "stock_movements", [_movement(ctx, *moved) for moved in changes.moved])
+    await bulk.insert_rows(ctx.db, "stock_movements", [_movement(ctx, *movement) for movement in changes.moved])
 
 
-def _place(row: Mapping[str, Any]) -> str:
-    """New rows are made in one order by everybody, so that two imports wait for each other in one direction only."""
+def _sort_key(row: Mapping[str, Any]) -> str:
+    """Sorts new rows, so that concurrent imports insert in the same order and cannot deadlock."""
     return str(row.get("slug") or row.get("sku") or "")
 
 

@@ -1,4 +1,4 @@
-"""Limits on mail that unverified callers can cause.
+"""Limits on e-mail that unverified callers can cause.
 Each action makes one change, in one transaction.
-Never here: HTTP words, SQL text.
+No HTTP and no SQL text.
 """

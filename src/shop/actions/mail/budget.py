@@ -1,12 +1,12 @@
-"""The budget for mail that unverified callers can cause: login codes, and order confirmations to addresses that are not
-the signed-in owner's. It has windows for each address, for each source and for the whole shop.
+"""The budget for e-mail that unverified callers can cause: login codes, and order confirmations to addresses other than
+the signed-in owner's. It has windows per address, per source and for the whole shop.
 
                       an address and a source       the shop
     code              all of it                     half of it; all of it for a verified customer's address
     confirmation      half of it                    half of it
 
-So neither orders nor strangers can use up what customers need to sign in. A mail beyond its share is not lost: it waits
-in the outbox until its windows have room, and is dropped when it is too old to be of use.
+So neither orders nor strangers can exhaust the budget that customers need to sign in. An e-mail beyond its share waits
+in the outbox until its windows have room, and is dropped when it expires.
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ from shop.rules.limits import (
     Limit,
     build_limits,
     counter_key,
-    exceeded,
+    exceeded_limits,
     half_of,
     is_first_over,
     is_near,
-    paired,
+    pair_with_counts,
     retry_after,
     source_limits,
 )
@@ -44,19 +44,19 @@ NEAR = "warning"
 
 
 async def count_code_mail(ctx: Context, email: Email) -> int | None:
-    """Seconds until a code may be mailed, 0 for now; none when the address gets no more mail in this window.
+    """Returns the seconds until a code may be sent, 0 for now; None if the address gets no more in this window.
 
-    Too many requests of one source are refused. The address's owner must not notice a stranger's requests, so those
-    past the address's budget look like any other. The same statements run for known and unknown addresses.
+    Too many requests from one source are refused. Requests beyond the address's budget look like any other, so that a
+    stranger's requests do not affect its owner. The same statements run for known and unknown addresses.
     """
     settings = ctx.shared.settings
     await count_source(ctx, BY_SOURCE, settings.limit_mails_per_source)
     limits = build_limits(BY_ADDRESS, email.budget_key, settings.limit_mails_per_address)
-    # Apart from the request's own work: a count is kept whatever becomes of that.
+    # In a separate session, so that the count is committed even if the request fails.
     apart = ctx.db.apart()
     counts, is_verified = await login.count_request(apart, limits, email.key)
     ctx.db.count += apart.count
-    if over := exceeded(limits, counts):
+    if over := exceeded_limits(limits, counts):
         async with ctx.db.transaction():
             await audit_first(ctx, over)
         return None
@@ -69,9 +69,9 @@ async def _count_for_shop(ctx: Context, *, is_verified: bool) -> int:
     apart = ctx.db.apart()
     counts = await journal.count_in_turn(apart, first, everyone, _decoys(everyone))
     ctx.db.count += apart.count
-    over = exceeded([*first, *everyone], counts)
+    over = exceeded_limits([*first, *everyone], counts)
     near = _near([*first, *everyone], counts)
-    # A transaction that writes nothing would show by its time that the address is not a customer's.
+    # An empty transaction would reveal by its duration that the address is not a customer's.
     if near or any(is_first_over(*pair) for pair in over):
         async with ctx.db.transaction():
             await audit_first(ctx, over)
@@ -80,17 +80,18 @@ async def _count_for_shop(ctx: Context, *, is_verified: bool) -> int:
 
 
 async def spend(shared: Shared, mail: OutboxMail) -> int:
-    """Counts a mail that awaits the budget. Returns 0, or the seconds until the windows that are full end; such a mail
-    is not counted.
+    """Counts an e-mail that awaits the budget; returns 0.
+
+    If a window is full, counts nothing and returns the seconds until it ends.
     """
     ctx = Context(shared)
     limits, everyone = await _limits_of(ctx, mail)
     try:
         async with ctx.db.transaction():
             await outbox.mark_counted(ctx.db, mail.id)
-            # The shop's row is locked by every code request too: last, and in the order in which these lock.
+            # Every code request locks the shop's row too: lock it last, in the same order.
             counts = await _count(ctx, limits) + await _count(ctx, everyone)
-            if over := exceeded([*limits, *everyone], counts):
+            if over := exceeded_limits([*limits, *everyone], counts):
                 raise _Full(over)
             await _audit_near(ctx, _near([*limits, *everyone], counts))
     except _Full as full:
@@ -101,7 +102,7 @@ async def spend(shared: Shared, mail: OutboxMail) -> int:
 
 
 class _Full(Exception):
-    """Undoes the counting of a mail for which there is no room."""
+    """Rolls back the count of an e-mail whose windows are full."""
 
     def __init__(self, windows: Sequence[tuple[Limit, Count]]) -> None:
         super().__init__()
@@ -109,28 +110,28 @@ class _Full(Exception):
 
 
 async def _limits_of(ctx: Context, mail: OutboxMail) -> tuple[list[Limit], list[Limit]]:
-    """The limits that a mail counts towards, apart from those of the shop as a whole."""
+    """Returns the limits that an e-mail counts towards: its own, and those of the whole shop."""
     settings, email = ctx.shared.settings, read_email(mail.recipient)
     unverified, everyone = _shop_limits(ctx)
     if mail.kind == "login_code":
-        # Its address and its source were counted when it was asked for.
+        # Its address and its source were counted by the request.
         is_verified = email is not None and await login.is_verified(ctx.db, email.key)
         return [] if is_verified else unverified, everyone
     key = email.budget_key if email else mail.recipient
     by_address = build_limits(BY_ADDRESS, key, half_of(settings.limit_mails_per_address))
-    allowed = half_of(settings.limit_mails_per_source)
-    by_source = source_limits(settings, mail.source, BY_SOURCE, allowed) if mail.source else []
+    quotas = half_of(settings.limit_mails_per_source)
+    by_source = source_limits(settings, mail.source, BY_SOURCE, quotas) if mail.source else []
     return [*by_address, *by_source, *unverified], everyone
 
 
 def _shop_limits(ctx: Context) -> tuple[list[Limit], list[Limit]]:
-    """Of mails to unverified addresses, and of all."""
-    allowed = ctx.shared.settings.limit_mails
-    return build_limits(UNVERIFIED, "", half_of(allowed)), build_limits(ALL, "", allowed)
+    """Returns the limits for e-mail to unverified addresses, and for all e-mail."""
+    quotas = ctx.shared.settings.limit_mails
+    return build_limits(UNVERIFIED, "", half_of(quotas)), build_limits(ALL, "", quotas)
 
 
 def _decoys(limits: Sequence[Limit]) -> list[Limit]:
-    """Written where the others are not, so that the time taken does not show which."""
+    """Returns decoy limits that are counted in place of real ones, to keep the timing the same."""
     return [Limit("decoy", counter_key(f"decoy {limit.name}", ""), 2**31, limit.seconds) for limit in limits]
 
 
@@ -139,7 +140,7 @@ async def _count(ctx: Context, limits: Sequence[Limit]) -> list[Count]:
 
 
 def _near(limits: Sequence[Limit], counts: Sequence[Count]) -> list[tuple[Limit, Count]]:
-    return [pair for pair in paired(limits, counts) if pair[0].name in {UNVERIFIED, ALL} and is_near(*pair)]
+    return [pair for pair in pair_with_counts(limits, counts) if pair[0].name in {UNVERIFIED, ALL} and is_near(*pair)]
 
 
 async def _audit_near(ctx: Context, near: Sequence[tuple[Limit, Count]]) -> None:
@@ -149,10 +150,10 @@ async def _audit_near(ctx: Context, near: Sequence[tuple[Limit, Count]]) -> None
 
 
 async def _audit_full(ctx: Context, full: Sequence[tuple[Limit, Count]]) -> None:
-    """One event a limit and window: for the first mail that finds it full."""
+    """Audits each full limit once per window, for the first e-mail that finds it full."""
     for limit, count in full:
         (first,) = await journal.count(ctx.db, [(counter_key("full", limit.key.hex()), limit.seconds)])
         if first.count == 1:
-            # The mail that found it full is not counted.
+            # The e-mail that found it full is not counted.
             detail = {"limit": limit.name, "allowed": f"{limit.count}/{limit.seconds}", "count": count.count - 1}
             await audit(ctx, "limit", "refused", detail={**detail, "key": limit.key.hex()[:16]})

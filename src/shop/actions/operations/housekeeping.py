@@ -1,4 +1,4 @@
-"""What is thrown away, and when: in small batches, by one process at a time, while the shop serves."""
+"""Deletes expired data in small batches, in one process at a time, while the shop serves requests."""
 
 import asyncio
 from time import monotonic
@@ -6,62 +6,60 @@ from time import monotonic
 import msgspec
 import structlog
 
-from shop.actions.catalog.images import remove_loose
+from shop.actions.catalog.images import delete_loose_files
 from shop.actions.context import Shared
-from shop.base.errors import Lost, ShopError
-from shop.db.pool import Refused
+from shop.base.errors import ShopError, TransactionConflict
+from shop.db.pool import ConstraintViolation
 from shop.queries.operations import housekeeping
 from shop.queries.operations.housekeeping import PURGES, Purge
 
 BATCH = 1000
 BUDGET_SECONDS = 20.0
-"""How long one run goes on deleting; the rest waits for the next run, which follows soon."""
+"""The time limit of one run; the rest waits for the next run, which follows soon."""
 LONGEST_PAUSE = 1.0
 _log = structlog.get_logger("shop.worker")
 
 
-class Run(msgspec.Struct):
-    """What one run has deleted of each kind, and the kinds that it did not come to the end of."""
+class HousekeepingResult(msgspec.Struct):
+    """The number of rows that one run deleted by kind, and the kinds that it did not finish."""
 
     removed: dict[str, int]
     unfinished: list[str]
 
 
-async def keep_house(shared: Shared, budget: float = BUDGET_SECONDS) -> Run:
-    """Deletes batches of every kind in turn until nothing is left or the time is up. Nothing is done while another
-    process is at it.
-    """
-    removed: dict[str, int] = {}
-    unfinished, failed, end = list(PURGES), list[str](), monotonic() + budget
-    while unfinished and (not removed or monotonic() < end):
-        for kind in list(unfinished):
-            started = monotonic()
+async def run_housekeeping(shared: Shared, budget: float = BUDGET_SECONDS) -> HousekeepingResult:
+    """Deletes batches of every kind in turn until nothing is left or the time is up; skips if another process runs."""
+    counts: dict[str, int] = {}
+    pending_kinds, failed_kinds, end = list(PURGES), list[str](), monotonic() + budget
+    while pending_kinds and (not counts or monotonic() < end):
+        for kind in list(pending_kinds):
+            start = monotonic()
             try:
                 count = await _delete_batch(shared, kind)
-            except (Lost, Refused, ShopError) as error:
-                # One kind that cannot be deleted now must not keep the others from it.
+            except (TransactionConflict, ConstraintViolation, ShopError) as error:
+                # One kind that cannot be deleted now must not block the others.
                 _log.warning("housekeeping left out a batch", kind=kind, reason=type(error).__name__)
-                unfinished.remove(kind)
-                failed.append(kind)
+                pending_kinds.remove(kind)
+                failed_kinds.append(kind)
                 continue
             if count is None:
-                return Run(_some(removed), [])
-            removed[kind] = removed.get(kind, 0) + count
+                return HousekeepingResult(_nonzero(counts), [])
+            counts[kind] = counts.get(kind, 0) + count
             if count < BATCH:
-                unfinished.remove(kind)
+                pending_kinds.remove(kind)
                 continue
-            # As long as the batch took: deleting never takes more than half of a connection's time.
-            await asyncio.sleep(min(monotonic() - started, LONGEST_PAUSE))
-    removed["loose pictures"] = await remove_loose(shared, BATCH)
-    await _note_backlog(shared, [*unfinished, *failed])
-    return Run(_some(removed), unfinished)
+            # Sleep as long as the batch took, so that deleting uses at most half of a connection's time.
+            await asyncio.sleep(min(monotonic() - start, LONGEST_PAUSE))
+    counts["loose pictures"] = await delete_loose_files(shared, BATCH)
+    await _note_backlog(shared, [*pending_kinds, *failed_kinds])
+    return HousekeepingResult(_nonzero(counts), pending_kinds)
 
 
 async def _delete_batch(shared: Shared, kind: str) -> int | None:
-    """How many were deleted; none when another process keeps house."""
+    """Returns the number of deleted rows, or None if another process runs housekeeping."""
     db, purge = shared.database.session(), PURGES[kind]
     async with db.transaction():
-        if not await housekeeping.take_broom(db):
+        if not await housekeeping.try_housekeeping_lock(db):
             return None
         return len(await db.all(purge.delete, most=BATCH, **_lifetimes(shared, purge)))
 
@@ -76,5 +74,5 @@ def _lifetimes(shared: Shared, purge: Purge) -> dict[str, int]:
     return {"cart_idle": shared.settings.cart_idle_ttl} if "cart_idle" in purge.delete.parameters else {}
 
 
-def _some(removed: dict[str, int]) -> dict[str, int]:
-    return {kind: count for kind, count in removed.items() if count}
+def _nonzero(counts: dict[str, int]) -> dict[str, int]:
+    return {kind: count for kind, count in counts.items() if count}

@@ -1,4 +1,4 @@
-"""What a mail says, worked out when it is sent or looked at: no code lies in the database."""
+"""Renders e-mails when they are sent or viewed, so that no login code is stored in the database."""
 
 import math
 from datetime import UTC, datetime
@@ -24,68 +24,68 @@ _templates = Environment(
 )
 _plain = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "mails"),
-    autoescape=False,  # noqa: S701  The text part of a mail is not HTML.
+    autoescape=False,  # noqa: S701  The text part of an e-mail is not HTML.
     undefined=StrictUndefined,
 )
 
 
-class Letter(msgspec.Struct, frozen=True):
-    """A mail with the code it carries, and whether it is still of use."""
+class RenderedMail(msgspec.Struct, frozen=True):
+    """A rendered e-mail with its login code, and whether it is still current."""
 
     mail: Mail
     code: str | None
     is_fresh: bool
 
 
-async def write_letter(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
-    """None when what it was about is gone."""
-    return await _LETTERS[queued.kind](shared, db, queued)
+async def render_mail(shared: Shared, db: Session, outbox_mail: OutboxMail) -> RenderedMail | None:
+    """Renders a queued e-mail; returns None if its subject no longer exists."""
+    return await _RENDERERS[outbox_mail.kind](shared, db, outbox_mail)
 
 
-async def _order_confirmation(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
-    order = await orders.find_completed_order(db, queued.ref_id)
+async def _order_confirmation(shared: Shared, db: Session, outbox_mail: OutboxMail) -> RenderedMail | None:
+    order = await orders.find_completed_order(db, outbox_mail.ref_id)
     if order is None:
         return None
-    words = await describe_order(shared, db, order)
+    context = await describe_order(shared, db, order)
     mail = Mail(
-        mark=str(queued.id),
-        written_at=queued.created_at,
-        recipient=queued.recipient,
+        mark=str(outbox_mail.id),
+        written_at=outbox_mail.created_at,
+        recipient=outbox_mail.recipient,
         subject=f"Your order {order.number} at {shared.shop.name}",
-        text=_plain.get_template("order_confirmation.txt").render(words),
-        html=_templates.get_template("order_confirmation.html").render(words),
+        text=_plain.get_template("order_confirmation.txt").render(context),
+        html=_templates.get_template("order_confirmation.html").render(context),
     )
-    return Letter(mail, None, is_fresh=True)
+    return RenderedMail(mail, None, is_fresh=True)
 
 
-async def _login_code(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
-    request = await requests.find_request(db, queued.ref_id)
+async def _login_code(shared: Shared, db: Session, outbox_mail: OutboxMail) -> RenderedMail | None:
+    request = await requests.find_request(db, outbox_mail.ref_id)
     if request is None or request.key_id not in shared.keys:
         return None
     code = login_code(shared.keys, request.key_id, request.id, request.nonce, is_long=request.is_long)
     minutes = math.ceil((request.expires_at - request.created_at).total_seconds() / 60)
-    words = {"shop": shared.shop.name, "shown": shown_code(code), "minutes": minutes}
+    context = {"shop": shared.shop.name, "shown": shown_code(code), "minutes": minutes}
     mail = Mail(
-        mark=str(queued.id),
-        written_at=queued.created_at,
-        recipient=queued.recipient,
-        # The code is not in the subject: a locked screen shows it.
+        mark=str(outbox_mail.id),
+        written_at=outbox_mail.created_at,
+        recipient=outbox_mail.recipient,
+        # The code is not in the subject, because a locked screen shows subjects.
         subject=f"Your code for {shared.shop.name}",
-        text=_plain.get_template("login_code.txt").render(words),
-        html=_templates.get_template("login_code.html").render(words),
+        text=_plain.get_template("login_code.txt").render(context),
+        html=_templates.get_template("login_code.html").render(context),
     )
-    return Letter(mail, code, _is_fresh(request, shared.shop.not_before))
+    return RenderedMail(mail, code, _is_fresh(request, shared.shop.not_before))
 
 
-async def _operator_notice(shared: Shared, db: Session, queued: OutboxMail) -> Letter | None:
-    event = await journal.find_audit(db, queued.ref_id)
+async def _operator_notice(shared: Shared, db: Session, outbox_mail: OutboxMail) -> RenderedMail | None:
+    event = await journal.find_audit(db, outbox_mail.ref_id)
     if event is None or event.action not in NOTICES:
         return None
     notice, at = NOTICES[event.action], event.at.astimezone(UTC)
     public_url = shared.settings.public_url
-    words = {
+    context = {
         "shop": shared.shop.name,
-        "email": queued.recipient,
+        "email": outbox_mail.recipient,
         "subject": notice.subject,
         "body": notice.body.format(**event.detail),
         "at": f"{at.day} {at:%B %Y, %H:%M} UTC",
@@ -93,28 +93,28 @@ async def _operator_notice(shared: Shared, db: Session, queued: OutboxMail) -> L
         "account_url": f"{public_url.rstrip('/')}/admin/account" if public_url else None,
     }
     mail = Mail(
-        mark=str(queued.id),
-        written_at=queued.created_at,
-        recipient=queued.recipient,
+        mark=str(outbox_mail.id),
+        written_at=outbox_mail.created_at,
+        recipient=outbox_mail.recipient,
         subject=f"{notice.subject} ({shared.shop.name})",
-        text=_plain.get_template("operator_notice.txt").render(words),
-        html=_templates.get_template("operator_notice.html").render(words),
+        text=_plain.get_template("operator_notice.txt").render(context),
+        html=_templates.get_template("operator_notice.html").render(context),
     )
-    return Letter(mail, None, is_fresh=True)
+    return RenderedMail(mail, None, is_fresh=True)
 
 
-async def _email_changed(shared: Shared, _db: Session, queued: OutboxMail) -> Letter:
-    """To the old address, which does not learn the new one."""
-    words = {"shop": shared.shop.name}
+async def _email_changed(shared: Shared, _db: Session, outbox_mail: OutboxMail) -> RenderedMail:
+    """Notifies the old address without revealing the new one."""
+    context = {"shop": shared.shop.name}
     mail = Mail(
-        mark=str(queued.id),
-        written_at=queued.created_at,
-        recipient=queued.recipient,
+        mark=str(outbox_mail.id),
+        written_at=outbox_mail.created_at,
+        recipient=outbox_mail.recipient,
         subject=f"The e-mail address of your account at {shared.shop.name} was changed",
-        text=_plain.get_template("email_changed.txt").render(words),
-        html=_templates.get_template("email_changed.html").render(words),
+        text=_plain.get_template("email_changed.txt").render(context),
+        html=_templates.get_template("email_changed.html").render(context),
     )
-    return Letter(mail, None, is_fresh=True)
+    return RenderedMail(mail, None, is_fresh=True)
 
 
 def _is_fresh(request: LoginRequest, not_before: datetime | None) -> bool:
@@ -122,7 +122,7 @@ def _is_fresh(request: LoginRequest, not_before: datetime | None) -> bool:
     return request.consumed_at is None and request.superseded_at is None and not is_void
 
 
-_LETTERS = {
+_RENDERERS = {
     "email_changed": _email_changed,
     "login_code": _login_code,
     "operator_notice": _operator_notice,

@@ -1,4 +1,4 @@
-"""What the confirmation of an order tells: figures that add up, where it goes, how it is sent and paid."""
+"""Builds the template values of the order confirmation: totals, addresses, shipping and payments."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.order_state import paid
+from shop.actions.cart.order_state import build_payment_amounts
 from shop.actions.context import Shared
 from shop.base.money import MoneyText, money_text
 from shop.db.pool import Session
@@ -21,7 +21,7 @@ from shop.rules.customers.addresses import address_lines
 
 
 class PaymentRequest(msgspec.Struct, frozen=True):
-    """What the customer still has to pay by check or transfer, and how."""
+    """A payment that the customer still has to make by check or transfer."""
 
     amount: str
     method: str
@@ -29,12 +29,16 @@ class PaymentRequest(msgspec.Struct, frozen=True):
 
 
 async def describe_order(shared: Shared, db: Session, order: Order) -> dict[str, Any]:
-    """The values of the templates. Lines, shipping and discounts are before added tax, which is a sum of its own."""
+    """Returns the template values. Lines, shipping and discounts exclude additional tax, which is a separate sum."""
     money = money_text(order.currency, shared.shop.default_locale)
     line_items = await lines.list_lines(db, order.id)
-    counted = [payment for payment in await payments.list_payments(db, order.id) if is_valid(paid(payment))]
-    methods = await payments.list_methods_of(db, [payment.payment_method_id for payment in counted])
-    sources = await saved_cards.list_sources_of(db, [payment.source_id for payment in counted if payment.source_id])
+    valid_payments = [
+        payment for payment in await payments.list_payments(db, order.id) if is_valid(build_payment_amounts(payment))
+    ]
+    methods = await payments.list_methods_of(db, [payment.payment_method_id for payment in valid_payments])
+    sources = await saved_cards.list_sources_of(
+        db, [payment.source_id for payment in valid_payments if payment.source_id]
+    )
     rates = await shipments.list_shipping_rates(db, order.id)
     return {
         "shop": shared.shop.name,
@@ -45,11 +49,11 @@ async def describe_order(shared: Shared, db: Session, order: Order) -> dict[str,
         "included": money(order.included_tax_total) if order.included_tax_total else None,
         "payments": [
             (_payment_label(payment, methods[payment.payment_method_id], sources), money(payment.amount))
-            for payment in counted
+            for payment in valid_payments
         ],
         "requests": [
             _request(payment, methods[payment.payment_method_id], money)
-            for payment in counted
+            for payment in valid_payments
             if _is_awaited(payment, methods[payment.payment_method_id])
         ],
         "shipping_methods": ", ".join(dict.fromkeys(rate.name for rate in rates if rate.is_selected)),
@@ -83,16 +87,16 @@ def _request(payment: Payment, method: PaymentMethod, money: MoneyText) -> Payme
 
 
 async def _addresses(db: Session, order: Order) -> list[tuple[str, Sequence[str]]]:
-    """Each with its heading; one that serves for both is told once."""
+    """Returns each address with its heading; one entry if both are the same."""
     ids = [address_id for address_id in (order.ship_address_id, order.bill_address_id) if address_id]
-    placed = await users.find_addresses(db, ids)
-    known = {key: address_lines(msgspec.structs.asdict(address)) for key, address in placed.items()}
+    addresses = await users.find_addresses(db, ids)
+    lines_by_id = {key: address_lines(msgspec.structs.asdict(address)) for key, address in addresses.items()}
 
     def find(address_id: UUID | None) -> Sequence[str]:
-        return known.get(address_id, ()) if address_id else ()
+        return lines_by_id.get(address_id, ()) if address_id else ()
 
     shipping, billing = find(order.ship_address_id), find(order.bill_address_id)
     if shipping == billing:
         return [("Shipping and billing address", shipping)] if shipping else []
     both = (("Shipping address", shipping), ("Billing address", billing))
-    return [(heading, found) for heading, found in both if found]
+    return [(heading, address_text) for heading, address_text in both if address_text]

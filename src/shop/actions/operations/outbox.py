@@ -1,4 +1,4 @@
-"""How queued mails are delivered: leased, sent, marked; later again when the server is away, given up visibly."""
+"""Delivers queued e-mails: leases, sends and marks them; retries if the server is down, and logs failures."""
 
 import asyncio
 from typing import Protocol
@@ -7,76 +7,76 @@ import structlog
 
 from shop.actions.context import Shared
 from shop.actions.mail.budget import spend
-from shop.actions.operations.mail_templates import write_letter
-from shop.base.errors import Lost, ShopError
-from shop.gateways.mail import Mail, MailDelayed, MailRefused
+from shop.actions.operations.mail_templates import render_mail
+from shop.base.errors import ShopError, TransactionConflict
+from shop.gateways.mail import Mail, PermanentMailError, TemporaryMailError
 from shop.models.journal import OutboxMail
 from shop.queries.operations import outbox
 
 LEASE_SECONDS = 60
-# Seconds to the next try, by the number of tries made; the last one is repeated while the mail is of use, and is short
-# enough for a mail to leave within a minute of the server's return.
+# Seconds until the next attempt, by the number of attempts. The last value repeats until the e-mail expires, and is
+# short enough to send an e-mail within a minute of the server's return.
 LADDER = (1, 5, 25, 50)
 _log = structlog.get_logger("shop.mail")
 
 
-class Postman(Protocol):
-    """Whoever takes a mail out of the house."""
+class MailSender(Protocol):
+    """A transport that sends e-mail."""
 
     async def send(self, mail: Mail) -> None: ...
 
 
 async def lease(shared: Shared) -> OutboxMail | None:
-    """The next mail that is due, and no other: a slow server must not outlast the lease of one that still waits."""
+    """Leases the next due e-mail only, so that a slow server cannot outlast the lease of a waiting one."""
     return await outbox.lease_mail(shared.database.session(), lease=LEASE_SECONDS)
 
 
-async def deliver(shared: Shared, postman: Postman, queued: OutboxMail) -> None:
-    """A crash after sending repeats the same mail, code and mark."""
+async def deliver(shared: Shared, sender: MailSender, outbox_mail: OutboxMail) -> None:
+    """Sends a leased e-mail. A crash after sending repeats the same e-mail, code and mark."""
     db = shared.database.session()
     try:
-        if queued.awaits_budget and not await _is_within_budget(shared, queued):
+        if outbox_mail.awaits_budget and not await _is_within_budget(shared, outbox_mail):
             return
-        letter = await write_letter(shared, db, queued)
-        if letter is None or not letter.is_fresh or await outbox.is_late(db, queued.id):
-            await _give_up(shared, queued, "no longer of use")
+        rendered_mail = await render_mail(shared, db, outbox_mail)
+        if rendered_mail is None or not rendered_mail.is_fresh or await outbox.is_late(db, outbox_mail.id):
+            await _give_up(shared, outbox_mail, "no longer of use")
             return
         async with asyncio.timeout(LEASE_SECONDS - 10):
-            await postman.send(letter.mail)
-    except MailRefused as reason:
-        await _give_up(shared, queued, str(reason))
-    except MailDelayed as reason:
-        await _again(shared, queued, str(reason))
+            await sender.send(rendered_mail.mail)
+    except PermanentMailError as reason:
+        await _give_up(shared, outbox_mail, str(reason))
+    except TemporaryMailError as reason:
+        await _retry_later(shared, outbox_mail, str(reason))
     except TimeoutError:
-        await _again(shared, queued, "the mail server was too slow")
-    except (ShopError, Lost) as busy:
-        # The database, not the mail: it is tried again soon, not when its lease ends.
-        await _again(shared, queued, f"the database: {type(busy).__name__}")
+        await _retry_later(shared, outbox_mail, "the mail server was too slow")
+    except (ShopError, TransactionConflict) as busy:
+        # The database failed, not the e-mail: retry soon instead of when the lease ends.
+        await _retry_later(shared, outbox_mail, f"the database: {type(busy).__name__}")
     except Exception as defect:
-        # A mail that cannot be made must not stand in the way of the others.
-        _log.exception("mail cannot be made", mail=str(queued.id))
-        await _give_up(shared, queued, type(defect).__name__)
+        # An e-mail that cannot be rendered must not block the others.
+        _log.exception("mail cannot be made", mail=str(outbox_mail.id))
+        await _give_up(shared, outbox_mail, type(defect).__name__)
     else:
-        await outbox.mark_sent(db, queued.id)
+        await outbox.mark_sent(db, outbox_mail.id)
 
 
-async def _is_within_budget(shared: Shared, queued: OutboxMail) -> bool:
-    """A mail that is not waits until its windows have room, or is dropped when that comes too late."""
-    wait = await spend(shared, queued)
-    if wait and await outbox.is_late(shared.database.session(), queued.id):
-        await _give_up(shared, queued, "the mail budget had no room in time")
+async def _is_within_budget(shared: Shared, outbox_mail: OutboxMail) -> bool:
+    """Whether the budget allows the e-mail; if not, postpones it, or gives up if that is too late."""
+    wait = await spend(shared, outbox_mail)
+    if wait and await outbox.is_late(shared.database.session(), outbox_mail.id):
+        await _give_up(shared, outbox_mail, "the mail budget had no room in time")
     elif wait:
-        await outbox.retry_later(shared.database.session(), queued.id, pause=wait, error="over the mail budget")
-        _log.info("mail waits for the budget", mail=str(queued.id), seconds=wait)
+        await outbox.retry_later(shared.database.session(), outbox_mail.id, pause=wait, error="over the mail budget")
+        _log.info("mail waits for the budget", mail=str(outbox_mail.id), seconds=wait)
     return not wait
 
 
-async def _give_up(shared: Shared, queued: OutboxMail, reason: str) -> None:
-    await outbox.give_up(shared.database.session(), queued.id, reason)
-    _log.error("mail given up", mail=str(queued.id), reason=reason)
+async def _give_up(shared: Shared, outbox_mail: OutboxMail, reason: str) -> None:
+    await outbox.give_up(shared.database.session(), outbox_mail.id, reason)
+    _log.error("mail given up", mail=str(outbox_mail.id), reason=reason)
 
 
-async def _again(shared: Shared, queued: OutboxMail, reason: str) -> None:
-    pause = LADDER[min(queued.attempts, len(LADDER)) - 1]
-    await outbox.retry_later(shared.database.session(), queued.id, pause=pause, error=reason)
-    _log.warning("mail delayed", mail=str(queued.id), attempts=queued.attempts, reason=reason)
+async def _retry_later(shared: Shared, outbox_mail: OutboxMail, reason: str) -> None:
+    pause = LADDER[min(outbox_mail.attempts, len(LADDER)) - 1]
+    await outbox.retry_later(shared.database.session(), outbox_mail.id, pause=pause, error=reason)
+    _log.warning("mail delayed", mail=str(outbox_mail.id), attempts=outbox_mail.attempts, reason=reason)

@@ -1,4 +1,4 @@
-"""Whether everything adds up: every total, every count, every payment."""
+"""Verifies the consistency of stored totals, counts and payments."""
 
 from collections.abc import AsyncIterator
 from uuid import UUID
@@ -11,19 +11,19 @@ from shop.rules.checkout.payments import balance_of
 _PAYMENT_STATES = "payment states of orders"
 _BATCH = 5_000
 NAMES = (*queries.NAMES, _PAYMENT_STATES)
-"""What is looked at."""
+"""The names of the checks."""
 
 
 async def verify(db: Session) -> AsyncIterator[tuple[str, list[Finding]]]:
-    """Each thing that is looked at, with what is wrong about it; all of it as of one moment."""
+    """Yields each check with its findings, all from one snapshot."""
     async with db.transaction(is_snapshot=True):
         for name in queries.NAMES:
             yield name, await queries.list_findings(db, name)
-        yield _PAYMENT_STATES, await _wrong_payment_states(db)
+        yield _PAYMENT_STATES, await _payment_state_findings(db)
 
 
-async def _wrong_payment_states(db: Session) -> list[Finding]:
-    """By the rule itself, so that there is no second form of it in SQL."""
+async def _payment_state_findings(db: Session) -> list[Finding]:
+    """Checks payment states with the rule itself, so that it is not duplicated in SQL."""
     findings: list[Finding] = []
     last = UUID(int=0)
     while batch := await queries.list_payment_states(db, after=last, most=_BATCH):

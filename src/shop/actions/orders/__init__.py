@@ -1,4 +1,4 @@
-"""What operators and applications do with orders and shipments.
+"""Operations on orders and shipments by operators and applications.
 Each action makes one change, in one transaction.
-Never here: HTTP words, SQL text.
+No HTTP and no SQL text.
 """

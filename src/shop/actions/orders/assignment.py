@@ -1,14 +1,12 @@
-"""Sets whose an open order is, its addresses, number and channel, for whoever runs the shop. Runs inside the caller's
-transaction.
-"""
+"""Sets the owner, addresses, number and channel of an open order, in the caller's transaction."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions.cart.line_items import hold, requote
-from shop.actions.checkout.steps import hold_checkout, set_addresses
+from shop.actions.cart.line_items import lock_cart_with_lines, requote
+from shop.actions.checkout.steps import lock_open_checkout, set_addresses
 from shop.actions.context import Context
 from shop.base.errors import Invalid, NotFound
 from shop.base.texts import is_line
@@ -21,27 +19,27 @@ from shop.queries.payments.payments import remove_untried
 
 Values = Mapping[str, Any]
 ADDRESSES = ("bill_address_id", "ship_address_id")
-ASSIGNED = ("user_id", *ADDRESSES, "channel", "number")
-"""Members that are settable while an order is open."""
-COMPLETED = "cannot be changed: the order is completed"
+ASSIGNABLE_FIELDS = ("user_id", *ADDRESSES, "channel", "number")
+"""Fields that can be set while an order is open."""
+ORDER_COMPLETED_ERROR = "cannot be changed: the order is completed"
 LONGEST_CHANNEL = 255
-# Shorter than an id without its hyphens: an order answers to both.
+# Shorter than an id without hyphens: an order is found by either.
 _NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
 
 
 async def assign(ctx: Context, order_id: UUID, values: Values, *, email: str | None) -> None:
-    """With another owner the lines are quoted as that customer pays them, and the checkout goes back to the address."""
+    """Updates these fields. A new owner reprices the lines and returns the checkout to the address step."""
     _check(values)
     try:
-        held = await hold(ctx, order_id)
+        cart = await lock_cart_with_lines(ctx, order_id)
     except NotFound:
-        raise Invalid({name: [COMPLETED] for name in values}) from None
+        raise Invalid({name: [ORDER_COMPLETED_ERROR] for name in values}) from None
     own = {name: values[name] for name in ("channel", "number") if name in values}
     if own:
         await writes.update_record(ctx.db, table, order_id, own)
-    if "user_id" in values and values["user_id"] != held.order.user_id:
-        await _give_to(ctx, held.order, values["user_id"], email)
-        await requote(ctx, await hold(ctx, order_id))
+    if "user_id" in values and values["user_id"] != cart.order.user_id:
+        await _change_owner(ctx, cart.order, values["user_id"], email)
+        await requote(ctx, await lock_cart_with_lines(ctx, order_id))
     if values.keys() & set(ADDRESSES):
         await _set_addresses(ctx, order_id, {name: values[name] for name in ADDRESSES if name in values})
 
@@ -57,8 +55,8 @@ def _check(values: Values) -> None:
         raise Invalid(errors)
 
 
-async def _give_to(ctx: Context, order: Order, user_id: UUID | None, email: str | None) -> None:
-    """What the former owner chose to pay with is removed, and tokens that were given before open the order no more."""
+async def _change_owner(ctx: Context, order: Order, user_id: UUID | None, email: str | None) -> None:
+    """Changes the owner; removes the former owner's payment choice and revokes the order's tokens."""
     user = await users.find_user(ctx.db, user_id) if user_id else None
     if user_id and user is None:
         raise Invalid({"user_id": ["is not a customer"]})
@@ -68,14 +66,14 @@ async def _give_to(ctx: Context, order: Order, user_id: UUID | None, email: str 
 
 
 async def _set_addresses(ctx: Context, order_id: UUID, ids: Mapping[str, UUID | None]) -> None:
-    checkout = await hold_checkout(ctx, order_id)
+    checkout = await lock_open_checkout(ctx, order_id)
     order = checkout.order
-    known = await users.find_addresses(ctx.db, [address_id for address_id in ids.values() if address_id])
+    addresses = await users.find_addresses(ctx.db, [address_id for address_id in ids.values() if address_id])
     errors = {}
     for name, address_id in ids.items():
-        address = known.get(address_id) if address_id else None
+        address = addresses.get(address_id) if address_id else None
         is_own = address_id is None or address_id in {order.bill_address_id, order.ship_address_id}
-        # One that is in an address book is for its owner's orders alone.
+        # An address from an address book is only valid for its owner's orders.
         if not is_own and (address is None or address.deleted_at or address.user_id not in {None, order.user_id}):
             errors[name] = ["is not an address of this order's customer"]
     if errors:

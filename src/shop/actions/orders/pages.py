@@ -1,11 +1,11 @@
-"""All that an operator sees of one order."""
+"""Loads the order page of the dashboard."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import msgspec
 
-from shop.actions.cart.order_state import Checkout, paid, read
+from shop.actions.cart.order_state import Checkout, build_payment_amounts, load_checkout
 from shop.actions.context import Context
 from shop.actions.orders.resumption import find_resumption
 from shop.base.errors import NotFound
@@ -19,7 +19,7 @@ from shop.queries import dashboard
 from shop.queries.cart import orders
 from shop.queries.checkout import shipments
 from shop.queries.customers import users
-from shop.queries.dashboard import Event
+from shop.queries.dashboard import AuditRow
 from shop.queries.orders import pages as order_pages
 from shop.queries.payments import payments, saved_cards
 from shop.rules.checkout.payments import Balance, refusal_of
@@ -28,19 +28,19 @@ from shop.rules.setup.shipping import tracking_address
 MOST_EVENTS = 100
 
 
-class Parcel(msgspec.Struct, frozen=True):
-    """A shipment with what is in it, where it lies and how it goes."""
+class ShipmentView(msgspec.Struct, frozen=True):
+    """A shipment with its items, stock location and shipping method."""
 
     shipment: Shipment
     place: str
     method: str | None
     items: Sequence[tuple[CartLine, ShipmentItem]]
     follow: str | None
-    """Where its tracking number leads to."""
+    """The tracking URL."""
 
 
-class Paying(msgspec.Struct, frozen=True):
-    """A payment with how it was paid, every call to its provider, and what was given back of it."""
+class PaymentView(msgspec.Struct, frozen=True):
+    """A payment with its method, source, provider attempts and refunds."""
 
     payment: Payment
     method: str
@@ -50,106 +50,108 @@ class Paying(msgspec.Struct, frozen=True):
 
     @property
     def left(self) -> int:
-        """What was taken and not given back."""
+        """The captured amount that is not refunded."""
         return self.payment.captured_amount - self.payment.refunded_amount
 
     @property
     def is_voidable(self) -> bool:
-        return refusal_of("void", paid(self.payment), self.payment.amount) is None
+        return refusal_of("void", build_payment_amounts(self.payment), self.payment.amount) is None
 
     @property
     def is_refundable(self) -> bool:
-        return refusal_of("refund", paid(self.payment), self.left) is None
+        return refusal_of("refund", build_payment_amounts(self.payment), self.left) is None
 
 
 class OrderPage(msgspec.Struct, frozen=True):
-    """An order with its parts, its owner and what happened to it."""
+    """An order with its parts, its owner and its audit events."""
 
     order: Order
     lines: Sequence[CartLine]
-    parcels: Sequence[Parcel]
-    payings: Sequence[Paying]
+    parcels: Sequence[ShipmentView]
+    payings: Sequence[PaymentView]
     addresses: Mapping[UUID, PlacedAddress]
     user: User | None
-    events: Sequence[Event]
+    events: Sequence[AuditRow]
     balance: Balance
     can_resume: bool
 
     @property
     def is_sent(self) -> bool:
-        """Some of it, and so it cannot be called off."""
+        """Whether any shipment has shipped, so that the order cannot be canceled."""
         return any(parcel.shipment.state == "shipped" for parcel in self.parcels)
 
 
 async def get_order(ctx: Context, key: str) -> Order:
-    """By its number or its id."""
+    """Returns an order by number or id."""
     order_id = as_uuid(key)
     by_id = await orders.find_order(ctx.db, order_id) if order_id else None
-    found = by_id or await dashboard.find_order(ctx.db, key)
-    if found is None:
+    order = by_id or await dashboard.find_order(ctx.db, key)
+    if order is None:
         raise NotFound()
-    return found
+    return order
 
 
 async def get_page(ctx: Context, order: Order) -> OrderPage:
-    held = await read(ctx, order)
+    checkout = await load_checkout(ctx, order)
     ids = [address_id for address_id in {order.bill_address_id, order.ship_address_id} if address_id]
     return OrderPage(
         order,
-        held.lines,
-        await _parcels(ctx, held) if held.shipments else (),
-        await _payings(ctx, held) if held.payments else (),
+        checkout.lines,
+        await _build_parcels(ctx, checkout) if checkout.shipments else (),
+        await _build_payings(ctx, checkout) if checkout.payments else (),
         await users.find_addresses(ctx.db, ids) if ids else {},
         await users.find_user(ctx.db, order.user_id) if order.user_id else None,
         await dashboard.list_events(ctx.db, order.id, most=MOST_EVENTS),
-        held.balance,
-        order.canceled_at is not None and (await find_resumption(ctx, held)).refusal is None,
+        checkout.balance,
+        order.canceled_at is not None and (await find_resumption(ctx, checkout)).refusal is None,
     )
 
 
-async def get_paying(ctx: Context, order: Order, payment_id: UUID) -> Paying:
-    """One payment of this order; another order's is not there."""
-    for each in await _payings(ctx, await read(ctx, order)):
+async def get_payment_view(ctx: Context, order: Order, payment_id: UUID) -> PaymentView:
+    """Returns a payment of this order; raises NotFound for a payment of another order."""
+    for each in await _build_payings(ctx, await load_checkout(ctx, order)):
         if each.payment.id == payment_id:
             return each
     raise NotFound()
 
 
 async def check_shipment(ctx: Context, order: Order, shipment_id: UUID) -> None:
-    """That it is this order's."""
+    """Raises NotFound unless the shipment belongs to this order."""
     if all(shipment.id != shipment_id for shipment in await shipments.list_shipments(ctx.db, order.id)):
         raise NotFound()
 
 
-async def _parcels(ctx: Context, held: Checkout) -> list[Parcel]:
-    places = {place.id: place.name for place in await shipments.list_all_places(ctx.db)}
-    methods = {rate.shipment_id: rate.name for rate in held.rates if rate.is_selected}
-    urls = await order_pages.list_tracking_urls(ctx.db, held.order.id)
-    lines = {line.id: line for line in held.lines}
+async def _build_parcels(ctx: Context, checkout: Checkout) -> list[ShipmentView]:
+    location_names = {location.id: location.name for location in await shipments.list_all_places(ctx.db)}
+    methods = {rate.shipment_id: rate.name for rate in checkout.rates if rate.is_selected}
+    urls = await order_pages.list_tracking_urls(ctx.db, checkout.order.id)
+    lines = {line.id: line for line in checkout.lines}
     return [
-        Parcel(
+        ShipmentView(
             shipment,
-            places[shipment.stock_location_id],
+            location_names[shipment.stock_location_id],
             methods.get(shipment.id),
-            [(lines[item.line_item_id], item) for item in held.items if item.shipment_id == shipment.id],
+            [(lines[item.line_item_id], item) for item in checkout.items if item.shipment_id == shipment.id],
             tracking_address(urls.get(shipment.id), shipment.tracking),
         )
-        for shipment in held.shipments
+        for shipment in checkout.shipments
     ]
 
 
-async def _payings(ctx: Context, held: Checkout) -> list[Paying]:
-    methods = await payments.list_methods_of(ctx.db, [each.payment_method_id for each in held.payments])
-    sources = await saved_cards.list_sources_of(ctx.db, [each.source_id for each in held.payments if each.source_id])
-    attempts = await payments.list_attempts(ctx.db, held.order.id)
-    refunds = await order_pages.list_refunds(ctx.db, held.order.id)
+async def _build_payings(ctx: Context, checkout: Checkout) -> list[PaymentView]:
+    methods = await payments.list_methods_of(ctx.db, [each.payment_method_id for each in checkout.payments])
+    sources = await saved_cards.list_sources_of(
+        ctx.db, [each.source_id for each in checkout.payments if each.source_id]
+    )
+    attempts = await payments.list_attempts(ctx.db, checkout.order.id)
+    refunds = await order_pages.list_refunds(ctx.db, checkout.order.id)
     return [
-        Paying(
+        PaymentView(
             payment,
             methods[payment.payment_method_id].name,
             sources.get(payment.source_id) if payment.source_id else None,
             [attempt for attempt in attempts if attempt.payment_id == payment.id],
             [refund for refund in refunds if refund.payment_id == payment.id],
         )
-        for payment in held.payments
+        for payment in checkout.payments
     ]

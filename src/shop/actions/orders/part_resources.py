@@ -5,7 +5,7 @@ from uuid import UUID
 from shop.actions.orders import line_items as order_lines
 from shop.actions.orders import removals as order_removals
 from shop.actions.orders import shipments as parcels
-from shop.actions.records import Noun
+from shop.actions.records import ResourceActions
 from shop.models.cart.orders import CartLine, line_items
 from shop.models.checkout.payments import (
     Payment,
@@ -26,8 +26,8 @@ from shop.models.checkout.shipments import (
     shipping_rates,
 )
 from shop.queries.cart.order_columns import (
-    CAPTURED,
     COST_PRICE,
+    IS_CAPTURE,
     IS_PENDING,
     ITEM_COST,
     SELECTED_RATE,
@@ -43,20 +43,20 @@ from shop.rules.setup.shipping import tracking_address
 
 
 class OrdersLine(CartLine, frozen=True, kw_only=True):
-    """With what a piece costs the shop."""
+    """A line item with the unit's cost price."""
 
     cost_price: int | None
 
 
 class InventoryUnit(ShipmentItem, frozen=True, kw_only=True):
-    """With whether it was sent, and whether its order is still open."""
+    """A shipment item with its state, and whether its order is still open."""
 
     state: str
     pending: bool
 
 
 class OrdersShipment(Shipment, frozen=True, kw_only=True):
-    """With what its order says of it, how it is sent, and what the pieces in it cost."""
+    """A shipment with fields of its order, its selected rate, and the cost of its items."""
 
     currency: str
     selected_shipping_rate_id: UUID | None
@@ -82,13 +82,13 @@ class OrdersShipment(Shipment, frozen=True, kw_only=True):
 
 
 class OrdersRate(ShippingRate, frozen=True, kw_only=True):
-    """With the currency of its order."""
+    """A shipping rate with the currency of its order."""
 
     currency: str
 
 
 class OrdersPayment(Payment, frozen=True, kw_only=True):
-    """With the currency of its order, and what it is made with."""
+    """A payment with the currency of its order, and its source."""
 
     currency: str
     source_type: str | None
@@ -96,13 +96,13 @@ class OrdersPayment(Payment, frozen=True, kw_only=True):
 
 
 class OrdersCapture(PaymentAttempt, frozen=True, kw_only=True):
-    """With the currency of its order."""
+    """A capture attempt with the currency of its order."""
 
     currency: str
 
 
 class OrdersRefund(Refund, frozen=True, kw_only=True):
-    """With the currency of its order."""
+    """A refund with the currency of its order."""
 
     currency: str
 
@@ -110,7 +110,7 @@ class OrdersRefund(Refund, frozen=True, kw_only=True):
 _SUMS = ("promo_total", "adjustment_total", "additional_tax_total", "included_tax_total", "pre_tax_amount")
 
 
-LINE_ITEM = Noun(
+LINE_ITEM = ResourceActions(
     "line_item",
     Records(
         table=line_items,
@@ -121,11 +121,11 @@ LINE_ITEM = Noun(
     order_lines.create_line,
     order_lines.update_line,
     order_lines.delete_line,
-    order_lines.hold_order,
+    order_lines.lock_order_of_line,
 )
 
 
-SHIPMENT = Noun(
+SHIPMENT = ResourceActions(
     "shipment",
     Records(
         table=shipments,
@@ -142,11 +142,11 @@ SHIPMENT = Noun(
     parcels.create_shipment,
     parcels.update_shipment,
     order_removals.delete_shipment,
-    parcels.hold_order,
+    parcels.lock_order_of_shipment,
 )
 
 
-SHIPPING_RATE = Noun(
+SHIPPING_RATE = ResourceActions(
     "shipping_rate",
     Records(
         table=shipping_rates,
@@ -157,7 +157,7 @@ SHIPPING_RATE = Noun(
 )
 
 
-PAYMENT = Noun(
+PAYMENT = ResourceActions(
     "payment",
     Records(
         table=payments,
@@ -166,32 +166,32 @@ PAYMENT = Noun(
         amounts=frozenset({"amount", "captured_amount", "refunded_amount"}),
     ),
     delete=order_removals.delete_payment,
-    hold=order_removals.hold_order_of_payment,
+    hold=order_removals.lock_order_of_payment,
 )
 
 
-CREDIT_CARD = Noun("credit_card", Records(table=payment_sources, row=PaymentSource))
+CREDIT_CARD = ResourceActions("credit_card", Records(table=payment_sources, row=PaymentSource))
 
 
-CAPTURE_EVENT = Noun(
+CAPTURE_EVENT = ResourceActions(
     "capture_event",
     Records(
         table=payment_attempts,
         row=OrdersCapture,
         extras={"currency": currency_of(payment_attempts)},
         amounts=frozenset({"amount"}),
-        shown=CAPTURED,
+        shown=IS_CAPTURE,
     ),
 )
 
 
-INVENTORY_UNIT = Noun(
+INVENTORY_UNIT = ResourceActions(
     "inventory_unit",
     Records(table=shipment_items, row=InventoryUnit, extras={"state": UNIT_STATE, "pending": IS_PENDING}),
 )
 
 
-REFUND = Noun(
+REFUND = ResourceActions(
     "refund",
     Records(table=refunds, row=OrdersRefund, extras={"currency": currency_of(refunds)}, amounts=frozenset({"amount"})),
 )

@@ -1,15 +1,13 @@
-"""Removes parts of orders that nothing depends on any more: void payments, pending shipments, unused store credit. Each
-runs inside its caller's transaction.
-"""
+"""Deletes void payments, shipments of open orders and unused store credit, in the caller's transaction."""
 
 from uuid import UUID
 
 from shop.actions.cart.line_items import refuse_while_paying
-from shop.actions.cart.order_state import change_order, read
-from shop.actions.catalog.reservations import give_back
-from shop.actions.checkout.shipments import retotal
+from shop.actions.cart.order_state import change_order, load_checkout
+from shop.actions.catalog.reservations import release_stock
+from shop.actions.checkout.shipments import recalculate
 from shop.actions.context import Context
-from shop.actions.payments.settlement import refigure
+from shop.actions.payments.settlement import update_order_states
 from shop.base.errors import Invalid, NotFound
 from shop.models.checkout.payments import payments
 from shop.models.checkout.shipments import shipments
@@ -19,11 +17,11 @@ from shop.queries.cart import orders
 from shop.queries.checkout import store_credit as credit_queries
 from shop.queries.payments import payments as payment_queries
 
-_ENDED = frozenset({"void", "invalid"})
+_FINAL_STATES = frozenset({"void", "invalid"})
 
 
-async def hold_order_of_payment(ctx: Context, payment_id: UUID) -> None:
-    """Locked before its payment, as everybody locks them."""
+async def lock_order_of_payment(ctx: Context, payment_id: UUID) -> None:
+    """Locks the order before its payment, in the common lock order."""
     payment = await payment_queries.find_payment(ctx.db, payment_id)
     if payment is None or await orders.lock_order(ctx.db, payment.order_id) is None:
         raise NotFound()
@@ -33,16 +31,16 @@ async def delete_payment(ctx: Context, payment_id: UUID) -> None:
     payment = await payment_queries.find_payment(ctx.db, payment_id)
     if payment is None:
         raise NotFound()
-    if payment.state not in _ENDED or payment.captured_amount:
+    if payment.state not in _FINAL_STATES or payment.captured_amount:
         raise Invalid({"base": ["cannot be deleted: only a void payment for which no money was taken can be"]})
     await writes.delete_record(ctx.db, payments, payment_id)
     order = await orders.lock_order(ctx.db, payment.order_id)
     if order and order.completed_at is not None:
-        await refigure(ctx, await read(ctx, order))
+        await update_order_states(ctx, await load_checkout(ctx, order))
 
 
 async def delete_shipment(ctx: Context, shipment_id: UUID) -> None:
-    """Of an open order, which is packed again at its next step."""
+    """Deletes a shipment of an open order, which is packed again at its next step."""
     order_id = await writes.find_value(ctx.db, shipments, shipment_id, "order_id")
     order = await orders.lock_order(ctx.db, order_id) if order_id else None
     if order is None:
@@ -50,14 +48,14 @@ async def delete_shipment(ctx: Context, shipment_id: UUID) -> None:
     if order.completed_at is not None:
         raise Invalid({"base": ["cannot be deleted: the order is completed; cancel the shipment instead"]})
     await refuse_while_paying(ctx, order)
-    await give_back(ctx, order)
+    await release_stock(ctx, order)
     await writes.delete_record(ctx.db, shipments, shipment_id)
-    checkout = await read(ctx, await change_order(ctx, order, state="address"))
-    await retotal(ctx, checkout)
+    checkout = await load_checkout(ctx, await change_order(ctx, order, state="address"))
+    await recalculate(ctx, checkout)
 
 
 async def delete_store_credit(ctx: Context, credit_id: UUID) -> None:
-    credit = await credit_queries.hold_credit(ctx.db, credit_id)
+    credit = await credit_queries.lock_credit(ctx.db, credit_id)
     if credit is None:
         raise NotFound()
     if credit.amount_used:

@@ -1,4 +1,4 @@
-"""What is done with orders: shoppers look at what they bought, machines make, change and remove."""
+"""Lists completed orders for customers; creates, updates and deletes orders for applications."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,11 +7,11 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.cart.carts import new_cart
-from shop.actions.cart.order_state import Checkout, read_all
-from shop.actions.catalog.reservations import drop_cart
+from shop.actions.cart.order_state import Checkout, load_checkouts
+from shop.actions.catalog.reservations import discard_cart
 from shop.actions.context import Context
-from shop.actions.orders.assignment import ASSIGNED, assign
-from shop.actions.orders.nested_attributes import NESTED, tell_parts
+from shop.actions.orders.assignment import ASSIGNABLE_FIELDS, assign
+from shop.actions.orders.nested_attributes import NESTED_FIELDS, update_nested_attributes
 from shop.base.email import read_email
 from shop.base.errors import Invalid, NotFound
 from shop.base.listing import Keyset, Page, Sort
@@ -25,7 +25,7 @@ NEWEST = Sort("completed_at", is_descending=True)
 
 
 class ListedOrders(msgspec.Struct, frozen=True):
-    """One page of a user's orders: how many there are in all, or where the next page begins."""
+    """One page of a user's orders, with the total count or the cursor of the next page."""
 
     orders: list[Order]
     total: int = 0
@@ -34,11 +34,13 @@ class ListedOrders(msgspec.Struct, frozen=True):
 
 async def list_completed(ctx: Context, page: Page | Keyset, sort: Sort) -> ListedOrders:
     user = (await ctx.signed_in()).user
-    found = await orders.list_completed(ctx.db, user.id, page, sort)
+    user_orders = await orders.list_completed(ctx.db, user.id, page, sort)
     if isinstance(page, Page):
-        return ListedOrders(found, await orders.count_completed(ctx.db, user.id))
-    shown, more = found[: page.size], found[page.size :]
-    return ListedOrders(shown, next_place=(getattr(shown[-1], sort.name), shown[-1].id) if more else None)
+        return ListedOrders(user_orders, await orders.count_completed(ctx.db, user.id))
+    page_orders, more = user_orders[: page.size], user_orders[page.size :]
+    return ListedOrders(
+        page_orders, next_place=(getattr(page_orders[-1], sort.name), page_orders[-1].id) if more else None
+    )
 
 
 async def get_completed(ctx: Context, number: str) -> Order:
@@ -48,13 +50,13 @@ async def get_completed(ctx: Context, number: str) -> Order:
     return order
 
 
-async def list_parts(ctx: Context, found: Sequence[Order]) -> list[Checkout]:
-    """What each was made of."""
-    return await read_all(ctx, found)
+async def list_parts(ctx: Context, page_orders: Sequence[Order]) -> list[Checkout]:
+    """Returns each order with its parts."""
+    return await load_checkouts(ctx, page_orders)
 
 
 async def create_order(ctx: Context, values: Mapping[str, Any]) -> UUID:
-    """An open cart that is nobody's yet."""
+    """Creates an open cart, without an owner unless the values name one."""
     currency = values.get("currency")
     if currency is not None and currency not in ctx.shared.shop.currencies:
         raise Invalid({"currency": [f"must be one of {', '.join(ctx.shared.shop.currencies)}"]})
@@ -68,17 +70,17 @@ async def create_order(ctx: Context, values: Mapping[str, Any]) -> UUID:
 async def update_order(ctx: Context, order_id: UUID, values: Mapping[str, Any]) -> None:
     if values.get("email") is not None and read_email(values["email"]) is None:
         raise Invalid({"email": ["must be one e-mail address"]})
-    own = {name: value for name, value in values.items() if name not in {*NESTED, *ASSIGNED}}
-    assigned = {name: values[name] for name in ASSIGNED if name in values}
+    own = {name: value for name, value in values.items() if name not in {*NESTED_FIELDS, *ASSIGNABLE_FIELDS}}
+    assignment = {name: values[name] for name in ASSIGNABLE_FIELDS if name in values}
     if own:
         await writes.update_record(ctx.db, table, order_id, own)
-    if assigned:
-        await assign(ctx, order_id, assigned, email=values.get("email"))
-    if values.keys() & set(NESTED):
-        await tell_parts(ctx, order_id, values)
+    if assignment:
+        await assign(ctx, order_id, assignment, email=values.get("email"))
+    if values.keys() & set(NESTED_FIELDS):
+        await update_nested_attributes(ctx, order_id, values)
 
 
 async def delete_order(ctx: Context, order_id: UUID) -> None:
     cart = await orders.lock_open_cart(ctx.db, order_id)
-    if cart is None or not await drop_cart(ctx, cart):
+    if cart is None or not await discard_cart(ctx, cart):
         raise Invalid({"base": ["is completed and must stay"]})

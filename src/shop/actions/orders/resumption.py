@@ -1,4 +1,4 @@
-"""How a canceled order is resumed, and when it can be."""
+"""Resumes canceled orders, and decides whether an order can be resumed."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -6,12 +6,12 @@ from uuid import UUID
 import msgspec
 
 from shop.actions.audit import audit
-from shop.actions.cart.order_state import Checkout, change_order, is_credit, paid
-from shop.actions.catalog.reservations import take
+from shop.actions.cart.order_state import Checkout, build_payment_amounts, change_order, is_credit
+from shop.actions.catalog.reservations import reserve_stock
 from shop.actions.checkout.promotion_usage import take_again
 from shop.actions.context import Context
 from shop.actions.orders.operations import illegal_transition, lock_checkout
-from shop.actions.payments.settlement import refigure
+from shop.actions.payments.settlement import update_order_states
 from shop.base.errors import Invalid, PaymentInProgress
 from shop.base.ids import new_id, new_payment_number
 from shop.models.checkout.payments import Payment, payments
@@ -22,37 +22,37 @@ from shop.queries.catalog.prices import Pricing
 from shop.queries.payments import payments as queries
 from shop.rules.checkout.payments import missing_payment
 
-_NOT_CANCELED = "Only a canceled order can be resumed."
-_REFUNDED = "A refunded order cannot be resumed, because it cannot be paid again. Place a new order."
-_VOIDED = "Its payment was voided and cannot be collected again. Place a new order."
+_NOT_CANCELED_ERROR = "Only a canceled order can be resumed."
+_REFUNDED_ERROR = "A refunded order cannot be resumed, because it cannot be paid again. Place a new order."
+_VOIDED_ERROR = "Its payment was voided and cannot be collected again. Place a new order."
 
 
 class Resumption(msgspec.Struct, frozen=True):
-    """Whether an order can be resumed, and what must be promised again for it."""
+    """Whether an order can be resumed, and the amount that must be paid again."""
 
     refusal: str | None = None
     missing: int = 0
     method_id: UUID | None = None
-    """How the missing amount will be paid: by check or transfer, as before."""
+    """The payment method for the missing amount: by check or transfer, as before."""
 
 
 async def find_resumption(ctx: Context, checkout: Checkout) -> Resumption:
     if checkout.order.canceled_at is None:
-        return Resumption(_NOT_CANCELED)
-    missing = missing_payment([paid(payment) for payment in checkout.payments], checkout.order.total)
+        return Resumption(_NOT_CANCELED_ERROR)
+    missing = missing_payment([build_payment_amounts(payment) for payment in checkout.payments], checkout.order.total)
     if missing is None:
-        return Resumption(_REFUNDED)
+        return Resumption(_REFUNDED_ERROR)
     if not missing:
         return Resumption()
     method_id = await _find_offline_method(ctx, checkout.payments)
-    return Resumption(None, missing, method_id) if method_id else Resumption(_VOIDED)
+    return Resumption(None, missing, method_id) if method_id else Resumption(_VOIDED_ERROR)
 
 
 async def _find_offline_method(ctx: Context, candidates: Sequence[Payment]) -> UUID | None:
-    """Of the voided payments the newest that its customer pays without a provider: only that can be asked for again."""
-    voided = [payment for payment in candidates if payment.state == "void" and not is_credit(payment)]
-    methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id for payment in voided])
-    for payment in reversed(voided):
+    """Returns the method of the newest void payment made without a provider: only that can be requested again."""
+    void_payments = [payment for payment in candidates if payment.state == "void" and not is_credit(payment)]
+    methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id for payment in void_payments])
+    for payment in reversed(void_payments):
         provider = ctx.providers.get(methods[payment.payment_method_id].type)
         if provider and not provider.needs_source:
             return payment.payment_method_id
@@ -60,7 +60,7 @@ async def _find_offline_method(ctx: Context, candidates: Sequence[Payment]) -> U
 
 
 async def resume(ctx: Context, order_id: UUID) -> None:
-    """As if it had not been canceled, if its goods are in stock and it can still be paid."""
+    """Resumes a canceled order, if its items are in stock and it can still be paid."""
     async with ctx.db.transaction():
         checkout = await lock_checkout(ctx, order_id)
         resumption = await find_resumption(ctx, checkout)
@@ -71,15 +71,15 @@ async def resume(ctx: Context, order_id: UUID) -> None:
         await take_again(ctx, checkout.order)
         await _take_stock(ctx, checkout)
         if resumption.missing:
-            await _promise_payment(ctx, order_id, resumption)
+            await _insert_pending_payment(ctx, order_id, resumption)
         order = await change_order(ctx, checkout.order, state="resumed", canceled_at=None)
         for shipment in checkout.shipments:
             await writes.update_record(ctx.db, shipments, shipment.id, {"state": "pending"})
-        await refigure(ctx, await lock_checkout(ctx, order.id))
+        await update_order_states(ctx, await lock_checkout(ctx, order.id))
         await audit(ctx, "order_resume", "done", subject_id=order_id)
 
 
-async def _promise_payment(ctx: Context, order_id: UUID, resumption: Resumption) -> None:
+async def _insert_pending_payment(ctx: Context, order_id: UUID, resumption: Resumption) -> None:
     fields = {
         "order_id": order_id,
         "payment_method_id": resumption.method_id,
@@ -102,5 +102,5 @@ async def _take_stock(ctx: Context, checkout: Checkout) -> None:
             if stock_item is None:
                 raise Invalid({"base": ["Something of it is not kept there any more."]}, code="out_of_stock")
             quantities[stock_item.id] = quantities.get(stock_item.id, 0) + item.quantity
-    await take(ctx, checkout.order, quantities, [quote.product_id for quote in variants.values()])
-    await stock.end_holds(ctx.db, checkout.order.id)
+    await reserve_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variants.values()])
+    await stock.delete_reservations(ctx.db, checkout.order.id)

@@ -1,7 +1,7 @@
-"""The provider's part of completing an order: how many calls at once, and the work after one, which must not be lost.
+"""Provider charges during completion: limits on concurrent calls, and the work after a call, which must not be lost.
 
 Load is shed before anything is charged. After a charge, work waits longer for a connection than requests do, is served
-before them, and is tried again while the database is away.
+before them, and is retried while the database is unavailable.
 """
 
 import asyncio
@@ -22,21 +22,21 @@ from shop.gateways.payments import UNKNOWN, Call, Provider, Result
 from shop.models.cart.orders import Order
 
 CHARGES_PER_CONNECTION = 16
-"""So many calls a process has under way at a time: as many as it can record in time when all are answered at once."""
+"""Concurrent calls per process: as many as it can record in time if all are answered at once."""
 AFTER_SECONDS = 10.0
-"""How long it is tried to record and show what came of a call."""
+"""Time limit for recording and returning the outcome of a call."""
 PAUSE_SECONDS = 0.25
 FLIGHT_SECONDS = PROVIDER_SECONDS + 5
-"""After so long nobody waits for the answer of a call any more."""
+"""After this time no request still waits for the provider's answer."""
 REPEAT_SECONDS = 300
-"""So long a call that never arrived may be repeated: well before the worker gives up on it."""
+"""How long a call that never arrived may be repeated; well before the worker gives up on it."""
 _log = structlog.get_logger("shop.payments")
 
 
 @contextmanager
 def starting(ctx: Context) -> Iterator[None]:
-    """Holds a place for a charge while it is prepared. Raises Unavailable while this process has as many charges under
-    way as it can record; those that are prepared count, or a burst would pass all at once.
+    """Reserves a slot for a charge while it is prepared. Raises Unavailable if this process already has as many charges
+    as it can record; charges in preparation count too, or a burst would pass the limit.
     """
     shared = ctx.shared
     if len(shared.charging) + shared.charges_starting >= CHARGES_PER_CONNECTION * shared.settings.database_pool:
@@ -61,11 +61,11 @@ def charging(ctx: Context, call: Call) -> Iterator[None]:
 
 
 async def ask_again(provider: Provider, call: Call, *, may_be_in_flight: bool, may_repeat: bool) -> Result:
-    """The outcome of a call that was made before. One that never arrived is made now, under the same key, so that it is
-    done once. While the first request may still be in flight, a refusal is not final, and nothing is repeated.
+    """Returns the outcome of an earlier call. A call that never arrived is repeated under the same key, so that it runs
+    once. While the first request may still be in flight, a refusal is not final, and nothing is repeated.
     """
     try:
-        # Both calls together have the time of one.
+        # Both calls share the time limit of one.
         async with asyncio.timeout(PROVIDER_SECONDS):
             return await _ask_again(provider, call, may_be_in_flight=may_be_in_flight, may_repeat=may_repeat)
     except TimeoutError:
@@ -82,7 +82,7 @@ async def _ask_again(provider: Provider, call: Call, *, may_be_in_flight: bool, 
 
 
 async def settle_charge(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result) -> Order:
-    """Records what came of a call; the request's own session then has the time that is left, to show it."""
+    """Records the outcome of a call; the request's own session gets the remaining time to return it."""
     end = monotonic() + AFTER_SECONDS
     while True:
         try:

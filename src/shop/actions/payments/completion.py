@@ -1,11 +1,11 @@
-"""How a cart becomes an order: once, with its stock, its payment, and the price that was agreed to.
+"""Order completion: turns a cart into an order once, with its stock, its payment and the agreed price.
 
-    first transaction    steps, guards, differences from the quote; stock taken and held; the payment `processing`
-    the call             to the provider, under the attempt's own key; nothing is locked meanwhile
-    second transaction   approved: the order is complete; declined: the stock is given back, the cart goes on
+    first transaction    steps, guards, differences from the quote; reserves stock; sets the payment to `processing`
+    provider call        under the attempt's own key; holds no locks
+    second transaction   approved: completes the order; declined: releases the stock, and the cart stays open
 
-Whoever dies in between leaves a payment `processing`: it is settled by asking the provider what came of the attempt, by
-whoever completes again or by the worker.
+A crash in between leaves the payment `processing`. The next completion request or the worker settles it by asking the
+provider for the outcome of the attempt.
 """
 
 import contextlib
@@ -19,17 +19,17 @@ import msgspec
 
 from shop.actions.cart import line_items as cart_lines
 from shop.actions.cart.access import find_bearers_cart, require_owner_to_pay
-from shop.actions.cart.line_items import Held, pricing_of, refuse_while_paying
-from shop.actions.cart.order_state import Checkout, is_credit, paid, read
-from shop.actions.catalog.reservations import give_back, take
+from shop.actions.cart.line_items import LockedCart, get_pricing, refuse_while_paying
+from shop.actions.cart.order_state import Checkout, build_payment_amounts, is_credit, load_checkout
+from shop.actions.catalog.reservations import release_stock, reserve_stock
 from shop.actions.checkout import store_credit
-from shop.actions.checkout.promotion_usage import retotal_with_uses
-from shop.actions.checkout.steps import hold_checkout, refused, requirements, walk
-from shop.actions.checkout.stock_holds import GONE, shelves_for
+from shop.actions.checkout.promotion_usage import recalculate_with_uses
+from shop.actions.checkout.steps import advance_to, build_missing_error, lock_open_checkout, requirements
+from shop.actions.checkout.stock_holds import OUT_OF_STOCK, allocate_stock
 from shop.actions.context import Context
 from shop.actions.payments import charges
-from shop.actions.payments.settlement import call_of, call_provider, finish, settle
-from shop.base.errors import Invalid, NotFound, PaymentInProgress, PaymentNeedsAction, TotalChanged, Unavailable
+from shop.actions.payments.settlement import call_provider, finalize_order, rebuild_call, settle
+from shop.base.errors import Invalid, NotFound, PaymentInProgress, PaymentNeedsAction, TotalMismatch, Unavailable
 from shop.base.ids import new_id
 from shop.base.money import currency_digits, wire_decimal
 from shop.gateways.payments import Act, Call, Result
@@ -42,71 +42,71 @@ from shop.queries.catalog import quotes
 from shop.queries.payments import payments as queries
 from shop.queries.payments import saved_cards
 from shop.queries.payments.payments import Change
-from shop.rules.cart.quotes import Difference, agreed, differences
-from shop.rules.checkout.payments import PAYMENT_MOVES, covered, is_valid
+from shop.rules.cart.quotes import Difference, find_differences, requote_available_lines
+from shop.rules.checkout.payments import PAYMENT_MOVES, is_valid, sum_covered_amount
 
 _CONSENT = "consent to a changed total"
-_REFUSED = "The payment was refused; choose another way to pay."
+_REFUSAL = "The payment was refused; choose another way to pay."
 
 
-class Started(msgspec.Struct, frozen=True):
-    """What the first transaction left to be done: a call to a provider, or nothing."""
+class PendingCharge(msgspec.Struct, frozen=True):
+    """The result of the first transaction: the provider call still to make, if any."""
 
     order: Order
     call: Call | None = None
     provider_type: str = ""
     was_made: bool = False
-    """Whether the call was made before, and only what came of it is to be asked."""
+    """Whether the call was made before, so that only its outcome is requested."""
     may_be_in_flight: bool = False
-    """Whether the request that made it may still wait for its answer."""
+    """Whether the request that made the call may still be waiting for the answer."""
     may_repeat: bool = False
-    """Whether it may be made once more, should it never have arrived."""
+    """Whether the call may be repeated if it never arrived."""
 
 
 async def complete(ctx: Context, consent: str | None, order_id: UUID | None = None, *, base_url: str) -> Order:
-    """The completed order: the one that is completed now, or was before under the same credentials. Whoever may act on
-    any order names it. `base_url` is where the client reaches the shop.
+    """Completes the cart and returns the order, or returns the order completed before with the same credentials.
+    Callers that may act on any order pass `order_id`. `base_url` is where the client reaches the shop.
     """
-    if done := await _done_before(ctx, order_id):
-        return done
+    if order := await _find_completed(ctx, order_id):
+        return order
     try:
         with charges.starting(ctx):
             async with ctx.db.transaction():
-                started = await _start(ctx, consent, order_id)
+                pending_charge = await _start(ctx, consent, order_id)
     except NotFound:
-        # Completed by another while we waited for it.
-        if done := await _done_before(ctx, order_id):
-            return done
+        # Another request completed it while this one waited for the lock.
+        if order := await _find_completed(ctx, order_id):
+            return order
         raise
     ctx.shared.mail_waits.set()
-    if started.call is None:
-        return started.order
-    with charges.charging(ctx, started.call):
-        return await _charge(ctx, started, started.call, base_url)
+    if pending_charge.call is None:
+        return pending_charge.order
+    with charges.charging(ctx, pending_charge.call):
+        return await _charge(ctx, pending_charge, pending_charge.call, base_url)
 
 
-async def _charge(ctx: Context, started: Started, call: Call, base_url: str) -> Order:
-    provider = ctx.providers[started.provider_type]
-    if started.was_made:
+async def _charge(ctx: Context, pending_charge: PendingCharge, call: Call, base_url: str) -> Order:
+    provider = ctx.providers[pending_charge.provider_type]
+    if pending_charge.was_made:
         result = await charges.ask_again(
-            provider, call, may_be_in_flight=started.may_be_in_flight, may_repeat=started.may_repeat
+            provider, call, may_be_in_flight=pending_charge.may_be_in_flight, may_repeat=pending_charge.may_repeat
         )
     else:
         result = await call_provider(provider, call)
     if result.outcome == "unknown":
         raise await _still_open(ctx.fresh(), call, result, base_url)
-    order = await charges.settle_charge(ctx, started.order.id, call.key, result)
+    order = await charges.settle_charge(ctx, pending_charge.order.id, call.key, result)
     ctx.shared.mail_waits.set()
     if order.completed_at is None:
-        raise Invalid({"payments": [result.message or _REFUSED]}, _REFUSED, code="payment_refused")
+        raise Invalid({"payments": [result.message or _REFUSAL]}, _REFUSAL, code="payment_refused")
     return order
 
 
 async def _still_open(
     ctx: Context, call: Call, result: Result, base_url: str
 ) -> PaymentInProgress | PaymentNeedsAction:
-    """What the provider calls it is noted: whoever completes again is told what came of it, and need not wait for a
-    notice. Where that fails, it is found by its key.
+    """Saves the provider's reference, so that the next completion request can get the outcome without waiting for a
+    webhook. If that fails, the attempt is found by its key.
     """
     if result.reference and result.reference != call.reference:
         with contextlib.suppress(Unavailable):
@@ -118,9 +118,9 @@ async def _still_open(
     return PaymentNeedsAction(result.client_secret, {"type": result.next_action.type, "url": url})
 
 
-async def _done_before(ctx: Context, order_id: UUID | None) -> Order | None:
-    """The order that the credentials completed before: by its token while that shows it, by the bearer alone for ten
-    minutes. A repeated request never completes another cart of the same user.
+async def _find_completed(ctx: Context, order_id: UUID | None) -> Order | None:
+    """Returns the order completed before with these credentials: by its token while that is valid, by the bearer alone
+    for ten minutes. A repeated request never completes another cart of the same user.
     """
     claim, user_id = ctx.claim, None
     if order_id:
@@ -132,55 +132,60 @@ async def _done_before(ctx: Context, order_id: UUID | None) -> Order | None:
         user_id = bearers.user_id
     if claim.cart_id:
         age = ctx.shared.settings.order_status_ttl
-        completed = await carts.find_completed(ctx.db, claim, user_id, age)
-        if completed and not completed.is_shown:
+        completion = await carts.find_completed(ctx.db, claim, user_id, age)
+        if completion and not completion.is_shown:
             raise NotFound()
-        if completed:
-            return completed.order
+        if completion:
+            return completion.order
     return await carts.find_just_completed(ctx.db, user_id) if user_id else None
 
 
-async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> Started:
-    checkout = await hold_checkout(ctx, order_id, may_be_paid=True)
+async def _start(ctx: Context, consent: str | None, order_id: UUID | None) -> PendingCharge:
+    checkout = await lock_open_checkout(ctx, order_id, may_be_paid=True)
     await require_owner_to_pay(ctx, checkout.order)
     if any(payment.state == "processing" for payment in checkout.payments):
-        return await _begun(ctx, checkout)
+        return await _resume_attempt(ctx, checkout)
     await refuse_while_paying(ctx, checkout.order)
-    # What was held while the shopper made up their mind is taken anew: nobody can come between.
-    await give_back(ctx, checkout.order)
+    # Release the reservation and take the stock again below; no other cart can take it in between.
+    await release_stock(ctx, checkout.order)
     was_quoted, before = bool(checkout.shipments), checkout.order
     pieces = {line.variant_id: line.quantity for line in checkout.lines}
-    known = await quotes.list_quotes(ctx.db, await pricing_of(ctx, checkout.order), pieces)
-    found = differences(checkout.lines, known)
-    if none_left := [each for each in found if each.code == "stock_lost" and each.now == 0]:
-        raise Invalid({"line_items": [each.name for each in none_left]}, GONE, code="out_of_stock")
-    if found:
-        checkout = await _as_it_can_be_had(ctx, checkout, known)
-    checkout, why = await walk(ctx, checkout)
+    variant_quotes = await quotes.list_quotes(ctx.db, await get_pricing(ctx, checkout.order), pieces)
+    line_differences = find_differences(checkout.lines, variant_quotes)
+    if sold_out := [each for each in line_differences if each.code == "stock_lost" and each.now == 0]:
+        raise Invalid({"line_items": [each.name for each in sold_out]}, OUT_OF_STOCK, code="out_of_stock")
+    if line_differences:
+        checkout = await _with_current_quotes(ctx, checkout, variant_quotes)
+    checkout, why = await advance_to(ctx, checkout)
     if why:
-        # Who is asked for more than they were told is told that first.
-        _check_consent(ctx, checkout.order, [*_told(checkout.order, found), *_lost(before, checkout.order)], consent)
+        # Report a changed total before any missing requirement.
+        _check_consent(
+            ctx,
+            checkout.order,
+            [*_describe_changes(checkout.order, line_differences), *_lost_promotions(before, checkout.order)],
+            consent,
+        )
         raise why
     if lacks := requirements(checkout):
-        raise refused(lacks)
-    checkout, wanted = await shelves_for(ctx, checkout, known)
-    checkout = await retotal_with_uses(ctx, checkout)
-    checkout, counted_on, credit = await store_credit.fit(ctx, checkout)
-    told = [*_told(checkout.order, found), *_lost(before, checkout.order)]
+        raise build_missing_error(lacks)
+    checkout, quantities = await allocate_stock(ctx, checkout, variant_quotes)
+    checkout = await recalculate_with_uses(ctx, checkout)
+    checkout, counted_on, credit = await store_credit.cap_to_balance(ctx, checkout)
+    changes = [*_describe_changes(checkout.order, line_differences), *_lost_promotions(before, checkout.order)]
     if credit < counted_on:
-        told.append({"code": "store_credit_changed", **_amounts(checkout.order, counted_on, credit)})
+        changes.append({"code": "store_credit_changed", **_amounts(checkout.order, counted_on, credit)})
     if was_quoted and before.total != checkout.order.total:
-        told.append({"code": "total_changed", **_amounts(checkout.order, before.total, checkout.order.total)})
-    _check_consent(ctx, checkout.order, told, consent)
+        changes.append({"code": "total_changed", **_amounts(checkout.order, before.total, checkout.order.total)})
+    _check_consent(ctx, checkout.order, changes, consent)
     if lacks := requirements(checkout):
-        raise refused(lacks)
-    await take(ctx, checkout.order, wanted, [quote.product_id for quote in known.values()])
+        raise build_missing_error(lacks)
+    await reserve_stock(ctx, checkout.order, quantities, [quote.product_id for quote in variant_quotes.values()])
     return await _pay(ctx, checkout)
 
 
-async def _begun(ctx: Context, checkout: Checkout) -> Started:
-    """The provider is asked at once about a payment whose outcome is not recorded: its answer may have been lost, or
-    the process that waited for it.
+async def _resume_attempt(ctx: Context, checkout: Checkout) -> PendingCharge:
+    """Resumes a payment without a recorded outcome by asking the provider at once: its answer, or the process waiting
+    for it, may have been lost.
     """
     payment = next(each for each in checkout.payments if each.state == "processing")
     attempts = [each for each in await queries.list_attempts(ctx.db, checkout.order.id) if each.outcome == "unknown"]
@@ -188,11 +193,11 @@ async def _begun(ctx: Context, checkout: Checkout) -> Started:
     if attempt is None:
         raise PaymentInProgress()
     method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
-    call = call_of(checkout.order, payment, attempt)
+    call = rebuild_call(checkout.order, payment, attempt)
     if attempt.reference:
-        return Started(checkout.order, call, method.type, was_made=True)
+        return PendingCharge(checkout.order, call, method.type, was_made=True)
     is_over = await queries.is_older(ctx.db, attempt.id, charges.FLIGHT_SECONDS)
-    return Started(
+    return PendingCharge(
         checkout.order,
         await _with_source(ctx, call, payment.source_id, method) if is_over else call,
         method.type,
@@ -202,27 +207,29 @@ async def _begun(ctx: Context, checkout: Checkout) -> Started:
     )
 
 
-async def _as_it_can_be_had(ctx: Context, checkout: Checkout, known: Mapping[UUID, Quote]) -> Checkout:
-    """With the lines that there are, at their prices; how it is sent and paid stays as it was chosen."""
-    held = Held(checkout.order, checkout.lines, await pricing_of(ctx, checkout.order))
-    cart = await cart_lines.keep(ctx, held, agreed(checkout.lines, known, datetime.now(UTC)), known)
+async def _with_current_quotes(ctx: Context, checkout: Checkout, variant_quotes: Mapping[UUID, Quote]) -> Checkout:
+    """Saves the available lines at current prices; keeps the selected shipping rates and payments."""
+    locked_cart = LockedCart(checkout.order, checkout.lines, await get_pricing(ctx, checkout.order))
+    cart = await cart_lines.save_lines(
+        ctx, locked_cart, requote_available_lines(checkout.lines, variant_quotes, datetime.now(UTC)), variant_quotes
+    )
     return Checkout(cart.order, cart.lines, (), (), checkout.rates, checkout.payments)
 
 
-def _told(order: Order, found: Sequence[Difference]) -> list[Mapping[str, Any]]:
-    """What became of each line since it was quoted."""
+def _describe_changes(order: Order, line_differences: Sequence[Difference]) -> list[Mapping[str, Any]]:
+    """Returns the changes to each line since it was quoted."""
     return [
         {
             "code": each.code,
             "line_item_id": each.line_item_id,
             **(_amounts(order, each.was, each.now) if each.is_amount else {"was": each.was, "now": each.now}),
         }
-        for each in found
+        for each in line_differences
     ]
 
 
-def _lost(before: Order, now: Order) -> list[Mapping[str, Any]]:
-    """The promotions that take less off than the shopper was told."""
+def _lost_promotions(before: Order, now: Order) -> list[Mapping[str, Any]]:
+    """Returns the promotions whose discount is smaller than the shopper was shown."""
     amounts = {each: now.promoted.get(each, {}).get("amount", 0) for each in before.promoted}
     return [
         {
@@ -241,35 +248,43 @@ def _amounts(order: Order, was: int, now: int) -> Mapping[str, str]:
     return {"was": wire_decimal(was, digits), "now": wire_decimal(now, digits)}
 
 
-def _check_consent(ctx: Context, order: Order, told: Sequence[Mapping[str, Any]], consent: str | None) -> None:
-    if not told:
+def _check_consent(ctx: Context, order: Order, changes: Sequence[Mapping[str, Any]], consent: str | None) -> None:
+    if not changes:
         return
     keys = ctx.shared.keys
-    message = order.id.bytes + msgspec.json.encode(told)
+    message = order.id.bytes + msgspec.json.encode(changes)
     token = f"shpco_{keys.mac(keys.current, _CONSENT, message).hex()}"
     if consent is None or not consent.isascii() or not hmac.compare_digest(token, consent):
-        raise TotalChanged(told, token)
+        raise TotalMismatch(changes, token)
 
 
-async def _pay(ctx: Context, checkout: Checkout) -> Started:
+async def _pay(ctx: Context, checkout: Checkout) -> PendingCharge:
     order = checkout.order
-    counted = [payment for payment in checkout.payments if is_valid(paid(payment)) and not is_credit(payment)]
-    open_ones = [payment for payment in counted if payment.state == "checkout"]
+    valid_payments = [
+        payment for payment in checkout.payments if is_valid(build_payment_amounts(payment)) and not is_credit(payment)
+    ]
+    open_ones = [payment for payment in valid_payments if payment.state == "checkout"]
     due = order.total - await store_credit.spend(ctx, checkout)
-    if due <= covered([paid(payment) for payment in counted if payment.state != "checkout"]) or not open_ones:
+    if (
+        due
+        <= sum_covered_amount(
+            [build_payment_amounts(payment) for payment in valid_payments if payment.state != "checkout"]
+        )
+        or not open_ones
+    ):
         await queries.invalidate_open(ctx.db, order.id)
-        return Started(await finish(ctx, await read(ctx, order)))
+        return PendingCharge(await finalize_order(ctx, await load_checkout(ctx, order)))
     payment = open_ones[-1]
     method = (await queries.list_methods_of(ctx.db, [payment.payment_method_id]))[payment.payment_method_id]
     provider = ctx.providers[method.type]
     call = await _begin_attempt(ctx, order, payment, method, due)
     if provider.needs_source:
-        return Started(order, call, method.type)
-    return Started(await settle(ctx, order.id, call.key, await provider.do(call)))
+        return PendingCharge(order, call, method.type)
+    return PendingCharge(await settle(ctx, order.id, call.key, await provider.do(call)))
 
 
 async def _begin_attempt(ctx: Context, order: Order, payment: Payment, method: PaymentMethod, amount: int) -> Call:
-    """Noted before it is made: whoever finds it later can ask what came of it."""
+    """Records the attempt before the call, so that its outcome can be requested later."""
     act: Act = "purchase" if method.auto_capture else "authorise"
     befores, state = PAYMENT_MOVES["started"]
     if not await queries.change_payment(ctx.db, payment.id, Change(befores, state, amount=amount)):
@@ -283,7 +298,7 @@ async def _begin_attempt(ctx: Context, order: Order, payment: Payment, method: P
 
 
 async def _with_source(ctx: Context, call: Call, source_id: UUID | None, method: PaymentMethod) -> Call:
-    """What is paid with; and for whom it is to be kept, where it is a user's and is not kept yet."""
+    """Adds the payment source to the call and, if it is a user's card that is not saved yet, whom to save it for."""
     source = (await saved_cards.list_sources_of(ctx.db, [source_id])).get(source_id) if source_id else None
     if source is None:
         return call

@@ -1,4 +1,4 @@
-"""Cards that are kept for those who paid with them, to be paid with again."""
+"""Saved cards: list, show, delete, and save after a payment."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -20,32 +20,32 @@ _log = structlog.get_logger("shop.payments")
 
 
 async def list_cards(ctx: Context, method_id: UUID | None = None) -> list[CreditCard]:
-    """Mine; of one way to pay, where that is asked for."""
-    found = await saved_cards.list_cards(ctx.db, (await ctx.signed_in()).user.id)
-    return [card for card in found if method_id in (None, card.payment_method_id)]
+    """Lists the caller's cards, optionally of one payment method."""
+    cards = await saved_cards.list_cards(ctx.db, (await ctx.signed_in()).user.id)
+    return [card for card in cards if method_id in (None, card.payment_method_id)]
 
 
 async def get_card(ctx: Context, card_id: str) -> CreditCard:
-    """By its id, or the one that was paid with last."""
-    found = await list_cards(ctx)
-    for card in found:
+    """Returns a card by id, or the default card, which is the last one used."""
+    cards = await list_cards(ctx)
+    for card in cards:
         if str(card.id) == card_id.lower() or (card_id == DEFAULT and card.is_default):
             return card
     raise NotFound()
 
 
-async def list_methods_of(ctx: Context, found: list[CreditCard]) -> Mapping[UUID, PaymentMethod]:
-    methods = await queries.list_methods_of(ctx.db, list({card.payment_method_id for card in found}))
+async def list_methods_of(ctx: Context, cards: list[CreditCard]) -> Mapping[UUID, PaymentMethod]:
+    methods = await queries.list_methods_of(ctx.db, list({card.payment_method_id for card in cards}))
     return {method_id: public_method(ctx, method) for method_id, method in methods.items()}
 
 
 async def remove_card(ctx: Context, card_id: str) -> None:
-    """Gone for its owner whatever the provider says to it."""
-    user, wanted = (await ctx.signed_in()).user, as_uuid(card_id)
-    removed = await saved_cards.forget_card(ctx.db, user.id, wanted) if wanted else None
-    if removed is None:
+    """Deletes a saved card, even if the provider fails to delete it."""
+    user, card_uuid = (await ctx.signed_in()).user, as_uuid(card_id)
+    removed_card = await saved_cards.soft_delete_card(ctx.db, user.id, card_uuid) if card_uuid else None
+    if removed_card is None:
         raise NotFound()
-    reference, method_id = removed
+    reference, method_id = removed_card
     method = (await queries.list_methods_of(ctx.db, [method_id]))[method_id]
     if reference is None:
         return
@@ -56,11 +56,11 @@ async def remove_card(ctx: Context, card_id: str) -> None:
 
 
 async def keep_card(ctx: Context, attempt_id: UUID, result: Result) -> None:
-    """What the provider told of the card is what is shown of it, whatever the client had said."""
+    """Saves the card details from the provider, which replace those sent by the client."""
     card = result.card
     if result.outcome != "approved" or card is None:
         return
-    told = msgspec.structs.asdict(card)
-    is_kept = told.pop("is_kept")
-    told["customer_reference"] = told.pop("customer")
-    await saved_cards.keep_card(ctx.db, attempt_id, is_kept=is_kept, told=told)
+    fields = msgspec.structs.asdict(card)
+    is_kept = fields.pop("is_kept")
+    fields["customer_reference"] = fields.pop("customer")
+    await saved_cards.save_card_details(ctx.db, attempt_id, is_kept=is_kept, told=fields)

@@ -1,4 +1,4 @@
-"""What becomes of an order when a provider has answered; and of those to whom nobody has answered yet."""
+"""Payment settlement: applies provider results to orders, and resolves attempts that have no result yet."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +10,11 @@ import structlog
 
 from shop.actions.audit import audit
 from shop.actions.cart.access import acts_for_owner
-from shop.actions.cart.order_state import Checkout, change_order, is_credit, read
-from shop.actions.catalog.reservations import give_back
+from shop.actions.cart.order_state import Checkout, change_order, is_credit, load_checkout
+from shop.actions.catalog.reservations import release_stock
 from shop.actions.checkout import store_credit
 from shop.actions.checkout.promotion_usage import give_back_uses
-from shop.actions.checkout.shipments import explained
+from shop.actions.checkout.shipments import explain_totals
 from shop.actions.context import Context, Shared
 from shop.actions.payments.saved_cards import keep_card
 from shop.base.actor import NOBODY, Actor
@@ -40,17 +40,17 @@ from shop.rules.checkout.payments import PAYMENT_MOVES, shipment_should_be, ship
 PROVIDER_SECONDS = 10
 SETTLE_SECONDS = 60
 LOOK_AGAIN_SECONDS = 15
-"""A shopper may take minutes to confirm; a provider is not asked about it every second."""
+"""The interval between queries about one attempt; a shopper may take minutes to confirm."""
 GIVE_UP_SECONDS = 600
-"""A provider that has not heard of an attempt for so long never will."""
+"""After this time an attempt unknown to the provider will not arrive."""
 CONFIRMATION_TTL = 3 * 24 * 3600
 _log = structlog.get_logger("shop.payments")
 _FIRST = {"authorise", "purchase"}
-"""What an order is completed with."""
+"""Acts that complete an order."""
 
 
 async def call_provider(provider: Provider, call: Call) -> Result:
-    """An answer that does not come in time, or cannot be read, is `unknown`: whatever was done is found by its key."""
+    """Calls the provider. A late or unreadable answer is `unknown`; its outcome can be found by the call's key."""
     try:
         async with asyncio.timeout(PROVIDER_SECONDS):
             return await provider.do(call)
@@ -60,7 +60,7 @@ async def call_provider(provider: Provider, call: Call) -> Result:
 
 
 async def settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result) -> Order:
-    """Says what came of an attempt, once: who says it again finds what was made of it."""
+    """Records the outcome of an attempt; idempotent: repeated calls return the order unchanged."""
     if ctx.db.is_in_transaction:
         return await _settle(ctx, order_id, attempt_id, result)
 
@@ -101,19 +101,19 @@ async def _settle(ctx: Context, order_id: UUID, attempt_id: UUID, result: Result
         await store_credit.restore(ctx, order, payment, attempt.amount)
     if attempt.act == "undo":
         return order
-    checkout = await read(ctx, order)
+    checkout = await load_checkout(ctx, order)
     is_first = attempt.act in _FIRST and order.completed_at is None
-    return await (finish(ctx, checkout) if is_first else refigure(ctx, checkout))
+    return await (finalize_order(ctx, checkout) if is_first else update_order_states(ctx, checkout))
 
 
 async def _decline(ctx: Context, order: Order, payment: Payment, attempt: PaymentAttempt) -> Order:
     if attempt.act in _FIRST:
         befores, state = PAYMENT_MOVES["declined"]
         await queries.change_payment(ctx.db, payment.id, Change(befores, state))
-        # In the order in which everybody locks: promotions, credit, then products and what lies on the shelves.
+        # The common lock order: promotions, credit, then products and stock items.
         await give_back_uses(ctx, order)
         await store_credit.unspend(ctx, order)
-        await give_back(ctx, order)
+        await release_stock(ctx, order)
         return await change_order(ctx, order, state="payment")
     if attempt.act == "refund":
         await queries.end_refund(ctx.db, str(attempt.id), "failed")
@@ -122,93 +122,94 @@ async def _decline(ctx: Context, order: Order, payment: Payment, attempt: Paymen
     return order
 
 
-def _captured(payment: Payment, attempt: PaymentAttempt) -> Change:
+def _capture_change(payment: Payment, attempt: PaymentAttempt) -> Change:
     return Change(*PAYMENT_MOVES["captured"], captured=attempt.amount)
 
 
-def _refunded(payment: Payment, attempt: PaymentAttempt) -> Change:
+def _refund_change(payment: Payment, attempt: PaymentAttempt) -> Change:
     return Change(frozenset({"completed"}), "completed", refunded=payment.refunded_amount + attempt.amount)
 
 
 _CHANGES: dict[str, Callable[[Payment, PaymentAttempt], Change]] = {
     "authorise": lambda _payment, _attempt: Change(*PAYMENT_MOVES["authorised"]),
-    "purchase": _captured,
-    "capture": _captured,
+    "purchase": _capture_change,
+    "capture": _capture_change,
     "void": lambda payment, _attempt: Change(*PAYMENT_MOVES["voided"], refunded=payment.captured_amount),
-    "refund": _refunded,
+    "refund": _refund_change,
     "undo": lambda _payment, _attempt: Change(*PAYMENT_MOVES["undone"]),
 }
 
 
-async def refigure(ctx: Context, checkout: Checkout, *, but: UUID | None = None) -> Order:
-    """What a completed order says of its payments and shipments, after one of them changed. A shipment that somebody
-    has just put into its state stays in it.
+async def update_order_states(ctx: Context, checkout: Checkout, *, but: UUID | None = None) -> Order:
+    """Updates the payment and shipment states of a completed order after a change. The shipment `but` keeps its state,
+    because the caller has just set it.
     """
     order = checkout.order
     balance = checkout.balance
-    backordered = {item.shipment_id for item in checkout.items if item.backordered}
+    backordered_ids = {item.shipment_id for item in checkout.items if item.backordered}
     states = {
         shipment.id: shipment.state
         if shipment.id == but
         else shipment_should_be(
             shipment.state,
             order_state=order.state,
-            has_backordered=shipment.id in backordered,
+            has_backordered=shipment.id in backordered_ids,
             is_paid=balance.is_paid,
         )
         for shipment in checkout.shipments
     }
-    changed = [
-        {"id": each.id, "state": states[each.id]} for each in checkout.shipments if states[each.id] != each.state
-    ]
-    await bulk.update_rows(ctx.db, "shipments", changed)
+    rows = [{"id": each.id, "state": states[each.id]} for each in checkout.shipments if states[each.id] != each.state]
+    await bulk.update_rows(ctx.db, "shipments", rows)
     return await change_order(
         ctx,
         order,
         payment_total=balance.payment_total,
         payment_state=balance.state,
-        shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered)),
+        shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered_ids)),
     )
 
 
-async def finish(ctx: Context, checkout: Checkout) -> Order:
-    """The order is complete: what it came to is frozen, what was held is sold, and its owner is told."""
+async def finalize_order(ctx: Context, checkout: Checkout) -> Order:
+    """Completes the order: freezes its totals, turns reservations into sales, and queues the confirmation e-mail."""
     checkout = await store_credit.take(ctx, checkout)
     order = checkout.order
     balance = checkout.balance
-    backordered = {item.shipment_id for item in checkout.items if item.backordered}
+    backordered_ids = {item.shipment_id for item in checkout.items if item.backordered}
     states = {
         shipment.id: shipment_should_be(
-            shipment.state, order_state="complete", has_backordered=shipment.id in backordered, is_paid=balance.is_paid
+            shipment.state,
+            order_state="complete",
+            has_backordered=shipment.id in backordered_ids,
+            is_paid=balance.is_paid,
         )
         for shipment in checkout.shipments
     }
     await bulk.update_rows(ctx.db, "shipments", [{"id": each, "state": state} for each, state in states.items()])
     due = await taxes.list_rates(ctx.db, order.ship_address_id)
-    steps = explained(checkout, due).steps
-    completed = await orders.complete_order(
+    steps = explain_totals(checkout, due).steps
+    completed_order = await orders.complete_order(
         ctx.db,
         order.id,
         payment_total=balance.payment_total,
         payment_state=balance.state,
-        shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered)),
+        shipment_state=shipment_state(list(states.values()), has_backordered=bool(backordered_ids)),
         explained={"steps": msgspec.to_builtins(steps)},
     )
     rows = [{"id": new_id(), **row} for row in adjustment_rows(order.id, steps)]
     await bulk.insert_rows(ctx.db, "adjustments", rows)
     if order.manual_total:
         await _close_manual(ctx, order, steps)
-    await stock.end_holds(ctx.db, order.id)
+    await stock.delete_reservations(ctx.db, order.id)
     await sales.note_sales(ctx.db, {line.variant_id: line.quantity for line in checkout.lines})
     if order.email and ctx.shared.settings.order_mail != "off":
         await _queue_confirmation(ctx, order, order.email)
     detail = {"number": order.number, "total": order.total, "currency": order.currency}
     await audit(ctx, "order_complete", "done", subject_id=order.id, detail=detail)
-    return completed
+    return completed_order
 
 
 async def _close_manual(ctx: Context, order: Order, steps: Sequence[Mapping[str, Any]]) -> None:
-    """Adjustments by hand count as far as the total allowed: the newest gives way first."""
+    """Closes manual adjustments, reduced to what the total allowed; the newest is reduced first."""
     beyond = sum(step["amount"] for step in steps if step["step"] == "manual") - order.manual_total
     rows = []
     for each in await adjustments.list_manual(ctx.db, order.id):
@@ -219,11 +220,12 @@ async def _close_manual(ctx: Context, order: Order, steps: Sequence[Mapping[str,
 
 
 async def _queue_confirmation(ctx: Context, order: Order, email: str) -> None:
-    """Counted against the mail budget, unless an operator or an application completed the order, or its signed-in owner
-    did and the mail goes to their own verified address: anyone can type another's.
+    """Queues the confirmation e-mail. It counts against the mail budget, because anyone can enter another person's
+    address, unless an operator or application completed the order, or its signed-in owner did and the e-mail goes to
+    their own verified address.
     """
     is_trusted = acts_for_owner(ctx, order) and (ctx.actor.kind != "user" or await _is_owners(ctx, order, email))
-    # A provider's notice and the worker complete orders too, and are nobody to count.
+    # Webhooks and the worker complete orders too; they have no source to count.
     is_shopper = ctx.claim.cart_id is not None or ctx.claim.bearer is not None
     mail: dict[str, Any] = {"kind": "order_confirmation", "recipient": email, "ref_id": order.id}
     await outbox.insert_mail(
@@ -238,46 +240,48 @@ async def _queue_confirmation(ctx: Context, order: Order, email: str) -> None:
 
 async def _is_owners(ctx: Context, order: Order, email: str) -> bool:
     owner = await users.find_user(ctx.db, order.user_id) if order.user_id else None
-    typed = read_email(email)
-    return owner is not None and owner.verified_at is not None and typed is not None and typed.key == owner.email_key
+    address = read_email(email)
+    return (
+        owner is not None and owner.verified_at is not None and address is not None and address.key == owner.email_key
+    )
 
 
-async def settle_stuck(shared: Shared) -> int:
-    """Asks the providers what came of the calls that nobody has heard of for a minute."""
-    found = await queries.take_stuck(shared.database.session(), SETTLE_SECONDS, LOOK_AGAIN_SECONDS)
-    settled = 0
-    for attempt in found:
+async def settle_stale_attempts(shared: Shared) -> int:
+    """Asks the providers for the outcome of calls without a result for a minute; returns the number settled."""
+    attempts = await queries.claim_unsettled_attempts(shared.database.session(), SETTLE_SECONDS, LOOK_AGAIN_SECONDS)
+    count = 0
+    for attempt in attempts:
         ctx = Context(shared)
         payment = await queries.find_payment(ctx.db, attempt.payment_id)
-        result = await _came_of(ctx, payment, attempt) if payment else UNKNOWN
+        result = await _query_result(ctx, payment, attempt) if payment else UNKNOWN
         if result.outcome == "unknown":
             continue
         try:
             await settle(Context(shared), attempt.order_id, attempt.id, result)
             await keep_card(Context(shared), attempt.id, result)
-            settled += 1
+            count += 1
         except ShopError as reason:
-            # One that cannot be settled now must not stand in the way of the others.
+            # One failure must not block the other attempts.
             _log.warning("a payment could not be settled", attempt=str(attempt.id), reason=reason.code)
-    return settled
+    return count
 
 
-async def _came_of(ctx: Context, payment: Payment, attempt: PaymentAttempt) -> Result:
+async def _query_result(ctx: Context, payment: Payment, attempt: PaymentAttempt) -> Result:
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
     provider = ctx.providers[methods[payment.payment_method_id].type]
     order = await orders.find_order(ctx.db, attempt.order_id)
     if order is None:
         return UNKNOWN
-    call = call_of(order, payment, attempt)
+    call = rebuild_call(order, payment, attempt)
     result = await find_outcome(provider, call)
     if result is None or result.outcome != "unknown":
         return result or UNKNOWN
     if attempt.act == "undo":
-        # Nobody waits for it, and it must not be left: somebody has paid for nothing.
+        # No request waits for it, and it must be done: the customer has paid for nothing.
         return await call_provider(provider, call)
     if not await queries.is_older(ctx.db, attempt.id, GIVE_UP_SECONDS):
         if result.reference and attempt.reference is None:
-            # Whoever completes again can now be told what is still to be done.
+            # The next completion request can then return the required action.
             await queries.note_reference(ctx.db, attempt.id, result.reference)
         return UNKNOWN
     return await _give_up(provider, call, result)
@@ -285,7 +289,7 @@ async def _came_of(ctx: Context, payment: Payment, attempt: PaymentAttempt) -> R
 
 async def _give_up(provider: Provider, call: Call, result: Result) -> Result:
     if result.reference and call.act in {"authorise", "purchase"}:
-        # It is still open there, and the shopper could confirm it after its goods were given away.
+        # It is still open at the provider: the shopper could confirm it after the stock was released.
         closing = msgspec.structs.replace(call, act="void", reference=result.reference)
         if (await call_provider(provider, closing)).outcome != "approved":
             return UNKNOWN
@@ -293,15 +297,15 @@ async def _give_up(provider: Provider, call: Call, result: Result) -> Result:
     return Result("declined", None, "The provider never heard of it.")
 
 
-def call_of(order: Order, payment: Payment, attempt: PaymentAttempt) -> Call:
-    """The call that an attempt was noted for, as far as it is needed to ask what came of it, or to undo."""
+def rebuild_call(order: Order, payment: Payment, attempt: PaymentAttempt) -> Call:
+    """Rebuilds the call of an attempt, with the fields needed to find its outcome or to undo it."""
     act = cast(Act, "void" if attempt.act == "undo" else attempt.act)
     reference = attempt.reference or payment.response_code
     return Call(attempt.id, act, attempt.amount, order.currency, order.number, reference=reference)
 
 
 async def find_outcome(provider: Provider, call: Call) -> Result | None:
-    """Of a call that was made before; none when the provider does not say."""
+    """Returns the outcome of an earlier call, or none if the provider does not answer."""
     try:
         async with asyncio.timeout(PROVIDER_SECONDS):
             return await provider.find(call)

@@ -1,4 +1,4 @@
-"""Confirming a payment by test card, as a bank's page does for 3-D Secure. Only in a try-out."""
+"""Confirms test card payments, as a bank's 3-D Secure page does. Available only in a try-out."""
 
 import asyncio
 
@@ -8,18 +8,18 @@ from shop.gateways.test_card import Confirmation, Decision, TestCard
 
 
 async def get_confirmation(ctx: Context, client_secret: str) -> Confirmation:
-    found = await asyncio.to_thread(_test_card(ctx).find_confirmation, client_secret)
-    if found is None:
+    confirmation = await asyncio.to_thread(_test_card(ctx).find_confirmation, client_secret)
+    if confirmation is None:
         raise NotFound()
-    return found
+    return confirmation
 
 
 async def decide_confirmation(ctx: Context, client_secret: str, decision: Decision) -> Decision:
-    """Returns the decision that counts, which is the first. The order is completed by the client's next `complete`."""
-    decided = await asyncio.to_thread(_test_card(ctx).decide, client_secret, decision)
-    if decided is None:
+    """Returns the decision that counts, which is the first. The client's next `complete` completes the order."""
+    final_decision = await asyncio.to_thread(_test_card(ctx).decide, client_secret, decision)
+    if final_decision is None:
         raise NotFound()
-    return decided
+    return final_decision
 
 
 def _test_card(ctx: Context) -> TestCard:

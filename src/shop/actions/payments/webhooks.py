@@ -1,4 +1,4 @@
-"""What becomes of what a provider tells by itself; what it says again, or after its answer, changes nothing."""
+"""Handles payment webhooks; idempotent: a repeated webhook, or one after the provider's answer, changes nothing."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -8,10 +8,10 @@ import structlog
 
 from shop.actions.context import Context
 from shop.actions.payments.saved_cards import keep_card
-from shop.actions.payments.settlement import call_of, call_provider, find_outcome, settle
+from shop.actions.payments.settlement import call_provider, find_outcome, rebuild_call, settle
 from shop.base.errors import NotFound
 from shop.base.ids import new_id
-from shop.gateways.payments import Call, Notice
+from shop.gateways.payments import Call, PaymentWebhook
 from shop.models.cart.orders import Order
 from shop.models.checkout.payments import Payment, PaymentAttempt, payment_attempts
 from shop.queries import writes
@@ -21,7 +21,7 @@ from shop.queries.payments import payments as queries
 _log = structlog.get_logger("shop.payments")
 
 
-async def take_notice(ctx: Context, provider_type: str, headers: Mapping[bytes, bytes], body: bytes) -> None:
+async def handle_webhook(ctx: Context, provider_type: str, headers: Mapping[bytes, bytes], body: bytes) -> None:
     provider = ctx.providers.get(provider_type)
     if provider is None:
         raise NotFound()
@@ -31,27 +31,27 @@ async def take_notice(ctx: Context, provider_type: str, headers: Mapping[bytes, 
 
     async def work() -> Call | None:
         async with ctx.db.transaction():
-            return await _noted(ctx, provider_type, notice)
+            return await _record_notice(ctx, provider_type, notice)
 
-    left = await ctx.db.retrying(work)
+    next_call = await ctx.db.retrying(work)
     ctx.shared.mail_waits.set()
-    if left and left.act == "void":
-        result = await call_provider(provider, left)
+    if next_call and next_call.act == "void":
+        result = await call_provider(provider, next_call)
         if result.outcome != "unknown":
-            attempt = await queries.find_attempt(ctx.db, left.key)
+            attempt = await queries.find_attempt(ctx.db, next_call.key)
             if attempt:
-                await settle(ctx.fresh(), attempt.order_id, left.key, result)
-    elif left and (found := await find_outcome(provider, left)):
-        # A notice says little of the card.
-        await keep_card(ctx.fresh(), left.key, found)
+                await settle(ctx.fresh(), attempt.order_id, next_call.key, result)
+    elif next_call and (outcome := await find_outcome(provider, next_call)):
+        # A webhook has few card details.
+        await keep_card(ctx.fresh(), next_call.key, outcome)
 
 
-async def _noted(ctx: Context, provider_type: str, notice: Notice) -> Call | None:
-    """What is left to be asked of the provider: to undo a payment that came after the shop had given it up, and its
-    goods away; or what was paid with.
+async def _record_notice(ctx: Context, provider_type: str, notice: PaymentWebhook) -> Call | None:
+    """Records a webhook and returns the provider call still to make: to undo a payment approved after the shop gave up
+    on it and released its stock, or to get the card details.
     """
     attempt = await queries.find_attempt(ctx.db, notice.key)
-    # Locked as whoever waits for the provider's own answer locks it.
+    # The same lock as the request that waits for the provider's answer.
     order = await orders.lock_order(ctx.db, attempt.order_id) if attempt else None
     payment = await queries.find_payment(ctx.db, attempt.payment_id) if attempt else None
     if attempt is None or order is None or payment is None:
@@ -59,14 +59,14 @@ async def _noted(ctx: Context, provider_type: str, notice: Notice) -> Call | Non
     methods = await queries.list_methods_of(ctx.db, [payment.payment_method_id])
     if methods[payment.payment_method_id].type != provider_type:
         return None
-    if not await queries.note_notice(ctx.db, new_id(), payment.payment_method_id, notice.id, payment.id):
+    if not await queries.insert_webhook_notice(ctx.db, new_id(), payment.payment_method_id, notice.id, payment.id):
         return None
     attempt = await queries.find_attempt(ctx.db, notice.key) or attempt
     if attempt.outcome == "unknown":
         await settle(ctx, order.id, attempt.id, notice.result)
         is_paid = notice.result.outcome == "approved" and attempt.act in {"authorise", "purchase"}
-        noted = msgspec.structs.replace(attempt, reference=notice.result.reference)
-        return call_of(order, payment, noted) if is_paid and payment.source_id else None
+        updated_attempt = msgspec.structs.replace(attempt, reference=notice.result.reference)
+        return rebuild_call(order, payment, updated_attempt) if is_paid and payment.source_id else None
     if attempt.act == "refund" and (attempt.outcome, notice.result.outcome) == ("approved", "declined"):
         _log.error("money that was given back came back; give it back another way", payment=payment.number)
     is_late = attempt.outcome == "declined" and notice.result.outcome == "approved"
@@ -81,10 +81,10 @@ async def _undo(
     if any(
         each.act == "undo" and each.payment_id == payment.id for each in await queries.list_attempts(ctx.db, order.id)
     ):
-        return None  # Another notice of it was heard first.
+        return None  # An earlier webhook already did this.
     key: UUID = new_id()
     fields = {"order_id": order.id, "payment_id": payment.id, "act": "undo", "amount": attempt.amount}
-    # With its name there: whoever finds this after a crash must know what to undo.
+    # Save the provider's reference: after a crash it identifies what to undo.
     await writes.insert_record(ctx.db, payment_attempts, key, {**fields, "reference": reference})
     _log.warning("a payment was approved after it was given up; it is undone", payment=payment.number)
     return Call(key, "void", attempt.amount, order.currency, order.number, None, reference)

@@ -1,4 +1,4 @@
-"""Editing promotions, coupon batches and preview.
+"""Promotion editing, coupon batches and promotion previews.
 Each action makes one change, in one transaction.
-Never here: HTTP words, SQL text.
+No HTTP and no SQL text.
 """

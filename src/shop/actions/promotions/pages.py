@@ -1,4 +1,4 @@
-"""All that an operator sees of one promotion."""
+"""Loads the promotion pages of the dashboard."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -7,7 +7,7 @@ import msgspec
 
 from shop.actions import records
 from shop.actions.context import Context
-from shop.actions.records import Noun
+from shop.actions.records import ResourceActions
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
 from shop.models.cart.promotions import PromotionAction, PromotionRule
@@ -16,12 +16,12 @@ from shop.queries.promotions.pages import CountedBatch, CountedPromotion
 from shop.rules.promotions.settings import KINDS
 
 PartRow = PromotionRule | PromotionAction
-NAMED = frozenset({"products", "taxons", "groups"})
-"""What is settled as ids of records that have a name."""
+REFERENCE_FORMS = frozenset({"products", "taxons", "groups"})
+"""Setting types whose values are ids of records with a name."""
 
 
 class PromotionParts(msgspec.Struct, frozen=True):
-    """Its conditions and benefits, with what the records that they name are called."""
+    """The conditions and benefits of a promotion, with the names of the records that they refer to."""
 
     conditions: Sequence[PromotionRule]
     benefits: Sequence[PromotionAction]
@@ -29,10 +29,10 @@ class PromotionParts(msgspec.Struct, frozen=True):
 
 
 async def get_promotion(ctx: Context, promotion_id: UUID) -> CountedPromotion:
-    found = await queries.find_promotion(ctx.db, promotion_id)
-    if found is None:
+    promotion = await queries.find_promotion(ctx.db, promotion_id)
+    if promotion is None:
         raise NotFound()
-    return found
+    return promotion
 
 
 async def get_parts(ctx: Context, promotion_id: UUID) -> PromotionParts:
@@ -43,24 +43,26 @@ async def get_parts(ctx: Context, promotion_id: UUID) -> PromotionParts:
     return PromotionParts(conditions, benefits, await queries.find_names(ctx.db, ids))
 
 
-async def get_part(ctx: Context, noun: Noun, promotion_id: UUID, part_id: UUID) -> PartRow:
-    """One of this promotion; another's is not there."""
-    found: PartRow = (await records.get(ctx, noun, "id", part_id, {})).row
-    if found.promotion_id != promotion_id:
+async def get_part(ctx: Context, noun: ResourceActions, promotion_id: UUID, part_id: UUID) -> PartRow:
+    """Returns a part of this promotion; raises NotFound for a part of another promotion."""
+    part: PartRow = (await records.get(ctx, noun, "id", part_id, {})).row
+    if part.promotion_id != promotion_id:
         raise NotFound()
-    return found
+    return part
 
 
 async def get_batch(ctx: Context, promotion_id: UUID, batch_id: UUID) -> CountedBatch:
-    found = await queries.find_batch(ctx.db, promotion_id, batch_id)
-    if found is None:
+    batch = await queries.find_batch(ctx.db, promotion_id, batch_id)
+    if batch is None:
         raise NotFound()
-    return found
+    return batch
 
 
 def named_ids(what: str, part: PartRow) -> list[UUID]:
-    """The products, taxons and groups that it is about; what is no id was spoiled by hand."""
+    """Returns the ids of the products, taxons and groups that a part refers to; ignores invalid ids."""
     kind = KINDS[what].get(part.type)
-    given = [part.preferences.get(name) for name, form in kind.settings.items() if form in NAMED] if kind else []
-    found = [as_uuid(each) for ids in given if isinstance(ids, list) for each in ids]
-    return [each for each in found if each is not None]
+    id_lists = (
+        [part.preferences.get(name) for name, form in kind.settings.items() if form in REFERENCE_FORMS] if kind else []
+    )
+    parsed_ids = [as_uuid(each) for ids in id_lists if isinstance(ids, list) for each in ids]
+    return [each for each in parsed_ids if each is not None]

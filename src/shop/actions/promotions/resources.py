@@ -1,18 +1,16 @@
-"""The kinds of records of what is taken off and what is owed: promotions with their parts and codes, adjustments, store
-credit.
-"""
+"""Resources for promotions with their parts and codes, adjustments and store credit."""
 
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from shop.actions.catalog.products import check_currency, in_units
+from shop.actions.catalog.products import check_currency, to_minor_units
 from shop.actions.checkout import store_credit
 from shop.actions.context import Context
 from shop.actions.orders import manual_adjustments
 from shop.actions.orders import removals as order_removals
-from shop.actions.promotions import promotions as promotion_desk
-from shop.actions.records import Noun, plain
+from shop.actions.promotions import promotions as promotion_editor
+from shop.actions.records import ResourceActions, default_actions
 from shop.base.errors import Invalid
 from shop.models.access.users import users
 from shop.models.cart.promotions import (
@@ -54,13 +52,13 @@ Values = Mapping[str, Any]
 
 
 class OrdersAdjustment(Adjustment, frozen=True, kw_only=True):
-    """With the currency of its order."""
+    """An adjustment with the currency of its order."""
 
     currency: str
 
 
 class GrantedCredit(StoreCredit, frozen=True, kw_only=True):
-    """With what was taken of it for orders that are being paid, and the application that granted it."""
+    """Store credit with the amount authorized for open payments, and the application that granted it."""
 
     amount_authorized: int
     created_by_id: UUID | None
@@ -70,47 +68,47 @@ async def _grant(ctx: Context, values: Values) -> UUID:
     check_currency(ctx, values["currency"])
     if await writes.find_value(ctx.db, users, values["user_id"], "id") is None:
         raise Invalid({"user_id": ["is not a customer"]})
-    amount = in_units(values, values["currency"], ["amount"])["amount"]
+    amount = to_minor_units(values, values["currency"], ["amount"])["amount"]
     if not amount:
         raise Invalid({"amount": ["must be more than nothing"]})
     return await store_credit.grant(ctx, {**values, "amount": amount})
 
 
 _categories = Records(table=promotion_categories, row=PromotionCategory)
-PROMOTION_CATEGORY = Noun("promotion_category", _categories, **plain(_categories))
-PROMOTION = Noun(
+PROMOTION_CATEGORY = ResourceActions("promotion_category", _categories, **default_actions(_categories))
+PROMOTION = ResourceActions(
     "promotion",
     Records(table=promotions, row=Promotion),
-    promotion_desk.create_promotion,
-    promotion_desk.update_promotion,
-    promotion_desk.delete_promotion,
+    promotion_editor.create_promotion,
+    promotion_editor.update_promotion,
+    promotion_editor.delete_promotion,
 )
 _rules = Records(table=promotion_rules, row=PromotionRule)
-PROMOTION_RULE = Noun(
+PROMOTION_RULE = ResourceActions(
     "promotion_rule",
     _rules,
-    lambda ctx, values: promotion_desk.create_part(ctx, "condition", values),
-    lambda ctx, part_id, values: promotion_desk.update_part(ctx, "condition", part_id, values),
-    plain(_rules)["delete"],
+    lambda ctx, values: promotion_editor.create_part(ctx, "condition", values),
+    lambda ctx, part_id, values: promotion_editor.update_part(ctx, "condition", part_id, values),
+    default_actions(_rules)["delete"],
 )
 _actions = Records(table=promotion_actions, row=PromotionAction)
-PROMOTION_ACTION = Noun(
+PROMOTION_ACTION = ResourceActions(
     "promotion_action",
     _actions,
-    lambda ctx, values: promotion_desk.create_part(ctx, "benefit", values),
-    lambda ctx, part_id, values: promotion_desk.update_part(ctx, "benefit", part_id, values),
-    plain(_actions)["delete"],
+    lambda ctx, values: promotion_editor.create_part(ctx, "benefit", values),
+    lambda ctx, part_id, values: promotion_editor.update_part(ctx, "benefit", part_id, values),
+    default_actions(_actions)["delete"],
 )
-COUPON_BATCH = Noun(
+COUPON_BATCH = ResourceActions(
     "coupon_batch",
     Records(table=coupon_batches, row=CouponBatch),
-    promotion_desk.create_batch,
+    promotion_editor.create_batch,
     None,
-    promotion_desk.delete_batch,
+    promotion_editor.delete_batch,
 )
-COUPON_CODE = Noun("coupon_code", Records(table=coupon_codes, row=CouponCode))
-ORDER_PROMOTION = Noun("order_promotion", Records(table=order_promotions, row=OrderPromotion))
-ADJUSTMENT = Noun(
+COUPON_CODE = ResourceActions("coupon_code", Records(table=coupon_codes, row=CouponCode))
+ORDER_PROMOTION = ResourceActions("order_promotion", Records(table=order_promotions, row=OrderPromotion))
+ADJUSTMENT = ResourceActions(
     "adjustment",
     Records(
         table=adjustments,
@@ -121,20 +119,24 @@ ADJUSTMENT = Noun(
     manual_adjustments.create_adjustment,
     manual_adjustments.update_adjustment,
     manual_adjustments.delete_adjustment,
-    manual_adjustments.hold_order,
+    manual_adjustments.lock_order_of_adjustment,
 )
 _credit_categories = Records(table=store_credit_categories, row=StoreCreditCategory)
-STORE_CREDIT_CATEGORY = Noun("store_credit_category", _credit_categories, **plain(_credit_categories))
+STORE_CREDIT_CATEGORY = ResourceActions(
+    "store_credit_category", _credit_categories, **default_actions(_credit_categories)
+)
 _credit_types = Records(table=store_credit_types, row=StoreCreditType)
-STORE_CREDIT_TYPE = Noun("store_credit_type", _credit_types, **plain(_credit_types))
+STORE_CREDIT_TYPE = ResourceActions("store_credit_type", _credit_types, **default_actions(_credit_types))
 _credits = Records(
     table=store_credits,
     row=GrantedCredit,
     extras={"amount_authorized": AMOUNT_AUTHORIZED, "created_by_id": CREATED_BY},
     amounts=frozenset({"amount", "amount_used"}),
 )
-STORE_CREDIT = Noun("store_credit", _credits, _grant, plain(_credits)["update"], order_removals.delete_store_credit)
-STORE_CREDIT_EVENT = Noun(
+STORE_CREDIT = ResourceActions(
+    "store_credit", _credits, _grant, default_actions(_credits)["update"], order_removals.delete_store_credit
+)
+STORE_CREDIT_EVENT = ResourceActions(
     "store_credit_event",
     Records(
         table=store_credit_events,

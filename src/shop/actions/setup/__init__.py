@@ -1,4 +1,4 @@
 """Shop settings: countries, zones, taxes, shipping and payment methods.
 Each action makes one change, in one transaction.
-Never here: HTTP words, SQL text.
+No HTTP and no SQL text.
 """

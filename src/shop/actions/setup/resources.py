@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from shop.actions.records import Noun, plain
+from shop.actions.records import ResourceActions, default_actions
 from shop.actions.setup import shipping_tax_payment
 from shop.models.checkout.payments import (
     PaymentMethod,
@@ -20,13 +20,13 @@ from shop.queries.setup.methods import AMOUNTS, MEMBERS
 
 
 class CountedZone(Zone, frozen=True, kw_only=True):
-    """With how many members it has."""
+    """A zone with the number of its members."""
 
     zone_members_count: int
 
 
 class PricedMethod(ShippingMethod, frozen=True, kw_only=True):
-    """With what it costs: currency, from which weight on, minor units. Its calculator goes by its own id."""
+    """A shipping method with its amounts: currency, minimum weight, minor units. The calculator has the method's id."""
 
     amounts: list[Any]
     calculator_id: UUID
@@ -35,10 +35,10 @@ class PricedMethod(ShippingMethod, frozen=True, kw_only=True):
 _tax_records = Records(table=tax_categories, row=TaxCategory)
 
 
-TAX_CATEGORY = Noun("tax_category", _tax_records, **plain(_tax_records))
+TAX_CATEGORY = ResourceActions("tax_category", _tax_records, **default_actions(_tax_records))
 
 
-ZONE = Noun(
+ZONE = ResourceActions(
     "zone",
     Records(table=zones, row=CountedZone, extras={"zone_members_count": MEMBERS}),
     shipping_tax_payment.create_zone,
@@ -47,7 +47,7 @@ ZONE = Noun(
 )
 
 
-TAX_RATE = Noun(
+TAX_RATE = ResourceActions(
     "tax_rate",
     Records(table=tax_rates, row=TaxRate),
     shipping_tax_payment.create_tax_rate,
@@ -59,14 +59,14 @@ TAX_RATE = Noun(
 _category_records = Records(table=shipping_categories, row=ShippingCategory)
 
 
-SHIPPING_CATEGORY = Noun(
+SHIPPING_CATEGORY = ResourceActions(
     "shipping_category",
     _category_records,
-    **{**plain(_category_records), "delete": shipping_tax_payment.delete_shipping_category},
+    **{**default_actions(_category_records), "delete": shipping_tax_payment.delete_shipping_category},
 )
 
 
-SHIPPING_METHOD = Noun(
+SHIPPING_METHOD = ResourceActions(
     "shipping_method",
     Records(
         table=shipping_methods,
@@ -80,7 +80,7 @@ SHIPPING_METHOD = Noun(
 )
 
 
-PAYMENT_METHOD = Noun(
+PAYMENT_METHOD = ResourceActions(
     "payment_method",
     Records(table=payment_methods, row=PaymentMethod, shown=payment_methods.c.deleted_at.is_(None)),
     shipping_tax_payment.create_payment_method,
@@ -89,10 +89,10 @@ PAYMENT_METHOD = Noun(
 )
 
 
-ZONE_MEMBER = Noun("zone_member", Records(table=zone_members, row=ZoneMember))
+ZONE_MEMBER = ResourceActions("zone_member", Records(table=zone_members, row=ZoneMember))
 
 
-CALCULATOR = Noun(
+CALCULATOR = ResourceActions(
     "calculator",
     Records(
         table=shipping_methods,

@@ -1,4 +1,4 @@
-"""How zones, taxes, ways to send and ways to pay are set up. Each runs inside its caller's transaction."""
+"""Creates, updates and deletes zones, tax rates, shipping and payment methods, in the caller's transaction."""
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
@@ -30,16 +30,16 @@ from shop.rules.setup.shipping import is_tracking_url
 Values = Mapping[str, Any]
 MOST_STEPS = 50
 SECRETS = (b"sk_", b"rk_", b"whsec_")
-"""What the secret keys of providers begin with."""
+"""Prefixes of the providers' secret keys."""
 _NOT_READY = {
     "stripe": "needs keys first: set SHOP_STRIPE_SECRET_KEY and SHOP_STRIPE_WEBHOOK_SECRET",
     "test_card": "works only in a try-out: without an external database, SMTP server, public URL or proxy, on loopback",
 }
 
 
-def _check(values: Values, name: str, known: tuple[str, ...]) -> None:
-    if name in values and values[name] not in known:
-        raise Invalid({name: [f"must be one of {', '.join(known)}"]})
+def _check(values: Values, name: str, choices: tuple[str, ...]) -> None:
+    if name in values and values[name] not in choices:
+        raise Invalid({name: [f"must be one of {', '.join(choices)}"]})
 
 
 async def create_zone(ctx: Context, values: Values) -> UUID:
@@ -53,7 +53,7 @@ async def update_zone(ctx: Context, zone_id: UUID, values: Values) -> None:
 
 
 async def _write_zone(ctx: Context, zone_id: UUID, values: Values, *, is_new: bool) -> None:
-    """Its members are countries or states, as its kind says; those that are named are its members afterwards."""
+    """Writes a zone and replaces its members, which are countries or states depending on its kind."""
     _check(values, "kind", KINDS)
     fields = {name: value for name, value in values.items() if name not in {"country_ids", "state_ids"}}
     if fields.get("default_tax"):
@@ -97,8 +97,8 @@ def _check_rate(values: Values) -> None:
 
 async def create_shipping_method(ctx: Context, values: Values) -> UUID:
     method_id = new_id()
-    usual = {"shipping_category_ids": [DEFAULT_SHIPPING_CATEGORY]}
-    await _write_method(ctx, method_id, {**usual, **values}, is_new=True)
+    defaults = {"shipping_category_ids": [DEFAULT_SHIPPING_CATEGORY]}
+    await _write_method(ctx, method_id, {**defaults, **values}, is_new=True)
     return method_id
 
 
@@ -111,9 +111,9 @@ async def _write_method(ctx: Context, method_id: UUID, values: Values, *, is_new
     _check(values, "display_on", DISPLAYS)
     if values.get("tracking_url") is not None and not is_tracking_url(values["tracking_url"]):
         raise Invalid({"tracking_url": ["must be an address that begins with https://"]})
-    amounts = _amounts(values["amounts"]) if "amounts" in values else None
-    linked = {"zone_ids", "shipping_category_ids", "amounts"}
-    fields = {name: value for name, value in values.items() if name not in linked}
+    amounts = _parse_amounts(values["amounts"]) if "amounts" in values else None
+    link_fields = {"zone_ids", "shipping_category_ids", "amounts"}
+    fields = {name: value for name, value in values.items() if name not in link_fields}
     if is_new:
         await writes.insert_record(ctx.db, shipping_methods, method_id, fields)
     elif fields:
@@ -131,34 +131,34 @@ async def _write_method(ctx: Context, method_id: UUID, values: Values, *, is_new
 
 
 async def delete_shipping_method(ctx: Context, method_id: UUID) -> None:
-    """Hidden for good: what was sent by it stays so."""
+    """Soft-deletes a shipping method; shipments that use it keep it."""
     await methods.hide(ctx.db, shipping_methods, method_id)
 
 
-def _amounts(given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """`{"USD": "5.00"}`, or by weight `{"USD": {"0": "5.00", "2.5": "9.00"}}`: from that weight on."""
-    found = []
-    for currency, said in given.items():
+def _parse_amounts(amounts_by_currency: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Parses `{"USD": "5.00"}`, or by minimum weight `{"USD": {"0": "5.00", "2.5": "9.00"}}`."""
+    rows = []
+    for currency, value in amounts_by_currency.items():
         if not is_currency(currency):
             raise Invalid({"amounts": [f"{currency} is not a currency"]})
-        steps = said if isinstance(said, dict) else {"0": said}
+        steps = value if isinstance(value, dict) else {"0": value}
         if not 0 < len(steps) <= MOST_STEPS:
             raise Invalid({"amounts": [f"{currency} must have from 1 to {MOST_STEPS} amounts"]})
         for weight, amount in steps.items():
             try:
-                heavy, minor = Decimal(str(weight)), minor_units(Decimal(str(amount)), currency)
+                from_weight, minor = Decimal(str(weight)), minor_units(Decimal(str(amount)), currency)
             except InvalidOperation:
                 raise Invalid({"amounts": [f"{currency} has something that is no number"]}) from None
             except ValueError as error:
                 raise Invalid({"amounts": [f"{currency} {error}"]}) from None
-            if not heavy.is_finite() or heavy < 0:
+            if not from_weight.is_finite() or from_weight < 0:
                 raise Invalid({"amounts": [f"{currency} has a weight that is none"]})
-            found.append({"currency": currency, "from_weight": heavy, "amount": minor})
-    return found
+            rows.append({"currency": currency, "from_weight": from_weight, "amount": minor})
+    return rows
 
 
 async def delete_shipping_category(ctx: Context, category_id: UUID) -> None:
-    """The usual one stays: a product of which nothing else was said is of it."""
+    """Deletes a shipping category, except the default category of new products."""
     if category_id == DEFAULT_SHIPPING_CATEGORY:
         raise Invalid({"base": ["is the usual one and must stay"]})
     if not await writes.delete_record(ctx.db, shipping_categories, category_id):
@@ -185,14 +185,14 @@ async def update_payment_method(ctx: Context, method_id: UUID, values: Values) -
 
 
 def _check_preferences(values: Values) -> None:
-    """Everybody can read them."""
-    written = msgspec.json.encode(values.get("preferences"))
-    if any(b'"' + word in written for word in SECRETS):
+    """Refuses secret keys in preferences, which are public."""
+    preferences_json = msgspec.json.encode(values.get("preferences"))
+    if any(b'"' + word in preferences_json for word in SECRETS):
         raise Invalid({"preferences": ["are shown to everybody; put secret keys into the settings of the shop"]})
 
 
 async def delete_payment_method(ctx: Context, method_id: UUID) -> None:
-    """Hidden for good: what was paid by it stays so."""
+    """Soft-deletes a payment method; payments that use it keep it."""
     if method_id == STORE_CREDIT_METHOD:
         raise Invalid({"base": ["is how the shop pays back what it owes, and stays"]})
     await methods.hide(ctx.db, payment_methods, method_id)

@@ -1,4 +1,4 @@
-"""How the shop is set up: its name, currencies, country and locale; every process sees a change within two seconds."""
+"""Shop settings: name, currencies, country and locale. Every process sees a change within two seconds."""
 
 from email.utils import parseaddr
 
@@ -18,8 +18,8 @@ from shop.rules.setup.shop import currency_codes, shop_errors
 _EDITABLE = ("name", "currencies", "default_country", "default_locale")
 
 
-class Wishes(msgspec.Struct, frozen=True):
-    """What was typed, and the version it was typed over."""
+class ShopOptions(msgspec.Struct, frozen=True):
+    """The values of the settings form, and the version that it was loaded from."""
 
     name: str
     currencies: str
@@ -29,51 +29,57 @@ class Wishes(msgspec.Struct, frozen=True):
 
 
 async def get_shop(ctx: Context) -> Shop:
-    """As it is now, and not as this process last saw it."""
-    found = await setup.find_shop(ctx.db)
-    if found is None:
+    """Returns the shop from the database, not from this process's copy."""
+    shop = await setup.find_shop(ctx.db)
+    if shop is None:
         raise Conflict()
-    return found
+    return shop
 
 
-async def change_shop(ctx: Context, wishes: Wishes) -> None:
-    name, codes = wishes.name.strip(), currency_codes(wishes.currencies)
-    country, locale = wishes.default_country.strip().upper(), wishes.default_locale.strip()
+async def change_shop(ctx: Context, form: ShopOptions) -> None:
+    name, codes = form.name.strip(), currency_codes(form.currencies)
+    country_code, locale = form.default_country.strip().upper(), form.default_locale.strip()
     errors = shop_errors(name, codes, locale)
-    found = await users.find_country(ctx.db, code=country, country_id=None) if len(country) == 2 else None
-    if found is None:
+    country = await users.find_country(ctx.db, code=country_code, country_id=None) if len(country_code) == 2 else None
+    if country is None:
         errors["default_country"] = ["must be the code of a country, like US or DE"]
     if errors:
         raise Invalid(errors)
     async with ctx.db.transaction():
         before = await get_shop(ctx)
-        values = {"name": name, "currencies": codes, "default_country": country, "default_locale": locale}
-        changed = await setup.update_shop(ctx.db, version=wishes.version, **values)
-        if changed is None:
+        values = {"name": name, "currencies": codes, "default_country": country_code, "default_locale": locale}
+        updated_shop = await setup.update_shop(ctx.db, version=form.version, **values)
+        if updated_shop is None:
             raise Conflict("Somebody changed the settings meanwhile; look at them again.")
-        detail = {"before": _shown(before), "after": _shown(changed)}
+        detail = {"before": _editable_values(before), "after": _editable_values(updated_shop)}
         await audit(ctx, "shop_changed", "done", detail=detail)
-    ctx.shared.shop = changed
+    ctx.shared.shop = updated_shop
 
 
 async def list_countries(ctx: Context, *, is_shippable: bool = False) -> list[Country]:
-    """All of them, or those that something can be sent to."""
+    """Returns all countries, or those that a shipping method reaches."""
     await ctx.check_bearer()
-    found = await users.list_countries(ctx.db)
+    countries = await users.list_countries(ctx.db)
     if not is_shippable:
-        return found
-    reached = {country_id for country_id, _ in await shipments.list_reached(ctx.db)}
-    return [country for country in found if country.id in reached]
+        return countries
+    reachable_ids = {country_id for country_id, _ in await shipments.list_destinations(ctx.db)}
+    return [country for country in countries if country.id in reachable_ids]
 
 
-async def list_reached_states(ctx: Context, country: Country, states: list[State]) -> list[State]:
-    """Where only some of them are reached, those; else all."""
-    reached = {state_id for country_id, state_id in await shipments.list_reached(ctx.db) if country_id == country.id}
-    return [state for state in states if state.id in reached] if reached and None not in reached else states
+async def list_reachable_states(ctx: Context, country: Country, states: list[State]) -> list[State]:
+    """Returns the states that shipping methods reach; all of them if the whole country is reached, or none is."""
+    reachable_ids = {
+        state_id for country_id, state_id in await shipments.list_destinations(ctx.db) if country_id == country.id
+    }
+    return (
+        [state for state in states if state.id in reachable_ids]
+        if reachable_ids and None not in reachable_ids
+        else states
+    )
 
 
 async def get_country(ctx: Context, key: str) -> tuple[Country, list[State]]:
-    """By its code of two or three letters in any case, by its id, or the shop's own by `default`."""
+    """Returns a country by its two- or three-letter code in any case, by id, or the shop's own by `default`."""
     await ctx.check_bearer()
     code = ctx.shared.shop.default_country if key == "default" else key.upper()
     country = await users.find_country(ctx.db, code=code, country_id=as_uuid(key))
@@ -95,5 +101,5 @@ async def get_store(ctx: Context) -> Store:
     )
 
 
-def _shown(shop: Shop) -> dict[str, object]:
+def _editable_values(shop: Shop) -> dict[str, object]:
     return {name: getattr(shop, name) for name in _EDITABLE}

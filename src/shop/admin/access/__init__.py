@@ -1,4 +1,4 @@
 """Sign-in, sessions, tokens, OAuth applications and operators.
 Dashboard pages.
-Never here: a rule, SQL, a transaction.
+Must not contain business rules, SQL or transactions.
 """

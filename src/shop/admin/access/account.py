@@ -1,8 +1,8 @@
-"""An operator's own account: the password, and where they are signed in."""
+"""Pages of the operator's own account: password and active sessions."""
 
 from shop.actions.access import operator_login, operators
 from shop.actions.context import Context
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Invalid
 from shop.queries.access.operators import list_sessions
@@ -18,29 +18,29 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     sessions = await list_sessions(ctx.db, visit.who.operator.id)
     left = await operators.count_recovery_codes(ctx, visit.who.operator)
     notice = notice_of(request, _NOTICES)
     return page("account.html", visit, notice=notice, sessions=sessions, codes_left=left, codes=CODES)
 
 
-async def end_others(_request: Request, ctx: Context, visit: Visit) -> Reply:
+async def end_others(_request: Request, ctx: Context, visit: PageContext) -> Reply:
     await operator_login.end_other_sessions(ctx, visit.who)
     return redirect(f"{HERE}?done=ended")
 
 
-async def show_password(_request: Request, _ctx: Context, visit: Visit) -> Reply:
+async def show_password(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
     return page("password.html", visit)
 
 
-async def change_password(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change_password(request: Request, ctx: Context, visit: PageContext) -> Reply:
     fields = form(request)
     password = fields.get("password", "")
     try:
         if password != fields.get("again"):
             raise Invalid({"again": ["is not the same password"]})
         await operators.change_password(ctx, visit.who, password)
-    except Invalid as wrong:
-        return page("password.html", visit, 422, errors=wrong.errors)
+    except Invalid as error:
+        return page("password.html", visit, 422, errors=error.errors)
     return redirect(f"{HERE}?done=password")

@@ -1,11 +1,11 @@
-"""Integrations, API: the applications that may call the platform, and the secret of each, shown once."""
+"""Pages for Platform API applications: create, rotate the secret, revoke. A secret is displayed once."""
 
 from typing import Any
 from uuid import UUID
 
 from shop.actions.access import applications
 from shop.actions.context import Context
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.session import form
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid, new_id
@@ -22,70 +22,70 @@ _NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found = await applications.list_applications(ctx)
-    return page("applications.html", visit, notice=notice_of(request, _NOTICES), applications=found)
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    rows = await applications.list_applications(ctx)
+    return page("applications.html", visit, notice=notice_of(request, _NOTICES), applications=rows)
 
 
-async def new(_request: Request, _ctx: Context, visit: Visit) -> Reply:
+async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
     return page("application_new.html", visit, id=new_id(), name="", access_level="")
 
 
-async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
-    """First asked to be sure, then made. The form brings the id, so that sent twice it makes one, and tells once."""
+async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    """Asks for confirmation, then creates. The form carries the id, so a repeated submit creates only one."""
     fields = form(request)
     values: dict[str, Any] = {name: fields.get(name, "") for name in ("id", "name", "access_level")}
-    wanted = as_uuid(values["id"])
-    if wanted is None or wanted.version != 7:
+    application_id = as_uuid(values["id"])
+    if application_id is None or application_id.version != 7:
         return redirect(f"{HERE}/new")
     try:
         values["name"] = applications.check_application(values["name"], values["access_level"])
-    except Invalid as wrong:
-        return page("application_new.html", visit, 422, errors=wrong.errors, **values)
+    except Invalid as error:
+        return page("application_new.html", visit, 422, errors=error.errors, **values)
     if fields.get("step") == "change":
         return page("application_new.html", visit, **values)
     if fields.get("step") != "create":
         return page("application_review.html", visit, **values)
-    wishes = {"name": values["name"], "access_level": values["access_level"]}
-    made = await applications.create_application(
-        ctx, application_id=wanted, created_by_id=visit.who.operator.id, **wishes
+    details = {"name": values["name"], "access_level": values["access_level"]}
+    credentials = await applications.create_application(
+        ctx, application_id=application_id, created_by_id=visit.who.operator.id, **details
     )
-    if made is None:
-        return redirect(f"{HERE}/{wanted}?done=made")
-    return _told_once(ctx, visit, made.application, made.secret, "made")
+    if credentials is None:
+        return redirect(f"{HERE}/{application_id}?done=made")
+    return _secret_page(ctx, visit, credentials.application, credentials.secret, "made")
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     application = await applications.get_application(ctx, _id(request))
     notice = notice_of(request, _NOTICES)
     return page("application.html", visit, application=application, overlaps=OVERLAPS, notice=notice)
 
 
-async def rotate(request: Request, ctx: Context, visit: Visit) -> Reply:
-    """The form names the secret it replaces: sent twice, it replaces it once."""
-    fields, wanted = form(request), _id(request)
-    application = await applications.get_application(ctx, wanted)
+async def rotate(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    """Replaces the secret. The form names the current secret, so a repeated submit rotates only once."""
+    fields, application_id = form(request), _id(request)
+    application = await applications.get_application(ctx, application_id)
     overlap = fields.get("overlap", "")
     if overlap not in OVERLAPS:
         raise Invalid({}, "Choose how long the old secret goes on.")
     replaces = as_uuid(fields.get("replaces", ""))
-    secret = replaces and await applications.rotate_secret(ctx, wanted, int(overlap), replaces=replaces)
+    secret = replaces and await applications.rotate_secret(ctx, application_id, int(overlap), replaces=replaces)
     if not secret:
-        return redirect(f"{HERE}/{wanted}?done=rotated")
-    return _told_once(ctx, visit, application, secret, "rotated")
+        return redirect(f"{HERE}/{application_id}?done=rotated")
+    return _secret_page(ctx, visit, application, secret, "rotated")
 
 
-async def show_revoke(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show_revoke(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return page("application_revoke.html", visit, application=await applications.get_application(ctx, _id(request)))
 
 
-async def revoke(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def revoke(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     await applications.revoke_application(ctx, _id(request))
     return redirect(f"{HERE}/{_id(request)}?done=revoked")
 
 
-def _told_once(ctx: Context, visit: Visit, application: Application, secret: str, what: str) -> Reply:
-    """The answer itself holds the secret: there is no address at which it could be read a second time."""
+def _secret_page(ctx: Context, visit: PageContext, application: Application, secret: str, what: str) -> Reply:
+    """Returns the secret in the response body, because no URL shows it again."""
     token: dict[str, Any] = {
         "scope": f"admin {application.access_level}",
         "lives": ctx.shared.settings.platform_token_ttl,
@@ -94,7 +94,7 @@ def _told_once(ctx: Context, visit: Visit, application: Application, secret: str
 
 
 def _id(request: Request) -> UUID:
-    found = as_uuid(request.path_params["application_id"])
-    if found is None:
+    application_id = as_uuid(request.path_params["application_id"])
+    if application_id is None:
         raise NotFound()
-    return found
+    return application_id

@@ -1,4 +1,4 @@
 """Products, variants, categories, prices, stock and images.
 Dashboard pages.
-Never here: a rule, SQL, a transaction.
+Must not contain business rules, SQL or transactions.
 """

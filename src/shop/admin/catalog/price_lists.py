@@ -1,4 +1,4 @@
-"""Price lists: what some customers pay instead, when, and who they are."""
+"""Pages for price lists: special prices, their period, and the customers and groups that get them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from shop.actions.context import Context
 from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of, moment_text
 from shop.admin.listing import text_param
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.base.money import plain_decimal
 from shop.models.catalog.prices import PriceList
@@ -42,86 +42,87 @@ _NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     lists = await price_list_pages.list_price_lists(ctx.db, most=MOST_LISTS)
     return page("price_lists.html", visit, lists=lists, notice=notice_of(request, _NOTICES))
 
 
-async def new(_request: Request, _ctx: Context, visit: Visit) -> Reply:
+async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
     return _new(visit, dict.fromkeys(_TEXTS, "") | {"priority": "0", "currency": visit.shop.currencies[0]})
 
 
-async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
     fields = Fields(request)
     try:
         values = {**_read(fields, None), "currency": fields.choice("currency", dict.fromkeys(visit.shop.currencies))}
         fields.check()
         list_id = await records.create(ctx, PRICE_LIST, values)
-    except Invalid as wrong:
-        return _new(visit, _typed(fields), 422, wrong.errors)
+    except Invalid as error:
+        return _new(visit, _form_texts(fields), 422, error.errors)
     return redirect(f"{HERE}/{list_id}?done=made")
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found = await get_price_list(ctx, id_of(request, "list_id"))
-    return _one(visit, found, _texts(found), notice=notice_of(request, _NOTICES))
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    price_list = await get_price_list(ctx, id_of(request, "list_id"))
+    return _one(visit, price_list, _texts(price_list), notice=notice_of(request, _NOTICES))
 
 
-async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
+async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
     try:
-        values = {**_read(fields, found), "active": fields.flag("active")}
+        values = {**_read(fields, price_list), "active": fields.flag("active")}
         fields.check()
-        await records.update(ctx, PRICE_LIST, found.id, values)
-    except Invalid as wrong:
-        return _one(visit, found, _typed(fields), 422, errors=wrong.errors)
-    return redirect(f"{HERE}/{found.id}?done=saved")
+        await records.update(ctx, PRICE_LIST, price_list.id, values)
+    except Invalid as error:
+        return _one(visit, price_list, _form_texts(fields), 422, errors=error.errors)
+    return redirect(f"{HERE}/{price_list.id}?done=saved")
 
 
-async def show_delete(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found = await get_price_list(ctx, id_of(request, "list_id"))
+async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    price_list = await get_price_list(ctx, id_of(request, "list_id"))
     return page(
         "sure.html",
         visit,
-        question=f"Delete {found.name}?",
-        sentence=f"Prices that go with it: {found.entry_count}. To set it aside for a while, switch it off instead.",
-        action=f"{HERE}/{found.id}/delete",
+        question=f"Delete {price_list.name}?",
+        sentence=f"Prices that go with it: {price_list.entry_count}. "
+        "To set it aside for a while, switch it off instead.",
+        action=f"{HERE}/{price_list.id}/delete",
         button="Delete it",
-        back=f"{HERE}/{found.id}",
-        back_name=found.name,
+        back=f"{HERE}/{price_list.id}",
+        back_name=price_list.name,
     )
 
 
-async def delete(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def delete(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     await records.delete(ctx, PRICE_LIST, id_of(request, "list_id"))
     return redirect(f"{HERE}?done=deleted")
 
 
-async def show_customers(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found = await get_price_list(ctx, id_of(request, "list_id"))
-    return await _customers(request, ctx, visit, found, notice=notice_of(request, _NOTICES))
+async def show_customers(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    price_list = await get_price_list(ctx, id_of(request, "list_id"))
+    return await _customers(request, ctx, visit, price_list, notice=notice_of(request, _NOTICES))
 
 
-async def assign(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
+async def assign(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
     text = fields.typed.get("emails", "")
     try:
-        await assignments.assign(ctx, PRICE_LIST_USER, ("price_list_id", found.id), text)
-    except Invalid as wrong:
-        return await _customers(request, ctx, visit, found, 422, errors=wrong.errors, emails=text)
-    return redirect(f"{HERE}/{found.id}/customers?done=assigned")
+        await assignments.assign(ctx, PRICE_LIST_USER, ("price_list_id", price_list.id), text)
+    except Invalid as error:
+        return await _customers(request, ctx, visit, price_list, 422, errors=error.errors, emails=text)
+    return redirect(f"{HERE}/{price_list.id}/customers?done=assigned")
 
 
-async def unassign(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def unassign(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     list_id = id_of(request, "list_id")
     await assignments.unassign(ctx, PRICE_LIST_USER, ("price_list_id", list_id), id_of(request, "link_id"))
     return redirect(f"{HERE}/{list_id}/customers?done=unassigned")
 
 
-async def change_groups(request: Request, ctx: Context, _visit: Visit) -> Reply:
-    found, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
-    await price_lists.set_groups(ctx, found.id, fields.ids("group_ids"))
-    return redirect(f"{HERE}/{found.id}/customers?done=groups")
+async def change_groups(request: Request, ctx: Context, _visit: PageContext) -> Reply:
+    price_list, fields = await get_price_list(ctx, id_of(request, "list_id")), Fields(request)
+    await price_lists.set_groups(ctx, price_list.id, fields.ids("group_ids"))
+    return redirect(f"{HERE}/{price_list.id}/customers?done=groups")
 
 
 def _read(fields: Fields, present: PriceList | None) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def _read(fields: Fields, present: PriceList | None) -> dict[str, Any]:
     }
     for name in ("starts_at", "ends_at"):
         before = present and getattr(present, name)
-        # The form shows minutes; a moment that nobody touched keeps its seconds.
+        # The form shows minutes; an unchanged time keeps its seconds.
         if before and moment_text(before) == fields.typed.get(name):
             values[name] = before
     if values["starts_at"] and values["ends_at"] and values["ends_at"] <= values["starts_at"]:
@@ -142,35 +143,35 @@ def _read(fields: Fields, present: PriceList | None) -> dict[str, Any]:
     return values
 
 
-def _texts(found: PriceList) -> dict[str, Any]:
-    percent = "" if found.percent_off is None else plain_decimal(found.percent_off).removesuffix(".0")
-    moments = {"starts_at": moment_text(found.starts_at), "ends_at": moment_text(found.ends_at)}
+def _texts(price_list: PriceList) -> dict[str, Any]:
+    percent = "" if price_list.percent_off is None else plain_decimal(price_list.percent_off).removesuffix(".0")
+    moments = {"starts_at": moment_text(price_list.starts_at), "ends_at": moment_text(price_list.ends_at)}
     return {
-        "name": found.name,
-        "priority": str(found.priority),
+        "name": price_list.name,
+        "priority": str(price_list.priority),
         "percent_off": percent,
-        "active": found.active,
+        "active": price_list.active,
         **moments,
     }
 
 
-def _typed(fields: Fields) -> dict[str, Any]:
+def _form_texts(fields: Fields) -> dict[str, Any]:
     texts = {name: fields.typed.get(name, "") for name in (*_TEXTS, "currency")}
     return {**texts, "active": fields.flag("active")}
 
 
-def _new(visit: Visit, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
+def _new(visit: PageContext, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
     currencies = {code: code for code in visit.shop.currencies}
     more = {"currencies": currencies, "labels": LABELS, "errors": errors or {}}
     return page("price_list_new.html", visit, status, values=values, **more)
 
 
-def _one(visit: Visit, found: CountedList, values: dict[str, Any], status: int = 200, **more: Any) -> Reply:
-    return page("price_list.html", visit, status, **more, found=found, values=values, labels=LABELS)
+def _one(visit: PageContext, price_list: CountedList, values: dict[str, Any], status: int = 200, **more: Any) -> Reply:
+    return page("price_list.html", visit, status, **more, found=price_list, values=values, labels=LABELS)
 
 
 async def _customers(
-    request: Request, ctx: Context, visit: Visit, found: CountedList, status: int = 200, **more: Any
+    request: Request, ctx: Context, visit: PageContext, price_list: CountedList, status: int = 200, **more: Any
 ) -> Reply:
     search = text_param(request, "q")
     return page(
@@ -178,9 +179,9 @@ async def _customers(
         visit,
         status,
         **{"emails": "", **more},
-        found=found,
+        found=price_list,
         q=search,
-        users=await price_list_pages.list_assigned_users(ctx.db, found.id, search, most=MOST_USERS),
-        groups=await price_list_pages.list_groups_for(ctx.db, found.id),
+        users=await price_list_pages.list_assigned_users(ctx.db, price_list.id, search, most=MOST_USERS),
+        groups=await price_list_pages.list_groups_for(ctx.db, price_list.id),
         labels=LABELS,
     )

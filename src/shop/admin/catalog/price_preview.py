@@ -1,13 +1,13 @@
-"""Preview as customer: what somebody sees, and which list decides."""
+"""Price preview page: the prices a customer gets, and the price list that sets each one."""
 
 from typing import Any
 from uuid import UUID
 
-from shop.actions.catalog.price_preview import MOST, Asked, Seen, preview
+from shop.actions.catalog.price_preview import MOST, PricePreview, PricePreviewQuery, preview
 from shop.actions.context import Context
 from shop.admin.fields import read_moment
 from shop.admin.listing import text_param
-from shop.admin.pages import Visit, page
+from shop.admin.pages import PageContext, page
 from shop.base.email import read_email
 from shop.models.catalog.prices import CustomersList
 from shop.queries.customers import customers
@@ -18,7 +18,7 @@ from shop.web.request import Request
 LABELS = {"email": "Customer", "currency": "Currency", "quantity": "Quantity", "at": "When", "q": "Product"}
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     params = {name: text_param(request, name) for name in LABELS}
     params["currency"] = params["currency"] or visit.shop.currencies[0]
     errors: dict[str, list[str]] = {}
@@ -28,10 +28,10 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
     at = _read(params["at"], read_moment, "at", errors) if params["at"] else None
     user_id = await _customer(ctx, params["email"], errors)
     lists: list[CustomersList] = []
-    seen: list[Seen] = []
+    rows: list[PricePreview] = []
     if user_id and not errors:
-        asked = Asked(params["currency"], quantity, at, prefix_query(params["q"]) or None)
-        lists, seen = await preview(ctx, user_id, asked)
+        query = PricePreviewQuery(params["currency"], quantity, at, prefix_query(params["q"]) or None)
+        lists, rows = await preview(ctx, user_id, query)
     return page(
         "price_preview.html",
         visit,
@@ -41,7 +41,7 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
         labels=LABELS,
         user_id=user_id,
         lists=lists,
-        seen=seen,
+        seen=rows,
         at=at,
         quantity=quantity or 1,
         most=MOST,
@@ -52,10 +52,10 @@ async def _customer(ctx: Context, text: str, errors: dict[str, list[str]]) -> UU
     if not text:
         return None
     email = read_email(text)
-    found = await customers.find_by_keys(ctx.db, [email.key]) if email else {}
-    if not found:
+    user_ids = await customers.find_by_keys(ctx.db, [email.key]) if email else {}
+    if not user_ids:
         errors["email"] = ["must be the e-mail address of a customer"]
-    return next(iter(found.values()), None)
+    return next(iter(user_ids.values()), None)
 
 
 def _read(text: str, read: Any, name: str, errors: dict[str, list[str]]) -> Any:

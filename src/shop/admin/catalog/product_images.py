@@ -1,4 +1,4 @@
-"""A product's pictures: added, described, ordered, removed."""
+"""Pages for product images: add, describe, reorder and remove."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from shop.actions.catalog_forms.images import get_image
 from shop.actions.catalog_forms.products import get_product
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.models.catalog.products import Product
 from shop.queries.catalog import images as media_queries
@@ -26,49 +26,49 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
     return await _images(ctx, visit, product, notice=notice_of(request, _NOTICES))
 
 
-async def add(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     alt = fields.line("new_alt")
     files = [data for data in request.files("files") if data]
     if not files:
         fields.refuse("files", "must be chosen")
     if not fields.errors:
-        wrong = await images.add_images(ctx, product.id, files, alt=alt or None)
-        if wrong:
-            fields.errors["files"] = wrong
+        messages = await images.add_images(ctx, product.id, files, alt=alt or None)
+        if messages:
+            fields.errors["files"] = messages
     if fields.errors:
         return await _images(ctx, visit, product, 422, errors=fields.errors, new_alt=fields.typed.get("new_alt", ""))
     return redirect(f"{_here(product)}?done=added")
 
 
-async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     image = await get_image(ctx, product.id, id_of(request, "image_id"))
     try:
         values = {"alt": fields.line("alt") or None, "variant_id": fields.id("variant_id")}
         fields.check()
         await records.update(ctx, IMAGE, image.id, values)
-    except Invalid as wrong:
-        errors = {f"{name}-{image.id}": said for name, said in wrong.errors.items()}
-        typed = {image.id: fields.typed.get("alt", "")}
-        return await _images(ctx, visit, product, 422, errors=errors, typed=typed)
+    except Invalid as error:
+        errors = {f"{name}-{image.id}": sentences for name, sentences in error.errors.items()}
+        alt_texts = {image.id: fields.typed.get("alt", "")}
+        return await _images(ctx, visit, product, 422, errors=errors, typed=alt_texts)
     return redirect(f"{_here(product)}?done=saved#image-{image.id}")
 
 
-async def up(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def up(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     return await _shift(request, ctx, -1)
 
 
-async def down(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def down(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     return await _shift(request, ctx, 1)
 
 
-async def remove(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def remove(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
     image = await get_image(ctx, product.id, id_of(request, "image_id"))
     await media.remove_image(ctx, image.id)
@@ -85,7 +85,7 @@ def _here(product: Product) -> str:
     return f"/admin/products/{product.id}/images"
 
 
-async def _images(ctx: Context, visit: Visit, product: Product, status: int = 200, **more: Any) -> Reply:
+async def _images(ctx: Context, visit: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
     variants = await product_pages.list_variants(ctx.db, product.id)
     return page(
         "product_images.html",
@@ -94,5 +94,5 @@ async def _images(ctx: Context, visit: Visit, product: Product, status: int = 20
         **{"new_alt": "", "typed": {}, **more},
         product=product,
         images=await media_queries.list_images(ctx.db, product.id),
-        variants={str(found.id): "All variants" if found.is_master else found.label for found in variants},
+        variants={str(variant.id): "All variants" if variant.is_master else variant.label for variant in variants},
     )

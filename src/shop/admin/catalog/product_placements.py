@@ -1,4 +1,4 @@
-"""Where a product stands, and which properties it has."""
+"""Pages for the taxons and properties of a product."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from shop.actions.catalog_forms import products
 from shop.actions.catalog_forms.products import get_product
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
 from shop.base.texts import is_line
@@ -20,20 +20,20 @@ _NOTICES = {"taxons": "The taxons are saved.", "properties": "The properties are
 LONGEST_VALUE = 250
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
-    return await _places(ctx, visit, product, notice=notice_of(request, _NOTICES))
+    return await _placements_page(ctx, visit, product, notice=notice_of(request, _NOTICES))
 
 
-async def change_taxons(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def change_taxons(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
-    known = {taxon.id for taxon in await taxon_pages.list_taxons(ctx.db)}
-    wanted = [taxon_id for taxon_id in fields.ids("taxon_ids") if taxon_id in known]
-    await products.set_taxons(ctx, product.id, wanted)
+    existing_ids = {taxon.id for taxon in await taxon_pages.list_taxons(ctx.db)}
+    taxon_ids = [taxon_id for taxon_id in fields.ids("taxon_ids") if taxon_id in existing_ids]
+    await products.set_taxons(ctx, product.id, taxon_ids)
     return redirect(f"/admin/products/{product.id}/places?done=taxons")
 
 
-async def change_properties(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change_properties(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     texts = {name: text.strip() for name, text in fields.group("value").items() if isinstance(text, str)}
     try:
@@ -46,13 +46,13 @@ async def change_properties(request: Request, ctx: Context, visit: Visit) -> Rep
         fields.check()
         values = {key: text for name_, text in texts.items() if (key := as_uuid(name_))}
         await products.save_properties(ctx, product.id, values, new=(name, value) if name else None)
-    except Invalid as wrong:
-        typed = {**fields.typed, "value": texts}
-        return await _places(ctx, visit, product, 422, errors=wrong.errors, typed=typed)
+    except Invalid as error:
+        form_values = {**fields.typed, "value": texts}
+        return await _placements_page(ctx, visit, product, 422, errors=error.errors, typed=form_values)
     return redirect(f"/admin/products/{product.id}/places?done=properties")
 
 
-async def _places(ctx: Context, visit: Visit, product: Product, status: int = 200, **more: Any) -> Reply:
+async def _placements_page(ctx: Context, visit: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
     taxons = await taxon_pages.list_taxons(ctx.db)
     taxonomies = await taxon_pages.list_taxonomies(ctx.db)
     return page(

@@ -1,17 +1,17 @@
-"""A product's prices: one table of variants and currencies, saved together."""
+"""Price page of a product: one table of variants and currencies, saved as a whole."""
 
 from typing import Any
 
 from shop.actions.catalog_forms import products
-from shop.actions.catalog_forms.products import Cell, get_product, prices_seen
+from shop.actions.catalog_forms.products import PriceInput, fingerprint_prices, get_product
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Conflict
 from shop.models.catalog.prices import Price
 from shop.models.catalog.products import Product
 from shop.queries.catalog_pages import products as product_pages
-from shop.queries.catalog_pages.products import DeskVariant
+from shop.queries.catalog_pages.products import AdminVariant
 from shop.rules.form_values import amount_text, read_amount
 from shop.web.reply import Reply
 from shop.web.request import Request
@@ -20,34 +20,34 @@ _NOTICES = {"saved": "The prices are saved.", "same": "No price was changed."}
 _KINDS = ("price", "compare")
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
     return await _table(ctx, visit, product, notice=notice_of(request, _NOTICES))
 
 
-async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
-    sold, _ = await _sold(ctx, product)
-    cells = [_cell(fields, variant, code) for variant in sold for code in visit.shop.currencies]
-    typed = {kind: fields.group(kind) for kind in _KINDS}
-    seen = fields.typed.get("seen", "")
+    variants, _ = await _load_variants_and_prices(ctx, product)
+    cells = [_cell(fields, variant, code) for variant in variants for code in visit.shop.currencies]
+    texts = {kind: fields.group(kind) for kind in _KINDS}
+    fingerprint = fields.typed.get("seen", "")
     if fields.errors:
-        return await _table(ctx, visit, product, 422, typed=typed, errors=fields.errors, seen=seen)
+        return await _table(ctx, visit, product, 422, typed=texts, errors=fields.errors, seen=fingerprint)
     try:
-        count = await products.save_prices(ctx, product.id, cells, seen=seen)
-    except Conflict as meanwhile:
-        return await _table(ctx, visit, product, 409, typed=typed, conflict=meanwhile.sentence)
+        count = await products.save_prices(ctx, product.id, cells, expected_fingerprint=fingerprint)
+    except Conflict as conflict:
+        return await _table(ctx, visit, product, 409, typed=texts, conflict=conflict.sentence)
     return redirect(f"/admin/products/{product.id}/prices?done={'saved' if count else 'same'}")
 
 
-async def _sold(ctx: Context, product: Product) -> tuple[list[DeskVariant], list[Price]]:
-    """What can be bought: the master only where there are no others; and all prices of the product."""
+async def _load_variants_and_prices(ctx: Context, product: Product) -> tuple[list[AdminVariant], list[Price]]:
+    """Returns the purchasable variants (the master only if there are no others) and all prices of the product."""
     variants = await product_pages.list_variants(ctx.db, product.id)
     others = [variant for variant in variants if not variant.is_master]
     return others or variants, await product_pages.list_prices(ctx.db, [variant.id for variant in variants])
 
 
-def _cell(fields: Fields, variant: DeskVariant, currency: str) -> Cell:
+def _cell(fields: Fields, variant: AdminVariant, currency: str) -> PriceInput:
     amounts: dict[str, Any] = {}
     for kind in _KINDS:
         texts = fields.group(kind).get(str(variant.id), {})
@@ -60,39 +60,39 @@ def _cell(fields: Fields, variant: DeskVariant, currency: str) -> Cell:
                 fields.refuse(f"{kind}-{variant.id}-{currency}", str(error))
     if amounts["price"] is None and amounts["compare"] is not None:
         fields.refuse(f"price-{variant.id}-{currency}", "must be given with what it cost before")
-    return Cell(variant.id, currency, amounts["price"], amounts["compare"])
+    return PriceInput(variant.id, currency, amounts["price"], amounts["compare"])
 
 
-async def _table(ctx: Context, visit: Visit, product: Product, status: int = 200, **more: Any) -> Reply:
-    sold, prices = await _sold(ctx, product)
+async def _table(ctx: Context, visit: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
+    variants, prices = await _load_variants_and_prices(ctx, product)
     present = {(price.variant_id, price.currency): price for price in prices}
-    typed = more.pop("typed", None)
+    texts = more.pop("typed", None)
 
-    def kept(kind: str, variant: DeskVariant, currency: str) -> str:
+    def current_text(kind: str, variant: AdminVariant, currency: str) -> str:
         price = present.get((variant.id, currency))
         if price is None:
             return ""
         return amount_text(price.amount if kind == "price" else price.compare_at_amount, currency)
 
-    def text(kind: str, variant: DeskVariant, currency: str) -> str:
-        if typed is None:
-            return kept(kind, variant, currency)
-        group = typed[kind].get(str(variant.id), {})
+    def text(kind: str, variant: AdminVariant, currency: str) -> str:
+        if texts is None:
+            return current_text(kind, variant, currency)
+        group = texts[kind].get(str(variant.id), {})
         return str(group.get(currency, "")) if isinstance(group, dict) else ""
 
-    cells = [(kind, variant, code) for variant in sold for code in visit.shop.currencies for kind in _KINDS]
-    theirs = {
-        f"{variant.label}, {code}{' before' if kind == 'compare' else ''}": kept(kind, variant, code)
+    cells = [(kind, variant, code) for variant in variants for code in visit.shop.currencies for kind in _KINDS]
+    current_values = {
+        f"{variant.label}, {code}{' before' if kind == 'compare' else ''}": current_text(kind, variant, code)
         for kind, variant, code in cells
-        if kept(kind, variant, code) != text(kind, variant, code)
+        if current_text(kind, variant, code) != text(kind, variant, code)
     }
     return page(
         "product_prices.html",
         visit,
         status,
-        **{"conflict": None, "seen": prices_seen(prices), **more},
+        **{"conflict": None, "seen": fingerprint_prices(prices), **more},
         product=product,
-        variants=sold,
-        theirs=theirs,
+        variants=variants,
+        theirs=current_values,
         text=text,
     )

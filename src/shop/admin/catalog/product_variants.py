@@ -1,4 +1,4 @@
-"""A product's options and variants: what it differs by, and each kind that can be bought."""
+"""Pages for the option types and variants of a product."""
 
 from typing import Any
 from uuid import UUID
@@ -10,13 +10,13 @@ from shop.actions.catalog_forms.products import get_product
 from shop.actions.catalog_forms.variants import NewVariants, get_variant
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.base.ids import as_uuid
 from shop.models.catalog.products import Product
 from shop.queries.catalog_pages import products as product_pages
-from shop.queries.catalog_pages.products import DeskVariant
-from shop.rules.form_values import amount_text, between_commas
+from shop.queries.catalog_pages.products import AdminVariant
+from shop.rules.form_values import amount_text, split_words
 from shop.web.reply import Reply
 from shop.web.request import Request
 
@@ -32,60 +32,60 @@ LONGEST_NAME = 60
 _NUMBERS = ("weight", "height", "width", "depth")
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
     return await _variants(ctx, visit, product, notice=notice_of(request, _NOTICES))
 
 
-async def change_options(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change_options(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     texts = fields.group("values")
     new_values = {key: _names(fields, f"values-{key}", text) for name, text in texts.items() if (key := as_uuid(name))}
     try:
         new_type = fields.line("new_type", most=LONGEST_NAME)
         fields.check()
-        chosen = fields.ids("option_type_ids")
-        await variant_desk.set_options(ctx, product.id, chosen, new_values=new_values, new_type=new_type)
-    except Invalid as wrong:
-        return await _variants(ctx, visit, product, 422, errors=wrong.errors, options={**fields.typed, "values": texts})
+        option_type_ids = fields.ids("option_type_ids")
+        await variant_desk.set_options(ctx, product.id, option_type_ids, new_values=new_values, new_type=new_type)
+    except Invalid as error:
+        return await _variants(ctx, visit, product, 422, errors=error.errors, options={**fields.typed, "values": texts})
     return redirect(f"/admin/products/{product.id}/variants?done=options")
 
 
-async def add(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
     try:
         price = fields.amount("price", visit.shop.currencies[0])
-        values = {"sku": fields.line("sku", most=100), "option_value_ids": _chosen(fields)}
+        values = {"sku": fields.line("sku", most=100), "option_value_ids": _option_value_ids(fields)}
         fields.check()
         await variant_desk.add_variant(ctx, product.id, {**values, **({} if price is None else {"price": price})})
-    except Invalid as wrong:
-        return await _variants(ctx, visit, product, 422, errors=wrong.errors, adding=_typed(fields))
+    except Invalid as error:
+        return await _variants(ctx, visit, product, 422, errors=error.errors, adding=_form_values(fields))
     return redirect(f"/admin/products/{product.id}/variants?done=added")
 
 
-async def generate(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def generate(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
-    chosen = [_ids(values) for values in fields.group("values").values()]
+    value_ids = [_ids(values) for values in fields.group("values").values()]
     try:
-        alike = NewVariants(
+        defaults = NewVariants(
             fields.line("sku_prefix", most=50).rstrip("-"), fields.amount("each_price", visit.shop.currencies[0])
         )
         fields.check()
-        made, _ = await variant_desk.generate_variants(ctx, product.id, chosen, alike)
-    except Invalid as wrong:
-        ticked = {value_id for some in chosen for value_id in some}
-        return await _variants(ctx, visit, product, 422, errors=wrong.errors, making=fields.typed, ticked=ticked)
-    return redirect(f"/admin/products/{product.id}/variants?done={'generated' if made else 'none'}")
+        count, _ = await variant_desk.generate_variants(ctx, product.id, value_ids, defaults)
+    except Invalid as error:
+        ticked_ids = {value_id for some in value_ids for value_id in some}
+        return await _variants(ctx, visit, product, 422, errors=error.errors, making=fields.typed, ticked=ticked_ids)
+    return redirect(f"/admin/products/{product.id}/variants?done={'generated' if count else 'none'}")
 
 
-async def show_one(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show_one(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     values = {"sku": variant.sku, "barcode": variant.barcode or "", "track_inventory": variant.track_inventory}
     values |= {name: _plain(getattr(variant, name)) for name in _NUMBERS}
     return await _variant(ctx, visit, product, variant, values, chosen=set(variant.option_value_ids))
 
 
-async def change_one(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change_one(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     fields = Fields(request)
     try:
@@ -93,20 +93,20 @@ async def change_one(request: Request, ctx: Context, visit: Visit) -> Reply:
             "sku": fields.line("sku", most=100),
             "barcode": fields.line("barcode", most=50) or None,
             "track_inventory": fields.flag("track_inventory"),
-            "option_value_ids": _chosen(fields),
+            "option_value_ids": _option_value_ids(fields),
             **{name: fields.number(name) for name in _NUMBERS},
         }
         fields.check()
         await variant_desk.change_variant(ctx, product.id, variant.id, values)
-    except Invalid as wrong:
-        typed = {name: fields.typed.get(name, "") for name in ("sku", "barcode", *_NUMBERS)}
-        typed["track_inventory"] = fields.typed.get("track_inventory", "")
-        chosen = set(_chosen(fields))
-        return await _variant(ctx, visit, product, variant, typed, 422, chosen=chosen, errors=wrong.errors)
+    except Invalid as error:
+        texts = {name: fields.typed.get(name, "") for name in ("sku", "barcode", *_NUMBERS)}
+        texts["track_inventory"] = fields.typed.get("track_inventory", "")
+        option_value_ids = set(_option_value_ids(fields))
+        return await _variant(ctx, visit, product, variant, texts, 422, chosen=option_value_ids, errors=error.errors)
     return redirect(f"/admin/products/{product.id}/variants?done=saved")
 
 
-async def show_remove(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show_remove(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     here = f"/admin/products/{product.id}/variants"
     return page(
@@ -122,26 +122,28 @@ async def show_remove(request: Request, ctx: Context, visit: Visit) -> Reply:
     )
 
 
-async def remove(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def remove(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     product, variant = await _one(request, ctx)
     await records.delete(ctx, VARIANT, variant.id)
     return redirect(f"/admin/products/{product.id}/variants?done=removed")
 
 
-async def _one(request: Request, ctx: Context) -> tuple[Product, DeskVariant]:
+async def _one(request: Request, ctx: Context) -> tuple[Product, AdminVariant]:
     product = await get_product(ctx, id_of(request, "product_id"))
     return product, await get_variant(ctx, product.id, id_of(request, "variant_id"))
 
 
-async def _variants(ctx: Context, visit: Visit, product: Product, status: int = 200, **more: Any) -> Reply:
+async def _variants(ctx: Context, visit: PageContext, product: Product, status: int = 200, **more: Any) -> Reply:
     variants = await product_pages.list_variants(ctx.db, product.id)
     others = [variant for variant in variants if not variant.is_master]
     ids = [variant.id for variant in variants]
     types = await product_pages.list_option_types(ctx.db, product.id)
-    values = await product_pages.list_option_values(ctx.db, [found.id for found in types])
+    values = await product_pages.list_option_values(ctx.db, [option_type.id for option_type in types])
     prices = await product_pages.list_prices(ctx.db, ids)
     first = visit.shop.currencies[0]
-    usual = next((price.amount for price in prices if price.variant_id == ids[0] and price.currency == first), None)
+    usual_price = next(
+        (price.amount for price in prices if price.variant_id == ids[0] and price.currency == first), None
+    )
     stock = await product_pages.list_stock(ctx.db, ids)
     return page(
         "product_variants.html",
@@ -152,25 +154,32 @@ async def _variants(ctx: Context, visit: Visit, product: Product, status: int = 
         variants=others or variants,
         has_others=bool(others),
         types=types,
-        own=[found for found in types if found.place is not None],
-        values={found.id: [value for value in values if value.option_type_id == found.id] for found in types},
+        own=[option_type for option_type in types if option_type.place is not None],
+        values={
+            option_type.id: [value for value in values if value.option_type_id == option_type.id]
+            for option_type in types
+        },
         prices={(price.variant_id, price.currency): price for price in prices},
-        usual=amount_text(usual, first),
+        usual=amount_text(usual_price, first),
         stock={key: [item for item in stock if item.variant_id == key] for key in ids},
     )
 
 
 async def _variant(
     ctx: Context,
-    visit: Visit,
+    visit: PageContext,
     product: Product,
-    variant: DeskVariant,
+    variant: AdminVariant,
     values: dict[str, Any],
     status: int = 200,
     **more: Any,
 ) -> Reply:
-    own = [found for found in await product_pages.list_option_types(ctx.db, product.id) if found.place is not None]
-    offered = await product_pages.list_option_values(ctx.db, [found.id for found in own])
+    own = [
+        option_type
+        for option_type in await product_pages.list_option_types(ctx.db, product.id)
+        if option_type.place is not None
+    ]
+    option_values = await product_pages.list_option_values(ctx.db, [option_type.id for option_type in own])
     return page(
         "product_variant.html",
         visit,
@@ -179,28 +188,31 @@ async def _variant(
         variant=variant,
         fields=values,
         own=[] if variant.is_master else own,
-        values={found.id: [value for value in offered if value.option_type_id == found.id] for found in own},
+        values={
+            option_type.id: [value for value in option_values if value.option_type_id == option_type.id]
+            for option_type in own
+        },
         **more,
     )
 
 
-def _chosen(fields: Fields) -> list[UUID]:
-    """Of each option the value that was selected."""
-    found = [as_uuid(value) for value in fields.group("option").values()]
-    return [value for value in found if value is not None]
+def _option_value_ids(fields: Fields) -> list[UUID]:
+    """Returns the option value selected for each option type."""
+    ids = [as_uuid(value) for value in fields.group("option").values()]
+    return [value for value in ids if value is not None]
 
 
-def _typed(fields: Fields) -> dict[str, Any]:
+def _form_values(fields: Fields) -> dict[str, Any]:
     return {**fields.typed, "option": fields.group("option")}
 
 
 def _ids(values: Any) -> list[UUID]:
-    found = [as_uuid(value) for value in values] if isinstance(values, list) else []
-    return list(dict.fromkeys(value for value in found if value is not None))
+    ids = [as_uuid(value) for value in values] if isinstance(values, list) else []
+    return list(dict.fromkeys(value for value in ids if value is not None))
 
 
 def _names(fields: Fields, field: str, text: Any) -> list[str]:
-    names = between_commas(text) if isinstance(text, str) else []
+    names = split_words(text) if isinstance(text, str) else []
     if any(len(name) > LONGEST_NAME or not name.isprintable() for name in names) or len(names) > 100:
         fields.refuse(field, f"must be at most 100 values of at most {LONGEST_NAME} characters each")
     return names

@@ -1,22 +1,22 @@
-"""Products: find them, make one, change what is said of it, take it away."""
+"""Product pages: search, create, edit details, archive and delete."""
 
 from typing import Any
 
 from shop.actions import records
 from shop.actions.catalog.resources import PRODUCT
 from shop.actions.catalog_forms import products
-from shop.actions.catalog_forms.products import DETAILS, details_seen, get_product
+from shop.actions.catalog_forms.products import DETAILS, fingerprint_details, get_product
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of, moment_text
 from shop.admin.listing import SIZE, page_of, read_place, text_param
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Conflict, Invalid
 from shop.models.catalog.products import Product
 from shop.queries import dashboard
 from shop.queries.catalog import skus
 from shop.queries.catalog_pages import products as product_pages
 from shop.queries.catalog_pages.products import ProductFilter
-from shop.rules.form_values import between_commas, prefix_query
+from shop.rules.form_values import prefix_query, split_words
 from shop.web.reply import Reply
 from shop.web.request import Request
 
@@ -50,20 +50,20 @@ _NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     params = {name: text_param(request, name) for name in ("q", "status", "stock")}
-    wanted = ProductFilter(
+    filters = ProductFilter(
         query=prefix_query(params["q"]) if params["q"] else None,
         status=params["status"] if params["status"] in STATUSES else None,
         stock=params["stock"] if params["stock"] in STOCK and params["stock"] else None,
     )
     place, currency = read_place(request), visit.shop.currencies[0]
-    rows = await product_pages.list_products(ctx.db, wanted, place, currency=currency, most=SIZE + 1)
-    shown, pages = page_of(request, rows, place, by="created_at", params=params)
+    rows = await product_pages.list_products(ctx.db, filters, place, currency=currency, most=SIZE + 1)
+    page_rows, pages = page_of(request, rows, place, by="created_at", params=params)
     return page(
         "products.html",
         visit,
-        products=shown,
+        products=page_rows,
         pages=pages,
         params=params,
         currency=currency,
@@ -73,11 +73,11 @@ async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
     )
 
 
-async def new(_request: Request, _ctx: Context, visit: Visit) -> Reply:
+async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
     return _new(visit, {"name": "", "sku": "", "price": "", "status": "draft"})
 
 
-async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
     fields, currency = Fields(request), visit.shop.currencies[0]
     try:
         values: dict[str, Any] = {
@@ -90,40 +90,40 @@ async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
             fields.refuse("sku", "is taken")
         fields.check()
         product_id = await records.create(ctx, PRODUCT, {**values, **({} if price is None else {"price": price})})
-    except Invalid as wrong:
-        typed = {name: fields.typed.get(name, "") for name in ("name", "sku", "price", "status")}
-        return _new(visit, typed, 422, wrong.errors)
+    except Invalid as error:
+        texts = {name: fields.typed.get(name, "") for name in ("name", "sku", "price", "status")}
+        return _new(visit, texts, 422, error.errors)
     return redirect(f"{HERE}/{product_id}?done=made")
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
     return await _details(ctx, visit, product, _texts(product), notice=notice_of(request, _NOTICES))
 
 
-async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product, fields = await get_product(ctx, id_of(request, "product_id")), Fields(request)
-    typed = {name: fields.typed.get(name, "") for name in DETAILS}
+    texts = {name: fields.typed.get(name, "") for name in DETAILS}
     try:
         values = _read(fields, product)
         fields.check()
-        await products.change_details(ctx, product.id, values, seen=fields.typed.get("seen", ""))
-    except Invalid as wrong:
-        return await _details(ctx, visit, product, typed, 422, errors=wrong.errors, seen=fields.typed.get("seen", ""))
-    except Conflict as meanwhile:
+        await products.change_details(ctx, product.id, values, expected_fingerprint=fields.typed.get("seen", ""))
+    except Invalid as error:
+        return await _details(ctx, visit, product, texts, 422, errors=error.errors, seen=fields.typed.get("seen", ""))
+    except Conflict as conflict:
         now = _texts(await get_product(ctx, product.id))
-        theirs = {LABELS[name]: now[name] for name in DETAILS if now[name] != typed[name].replace("\r\n", "\n")}
-        return await _details(ctx, visit, product, typed, 409, conflict=meanwhile.sentence, theirs=theirs)
+        current_values = {LABELS[name]: now[name] for name in DETAILS if now[name] != texts[name].replace("\r\n", "\n")}
+        return await _details(ctx, visit, product, texts, 409, conflict=conflict.sentence, theirs=current_values)
     return redirect(f"{HERE}/{product.id}?done=saved")
 
 
-async def archive(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def archive(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
     await products.set_status(ctx, product.id, "archived")
     return redirect(f"{HERE}/{product.id}?done=archived")
 
 
-async def show_delete(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
     product = await get_product(ctx, id_of(request, "product_id"))
     return page(
         "sure.html",
@@ -138,12 +138,12 @@ async def show_delete(request: Request, ctx: Context, visit: Visit) -> Reply:
     )
 
 
-async def delete(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def delete(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     await records.delete(ctx, PRODUCT, id_of(request, "product_id"))
     return redirect(f"{HERE}?done=deleted")
 
 
-def _new(visit: Visit, values: dict[str, str], status: int = 200, errors: Any = None) -> Reply:
+def _new(visit: PageContext, values: dict[str, str], status: int = 200, errors: Any = None) -> Reply:
     choices = {name: text for name, text in STATUSES.items() if name != "archived"}
     return page(
         "product_new.html",
@@ -158,13 +158,13 @@ def _new(visit: Visit, values: dict[str, str], status: int = 200, errors: Any = 
 
 
 async def _details(
-    ctx: Context, visit: Visit, product: Product, values: dict[str, str], status: int = 200, **more: Any
+    ctx: Context, visit: PageContext, product: Product, values: dict[str, str], status: int = 200, **more: Any
 ) -> Reply:
-    """With a conflict the form carries what is there now, so that whoever has seen it can save over it."""
+    """Renders the details form. After a conflict the form carries the current fingerprint, so a resubmit overwrites."""
     events = await dashboard.list_events(ctx.db, product.id, most=MOST_EVENTS)
-    values = {**values, "seen": more.pop("seen", None) or details_seen(product)}
+    values = {**values, "seen": more.pop("seen", None) or fingerprint_details(product)}
     if "conflict" in more:
-        values["seen"] = details_seen(await get_product(ctx, product.id))
+        values["seen"] = fingerprint_details(await get_product(ctx, product.id))
     return page(
         "product.html",
         visit,
@@ -179,7 +179,7 @@ async def _details(
 
 
 def _texts(product: Product) -> dict[str, str]:
-    """The details as they stand in the form."""
+    """Returns the details as form texts."""
     texts = {name: getattr(product, name) or "" for name in DETAILS}
     moments = {name: moment_text(getattr(product, name)) for name in _MOMENTS}
     return texts | moments | {"tags": ", ".join(product.tags)}
@@ -191,7 +191,7 @@ def _read(fields: Fields, product: Product) -> dict[str, Any]:
         "slug": fields.line("slug", most=100) or product.slug,
         "description": fields.prose("description") or None,
         "status": fields.choice("status", STATUSES),
-        "tags": between_commas(fields.prose("tags", most=2000)),
+        "tags": split_words(fields.prose("tags", most=2000)),
         "meta_title": fields.line("meta_title") or None,
         "meta_description": fields.line("meta_description", most=500) or None,
         "meta_keywords": fields.line("meta_keywords", most=500) or None,
@@ -200,9 +200,9 @@ def _read(fields: Fields, product: Product) -> dict[str, Any]:
         fields.refuse("tags", f"must be at most {MOST_TAGS}")
     for name in _MOMENTS:
         present = getattr(product, name)
-        typed = fields.moment(name)
-        # The form shows minutes; a moment that nobody touched keeps its seconds.
-        values[name] = present if present and moment_text(present) == fields.typed.get(name) else typed
+        moment = fields.moment(name)
+        # The form shows minutes; an unchanged time keeps its seconds.
+        values[name] = present if present and moment_text(present) == fields.typed.get(name) else moment
     starts, ends = values["available_on"], values["discontinue_on"]
     if starts and ends and ends <= starts:
         fields.refuse("discontinue_on", "must be later than the moment it is available from")

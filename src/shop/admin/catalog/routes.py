@@ -1,4 +1,4 @@
-"""The dashboard's table of the catalogue: products, taxons, stock, price lists, customer groups."""
+"""Dashboard routes of the catalog: products, taxons, stock, price lists and customer groups."""
 
 from shop.admin.catalog import (
     price_list_entries,
@@ -15,22 +15,22 @@ from shop.admin.catalog import (
     taxons,
 )
 from shop.admin.customers import groups as customer_groups
-from shop.admin.route_builder import Rows
+from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
 _PRODUCT = "/admin/products/{product_id}"
 _VARIANT = _PRODUCT + "/variants/{variant_id}"
-# A table of a hundred variants in ten currencies, two fields a cell.
 _IMAGE = _PRODUCT + "/images/{image_id}"
 _TAXON = "/admin/taxons/{taxon_id}"
 _ITEM = "/admin/stock/{item_id}"
 _LOCATION = "/admin/stock/locations/{location_id}"
 _LIST = "/admin/price-lists/{list_id}"
 _GROUP = "/admin/customer-groups/{group_id}"
+# Enough for a price table of a hundred variants in ten currencies, with two fields per cell.
 _LARGE, _MANY = 512 * 1024, 2500
 
 
-def catalogue_routes(rows: Rows) -> tuple[Route, ...]:
+def catalogue_routes(rows: RouteBuilder) -> tuple[Route, ...]:
     page, act = rows.page, rows.act
     return (
         page("/admin/products", products.listing, "Products"),

@@ -1,4 +1,4 @@
-"""Stock: what lies where, what moved and who moved it."""
+"""Stock pages: items per location, stock movements and their ledger."""
 
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from shop.actions.catalog_forms.stock import Movement
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import SIZE, page_of, read_spot, text_param
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid
 from shop.queries.catalog import skus
@@ -35,20 +35,20 @@ LABELS = {
 _NOTICES = {"moved": "The movement is recorded.", "saved": "Saved."}
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     params = {name: text_param(request, name) for name in ("q", "location", "level")}
-    wanted = StockFilter(
+    filters = StockFilter(
         query=prefix_query(params["q"]) if params["q"] else None,
         location_id=as_uuid(params["location"]),
         level=params["level"] if params["level"] in LEVELS and params["level"] else None,
     )
     spot = read_spot(request)
-    rows = await stock_pages.list_items(ctx.db, wanted, spot, most=SIZE + 1)
-    shown, pages = page_of(request, rows, spot, by="count_on_hand", params=params, sides=("back", "next"))
+    rows = await stock_pages.list_items(ctx.db, filters, spot, most=SIZE + 1)
+    page_rows, pages = page_of(request, rows, spot, by="count_on_hand", params=params, sides=("back", "next"))
     return page(
         "stock.html",
         visit,
-        items=shown,
+        items=page_rows,
         pages=pages,
         params=params,
         levels=LEVELS,
@@ -58,12 +58,12 @@ async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
     )
 
 
-async def new(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def new(request: Request, ctx: Context, visit: PageContext) -> Reply:
     values = {"location": text_param(request, "location_id"), "reason": "received"}
     return await _new(ctx, visit, as_uuid(text_param(request, "variant_id")), values)
 
 
-async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
     fields = Fields(request)
     variant_id = fields.id("variant_id")
     try:
@@ -75,39 +75,39 @@ async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
         location_id = fields.id("location")
         if location_id is None:
             fields.refuse("location", "must be chosen")
-        wanted = _movement(fields)
+        movement = _movement(fields)
         fields.check()
-        if variant_id is None or location_id is None or wanted is None:
+        if variant_id is None or location_id is None or movement is None:
             raise NotFound()
-        item_id = await stock.record_at(ctx, variant_id, location_id, wanted)
-    except Invalid as wrong:
-        return await _new(ctx, visit, fields.id("variant_id"), fields.typed, 422, wrong.errors)
+        item_id = await stock.record_variant_movement(ctx, variant_id, location_id, movement)
+    except Invalid as error:
+        return await _new(ctx, visit, fields.id("variant_id"), fields.typed, 422, error.errors)
     return redirect(f"{HERE}/{item_id}?done=moved")
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return await _item(request, ctx, visit, await _get(request, ctx), notice=notice_of(request, _NOTICES))
 
 
-async def move(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def move(request: Request, ctx: Context, visit: PageContext) -> Reply:
     item, fields = await _get(request, ctx), Fields(request)
     try:
-        wanted = _movement(fields)
+        movement = _movement(fields)
         fields.check()
-        if wanted is None:
+        if movement is None:
             raise NotFound()
-        await stock.record(ctx, item.id, wanted)
-    except Invalid as wrong:
-        return await _item(request, ctx, visit, item, 422, errors=wrong.errors, typed=fields.typed)
+        await stock.record_movement(ctx, item.id, movement)
+    except Invalid as error:
+        return await _item(request, ctx, visit, item, 422, errors=error.errors, typed=fields.typed)
     return redirect(f"{HERE}/{item.id}?done=moved")
 
 
-async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
     item, fields = await _get(request, ctx), Fields(request)
     try:
         await records.update(ctx, STOCK_ITEM, item.id, {"backorderable": fields.flag("backorderable")})
-    except Invalid as wrong:
-        return await _item(request, ctx, visit, item, 422, errors=wrong.errors)
+    except Invalid as error:
+        return await _item(request, ctx, visit, item, 422, errors=error.errors)
     return redirect(f"{HERE}/{item.id}?done=saved")
 
 
@@ -119,13 +119,18 @@ def _movement(fields: Fields) -> Movement | None:
 
 async def _locations(ctx: Context) -> dict[str, str]:
     return {
-        str(found.id): found.name if found.active else f"{found.name} (closed)"
-        for found in await stock_pages.list_locations(ctx.db)
+        str(location.id): location.name if location.active else f"{location.name} (closed)"
+        for location in await stock_pages.list_locations(ctx.db)
     }
 
 
 async def _new(
-    ctx: Context, visit: Visit, variant_id: UUID | None, values: dict[str, str], status: int = 200, errors: Any = None
+    ctx: Context,
+    visit: PageContext,
+    variant_id: UUID | None,
+    values: dict[str, str],
+    status: int = 200,
+    errors: Any = None,
 ) -> Reply:
     variant = await skus.find_named(ctx.db, variant_id) if variant_id else None
     return page(
@@ -141,7 +146,9 @@ async def _new(
     )
 
 
-async def _item(request: Request, ctx: Context, visit: Visit, item: NamedItem, status: int = 200, **more: Any) -> Reply:
+async def _item(
+    request: Request, ctx: Context, visit: PageContext, item: NamedItem, status: int = 200, **more: Any
+) -> Reply:
     before = as_uuid(text_param(request, "before")) if request.scope["method"] == "GET" else None
     lines = await stock_pages.list_ledger(ctx.db, item, before, most=SIZE + 1)
     return page(
@@ -159,7 +166,7 @@ async def _item(request: Request, ctx: Context, visit: Visit, item: NamedItem, s
 
 
 async def _get(request: Request, ctx: Context) -> NamedItem:
-    found = await stock_pages.find_item(ctx.db, id_of(request, "item_id"))
-    if found is None:
+    item = await stock_pages.find_item(ctx.db, id_of(request, "item_id"))
+    if item is None:
         raise NotFound()
-    return found
+    return item

@@ -1,4 +1,4 @@
-"""Stock locations: the places from which is sold."""
+"""Pages for stock locations."""
 
 from typing import Any
 from uuid import UUID
@@ -7,7 +7,7 @@ from shop.actions import records
 from shop.actions.catalog.resources import STOCK_LOCATION
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.models.catalog.stock import StockLocation
 from shop.queries.catalog_pages import stock as stock_pages
@@ -20,47 +20,47 @@ _FLAGS = ("default", "active", "backorderable_default")
 _NOTICES = {"made": "The location is made.", "saved": "The location is saved."}
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return await _list(ctx, visit, notice=notice_of(request, _NOTICES))
 
 
-async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
     fields = Fields(request)
     try:
         values = {"name": fields.line("name", most=100, required=True), "default": fields.flag("default")}
         fields.check()
         await records.create(ctx, STOCK_LOCATION, values)
-    except Invalid as wrong:
-        return await _list(ctx, visit, 422, errors=wrong.errors, typed=fields.typed)
+    except Invalid as error:
+        return await _list(ctx, visit, 422, errors=error.errors, typed=fields.typed)
     return redirect(f"{HERE}?done=made")
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     location = await _get(ctx, id_of(request, "location_id"))
     values = {name: getattr(location, name) for name in ("name", *_FLAGS)}
     return page("stock_location.html", visit, location=location, values=values)
 
 
-async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
     location, fields = await _get(ctx, id_of(request, "location_id")), Fields(request)
     values: dict[str, Any] = {"name": fields.line("name", most=100, required=True)}
     values |= {name: fields.flag(name) for name in _FLAGS}
     try:
         fields.check()
         await records.update(ctx, STOCK_LOCATION, location.id, values)
-    except Invalid as wrong:
-        typed = {**values, "name": fields.typed.get("name", "")}
-        return page("stock_location.html", visit, 422, location=location, values=typed, errors=wrong.errors)
+    except Invalid as error:
+        form_values = {**values, "name": fields.typed.get("name", "")}
+        return page("stock_location.html", visit, 422, location=location, values=form_values, errors=error.errors)
     return redirect(f"{HERE}?done=saved")
 
 
-async def _list(ctx: Context, visit: Visit, status: int = 200, **more: Any) -> Reply:
-    found = await stock_pages.list_counted_locations(ctx.db)
-    return page("stock_locations.html", visit, status, **{"typed": {}, **more}, locations=found)
+async def _list(ctx: Context, visit: PageContext, status: int = 200, **more: Any) -> Reply:
+    locations = await stock_pages.list_counted_locations(ctx.db)
+    return page("stock_locations.html", visit, status, **{"typed": {}, **more}, locations=locations)
 
 
 async def _get(ctx: Context, location_id: UUID) -> StockLocation:
-    found = await find_record(ctx.db, STOCK_LOCATION.records, "id", location_id)
-    if not isinstance(found, StockLocation):
+    location = await find_record(ctx.db, STOCK_LOCATION.records, "id", location_id)
+    if not isinstance(location, StockLocation):
         raise NotFound()
-    return found
+    return location

@@ -1,4 +1,4 @@
-"""The image of a taxon: uploaded, replaced, described, deleted. It is shown on the taxon's page."""
+"""Form handlers for a taxon's image: upload, replace, describe and delete. The taxon's page shows it."""
 
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from shop.actions.catalog_forms.taxons import get_taxon
 from shop.actions.context import Context
 from shop.admin.catalog.taxons import HERE, taxon_page
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import Visit, redirect
+from shop.admin.pages import PageContext, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.models.catalog.images import Image
 from shop.queries.catalog.images import find_taxon_image
@@ -17,7 +17,7 @@ from shop.web.reply import Reply
 from shop.web.request import Request
 
 
-async def upload(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def upload(request: Request, ctx: Context, visit: PageContext) -> Reply:
     taxon, fields = await get_taxon(ctx, id_of(request, "taxon_id")), Fields(request)
     data, alt = request.file("files"), fields.line("new_alt")
     if not data:
@@ -25,28 +25,28 @@ async def upload(request: Request, ctx: Context, visit: Visit) -> Reply:
     try:
         fields.check()
         await images.set_taxon_image(ctx, taxon.id, data or b"", alt=alt or None)
-    except Invalid as wrong:
-        errors = {"files" if name == "attachment" else name: texts for name, texts in wrong.errors.items()}
-        typed = {"new_alt": fields.typed.get("new_alt", "")}
-        return await taxon_page(ctx, visit, taxon, typed, status=422, errors=errors)
+    except Invalid as error:
+        errors = {"files" if name == "attachment" else name: texts for name, texts in error.errors.items()}
+        form_values = {"new_alt": fields.typed.get("new_alt", "")}
+        return await taxon_page(ctx, visit, taxon, form_values, status=422, errors=errors)
     return redirect(f"{HERE}/{taxon.id}?done=image-saved#image")
 
 
-async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
     taxon, fields = await get_taxon(ctx, id_of(request, "taxon_id")), Fields(request)
     image = await _get_image(ctx, taxon.id)
     try:
         alt = fields.line("alt")
         fields.check()
         await records.update(ctx, IMAGE, image.id, {"alt": alt or None})
-    except Invalid as wrong:
+    except Invalid as error:
         return await taxon_page(
-            ctx, visit, taxon, {"alt": fields.typed.get("alt", "")}, status=422, errors=wrong.errors
+            ctx, visit, taxon, {"alt": fields.typed.get("alt", "")}, status=422, errors=error.errors
         )
     return redirect(f"{HERE}/{taxon.id}?done=image-saved#image")
 
 
-async def remove(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def remove(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     await images.remove_image(ctx, (await _get_image(ctx, taxon.id)).id)
     return redirect(f"{HERE}/{taxon.id}?done=image-removed")

@@ -1,4 +1,4 @@
-"""Taxons: the trees that products stand in."""
+"""Pages for taxonomies and taxons."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from shop.actions.catalog_forms import taxons as taxon_desk
 from shop.actions.catalog_forms.taxons import get_taxon
 from shop.actions.context import Context
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.models.catalog.taxons import Taxon
 from shop.queries.catalog.images import find_taxon_image
@@ -42,42 +42,42 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return await _trees(ctx, visit, notice=notice_of(request, _NOTICES))
 
 
-async def create_tree(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def create_tree(request: Request, ctx: Context, visit: PageContext) -> Reply:
     fields = Fields(request)
     try:
         name = fields.line("tree_name", most=100, required=True)
         fields.check()
         await records.create(ctx, TAXONOMY, {"name": name})
-    except Invalid as wrong:
-        return await _trees(ctx, visit, 422, errors=_said_of(wrong, "tree_name"), typed=fields.typed)
+    except Invalid as error:
+        return await _trees(ctx, visit, 422, errors=_errors_for(error, "tree_name"), typed=fields.typed)
     return redirect(f"{HERE}?done=tree")
 
 
-async def add(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def add(request: Request, ctx: Context, visit: PageContext) -> Reply:
     fields = Fields(request)
     try:
-        wanted = fields.id("parent_id")
-        parent = await get_taxon(ctx, wanted) if wanted else None
+        parent_id = fields.id("parent_id")
+        parent = await get_taxon(ctx, parent_id) if parent_id else None
         name = fields.line("taxon_name", most=100, required=True)
         if parent is None:
             fields.refuse("taxon_name", "needs a tree to stand in")
         fields.check()
         await records.create(ctx, TAXON, {"name": name, "parent_id": parent and parent.id})
-    except Invalid as wrong:
-        return await _trees(ctx, visit, 422, errors=_said_of(wrong, "taxon_name"), typed=fields.typed)
+    except Invalid as error:
+        return await _trees(ctx, visit, 422, errors=_errors_for(error, "taxon_name"), typed=fields.typed)
     return redirect(f"{HERE}?done=added")
 
 
-async def show_one(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show_one(request: Request, ctx: Context, visit: PageContext) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     return await taxon_page(ctx, visit, taxon, notice=notice_of(request, _NOTICES))
 
 
-async def change_one(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change_one(request: Request, ctx: Context, visit: PageContext) -> Reply:
     taxon, fields = await get_taxon(ctx, id_of(request, "taxon_id")), Fields(request)
     try:
         values: dict[str, Any] = {"name": fields.line("name", most=100, required=True)}
@@ -89,25 +89,25 @@ async def change_one(request: Request, ctx: Context, visit: Visit) -> Reply:
         values["description"] = fields.prose("description") or None
         values["parent_id"] = fields.id("parent_id") or taxon.parent_id
         if values["parent_id"] != taxon.parent_id:
-            # Last among those it comes to.
+            # A moved taxon becomes the last child of its new parent.
             values["position"] = LAST
         fields.check()
         await records.update(ctx, TAXON, taxon.id, values)
-    except Invalid as wrong:
-        typed = {name: fields.typed.get(name, "") for name in ("name", "slug", "description", "parent_id")}
-        return await taxon_page(ctx, visit, taxon, typed, status=422, errors=wrong.errors)
+    except Invalid as error:
+        texts = {name: fields.typed.get(name, "") for name in ("name", "slug", "description", "parent_id")}
+        return await taxon_page(ctx, visit, taxon, texts, status=422, errors=error.errors)
     return redirect(f"{HERE}?done=saved")
 
 
-async def up(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def up(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     return await _shift(request, ctx, -1)
 
 
-async def down(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def down(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     return await _shift(request, ctx, 1)
 
 
-async def show_remove(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show_remove(request: Request, ctx: Context, visit: PageContext) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     below = (taxon.rgt - taxon.lft) // 2
     others = f" With it goes what stands below: {below} taxon{'' if below == 1 else 's'}." if below else ""
@@ -123,7 +123,7 @@ async def show_remove(request: Request, ctx: Context, visit: Visit) -> Reply:
     )
 
 
-async def remove(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def remove(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     taxon = await get_taxon(ctx, id_of(request, "taxon_id"))
     if taxon.parent_id is None:
         await records.delete(ctx, TAXONOMY, taxon.taxonomy_id)
@@ -138,24 +138,32 @@ async def _shift(request: Request, ctx: Context, steps: int) -> Reply:
     return redirect(f"{HERE}?done=moved#taxon-{taxon_id}")
 
 
-def _said_of(wrong: Invalid, name: str) -> dict[str, Any]:
-    """The form has one field: whatever is wrong is said of it."""
-    return {name: [sentence for sentences in wrong.errors.values() for sentence in sentences]}
+def _errors_for(error: Invalid, name: str) -> dict[str, Any]:
+    """Assigns all errors to the only field of the form."""
+    return {name: [sentence for sentences in error.errors.values() for sentence in sentences]}
 
 
-async def _trees(ctx: Context, visit: Visit, status: int = 200, **more: Any) -> Reply:
+async def _trees(ctx: Context, visit: PageContext, status: int = 200, **more: Any) -> Reply:
     taxons = await taxon_pages.list_taxons(ctx.db)
     trees = [
         (tree, [taxon for taxon in taxons if taxon.taxonomy_id == tree.id])
         for tree in await taxon_pages.list_taxonomies(ctx.db)
     ]
-    return page("taxons.html", visit, status, **{"typed": {}, **more}, trees=trees, indented=_indented, labels=LABELS)
+    return page(
+        "taxons.html", visit, status, **{"typed": {}, **more}, trees=trees, indented=_indented_options, labels=LABELS
+    )
 
 
 async def taxon_page(
-    ctx: Context, visit: Visit, taxon: Taxon, typed: Mapping[str, str] | None = None, *, status: int = 200, **more: Any
+    ctx: Context,
+    visit: PageContext,
+    taxon: Taxon,
+    texts: Mapping[str, str] | None = None,
+    *,
+    status: int = 200,
+    **more: Any,
 ) -> Reply:
-    """The page of one taxon; `typed` replaces stored values in its forms."""
+    """Renders the page of one taxon; `texts` replaces stored values in its forms."""
     image = await find_taxon_image(ctx.db, taxon.id)
     values = {"name": taxon.name, "slug": taxon.slug, "description": taxon.description or ""}
     values |= {"parent_id": str(taxon.parent_id or ""), "alt": (image and image.alt) or "", "new_alt": ""}
@@ -169,12 +177,12 @@ async def taxon_page(
         **{"errors": {}, **more},
         taxon=taxon,
         image=image,
-        values={**values, **(typed or {})},
-        parents=_indented(parents),
+        values={**values, **(texts or {})},
+        parents=_indented_options(parents),
         labels=LABELS,
     )
 
 
-def _indented(taxons: Sequence[Taxon]) -> dict[str, str]:
-    """As the choices of a list, which cannot be drawn as a tree."""
+def _indented_options(taxons: Sequence[Taxon]) -> dict[str, str]:
+    """Returns the taxons as options of a select box, indented by depth."""
     return {str(taxon.id): "\u2003" * taxon.depth + taxon.name for taxon in taxons}

@@ -1,4 +1,4 @@
 """Accounts, addresses, customer groups and wishlists.
 Dashboard pages.
-Never here: a rule, SQL, a transaction.
+Must not contain business rules, SQL or transactions.
 """

@@ -1,11 +1,11 @@
-"""Customers: find them, look at one, end their sessions, shut them out."""
+"""Customer pages: search, details, end sessions, disable and enable."""
 
 from uuid import UUID
 
 from shop.actions.context import Context
 from shop.actions.customers import sessions as verbs
 from shop.admin.listing import SIZE, page_of, read_place, text_param, timeline
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import NotFound
 from shop.base.ids import as_uuid
 from shop.models.access.users import AccountUser
@@ -27,14 +27,14 @@ _NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     params, place = {"q": text_param(request, "q")}, read_place(request)
     rows = await customers.list_customers(ctx.db, params["q"], place, most=SIZE + 1)
-    shown, pages = page_of(request, rows, place, by="created_at", params=params)
-    return page("customers.html", visit, customers=shown, pages=pages, params=params)
+    page_rows, pages = page_of(request, rows, place, by="created_at", params=params)
+    return page("customers.html", visit, customers=page_rows, pages=pages, params=params)
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     customer = await get_customer(request, ctx)
     events = await dashboard.list_events(ctx.db, customer.id, most=MOST_EVENTS)
     return page(
@@ -53,7 +53,7 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
     )
 
 
-async def end_session(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def end_session(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     session_id = as_uuid(request.path_params["session_id"])
     if session_id is None:
         raise NotFound()
@@ -61,34 +61,34 @@ async def end_session(request: Request, ctx: Context, _visit: Visit) -> Reply:
     return _back(request, "ended")
 
 
-async def end_all(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def end_all(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     await verbs.end_all_sessions(ctx, (await get_customer(request, ctx)).id)
     return _back(request, "all")
 
 
-async def disable(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def disable(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     await verbs.disable_customer(ctx, (await get_customer(request, ctx)).id)
     return _back(request, "disabled")
 
 
-async def enable(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def enable(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     await verbs.enable_customer(ctx, (await get_customer(request, ctx)).id)
     return _back(request, "enabled")
 
 
 async def get_customer(request: Request, ctx: Context) -> AccountUser:
-    found = await users.find_user(ctx.db, _id(request))
-    if found is None:
+    customer = await users.find_user(ctx.db, _id(request))
+    if customer is None:
         raise NotFound()
-    return found
+    return customer
 
 
 def _id(request: Request) -> UUID:
-    found = as_uuid(request.path_params["user_id"])
-    if found is None:
+    user_id = as_uuid(request.path_params["user_id"])
+    if user_id is None:
         raise NotFound()
-    return found
+    return user_id
 
 
-def _back(request: Request, done: str) -> Reply:
-    return redirect(f"{HERE}/{_id(request)}?done={done}")
+def _back(request: Request, notice: str) -> Reply:
+    return redirect(f"{HERE}/{_id(request)}?done={notice}")

@@ -1,4 +1,4 @@
-"""Customer groups: who is treated alike."""
+"""Pages for customer groups and their members."""
 
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,7 @@ from shop.actions.context import Context
 from shop.actions.customers import assignments
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import text_param
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.queries.customers import groups as group_pages
 from shop.queries.customers.groups import CountedGroup
@@ -28,55 +28,55 @@ _NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return await _list(ctx, visit, notice=notice_of(request, _NOTICES))
 
 
-async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
     fields = Fields(request)
     try:
         values = _read(fields)
         fields.check()
         group_id = await records.create(ctx, CUSTOMER_GROUP, values)
-    except Invalid as wrong:
-        return await _list(ctx, visit, 422, errors=wrong.errors, typed=fields.typed)
+    except Invalid as error:
+        return await _list(ctx, visit, 422, errors=error.errors, typed=fields.typed)
     return redirect(f"{HERE}/{group_id}?done=made")
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     group = await _get(ctx, id_of(request, "group_id"))
     return await _one(request, ctx, visit, group, notice=notice_of(request, _NOTICES))
 
 
-async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
     group, fields = await _get(ctx, id_of(request, "group_id")), Fields(request)
     try:
         values = _read(fields)
         fields.check()
         await records.update(ctx, CUSTOMER_GROUP, group.id, values)
-    except Invalid as wrong:
-        return await _one(request, ctx, visit, group, 422, errors=wrong.errors, typed=fields.typed)
+    except Invalid as error:
+        return await _one(request, ctx, visit, group, 422, errors=error.errors, typed=fields.typed)
     return redirect(f"{HERE}/{group.id}?done=saved")
 
 
-async def add_members(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def add_members(request: Request, ctx: Context, visit: PageContext) -> Reply:
     group, fields = await _get(ctx, id_of(request, "group_id")), Fields(request)
     text = fields.typed.get("emails", "")
     try:
         await assignments.assign(ctx, CUSTOMER_GROUP_MEMBER, ("customer_group_id", group.id), text)
-    except Invalid as wrong:
-        return await _one(request, ctx, visit, group, 422, errors=wrong.errors, emails=text)
+    except Invalid as error:
+        return await _one(request, ctx, visit, group, 422, errors=error.errors, emails=text)
     return redirect(f"{HERE}/{group.id}?done=added")
 
 
-async def remove_member(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def remove_member(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     group_id = id_of(request, "group_id")
     owner = ("customer_group_id", group_id)
     await assignments.unassign(ctx, CUSTOMER_GROUP_MEMBER, owner, id_of(request, "link_id"))
     return redirect(f"{HERE}/{group_id}?done=removed")
 
 
-async def show_delete(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
     group = await _get(ctx, id_of(request, "group_id"))
     return page(
         "sure.html",
@@ -90,7 +90,7 @@ async def show_delete(request: Request, ctx: Context, visit: Visit) -> Reply:
     )
 
 
-async def delete(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def delete(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     await records.delete(ctx, CUSTOMER_GROUP, id_of(request, "group_id"))
     return redirect(f"{HERE}?done=deleted")
 
@@ -102,23 +102,23 @@ def _read(fields: Fields) -> dict[str, Any]:
     }
 
 
-async def _list(ctx: Context, visit: Visit, status: int = 200, **more: Any) -> Reply:
+async def _list(ctx: Context, visit: PageContext, status: int = 200, **more: Any) -> Reply:
     groups = await group_pages.list_groups(ctx.db, most=MOST_GROUPS)
     return page("customer_groups.html", visit, status, **{"typed": {}, **more}, groups=groups, labels=LABELS)
 
 
 async def _one(
-    request: Request, ctx: Context, visit: Visit, group: CountedGroup, status: int = 200, **more: Any
+    request: Request, ctx: Context, visit: PageContext, group: CountedGroup, status: int = 200, **more: Any
 ) -> Reply:
     search = text_param(request, "q")
-    typed = {"name": group.name, "description": group.description or ""} | more.pop("typed", {})
+    texts = {"name": group.name, "description": group.description or ""} | more.pop("typed", {})
     return page(
         "customer_group.html",
         visit,
         status,
         **{"emails": "", **more},
         group=group,
-        typed=typed,
+        typed=texts,
         q=search,
         members=await group_pages.list_members(ctx.db, group.id, search, most=MOST_MEMBERS),
         lists=await group_pages.list_lists_of(ctx.db, group.id),
@@ -127,7 +127,7 @@ async def _one(
 
 
 async def _get(ctx: Context, group_id: UUID) -> CountedGroup:
-    found = await group_pages.find_group(ctx.db, group_id)
-    if found is None:
+    group = await group_pages.find_group(ctx.db, group_id)
+    if group is None:
         raise NotFound()
-    return found
+    return group

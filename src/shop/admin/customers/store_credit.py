@@ -1,4 +1,4 @@
-"""Store credit of a customer: the ledger, what is granted, and what is withdrawn."""
+"""Store credit pages of a customer: ledger, grant and withdraw."""
 
 from decimal import Decimal
 from typing import Any
@@ -10,7 +10,7 @@ from shop.actions.promotions.resources import STORE_CREDIT
 from shop.admin.customers.customers import HERE, get_customer
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import SIZE, text_param
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid, NotFound
 from shop.base.ids import as_uuid
 from shop.models.access.users import AccountUser
@@ -27,7 +27,7 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     customer, before = await get_customer(request, ctx), as_uuid(text_param(request, "before"))
     lines = await credit_pages.list_ledger(ctx.db, customer.id, before, most=SIZE + 1)
     here = _here(customer)
@@ -45,38 +45,38 @@ async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
     )
 
 
-async def new(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def new(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return _grant_page(visit, await get_customer(request, ctx), {"amount": "", "currency": "", "memo": ""})
 
 
-async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
     customer, fields = await get_customer(request, ctx), Fields(request)
     try:
         currency = fields.choice("currency", dict.fromkeys(visit.shop.currencies))
         amount = None if fields.errors else fields.amount("amount", currency, required=True)
         memo = fields.line("memo", most=LONGEST_REASON, required=True)
         fields.check()
-        given = {"amount": amount or Decimal(0), "currency": currency, "memo": memo}
-        await records.create(ctx, STORE_CREDIT, {"user_id": customer.id, **given})
-    except Invalid as wrong:
-        typed = {name: fields.typed.get(name, "") for name in ("amount", "currency", "memo")}
-        return _grant_page(visit, customer, typed, 422, wrong.errors)
+        grant = {"amount": amount or Decimal(0), "currency": currency, "memo": memo}
+        await records.create(ctx, STORE_CREDIT, {"user_id": customer.id, **grant})
+    except Invalid as error:
+        texts = {name: fields.typed.get(name, "") for name in ("amount", "currency", "memo")}
+        return _grant_page(visit, customer, texts, 422, error.errors)
     return redirect(f"{_here(customer)}?done=granted")
 
 
-async def show_withdraw(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show_withdraw(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return _withdraw_page(visit, *await _grant(request, ctx))
 
 
-async def withdraw(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def withdraw(request: Request, ctx: Context, visit: PageContext) -> Reply:
     (customer, credit), fields = await _grant(request, ctx), Fields(request)
     try:
         reason = fields.line("reason", most=LONGEST_REASON, required=True)
         fields.check()
         await workflow.withdraw_store_credit(ctx, credit.id, reason)
-    except Invalid as wrong:
-        told = {"base": ["Nothing of it is left."]} if "base" in wrong.errors else wrong.errors
-        return _withdraw_page(visit, customer, credit, fields.typed.get("reason", ""), 422, told)
+    except Invalid as error:
+        errors = {"base": ["Nothing of it is left."]} if "base" in error.errors else error.errors
+        return _withdraw_page(visit, customer, credit, fields.typed.get("reason", ""), 422, errors)
     return redirect(f"{_here(customer)}?done=withdrawn")
 
 
@@ -85,7 +85,7 @@ def _here(customer: AccountUser) -> str:
 
 
 async def _grant(request: Request, ctx: Context) -> tuple[AccountUser, StoreCredit]:
-    """One of this customer; another's is not there."""
+    """Returns the customer and one of their grants; raises NotFound for another customer's grant."""
     customer = await get_customer(request, ctx)
     credit: StoreCredit = (await records.get(ctx, STORE_CREDIT, "id", id_of(request, "credit_id"), {})).row
     if credit.user_id != customer.id:
@@ -94,20 +94,20 @@ async def _grant(request: Request, ctx: Context) -> tuple[AccountUser, StoreCred
 
 
 def _grant_page(
-    visit: Visit, customer: AccountUser, values: dict[str, str], status: int = 200, errors: Any = None
+    visit: PageContext, customer: AccountUser, values: dict[str, str], status: int = 200, errors: Any = None
 ) -> Reply:
     currencies = {code: code for code in visit.shop.currencies}
-    shown = {"customer": customer, "here": _here(customer), "currencies": currencies, "labels": LABELS}
-    return page("store_credit_grant.html", visit, status, **shown, values=values, errors=errors or {})
+    context = {"customer": customer, "here": _here(customer), "currencies": currencies, "labels": LABELS}
+    return page("store_credit_grant.html", visit, status, **context, values=values, errors=errors or {})
 
 
 def _withdraw_page(
-    visit: Visit,
+    visit: PageContext,
     customer: AccountUser,
     credit: StoreCredit,
     reason: str = "",
     status: int = 200,
     errors: Any = None,
 ) -> Reply:
-    shown = {"customer": customer, "here": _here(customer), "credit": credit, "labels": LABELS}
-    return page("store_credit_withdraw.html", visit, status, **shown, reason=reason, errors=errors or {})
+    context = {"customer": customer, "here": _here(customer), "credit": credit, "labels": LABELS}
+    return page("store_credit_withdraw.html", visit, status, **context, reason=reason, errors=errors or {})

@@ -1,4 +1,4 @@
 """Housekeeping, integrity checks and the outbox.
 Dashboard pages.
-Never here: a rule, SQL, a transaction.
+Must not contain business rules, SQL or transactions.
 """

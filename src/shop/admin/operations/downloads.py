@@ -1,4 +1,4 @@
-"""Tables that are taken home as a file of comma-separated values."""
+"""CSV downloads."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -7,18 +7,18 @@ from io import StringIO
 from shop.web.reply import DASHBOARD_HEADERS, NO_STORE, Reply
 
 CSV = b"text/csv; charset=utf-8"
-# A spreadsheet takes what begins so for a formula, and runs it on the machine of whoever opens the file.
+# Spreadsheets run cells that start with these characters as formulas (CSV injection).
 _RISKY = ("=", "+", "-", "@", "\t", "\r")
 
 
 def table_reply(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Reply:
-    """`name` is ours or a slug: it stands in a header."""
+    """Returns a CSV response. `name` goes into a header, so it must be a constant or a slug."""
     text = StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(heads)
     writer.writerows([_harmless(cell) for cell in row] for row in rows)
-    kept = (b"content-disposition", f'attachment; filename="{name}.csv"'.encode("ascii"))
-    headers = ((b"content-type", CSV), NO_STORE, kept)
+    disposition = (b"content-disposition", f'attachment; filename="{name}.csv"'.encode("ascii"))
+    headers = ((b"content-type", CSV), NO_STORE, disposition)
     return Reply(200, text.getvalue().encode(), headers, security=DASHBOARD_HEADERS)
 
 

@@ -1,4 +1,4 @@
-"""What an operator sees first: the last days as a drawing, and what needs a look."""
+"""Overview page: a chart of recent days and what needs attention."""
 
 import math
 import time
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from shop.actions.context import Context
-from shop.admin.pages import Visit, page
+from shop.admin.pages import PageContext, page
 from shop.models.journal import OutboxMail
 from shop.queries import dashboard
 from shop.queries.dashboard import Day, MailWarning, Tally
@@ -21,7 +21,7 @@ HEIGHT, LEFT, BOTTOM, TOP = 220, 36, 24, 8
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """A rectangle of the drawing."""
+    """A bar of the chart."""
 
     kind: str
     x: float
@@ -31,14 +31,14 @@ class Bar(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A word of the drawing, and where it stands."""
+    """A label of the chart and its position."""
 
     text: str
     at: float
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """Two bars a day, days below, a scale on the left."""
+    """A bar chart: two bars per day, days below, scale on the left."""
 
     bars: list[Bar]
     days: list[Mark]
@@ -55,26 +55,31 @@ class Overview(msgspec.Struct, frozen=True):
     mail_warnings: list[MailWarning]
 
 
-class _Remembered:
-    """What this process saw last: with a million orders the counting is quick, but it is counting."""
+class _OverviewCache:
+    """Caches the overview in this process, because counting a million orders takes time."""
 
     at = -math.inf
     overview: Overview
 
 
-async def show(_request: Request, ctx: Context, visit: Visit) -> Reply:
-    if time.monotonic() - _Remembered.at > REMEMBER_SECONDS:
-        _Remembered.overview = await _look(ctx)
-        _Remembered.at = time.monotonic()
-    seen = _Remembered.overview
-    week = seen.days[-7:]
+async def show(_request: Request, ctx: Context, visit: PageContext) -> Reply:
+    if time.monotonic() - _OverviewCache.at > REMEMBER_SECONDS:
+        _OverviewCache.overview = await _load_overview(ctx)
+        _OverviewCache.at = time.monotonic()
+    overview = _OverviewCache.overview
+    week = overview.days[-7:]
     counts = {"carts": sum(day.cart_count for day in week), "orders": sum(day.order_count for day in week)}
     return page(
-        "overview.html", visit, seen=seen, counts=counts, wide=draw(seen.days, WIDE), narrow=draw(seen.days, NARROW)
+        "overview.html",
+        visit,
+        seen=overview,
+        counts=counts,
+        wide=draw(overview.days, WIDE),
+        narrow=draw(overview.days, NARROW),
     )
 
 
-async def _look(ctx: Context) -> Overview:
+async def _load_overview(ctx: Context) -> Overview:
     days = await dashboard.list_days(ctx.db)
     tally = await dashboard.find_tally(ctx.db)
     mails = await dashboard.list_dead_mails(ctx.db, most=MOST_MAILS) if tally.dead_mail_count else []
@@ -94,7 +99,7 @@ def draw(days: Sequence[Day], across: int) -> Chart:
     for number, day in enumerate(days):
         middle = LEFT + slot * (number + 0.5)
         bars += [bar("carts", day.cart_count, middle - width - 1), bar("orders", day.order_count, middle + 1)]
-        # So many that they do not run into each other, and always today.
+        # Few enough labels not to overlap, and always one for today.
         if (len(days) - 1 - number) % (2 if across == WIDE else 4) == 0:
             marks.append(Mark(f"{day.day.day} {day.day:%b}", round(middle, 1)))
     scale = [Mark(f"{top * part // 2:,}", TOP + room - room * part / 2) for part in (0, 1, 2)]
@@ -102,7 +107,7 @@ def draw(days: Sequence[Day], across: int) -> Chart:
 
 
 def nice_top(most: int) -> int:
-    """The next even 1, 2 or 5 with zeros, so that half of it is a whole number too."""
+    """Rounds up to 2, 4 or 10 times a power of ten, so that half of it is a whole number too."""
     size = 1
     while True:
         for step in (2, 4, 10):

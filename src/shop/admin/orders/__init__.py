@@ -1,4 +1,4 @@
-"""What operators and applications do with orders and shipments.
+"""Orders, shipments, payments and refunds.
 Dashboard pages.
-Never here: a rule, SQL, a transaction.
+Must not contain business rules, SQL or transactions.
 """

@@ -1,4 +1,4 @@
-"""Orders: find them, look at one, and see what happened to it."""
+"""Order pages: search, details and timeline."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,7 +7,7 @@ from urllib.parse import quote
 from shop.actions.context import Context
 from shop.actions.orders import pages as order_pages
 from shop.admin.listing import SIZE, day_param, page_of, read_place, text_param, timeline
-from shop.admin.pages import Visit, notice_of, page
+from shop.admin.pages import PageContext, notice_of, page
 from shop.models.cart.orders import Order
 from shop.queries import dashboard
 from shop.queries.dashboard import OrderFilter, sorted_by
@@ -40,31 +40,33 @@ NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     params = {name: text_param(request, name) for name in ("q", "state", "since", "until")}
-    wanted = _filter(request, params)
+    filters = _filter(request, params)
     place = read_place(request)
-    rows = await dashboard.list_orders(ctx.db, wanted, place, most=SIZE + 1)
-    shown, pages = page_of(request, rows, place, by=sorted_by(wanted), params=params)
+    rows = await dashboard.list_orders(ctx.db, filters, place, most=SIZE + 1)
+    page_rows, pages = page_of(request, rows, place, by=sorted_by(filters), params=params)
     is_filtered = any(params.values())
-    return page("orders.html", visit, orders=shown, pages=pages, params=params, states=STATES, is_filtered=is_filtered)
+    return page(
+        "orders.html", visit, orders=page_rows, pages=pages, params=params, states=STATES, is_filtered=is_filtered
+    )
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
     order = await order_pages.get_order(ctx, request.path_params["number"])
     return await order_page(ctx, visit, order, notice=notice_of(request, NOTICES))
 
 
-async def order_page(ctx: Context, visit: Visit, order: Order, status: int = 200, **more: Any) -> Reply:
-    found = await order_pages.get_page(ctx, order)
+async def order_page(ctx: Context, visit: PageContext, order: Order, status: int = 200, **more: Any) -> Reply:
+    details = await order_pages.get_page(ctx, order)
     facts = {
         "canceled": order.canceled_at,
         "approved": order.approved_at,
         "completed": order.completed_at,
         "cart_opened": order.created_at,
     }
-    shown = {"found": found, "order": order, "events": timeline(found.events, facts), "here": address_of(order)}
-    return page("order.html", visit, status, **{"tracking": {}, **more}, **shown, labels=LABELS)
+    context = {"found": details, "order": order, "events": timeline(details.events, facts), "here": address_of(order)}
+    return page("order.html", visit, status, **{"tracking": {}, **more}, **context, labels=LABELS)
 
 
 def address_of(order: Order) -> str:
@@ -72,7 +74,7 @@ def address_of(order: Order) -> str:
 
 
 def _filter(request: Request, params: dict[str, str]) -> OrderFilter:
-    """An e-mail address has its sign; anything else is a number, or how one begins."""
+    """Builds the filter. A query with an `@` is an e-mail address; any other is an order number or its prefix."""
     text, until = params["q"], day_param(request, "until")
     is_email = "@" in text
     return OrderFilter(

@@ -1,7 +1,7 @@
-"""The dashboard's table of orders and of what is done with them."""
+"""Dashboard routes of orders, shipments and payments."""
 
 from shop.admin.orders import actions, orders
-from shop.admin.route_builder import Rows
+from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
 _ORDER = "/admin/orders/{number}"
@@ -9,7 +9,7 @@ _SHIPMENT = _ORDER + "/shipments/{shipment_id}"
 _PAYMENT = _ORDER + "/payments/{payment_id}"
 
 
-def order_routes(rows: Rows) -> tuple[Route, ...]:
+def order_routes(rows: RouteBuilder) -> tuple[Route, ...]:
     page, act = rows.page, rows.act
     return (
         page("/admin/orders", orders.listing, "Orders"),

@@ -1,4 +1,4 @@
 """Editing promotions, coupon batches and preview.
 Dashboard pages.
-Never here: a rule, SQL, a transaction.
+Must not contain business rules, SQL or transactions.
 """

@@ -1,4 +1,4 @@
-"""Batches of codes: made by the thousand, downloaded as a table, deleted while nobody used one."""
+"""Pages for coupon batches: generate, download as CSV, and delete while no code is used."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from shop.actions.promotions.resources import COUPON_BATCH
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import SIZE, page_of, read_place
 from shop.admin.operations.downloads import table_reply
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.admin.promotions.promotions import HERE
 from shop.base.errors import Invalid
 from shop.base.texts import slug_of
@@ -27,13 +27,13 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found = await get_promotion(ctx, id_of(request, "promotion_id"))
-    return await _batches(request, ctx, visit, found, _TEXTS, notice=notice_of(request, _NOTICES))
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
+    return await _batches(request, ctx, visit, promotion, _TEXTS, notice=notice_of(request, _NOTICES))
 
 
-async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
+async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    promotion, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
     try:
         values: dict[str, Any] = {
             "name": fields.line("name", most=100, required=True),
@@ -41,56 +41,56 @@ async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
             "codes_count": fields.whole("codes_count", required=True),
         }
         fields.check()
-        await records.create(ctx, COUPON_BATCH, {"promotion_id": found.id, **values})
-    except Invalid as wrong:
-        typed = {name: fields.typed.get(name, "") for name in _TEXTS}
-        return await _batches(request, ctx, visit, found, typed, 422, errors=wrong.errors)
-    return redirect(f"{_here(found)}?done=made")
+        await records.create(ctx, COUPON_BATCH, {"promotion_id": promotion.id, **values})
+    except Invalid as error:
+        texts = {name: fields.typed.get(name, "") for name in _TEXTS}
+        return await _batches(request, ctx, visit, promotion, texts, 422, errors=error.errors)
+    return redirect(f"{_here(promotion)}?done=made")
 
 
-async def download(request: Request, ctx: Context, _visit: Visit) -> Reply:
+async def download(request: Request, ctx: Context, _visit: PageContext) -> Reply:
     batch = await get_batch(ctx, id_of(request, "promotion_id"), id_of(request, "batch_id"))
     rows = [
         (each.code, each.used_at.isoformat() if each.used_at else "", each.order_number or "")
-        for each in await promotion_pages.list_exported(ctx.db, batch.id)
+        for each in await promotion_pages.list_export_codes(ctx.db, batch.id)
     ]
     return table_reply(f"codes-{slug_of(batch.name) or batch.id}", ("code", "used_at", "order_number"), rows)
 
 
-async def show_delete(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return _sure(visit, await get_batch(ctx, id_of(request, "promotion_id"), id_of(request, "batch_id")))
 
 
-async def delete(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
     batch = await get_batch(ctx, id_of(request, "promotion_id"), id_of(request, "batch_id"))
     try:
         await records.delete(ctx, COUPON_BATCH, batch.id)
-    except Invalid as wrong:
-        return _sure(visit, batch, 422, errors=wrong.errors)
+    except Invalid as error:
+        return _sure(visit, batch, 422, errors=error.errors)
     return redirect(f"{HERE}/{batch.promotion_id}/batches?done=deleted")
 
 
-def _here(found: CountedPromotion) -> str:
-    return f"{HERE}/{found.id}/batches"
+def _here(promotion: CountedPromotion) -> str:
+    return f"{HERE}/{promotion.id}/batches"
 
 
 async def _batches(
     request: Request,
     ctx: Context,
-    visit: Visit,
-    found: CountedPromotion,
+    visit: PageContext,
+    promotion: CountedPromotion,
     values: dict[str, str],
     status: int = 200,
     **more: Any,
 ) -> Reply:
     place = read_place(request)
-    rows = await promotion_pages.list_batches(ctx.db, found.id, place, most=SIZE + 1)
-    shown, pages = page_of(request, rows, place, by="created_at", params={})
-    listed = {"batches": shown, "pages": pages, "here": _here(found), "most": MOST_CODES}
-    return page("coupon_batches.html", visit, status, **more, **listed, found=found, values=values, labels=LABELS)
+    rows = await promotion_pages.list_batches(ctx.db, promotion.id, place, most=SIZE + 1)
+    page_rows, pages = page_of(request, rows, place, by="created_at", params={})
+    context = {"batches": page_rows, "pages": pages, "here": _here(promotion), "most": MOST_CODES}
+    return page("coupon_batches.html", visit, status, **more, **context, found=promotion, values=values, labels=LABELS)
 
 
-def _sure(visit: Visit, batch: CountedBatch, status: int = 200, **more: Any) -> Reply:
+def _sure(visit: PageContext, batch: CountedBatch, status: int = 200, **more: Any) -> Reply:
     back = f"{HERE}/{batch.promotion_id}/batches"
     question = {
         "question": f"Delete {batch.name}?",

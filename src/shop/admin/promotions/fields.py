@@ -1,10 +1,10 @@
-"""The fields of a condition or a benefit, drawn from what its kind wants settled: a new kind needs no form of its own.
+"""Form fields of a promotion rule or action, derived from the settings of its kind: a new kind needs no own form.
 
-settled as               asked for by
-products                 boxes of those that are chosen, and of those that a search finds
-taxons, groups           a box for each there is
-amounts                  an amount in each currency of the shop
-percent, count           a text
+setting                  field
+products                 checkboxes of the selected products and of search results
+taxons, groups           one checkbox each
+amounts                  one amount for each currency of the shop
+percent, count           text
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from shop.actions.context import Context
-from shop.actions.promotions.pages import NAMED, PartRow
+from shop.actions.promotions.pages import REFERENCE_FORMS, PartRow
 from shop.admin.fields import Fields
-from shop.admin.promotions.summary import GONE
+from shop.admin.promotions.summary import MISSING_NAME
 from shop.base.ids import as_uuid
 from shop.base.money import minor_units
 from shop.models.setup.shop import Shop
@@ -24,7 +24,7 @@ from shop.queries.promotions import pages as promotion_pages
 from shop.rules.form_values import amount_text, prefix_query, read_amount
 from shop.rules.promotions.settings import KINDS, MOST_IDS, part_errors
 
-MOST_FOUND = 25
+MAX_SEARCH_RESULTS = 25
 _LABELS = {
     "products": "Products",
     "taxons": "Categories",
@@ -35,7 +35,7 @@ _LABELS = {
 
 
 class Option(msgspec.Struct, frozen=True):
-    """What can be ticked."""
+    """A checkbox."""
 
     id: str
     label: str
@@ -43,14 +43,14 @@ class Option(msgspec.Struct, frozen=True):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One field: what stands in it, and what it offers. Ids and amounts have several values."""
+    """One field: its value and its options. Ids and amounts have several values."""
 
     name: str
     form: str
     label: str
     text: str = ""
     amounts: Mapping[str, str] = {}
-    """By currency; those of the shop, and those that are kept."""
+    """By currency: those of the shop and those already stored."""
     chosen: frozenset[str] = frozenset()
     options: Sequence[Option] = ()
 
@@ -60,22 +60,22 @@ def label_of(name: str, form: str) -> str:
 
 
 def labels_of(what: str, kind: str) -> dict[str, str]:
-    """For whoever is told what is wrong."""
+    """Returns the field labels for error messages."""
     return {name: label_of(name, form) for name, form in KINDS[what][kind].settings.items()}
 
 
-def kept_texts(what: str, part: PartRow) -> dict[str, Any]:
-    """What is kept of a part, as it is typed."""
-    found: dict[str, Any] = {}
+def get_stored_texts(what: str, part: PartRow) -> dict[str, Any]:
+    """Returns the stored settings of a part as form texts."""
+    texts: dict[str, Any] = {}
     for name, form in KINDS[what][part.type].settings.items():
         value = part.preferences.get(name)
-        if form in NAMED:
-            found[name] = [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+        if form in REFERENCE_FORMS:
+            texts[name] = [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
         elif form == "amounts":
-            found[name] = {key: _amount(text, key) for key, text in value.items()} if isinstance(value, dict) else {}
+            texts[name] = {key: _amount(text, key) for key, text in value.items()} if isinstance(value, dict) else {}
         else:
-            found[name] = "" if value is None else str(value)
-    return found
+            texts[name] = "" if value is None else str(value)
+    return texts
 
 
 def _amount(text: Any, currency: str) -> str:
@@ -85,24 +85,24 @@ def _amount(text: Any, currency: str) -> str:
         return str(text)
 
 
-def typed_texts(what: str, kind: str, fields: Fields) -> dict[str, Any]:
-    """The same of what was typed just now."""
-    found: dict[str, Any] = {}
+def get_submitted_texts(what: str, kind: str, fields: Fields) -> dict[str, Any]:
+    """Returns the submitted settings as form texts."""
+    texts: dict[str, Any] = {}
     for name, form in KINDS[what][kind].settings.items():
-        if form in NAMED:
-            found[name] = [str(each) for each in fields.ids(name)]
+        if form in REFERENCE_FORMS:
+            texts[name] = [str(each) for each in fields.ids(name)]
         elif form == "amounts":
-            found[name] = {key: text for key, text in fields.group(name).items() if isinstance(text, str)}
+            texts[name] = {key: text for key, text in fields.group(name).items() if isinstance(text, str)}
         else:
-            found[name] = fields.typed.get(name, "")
-    return found
+            texts[name] = fields.typed.get(name, "")
+    return texts
 
 
 def read_settings(what: str, kind: str, fields: Fields) -> dict[str, Any]:
-    """What is wrong is told of the field it stands in."""
+    """Parses the settings and records each error at its field."""
     values: dict[str, Any] = {}
     for name, form in KINDS[what][kind].settings.items():
-        if form in NAMED:
+        if form in REFERENCE_FORMS:
             values[name] = sorted(str(each) for each in fields.ids(name))
             if not values[name]:
                 fields.refuse(name, "must be chosen, one at least")
@@ -112,15 +112,15 @@ def read_settings(what: str, kind: str, fields: Fields) -> dict[str, Any]:
             values[name] = _read_amounts(name, fields)
         else:
             values[name] = fields.line(name, most=30, required=True)
-    for field, told in part_errors(what, kind, values).items():
+    for field, sentences in part_errors(what, kind, values).items():
         name = field.removeprefix("preferences.")
         if not any(each == name or each.startswith(f"{name}-") for each in fields.errors):
-            fields.errors[name] = told
+            fields.errors[name] = sentences
     return values
 
 
 def _read_amounts(name: str, fields: Fields) -> dict[str, str]:
-    found: dict[str, str] = {}
+    amounts: dict[str, str] = {}
     for currency, text in fields.group(name).items():
         if isinstance(text, str) and text.strip():
             try:
@@ -130,16 +130,16 @@ def _read_amounts(name: str, fields: Fields) -> dict[str, str]:
                 continue
             if not amount:
                 fields.refuse(f"{name}-{currency}", "must be more than nothing")
-            found[currency] = str(amount)
-    if not found and not any(each.startswith(f"{name}-") for each in fields.errors):
+            amounts[currency] = str(amount)
+    if not amounts and not any(each.startswith(f"{name}-") for each in fields.errors):
         fields.refuse(name, "must be given in one currency at least")
-    return found
+    return amounts
 
 
-async def settings_of(
+async def build_settings(
     ctx: Context, shop: Shop, what: str, kind: str, texts: Mapping[str, Any], search: str = ""
 ) -> list[Setting]:
-    """The form as it is shown; what a search finds is offered beside what is chosen."""
+    """Returns the fields of the form; search results are offered next to the selected options."""
     return [
         await _setting(ctx, shop, Setting(name, form, label_of(name, form)), texts.get(name), search)
         for name, form in KINDS[what][kind].settings.items()
@@ -147,31 +147,33 @@ async def settings_of(
 
 
 async def _setting(ctx: Context, shop: Shop, empty: Setting, value: Any, search: str) -> Setting:
-    if empty.form in NAMED:
-        chosen = frozenset(value or ())
-        options = await _options(ctx, empty.form, chosen, search)
-        return msgspec.structs.replace(empty, chosen=chosen, options=options)
+    if empty.form in REFERENCE_FORMS:
+        selected_ids = frozenset(value or ())
+        options = await _options(ctx, empty.form, selected_ids, search)
+        return msgspec.structs.replace(empty, chosen=selected_ids, options=options)
     if empty.form == "amounts":
-        given = value or {}
-        amounts = {currency: given.get(currency, "") for currency in dict.fromkeys([*shop.currencies, *given])}
+        texts = value or {}
+        amounts = {currency: texts.get(currency, "") for currency in dict.fromkeys([*shop.currencies, *texts])}
         return msgspec.structs.replace(empty, amounts=amounts)
     return msgspec.structs.replace(empty, text=value or "")
 
 
-async def _options(ctx: Context, form: str, chosen: frozenset[str], search: str) -> list[Option]:
-    offered = await _OFFERED[form](ctx, search)
-    known = {option.id for option in offered}
-    lacking = [each for each in (as_uuid(text) for text in chosen - known) if each]
-    names = await promotion_pages.find_names(ctx.db, lacking)
-    # What is kept stays to be seen, and goes when its box is emptied.
-    others = [Option(str(each), names.get(each, f"{each}: {GONE}")) for each in lacking]
-    return [*sorted(others, key=lambda option: option.label), *offered]
+async def _options(ctx: Context, form: str, selected_ids: frozenset[str], search: str) -> list[Option]:
+    options = await _OPTION_LOADERS[form](ctx, search)
+    option_ids = {option.id for option in options}
+    missing_ids = [each for each in (as_uuid(text) for text in selected_ids - option_ids) if each]
+    names = await promotion_pages.find_names(ctx.db, missing_ids)
+    # Stored ids stay visible until their checkbox is cleared, even if the record is gone.
+    others = [Option(str(each), names.get(each, f"{each}: {MISSING_NAME}")) for each in missing_ids]
+    return [*sorted(others, key=lambda option: option.label), *options]
 
 
 async def _products(ctx: Context, search: str) -> list[Option]:
     query = prefix_query(search)
-    found = await promotion_pages.list_products_found(ctx.db, query, search, most=MOST_FOUND) if query else []
-    return [Option(str(product_id), name) for product_id, name in found]
+    rows = (
+        await promotion_pages.search_products_by_name(ctx.db, query, search, most=MAX_SEARCH_RESULTS) if query else []
+    )
+    return [Option(str(product_id), name) for product_id, name in rows]
 
 
 async def _taxons(ctx: Context, _search: str) -> list[Option]:
@@ -182,4 +184,4 @@ async def _groups(ctx: Context, _search: str) -> list[Option]:
     return [Option(str(group_id), name) for group_id, name in await promotion_pages.list_groups(ctx.db)]
 
 
-_OFFERED = {"products": _products, "taxons": _taxons, "groups": _groups}
+_OPTION_LOADERS = {"products": _products, "taxons": _taxons, "groups": _groups}

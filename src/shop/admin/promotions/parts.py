@@ -1,4 +1,4 @@
-"""What a promotion gives and for what: its conditions and benefits, each added, changed and removed by itself."""
+"""Pages for the conditions (rules) and benefits (actions) of a promotion; each is edited separately."""
 
 from typing import Any
 from uuid import UUID
@@ -9,16 +9,23 @@ from shop.actions import records
 from shop.actions.context import Context
 from shop.actions.promotions.pages import PartRow, get_part, get_parts, get_promotion
 from shop.actions.promotions.resources import PROMOTION_ACTION, PROMOTION_RULE
-from shop.actions.records import Noun
+from shop.actions.records import ResourceActions
 from shop.admin.fields import Fields, id_of
 from shop.admin.listing import text_param
-from shop.admin.pages import Visit, notice_of, page, redirect
-from shop.admin.promotions.fields import MOST_FOUND, kept_texts, labels_of, read_settings, settings_of, typed_texts
+from shop.admin.pages import PageContext, notice_of, page, redirect
+from shop.admin.promotions.fields import (
+    MAX_SEARCH_RESULTS,
+    build_settings,
+    get_stored_texts,
+    get_submitted_texts,
+    labels_of,
+    read_settings,
+)
 from shop.admin.promotions.promotions import HERE, NOTICES, POLICIES
-from shop.admin.promotions.summary import said_all
+from shop.admin.promotions.summary import summarize_parts
 from shop.base.errors import Invalid, NotFound
 from shop.queries.promotions.pages import CountedPromotion
-from shop.rules.promotions.settings import KINDS, kept
+from shop.rules.promotions.settings import KINDS, normalize_preferences
 from shop.web.reply import Reply
 from shop.web.request import Request
 
@@ -30,21 +37,21 @@ _NOTICES = {
 }
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found = await get_promotion(ctx, id_of(request, "promotion_id"))
-    parts = said_all(await get_parts(ctx, found.id), visit.shop.default_locale)
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
+    parts = summarize_parts(await get_parts(ctx, promotion.id), visit.shop.default_locale)
     return page(
         "promotion_rules.html",
         visit,
-        found=found,
+        found=promotion,
         sections=[(form, parts[form.what]) for form in FORMS],
         policies=POLICIES,
         notice=notice_of(request, _NOTICES),
     )
 
 
-class At(msgspec.Struct, frozen=True):
-    """Where somebody is: at a part of a promotion, or at a new one of a kind."""
+class PartContext(msgspec.Struct, frozen=True):
+    """The edited part of a promotion, or a new part of a kind."""
 
     found: CountedPromotion
     kind: str
@@ -52,10 +59,10 @@ class At(msgspec.Struct, frozen=True):
 
 
 class PartForm(msgspec.Struct, frozen=True, kw_only=True):
-    """The form of conditions, or that of benefits."""
+    """The form of conditions or of benefits."""
 
     what: str
-    noun: Noun
+    noun: ResourceActions
     path: str
     heading: str
     none: str
@@ -64,39 +71,39 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
     def kinds(self) -> dict[str, str]:
         return {key: kind.label for key, kind in KINDS[self.what].items()}
 
-    async def new(self, request: Request, ctx: Context, visit: Visit) -> Reply:
-        found = await get_promotion(ctx, id_of(request, "promotion_id"))
-        return await self._page(ctx, visit, At(found, self._kind(text_param(request, "kind"))), {})
+    async def new(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
+        promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
+        return await self._page(ctx, visit, PartContext(promotion, self._kind(text_param(request, "kind"))), {})
 
-    async def create(self, request: Request, ctx: Context, visit: Visit) -> Reply:
-        found, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
-        at = At(found, self._kind(fields.typed.get("kind", "")))
+    async def create(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
+        promotion, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
+        at = PartContext(promotion, self._kind(fields.typed.get("kind", "")))
         if fields.flag("find"):
             return await self._again(ctx, visit, at, fields)
         try:
             preferences = self._read(at.kind, fields)
             await records.create(
-                ctx, self.noun, {"promotion_id": found.id, "type": at.kind, "preferences": preferences}
+                ctx, self.noun, {"promotion_id": promotion.id, "type": at.kind, "preferences": preferences}
             )
-        except Invalid as wrong:
-            return await self._again(ctx, visit, at, fields, wrong.errors)
-        return redirect(f"{HERE}/{found.id}/parts?done=added")
+        except Invalid as error:
+            return await self._again(ctx, visit, at, fields, error.errors)
+        return redirect(f"{HERE}/{promotion.id}/parts?done=added")
 
-    async def show(self, request: Request, ctx: Context, visit: Visit) -> Reply:
+    async def show(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
         at, part = await self._part(request, ctx)
-        return await self._page(ctx, visit, at, kept_texts(self.what, part))
+        return await self._page(ctx, visit, at, get_stored_texts(self.what, part))
 
-    async def change(self, request: Request, ctx: Context, visit: Visit) -> Reply:
+    async def change(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
         (at, part), fields = await self._part(request, ctx), Fields(request)
         if fields.flag("find"):
             return await self._again(ctx, visit, at, fields)
         try:
             await records.update(ctx, self.noun, part.id, {"preferences": self._read(at.kind, fields)})
-        except Invalid as wrong:
-            return await self._again(ctx, visit, at, fields, wrong.errors)
+        except Invalid as error:
+            return await self._again(ctx, visit, at, fields, error.errors)
         return redirect(f"{HERE}/{at.found.id}/parts?done=changed")
 
-    async def remove(self, request: Request, ctx: Context, _visit: Visit) -> Reply:
+    async def remove(self, request: Request, ctx: Context, _visit: PageContext) -> Reply:
         promotion_id = id_of(request, "promotion_id")
         part = await get_part(ctx, self.noun, promotion_id, id_of(request, "part_id"))
         await records.delete(ctx, self.noun, part.id)
@@ -107,24 +114,32 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
             raise NotFound()
         return kind
 
-    async def _part(self, request: Request, ctx: Context) -> tuple[At, PartRow]:
-        found = await get_promotion(ctx, id_of(request, "promotion_id"))
-        part = await get_part(ctx, self.noun, found.id, id_of(request, "part_id"))
-        # One of a kind that this program does not know can be removed, and that is all.
-        return At(found, self._kind(part.type), part.id), part
+    async def _part(self, request: Request, ctx: Context) -> tuple[PartContext, PartRow]:
+        promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
+        part = await get_part(ctx, self.noun, promotion.id, id_of(request, "part_id"))
+        # A part of an unknown kind can only be removed.
+        return PartContext(promotion, self._kind(part.type), part.id), part
 
     def _read(self, kind: str, fields: Fields) -> dict[str, Any]:
         values = read_settings(self.what, kind, fields)
         fields.check()
-        return kept(self.what, kind, values)
+        return normalize_preferences(self.what, kind, values)
 
-    async def _again(self, ctx: Context, visit: Visit, at: At, fields: Fields, errors: Any = None) -> Reply:
-        """With what was typed, and what is searched for."""
+    async def _again(
+        self, ctx: Context, visit: PageContext, at: PartContext, fields: Fields, errors: Any = None
+    ) -> Reply:
+        """Renders the form again with the submitted values and the search results."""
         search = fields.typed.get("q", "").strip()[:100]
-        return await self._page(ctx, visit, at, typed_texts(self.what, at.kind, fields), search, errors)
+        return await self._page(ctx, visit, at, get_submitted_texts(self.what, at.kind, fields), search, errors)
 
     async def _page(
-        self, ctx: Context, visit: Visit, at: At, texts: dict[str, Any], search: str = "", errors: Any = None
+        self,
+        ctx: Context,
+        visit: PageContext,
+        at: PartContext,
+        texts: dict[str, Any],
+        search: str = "",
+        errors: Any = None,
     ) -> Reply:
         return page(
             "promotion_part.html",
@@ -133,12 +148,12 @@ class PartForm(msgspec.Struct, frozen=True, kw_only=True):
             at=at,
             form=self,
             heading=KINDS[self.what][at.kind].label,
-            settings=await settings_of(ctx, visit.shop, self.what, at.kind, texts, search),
+            settings=await build_settings(ctx, visit.shop, self.what, at.kind, texts, search),
             labels=labels_of(self.what, at.kind),
             here=f"{HERE}/{at.found.id}/{self.path}/{at.part_id or 'new'}",
             back=f"{HERE}/{at.found.id}/parts",
             search=search,
-            most=MOST_FOUND,
+            most=MAX_SEARCH_RESULTS,
             errors=errors or {},
         )
 

@@ -1,14 +1,14 @@
-"""Try it: what a promotion would do to a cart, and why not."""
+"""Promotion preview page: the effect of a promotion on a cart, or why it does not apply."""
 
 from shop.actions.context import Context
 from shop.actions.orders.pages import get_order
 from shop.actions.promotions.pages import get_parts, get_promotion
-from shop.actions.promotions.preview import try_on
+from shop.actions.promotions.preview import preview_promotion
 from shop.admin.fields import id_of
 from shop.admin.listing import text_param
-from shop.admin.pages import Visit, page
+from shop.admin.pages import PageContext, page
 from shop.admin.promotions.promotions import POLICIES
-from shop.admin.promotions.summary import said_all
+from shop.admin.promotions.summary import summarize_parts
 from shop.base.errors import NotFound
 from shop.queries.promotions import pages as promotion_pages
 from shop.web.reply import Reply
@@ -17,24 +17,24 @@ from shop.web.request import Request
 MOST_CARTS = 10
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found = await get_promotion(ctx, id_of(request, "promotion_id"))
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
     number = text_param(request, "order").upper()
-    tried, errors = None, {}
+    result, errors = None, {}
     if number:
         try:
-            tried = await try_on(ctx, found.id, await get_order(ctx, number))
+            result = await preview_promotion(ctx, promotion.id, await get_order(ctx, number))
         except NotFound:
             errors = {"order": ["No cart and no order has this number."]}
     return page(
         "promotion_try.html",
         visit,
         422 if errors else 200,
-        found=found,
+        found=promotion,
         number=number,
-        tried=tried,
+        tried=result,
         errors=errors,
-        parts_said=said_all(await get_parts(ctx, found.id), visit.shop.default_locale),
+        parts_said=summarize_parts(await get_parts(ctx, promotion.id), visit.shop.default_locale),
         policies=POLICIES,
         carts=await promotion_pages.list_open_carts(ctx.db, most=MOST_CARTS),
     )

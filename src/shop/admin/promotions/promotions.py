@@ -1,4 +1,4 @@
-"""Promotions: find them, make one, change what it is called, when it runs and for how many; delete it."""
+"""Promotion pages: search, create, edit name, period and usage limits, and delete."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from shop.actions.promotions.pages import get_promotion
 from shop.actions.promotions.resources import PROMOTION
 from shop.admin.fields import Fields, id_of, moment_text
 from shop.admin.listing import SIZE, page_of, read_place, text_param
-from shop.admin.pages import Visit, notice_of, page, redirect
+from shop.admin.pages import PageContext, notice_of, page, redirect
 from shop.base.errors import Invalid
 from shop.models.cart.promotions import Promotion
 from shop.queries.promotions import pages as promotion_pages
@@ -44,55 +44,55 @@ NOTICES = {
 }
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     params, place = {"q": text_param(request, "q")}, read_place(request)
     rows = await promotion_pages.list_promotions(ctx.db, params["q"], place, most=SIZE + 1)
-    shown, pages = page_of(request, rows, place, by="created_at", params=params)
+    page_rows, pages = page_of(request, rows, place, by="created_at", params=params)
     notice = notice_of(request, NOTICES)
-    return page("promotions.html", visit, promotions=shown, pages=pages, params=params, notice=notice)
+    return page("promotions.html", visit, promotions=page_rows, pages=pages, params=params, notice=notice)
 
 
-async def new(_request: Request, _ctx: Context, visit: Visit) -> Reply:
+async def new(_request: Request, _ctx: Context, visit: PageContext) -> Reply:
     return _new(visit, _NEW)
 
 
-async def create(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def create(request: Request, ctx: Context, visit: PageContext) -> Reply:
     fields = Fields(request)
     try:
         values = _read(fields, None)
         fields.check()
         promotion_id = await records.create(ctx, PROMOTION, values)
-    except Invalid as wrong:
-        return _new(visit, _typed(fields), 422, wrong.errors)
+    except Invalid as error:
+        return _new(visit, _form_texts(fields), 422, error.errors)
     return redirect(f"{HERE}/{promotion_id}/parts?done=made")
 
 
-async def show(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found = await get_promotion(ctx, id_of(request, "promotion_id"))
-    return _one(visit, found, _texts(found), notice=notice_of(request, NOTICES))
+async def show(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
+    return _one(visit, promotion, _texts(promotion), notice=notice_of(request, NOTICES))
 
 
-async def change(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
+async def change(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    promotion, fields = await get_promotion(ctx, id_of(request, "promotion_id")), Fields(request)
     try:
-        values = _read(fields, found)
+        values = _read(fields, promotion)
         fields.check()
-        await records.update(ctx, PROMOTION, found.id, values)
-    except Invalid as wrong:
-        return _one(visit, found, _typed(fields), 422, errors=wrong.errors)
-    return redirect(f"{HERE}/{found.id}?done=saved")
+        await records.update(ctx, PROMOTION, promotion.id, values)
+    except Invalid as error:
+        return _one(visit, promotion, _form_texts(fields), 422, errors=error.errors)
+    return redirect(f"{HERE}/{promotion.id}?done=saved")
 
 
-async def show_delete(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def show_delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return _sure(visit, await get_promotion(ctx, id_of(request, "promotion_id")))
 
 
-async def delete(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found = await get_promotion(ctx, id_of(request, "promotion_id"))
+async def delete(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    promotion = await get_promotion(ctx, id_of(request, "promotion_id"))
     try:
-        await records.delete(ctx, PROMOTION, found.id)
-    except Invalid as wrong:
-        return _sure(visit, found, 422, errors=wrong.errors)
+        await records.delete(ctx, PROMOTION, promotion.id)
+    except Invalid as error:
+        return _sure(visit, promotion, 422, errors=error.errors)
     return redirect(f"{HERE}?done=deleted")
 
 
@@ -103,7 +103,7 @@ def _read(fields: Fields, present: Promotion | None) -> dict[str, Any]:
         "name": fields.line("name", required=True),
         "description": fields.line("description") or None,
         "is_automatic": way == "automatic",
-        # A code that was left standing beside another choice is not one.
+        # A code is ignored unless the promotion is redeemed by code.
         "code": code if way == "code" else None,
         "match_policy": fields.choice("match_policy", POLICIES),
         "usage_limit": fields.whole("usage_limit", least=1),
@@ -113,7 +113,7 @@ def _read(fields: Fields, present: Promotion | None) -> dict[str, Any]:
     }
     for name in ("starts_at", "expires_at"):
         before = present and getattr(present, name)
-        # The form shows minutes; a moment that nobody touched keeps its seconds.
+        # The form shows minutes; an unchanged time keeps its seconds.
         if before and moment_text(before) == fields.typed.get(name):
             values[name] = before
     if values["starts_at"] and values["expires_at"] and values["expires_at"] <= values["starts_at"]:
@@ -121,35 +121,41 @@ def _read(fields: Fields, present: Promotion | None) -> dict[str, Any]:
     return values
 
 
-def _texts(found: Promotion) -> dict[str, Any]:
-    own = {name: "" if getattr(found, name) is None else str(getattr(found, name)) for name in _TEXTS if name != "way"}
-    moments = {name: moment_text(getattr(found, name)) for name in ("starts_at", "expires_at")}
-    return {**own, **moments, "way": "automatic" if found.is_automatic else "code" if found.code else "batches"}
+def _texts(promotion: Promotion) -> dict[str, Any]:
+    own = {
+        name: "" if getattr(promotion, name) is None else str(getattr(promotion, name))
+        for name in _TEXTS
+        if name != "way"
+    }
+    moments = {name: moment_text(getattr(promotion, name)) for name in ("starts_at", "expires_at")}
+    return {**own, **moments, "way": "automatic" if promotion.is_automatic else "code" if promotion.code else "batches"}
 
 
-def _typed(fields: Fields) -> dict[str, Any]:
+def _form_texts(fields: Fields) -> dict[str, Any]:
     return {name: fields.typed.get(name, "") for name in _TEXTS}
 
 
-def _new(visit: Visit, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
+def _new(visit: PageContext, values: dict[str, Any], status: int = 200, errors: Any = None) -> Reply:
     return page("promotion_new.html", visit, status, **_choices(values), errors=errors or {})
 
 
-def _one(visit: Visit, found: CountedPromotion, values: dict[str, Any], status: int = 200, **more: Any) -> Reply:
-    return page("promotion.html", visit, status, **more, **_choices(values), found=found)
+def _one(
+    visit: PageContext, promotion: CountedPromotion, values: dict[str, Any], status: int = 200, **more: Any
+) -> Reply:
+    return page("promotion.html", visit, status, **more, **_choices(values), found=promotion)
 
 
 def _choices(values: dict[str, Any]) -> dict[str, Any]:
     return {"values": values, "labels": LABELS, "ways": WAYS, "policies": POLICIES}
 
 
-def _sure(visit: Visit, found: Promotion, status: int = 200, **more: Any) -> Reply:
-    here = f"{HERE}/{found.id}"
+def _sure(visit: PageContext, promotion: Promotion, status: int = 200, **more: Any) -> Reply:
+    here = f"{HERE}/{promotion.id}"
     question = {
-        "question": f"Delete {found.name}?",
+        "question": f"Delete {promotion.name}?",
         "sentence": "Its conditions, benefits and codes go with it, and carts lose what it takes off.",
         "button": "Delete it",
     }
     return page(
-        "sure.html", visit, status, **question, action=f"{here}/delete", back=here, back_name=found.name, **more
+        "sure.html", visit, status, **question, action=f"{here}/delete", back=here, back_name=promotion.name, **more
     )

@@ -1,21 +1,21 @@
-"""The dashboard's table of what is taken off and what is owed: promotions, their codes, store credit."""
+"""Dashboard routes of promotions, coupon batches and store credit."""
 
 from shop.admin.customers import store_credit
 from shop.admin.customers.customers import HERE as CUSTOMERS
 from shop.admin.promotions import coupon_batches, preview, promotions
 from shop.admin.promotions import parts as promotion_parts
 from shop.admin.promotions.parts import PartForm
-from shop.admin.route_builder import Rows
+from shop.admin.route_builder import RouteBuilder
 from shop.web.endpoint import Route
 
 _PROMOTION = "/admin/promotions/{promotion_id}"
 _BATCH = _PROMOTION + "/batches/{batch_id}"
 _CREDIT = CUSTOMERS + "/{user_id}/credit"
-# As many ids as a condition may name, and the rest of the form.
+# Enough for all ids that a condition may have, plus the other fields of the form.
 _MANY = 600
 
 
-def promotion_routes(rows: Rows) -> tuple[Route, ...]:
+def promotion_routes(rows: RouteBuilder) -> tuple[Route, ...]:
     page, act = rows.page, rows.act
     return (
         page("/admin/promotions", promotions.listing, "Promotions"),
@@ -47,7 +47,7 @@ def promotion_routes(rows: Rows) -> tuple[Route, ...]:
     )
 
 
-def _parts(rows: Rows, form: PartForm) -> tuple[Route, ...]:
+def _parts(rows: RouteBuilder, form: PartForm) -> tuple[Route, ...]:
     one = f"{_PROMOTION}/{form.path}/{{part_id}}"
     return (
         rows.page(f"{_PROMOTION}/{form.path}/new", form.new, f"New {form.what} of a promotion"),

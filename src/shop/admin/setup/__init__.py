@@ -1,4 +1,4 @@
 """Shop settings: countries, zones, taxes, shipping and payment methods.
 Dashboard pages.
-Never here: a rule, SQL, a transaction.
+Must not contain business rules, SQL or transactions.
 """

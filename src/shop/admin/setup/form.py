@@ -1,4 +1,4 @@
-"""How the records by which a shop is set up are made, changed and deleted: each kind says what its form holds."""
+"""Generic create, edit and delete pages for setup records; each kind declares its form."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -8,12 +8,12 @@ import msgspec
 
 from shop.actions import records
 from shop.actions.context import Context
-from shop.actions.records import Noun, Tree
+from shop.actions.records import ResourceActions, Tree
 from shop.admin.fields import Fields, id_of
-from shop.admin.pages import Visit, page, redirect
+from shop.admin.pages import PageContext, page, redirect
 from shop.base.errors import Invalid, NotFound
-from shop.base.listing import Page, Sort, Wishes
-from shop.base.loaded import Loaded
+from shop.base.listing import ListQuery, Page, Sort
+from shop.base.record import Record
 from shop.web.reply import Reply
 from shop.web.request import Request
 
@@ -23,88 +23,88 @@ DISPLAYS = {"both": "The shop and the dashboard", "front_end": "The shop alone",
 NOTICES = {"made": "It is made.", "saved": "Saved. It counts from now on.", "deleted": "It is deleted."}
 
 
-def nothing(_record: Loaded) -> Values:
+def no_values(_record: Record) -> Values:
     return {}
 
 
-async def no_choices(_ctx: Context, _visit: Visit, _record: Loaded | None) -> Values:
+async def no_choices(_ctx: Context, _visit: PageContext, _record: Record | None) -> Values:
     return {}
 
 
 class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of one kind of record."""
 
-    noun: Noun
+    noun: ResourceActions
     word: str
     base: str
-    """Where they are: one of them is under its id."""
+    """Base path; a record is at `{base}/{id}`."""
     home: tuple[str, str]
-    """The list, and what it is called."""
+    """Path and title of the list page."""
     template: str
     labels: Mapping[str, str]
     usual: Mapping[str, Any]
-    """What the form of a new one shows: texts, flags, sets of ids, groups of texts."""
+    """Initial values of a new form: texts, flags, sets of ids, groups of texts."""
     read: Callable[[Fields, Context, UUID | None], Awaitable[Values]]
-    shown: Callable[[Loaded], Values] = nothing
-    """What the form shows of a record where that is not what its columns hold."""
-    linked: Callable[[Loaded], Values] = nothing
-    """What a record has beside its columns; sent again, it is no change."""
-    choices: Callable[[Context, Visit, Loaded | None], Awaitable[Values]] = no_choices
+    shown: Callable[[Record], Values] = no_values
+    """Form values that differ from the record's columns."""
+    linked: Callable[[Record], Values] = no_values
+    """Current values outside the record's columns; the same value sent again is not a change."""
+    choices: Callable[[Context, PageContext, Record | None], Awaitable[Values]] = no_choices
     include: Tree = {}
     farewell: str = "This cannot be undone."
     kept: frozenset[UUID] = frozenset()
-    """Those without which the shop does not work."""
+    """Ids of records that the shop needs and that cannot be deleted."""
 
-    async def new(self, _request: Request, ctx: Context, visit: Visit) -> Reply:
+    async def new(self, _request: Request, ctx: Context, visit: PageContext) -> Reply:
         return await self._page(ctx, visit, None, dict(self.usual))
 
-    async def create(self, request: Request, ctx: Context, visit: Visit) -> Reply:
+    async def create(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
         fields = Fields(request)
         try:
             values = await self.read(fields, ctx, None)
             fields.check()
             await records.create(ctx, self.noun, values)
-        except Invalid as wrong:
-            return await self._page(ctx, visit, None, self._typed(fields), 422, wrong.errors)
+        except Invalid as error:
+            return await self._page(ctx, visit, None, self._form_values(fields), 422, error.errors)
         return redirect(f"{self.home[0]}?done=made")
 
-    async def show(self, request: Request, ctx: Context, visit: Visit) -> Reply:
+    async def show(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
         record = await self._get(request, ctx)
         return await self._page(ctx, visit, record, self._texts(record))
 
-    async def change(self, request: Request, ctx: Context, visit: Visit) -> Reply:
+    async def change(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
         record, fields = await self._get(request, ctx), Fields(request)
         try:
             values = await self.read(fields, ctx, record.row.id)
             fields.check()
             was = self.linked(record)
-            changed = {name: value for name, value in values.items() if name not in was or was[name] != value}
-            await records.update(ctx, self.noun, record.row.id, changed)
-        except Invalid as wrong:
-            return await self._page(ctx, visit, record, self._typed(fields), 422, wrong.errors)
+            changes = {name: value for name, value in values.items() if name not in was or was[name] != value}
+            await records.update(ctx, self.noun, record.row.id, changes)
+        except Invalid as error:
+            return await self._page(ctx, visit, record, self._form_values(fields), 422, error.errors)
         return redirect(f"{self.home[0]}?done=saved")
 
-    async def show_delete(self, request: Request, ctx: Context, visit: Visit) -> Reply:
+    async def show_delete(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
         return self._sure(visit, await self._get_loose(request, ctx))
 
-    async def delete(self, request: Request, ctx: Context, visit: Visit) -> Reply:
+    async def delete(self, request: Request, ctx: Context, visit: PageContext) -> Reply:
         record = await self._get_loose(request, ctx)
         try:
             await records.delete(ctx, self.noun, record.row.id)
-        except Invalid as wrong:
-            return self._sure(visit, record, 422, errors=wrong.errors)
+        except Invalid as error:
+            return self._sure(visit, record, 422, errors=error.errors)
         return redirect(f"{self.home[0]}?done=deleted")
 
-    async def _get(self, request: Request, ctx: Context) -> Loaded:
+    async def _get(self, request: Request, ctx: Context) -> Record:
         return await records.get(ctx, self.noun, "id", id_of(request, "record_id"), self.include)
 
-    async def _get_loose(self, request: Request, ctx: Context) -> Loaded:
+    async def _get_loose(self, request: Request, ctx: Context) -> Record:
         record = await self._get(request, ctx)
         if record.row.id in self.kept:
             raise NotFound()
         return record
 
-    def _texts(self, record: Loaded) -> Values:
+    def _texts(self, record: Record) -> Values:
         own = {
             name: value if isinstance(usual, bool) else "" if value is None else str(value)
             for name, usual in self.usual.items()
@@ -112,21 +112,27 @@ class SetupForm(msgspec.Struct, frozen=True, kw_only=True):
         }
         return own | self.shown(record)
 
-    def _typed(self, fields: Fields) -> Values:
+    def _form_values(self, fields: Fields) -> Values:
         return {name: _again(fields, name, usual) for name, usual in self.usual.items()}
 
-    def _sure(self, visit: Visit, record: Loaded, status: int = 200, **more: Any) -> Reply:
+    def _sure(self, visit: PageContext, record: Record, status: int = 200, **more: Any) -> Reply:
         here = f"{self.base}/{record.row.id}"
         question = {"question": f"Delete {record.row.name}?", "sentence": self.farewell, "button": "Delete it"}
         back = {"action": f"{here}/delete", "back": here, "back_name": record.row.name}
         return page("sure.html", visit, status, **question, **back, **more)
 
     async def _page(
-        self, ctx: Context, visit: Visit, record: Loaded | None, values: Values, status: int = 200, errors: Any = None
+        self,
+        ctx: Context,
+        visit: PageContext,
+        record: Record | None,
+        values: Values,
+        status: int = 200,
+        errors: Any = None,
     ) -> Reply:
-        shown = {"form": self, "record": record and record.row, "values": values, "errors": errors or {}}
+        context = {"form": self, "record": record and record.row, "values": values, "errors": errors or {}}
         choices = {"labels": self.labels, **await self.choices(ctx, visit, record)}
-        return page(self.template, visit, status, **shown, **choices)
+        return page(self.template, visit, status, **context, **choices)
 
 
 def _again(fields: Fields, name: str, usual: Any) -> Any:
@@ -140,20 +146,22 @@ def _again(fields: Fields, name: str, usual: Any) -> Any:
     return fields.typed.get(name, "")
 
 
-async def list_all(ctx: Context, noun: Noun, include: Tree | None = None, by: str = "name") -> Sequence[Loaded]:
-    """A shop has few of them."""
-    return (await records.list_page(ctx, noun, Wishes(Sort(by, False), Page(1, MOST)), include or {})).records
+async def list_all(
+    ctx: Context, noun: ResourceActions, include: Tree | None = None, by: str = "name"
+) -> Sequence[Record]:
+    """Lists all records of a kind; a shop has few of them."""
+    return (await records.list_page(ctx, noun, ListQuery(Sort(by, False), Page(1, MOST)), include or {})).records
 
 
-async def names_of(ctx: Context, noun: Noun) -> dict[str, str]:
-    """What a field offers to choose from."""
+async def names_of(ctx: Context, noun: ResourceActions) -> dict[str, str]:
+    """Returns the names of all records by id, as options of a field."""
     return {str(record.row.id): record.row.name for record in await list_all(ctx, noun)}
 
 
-def linked_rows(record: Loaded, name: str) -> list[Any]:
-    found = record.links.get(name) or ()
-    return [each.row for each in found] if not isinstance(found, Loaded) else [found.row]
+def linked_rows(record: Record, name: str) -> list[Any]:
+    links = record.links.get(name) or ()
+    return [each.row for each in links] if not isinstance(links, Record) else [links.row]
 
 
-def linked_ids(record: Loaded, name: str) -> list[UUID]:
+def linked_ids(record: Record, name: str) -> list[UUID]:
     return sorted(row.id for row in linked_rows(record, name))

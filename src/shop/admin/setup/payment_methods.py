@@ -1,4 +1,4 @@
-"""Payments: the ways to pay."""
+"""Pages for payment methods."""
 
 from typing import Any
 from uuid import UUID
@@ -6,9 +6,9 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.actions.setup.resources import PAYMENT_METHOD
 from shop.admin.fields import Fields
-from shop.admin.pages import Visit, notice_of, page
+from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, list_all
-from shop.base.loaded import Loaded
+from shop.base.record import Record
 from shop.models.checkout.payments import STORE_CREDIT_METHOD
 from shop.web.reply import Reply
 from shop.web.request import Request
@@ -17,22 +17,22 @@ HERE = "/admin/settings/payments"
 TYPES = {"check": "Check or transfer", "test_card": "Test card: takes no money", "stripe": "Cards through Stripe"}
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
-    found = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
-    # What the shop owes its customers is no way to pay that anybody sets up.
-    methods = [method for method in found if method.id != STORE_CREDIT_METHOD]
-    shown: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
-    closed = {method.type for method in methods if not ctx.can_pay_with(method.type)}
-    return page("payment_methods.html", visit, methods=methods, closed=closed, **shown)
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
+    rows = [each.row for each in await list_all(ctx, PAYMENT_METHOD, by="position")]
+    # Store credit is built in and cannot be configured.
+    methods = [method for method in rows if method.id != STORE_CREDIT_METHOD]
+    context: Values = {"types": TYPES, "displays": DISPLAYS, "notice": notice_of(request, NOTICES)}
+    unavailable_types = {method.type for method in methods if not ctx.can_pay_with(method.type)}
+    return page("payment_methods.html", visit, methods=methods, closed=unavailable_types, **context)
 
 
 def _types(ctx: Context) -> dict[str, str]:
-    """The types that a new method can have; the test card's only in a try-out."""
+    """Returns the types available for a new method; the test card only in a try-out."""
     return {name: label for name, label in TYPES.items() if name != "test_card" or ctx.can_pay_with(name)}
 
 
 async def _read(fields: Fields, ctx: Context, method_id: UUID | None) -> Values:
-    # What was paid by one provider cannot be given back by another: the type is said once.
+    # The type is set once: one provider cannot refund what another captured.
     once = {} if method_id else {"type": fields.choice("type", _types(ctx))}
     return {
         **once,
@@ -45,7 +45,7 @@ async def _read(fields: Fields, ctx: Context, method_id: UUID | None) -> Values:
     }
 
 
-async def _choices(ctx: Context, _visit: Visit, method: Loaded | None) -> Values:
+async def _choices(ctx: Context, _visit: PageContext, method: Record | None) -> Values:
     return {"types": TYPES if method else _types(ctx), "displays": DISPLAYS}
 
 

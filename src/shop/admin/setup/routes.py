@@ -1,16 +1,16 @@
-"""The dashboard's table of what a shop is set up with: zones, taxes, ways to send and to pay."""
+"""Dashboard routes of the setup: zones, taxes, shipping, payment methods and integrity checks."""
 
 from shop.admin.operations import checks
-from shop.admin.route_builder import Rows
+from shop.admin.route_builder import RouteBuilder
 from shop.admin.setup import payment_methods, shipping, taxes, zones
 from shop.admin.setup.form import SetupForm
 from shop.web.endpoint import Route
 
-# Every country of the world may be ticked.
+# Enough to tick every country of the world.
 _MANY = 1000
 
 
-def setup_routes(rows: Rows) -> tuple[Route, ...]:
+def setup_routes(rows: RouteBuilder) -> tuple[Route, ...]:
     return (
         rows.page(zones.HERE, zones.listing, "Zones"),
         *_form(rows, zones.FORM),
@@ -23,11 +23,11 @@ def setup_routes(rows: Rows) -> tuple[Route, ...]:
         rows.page(payment_methods.HERE, payment_methods.listing, "Payment methods"),
         *_form(rows, payment_methods.FORM),
         rows.page(checks.HERE, checks.show, "Whether everything adds up"),
-        rows.act(checks.HERE, checks.look, "Look whether everything adds up"),
+        rows.act(checks.HERE, checks.run_checks, "Look whether everything adds up"),
     )
 
 
-def _form(rows: Rows, form: SetupForm) -> tuple[Route, ...]:
+def _form(rows: RouteBuilder, form: SetupForm) -> tuple[Route, ...]:
     one = f"{form.base}/{{record_id}}"
     return (
         rows.page(f"{form.base}/new", form.new, f"New {form.word}"),

@@ -1,4 +1,4 @@
-"""Shipping: the kinds of goods that are sent alike, and the ways to send them."""
+"""Pages for shipping categories and shipping methods."""
 
 from typing import Any
 from uuid import UUID
@@ -6,10 +6,10 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.actions.setup.resources import SHIPPING_CATEGORY, SHIPPING_METHOD, TAX_CATEGORY, ZONE
 from shop.admin.fields import Fields
-from shop.admin.pages import Visit, notice_of, page
+from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import DISPLAYS, NOTICES, SetupForm, Values, linked_ids, linked_rows, list_all, names_of
 from shop.admin.setup.shipping_amounts import amounts_texts, present_amounts, read_amounts
-from shop.base.loaded import Loaded
+from shop.base.record import Record
 from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY
 from shop.rules.setup.shipping import is_tracking_url
 from shop.web.reply import Reply
@@ -20,7 +20,7 @@ HOME = (HERE, "Shipping")
 CALCULATORS = {"flat": "The same for each shipment", "per_item": "For each piece", "by_weight": "By weight"}
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     methods = await list_all(ctx, SHIPPING_METHOD, {"zones": {}})
     return page(
         "shipping.html",
@@ -56,7 +56,7 @@ async def _read_method(fields: Fields, _ctx: Context, _method_id: UUID | None) -
     }
 
 
-def _shown(method: Loaded) -> Values:
+def _form_values(method: Record) -> Values:
     return {
         "zone_ids": {str(each) for each in linked_ids(method, "zones")},
         "shipping_category_ids": {str(each) for each in linked_ids(method, "shipping_categories")},
@@ -64,7 +64,7 @@ def _shown(method: Loaded) -> Values:
     }
 
 
-def _linked(method: Loaded) -> Values:
+def _link_values(method: Record) -> Values:
     return {
         "zone_ids": linked_ids(method, "zones"),
         "shipping_category_ids": linked_ids(method, "shipping_categories"),
@@ -72,10 +72,10 @@ def _linked(method: Loaded) -> Values:
     }
 
 
-async def _choices(ctx: Context, visit: Visit, method: Loaded | None) -> Values:
-    # A currency that the shop takes no more stays until its amount is taken away.
-    kept = present_amounts(method.row.amounts) if method else {}
-    currencies = list(dict.fromkeys([*visit.shop.currencies, *kept]))
+async def _choices(ctx: Context, visit: PageContext, method: Record | None) -> Values:
+    # A currency that the shop no longer accepts stays listed until its amount is removed.
+    amounts = present_amounts(method.row.amounts) if method else {}
+    currencies = list(dict.fromkeys([*visit.shop.currencies, *amounts]))
     return {
         "labels": {**_LABELS, **{f"amounts-{currency}": f"Amount in {currency}" for currency in currencies}},
         "zones": await names_of(ctx, ZONE),
@@ -132,8 +132,8 @@ METHOD_FORM = SetupForm(
     labels=_LABELS,
     usual=_METHOD,
     read=_read_method,
-    shown=_shown,
-    linked=_linked,
+    shown=_form_values,
+    linked=_link_values,
     choices=_choices,
     include={"zones": {}, "shipping_categories": {}},
     farewell="It is offered no more. What was sent by it stays so.",

@@ -1,4 +1,4 @@
-"""What a way to send costs, as operators type it: one amount a currency, or lines of `from weight: amount`."""
+"""Parses and formats shipping amounts: one amount per currency, or lines of `from weight: amount`."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -9,46 +9,46 @@ from shop.base.money import minor_units
 from shop.rules.form_values import amount_text, read_amount, read_number
 
 Steps = dict[str, str]
-"""Amounts by the weight from which on they count."""
+"""Amounts by minimum weight."""
 
 
 def read_amounts(fields: Fields, *, is_by_weight: bool) -> dict[str, Steps]:
-    found: dict[str, Steps] = {}
-    for currency, said in fields.group("amounts").items():
-        if isinstance(said, str) and said.strip():
+    amounts: dict[str, Steps] = {}
+    for currency, text in fields.group("amounts").items():
+        if isinstance(text, str) and text.strip():
             try:
-                found[currency] = _steps(said, currency, is_by_weight=is_by_weight)
+                amounts[currency] = _steps(text, currency, is_by_weight=is_by_weight)
             except ValueError as error:
                 fields.refuse(f"amounts-{currency}", str(error))
-    if not found and not any(name.startswith("amounts-") for name in fields.errors):
+    if not amounts and not any(name.startswith("amounts-") for name in fields.errors):
         fields.refuse("amounts", "must be given in one currency at least")
-    return found
+    return amounts
 
 
 def _steps(text: str, currency: str, *, is_by_weight: bool) -> Steps:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not is_by_weight and (len(lines) > 1 or ":" in text):
         raise ValueError("must be one amount; lines of weights are for what is charged by weight")
-    found: Steps = {}
+    steps: Steps = {}
     for line in lines:
         weight, colon, amount = line.rpartition(":")
         key = _weight(read_number(weight.strip())) if colon else "0"
-        if key in found:
+        if key in steps:
             raise ValueError(f"says twice what is due from {key} on")
-        found[key] = amount_text(minor_units(read_amount(amount.strip(), currency), currency), currency)
-    return found
+        steps[key] = amount_text(minor_units(read_amount(amount.strip(), currency), currency), currency)
+    return steps
 
 
 def present_amounts(rows: Iterable[Any]) -> dict[str, Steps]:
-    """The same of what is kept: rows of currency, weight and minor units."""
-    found: dict[str, Steps] = {}
+    """Groups stored rows of currency, weight and minor units by currency."""
+    amounts: dict[str, Steps] = {}
     for currency, weight, minor in rows:
-        found.setdefault(currency, {})[_weight(Decimal(str(weight)))] = amount_text(minor, currency)
-    return found
+        amounts.setdefault(currency, {})[_weight(Decimal(str(weight)))] = amount_text(minor, currency)
+    return amounts
 
 
 def amounts_texts(rows: Iterable[Any]) -> dict[str, str]:
-    """As they are typed."""
+    """Formats stored amounts as form texts."""
     return {
         currency: steps["0"] if list(steps) == ["0"] else "\n".join(f"{key}: {amount}" for key, amount in steps.items())
         for currency, steps in present_amounts(rows).items()

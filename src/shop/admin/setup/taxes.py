@@ -1,4 +1,4 @@
-"""Taxes: the kinds of goods that are taxed alike, and what is due on them where."""
+"""Pages for tax categories and tax rates."""
 
 from decimal import Decimal
 from typing import Any
@@ -7,10 +7,10 @@ from uuid import UUID
 from shop.actions.context import Context
 from shop.actions.setup.resources import TAX_CATEGORY, TAX_RATE, ZONE
 from shop.admin.fields import Fields
-from shop.admin.pages import Visit, notice_of, page
+from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import NOTICES, SetupForm, Values, list_all, names_of
-from shop.base.loaded import Loaded
 from shop.base.money import plain_decimal
+from shop.base.record import Record
 from shop.web.reply import Reply
 from shop.web.request import Request
 
@@ -18,7 +18,7 @@ HERE = "/admin/settings/taxes"
 HOME = (HERE, "Taxes")
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     return page(
         "taxes.html",
         visit,
@@ -50,8 +50,8 @@ async def _read_rate(fields: Fields, _ctx: Context, _rate_id: UUID | None) -> Va
     if percent is not None and not (percent < 1000 and percent == round(percent, 3)):
         fields.refuse("percent", "must be less than 1000, with at most three decimals")
     zone_id, category_id = fields.id("zone_id"), fields.id("tax_category_id")
-    for name, found in (("zone_id", zone_id), ("tax_category_id", category_id)):
-        if found is None:
+    for name, record_id in (("zone_id", zone_id), ("tax_category_id", category_id)):
+        if record_id is None:
             fields.refuse(name, "must be chosen")
     return {
         "name": fields.line("name", most=100, required=True),
@@ -63,11 +63,11 @@ async def _read_rate(fields: Fields, _ctx: Context, _rate_id: UUID | None) -> Va
     }
 
 
-def _percent(rate: Loaded) -> str:
+def _percent(rate: Record) -> str:
     return plain_decimal(rate.row.amount * 100).removesuffix(".0")
 
 
-async def _rate_choices(ctx: Context, _visit: Visit, _rate: Loaded | None) -> Values:
+async def _rate_choices(ctx: Context, _visit: PageContext, _rate: Record | None) -> Values:
     return {"zones": await names_of(ctx, ZONE), "categories": await names_of(ctx, TAX_CATEGORY)}
 
 

@@ -1,4 +1,4 @@
-"""Zones: countries or states that are taxed or sent to alike."""
+"""Pages for zones: groups of countries or states for taxes and shipping."""
 
 from typing import Any
 from uuid import UUID
@@ -8,11 +8,11 @@ from shop.actions.context import Context
 from shop.actions.setup import shop as setup
 from shop.actions.setup.resources import ZONE
 from shop.admin.fields import Fields
-from shop.admin.pages import Visit, notice_of, page
+from shop.admin.pages import PageContext, notice_of, page
 from shop.admin.setup.form import NOTICES, SetupForm, Values, linked_ids, linked_rows, list_all
 from shop.base.errors import NotFound
-from shop.base.loaded import Loaded
-from shop.rules.form_values import between_commas
+from shop.base.record import Record
+from shop.rules.form_values import split_words
 from shop.web.reply import Reply
 from shop.web.request import Request
 
@@ -21,13 +21,13 @@ KINDS = {"country": "Of countries", "state": "Of states"}
 MOST_STATES = 150
 
 
-async def listing(request: Request, ctx: Context, visit: Visit) -> Reply:
+async def listing(request: Request, ctx: Context, visit: PageContext) -> Reply:
     zones = await list_all(ctx, ZONE, {"countries": {}, "states": {}})
-    shown = [(zone.row, sorted(_names(zone))) for zone in zones]
-    return page("zones.html", visit, zones=shown, notice=notice_of(request, NOTICES))
+    rows = [(zone.row, sorted(_names(zone))) for zone in zones]
+    return page("zones.html", visit, zones=rows, notice=notice_of(request, NOTICES))
 
 
-def _names(zone: Loaded) -> list[str]:
+def _names(zone: Record) -> list[str]:
     return [row.name for row in (*linked_rows(zone, "countries"), *linked_rows(zone, "states"))]
 
 
@@ -38,7 +38,7 @@ async def _read(fields: Fields, ctx: Context, zone_id: UUID | None) -> Values:
         "default_tax": fields.flag("default_tax"),
     }
     if zone_id:
-        # Said once: a zone that was used for countries is not to become one of states behind its rates and methods.
+        # The kind is set once, because tax rates and shipping methods may rely on it.
         kind = (await records.get(ctx, ZONE, "id", zone_id, {})).row.kind
     else:
         kind = values["kind"] = fields.choice("kind", KINDS)
@@ -48,22 +48,22 @@ async def _read(fields: Fields, ctx: Context, zone_id: UUID | None) -> Values:
 
 
 async def _states(fields: Fields, ctx: Context) -> set[UUID]:
-    """`US-IL, US-CA` as the ids of these states."""
-    codes = between_commas(fields.prose("states"))
+    """Parses codes like `US-IL, US-CA` into state ids."""
+    codes = split_words(fields.prose("states"))
     if len(codes) > MOST_STATES:
         fields.refuse("states", f"must be at most {MOST_STATES}")
         return set()
-    known: dict[str, dict[str, UUID]] = {}
-    found = set()
+    states_by_country: dict[str, dict[str, UUID]] = {}
+    state_ids = set()
     for code in codes:
         iso, _, abbr = code.upper().partition("-")
-        if iso not in known:
-            known[iso] = await _states_of(ctx, iso)
-        if abbr in known[iso]:
-            found.add(known[iso][abbr])
+        if iso not in states_by_country:
+            states_by_country[iso] = await _states_of(ctx, iso)
+        if abbr in states_by_country[iso]:
+            state_ids.add(states_by_country[iso][abbr])
         else:
             fields.refuse("states", f"names {code[:20]}, which is no state's code like US-IL")
-    return found
+    return state_ids
 
 
 async def _states_of(ctx: Context, iso: str) -> dict[str, UUID]:
@@ -74,7 +74,7 @@ async def _states_of(ctx: Context, iso: str) -> dict[str, UUID]:
     return {state.abbr.upper(): state.id for state in states}
 
 
-def _shown(zone: Loaded) -> Values:
+def _form_values(zone: Record) -> Values:
     states = zone.links["states"]
     codes = [_code(state) for state in states] if isinstance(states, list) else []
     return {
@@ -83,12 +83,12 @@ def _shown(zone: Loaded) -> Values:
     }
 
 
-def _code(state: Loaded) -> str:
+def _code(state: Record) -> str:
     country = state.links["country"]
-    return f"{country.row.iso}-{state.row.abbr}" if isinstance(country, Loaded) else state.row.abbr
+    return f"{country.row.iso}-{state.row.abbr}" if isinstance(country, Record) else state.row.abbr
 
 
-async def _choices(ctx: Context, _visit: Visit, _zone: Loaded | None) -> Values:
+async def _choices(ctx: Context, _visit: PageContext, _zone: Record | None) -> Values:
     return {"countries": await setup.list_countries(ctx), "kinds": KINDS}
 
 
@@ -116,7 +116,7 @@ FORM = SetupForm(
     },
     usual=_USUAL,
     read=_read,
-    shown=_shown,
+    shown=_form_values,
     linked=lambda zone: {"country_ids": linked_ids(zone, "countries"), "state_ids": linked_ids(zone, "states")},
     choices=_choices,
     include={"countries": {}, "states": {"country": {}}},

@@ -1,4 +1,4 @@
-"""Which machines may call: applications and their secrets, of which only a digest is kept."""
+"""OAuth applications and digests of their secrets."""
 
 from datetime import datetime
 from uuid import UUID
@@ -8,14 +8,14 @@ from shop.models.access.operators import operators
 
 
 class Application(Row, frozen=True, kw_only=True):
-    """A machine that was given access. Its level caps every token it is ever granted."""
+    """An OAuth application. Its access level limits the scope of all its tokens."""
 
     id: UUID
     client_id: str
     name: str
     access_level: str
     created_by_id: UUID | None = None
-    """The operator who made it; none when it was made on the command line."""
+    """The operator who created it; `None` if created on the command line."""
     created_at: datetime
     updated_at: datetime
     last_used_at: datetime | None = None
@@ -23,13 +23,13 @@ class Application(Row, frozen=True, kw_only=True):
 
 
 class ApplicationSecret(Row, frozen=True, kw_only=True):
-    """Two may be valid at once for a while, so that a secret can be changed without an outage."""
+    """A client secret; two may be valid for a while, so that it can be rotated without an outage."""
 
     id: UUID
     application_id: UUID
     hash: bytes
     hint: str
-    """Its last four letters, to tell one from the other."""
+    """Its last four characters, to identify it."""
     created_at: datetime
     expires_at: datetime | None = None
 

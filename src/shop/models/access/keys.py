@@ -1,4 +1,4 @@
-"""The server keys that this installation has used: never a key itself, only what is known about it."""
+"""Metadata of the server keys that this installation has used; never the keys themselves."""
 
 from datetime import datetime
 
@@ -6,14 +6,14 @@ from shop.db.rows import Row, key, table
 
 
 class ServerKey(Row, frozen=True, kw_only=True):
-    """A server key by its fingerprint, because ids may be used again. One without a row is of unknown age."""
+    """A server key by its fingerprint, because ids may be reused. The age of a key without a row is unknown."""
 
     fingerprint: str
     key_id: str
     created_at: datetime | None = None
-    """When `shop keys rotate` made it."""
+    """When `shop keys rotate` created it."""
     order_tokens_void_at: datetime | None = None
-    """Since when it is not used for order tokens any more."""
+    """Since when it is no longer used for order tokens."""
 
 
 server_keys = table("server_keys", ServerKey, key("fingerprint"))

@@ -1,4 +1,4 @@
-"""Who runs the shop: operators, where they are signed in, and the links with which they choose a password."""
+"""Operators, their sessions, password links and recovery codes."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,23 +7,23 @@ from shop.db.rows import Row, index, key, refers, table, unique
 
 
 class Operator(Row, frozen=True, kw_only=True):
-    """Someone with access to the dashboard; without a password, someone who was invited and has not come yet."""
+    """A user of the dashboard; without a password, the invitation has not been accepted yet."""
 
     id: UUID
     email: str
     email_key: str
     password_hash: str | None = None
     totp_sealed: bytes | None = None
-    """The authenticator's secret, encrypted; none until one is set up."""
+    """The encrypted secret of the authenticator; `None` until one is set up."""
     totp_step: int = 0
-    """The newest time step whose code was used: each code counts once."""
+    """The newest time step whose code was used; each code is accepted once."""
     created_at: datetime
     updated_at: datetime
     disabled_at: datetime | None = None
 
 
 class OperatorSession(Row, frozen=True, kw_only=True):
-    """One sign-in in one browser."""
+    """A session of an operator in one browser."""
 
     id: UUID
     hash: bytes
@@ -33,12 +33,12 @@ class OperatorSession(Row, frozen=True, kw_only=True):
     created_at: datetime
     seen_at: datetime
     authenticated_at: datetime
-    """When the password was last given; dangerous acts want it fresh."""
+    """When the password was last checked; sensitive actions require a recent check."""
     revoked_at: datetime | None = None
 
 
 class OperatorLink(Row, frozen=True, kw_only=True):
-    """A link to choose a password with, once. Without an operator it is the first operator's, who says who they are."""
+    """A one-time link to set a password. Without an operator, it is for creating the first operator."""
 
     hash: bytes
     operator_id: UUID | None = None
@@ -48,7 +48,7 @@ class OperatorLink(Row, frozen=True, kw_only=True):
 
 
 class OperatorRecoveryCode(Row, frozen=True, kw_only=True):
-    """A code that an operator may use once in place of the authenticator's; only its hash is stored."""
+    """A one-time code that replaces the authenticator's code; only its hash is stored."""
 
     hash: bytes
     operator_id: UUID

@@ -1,6 +1,4 @@
-"""How shoppers and applications prove who they are: requests for a code, sessions, and the tokens of a session.
-No secret is kept.
-"""
+"""Login requests, sessions and their tokens; no secrets are stored."""
 
 from datetime import datetime
 from uuid import UUID
@@ -11,7 +9,7 @@ from shop.models.access.users import users
 
 
 class LoginRequest(Row, frozen=True, kw_only=True):
-    """A request for a code. The code is worked out from `id`, `nonce` and a server key, and stands nowhere."""
+    """A request for a sign-in code. The code is derived from `id`, `nonce` and a server key, and never stored."""
 
     id: UUID
     email_key: str
@@ -29,13 +27,13 @@ class LoginRequest(Row, frozen=True, kw_only=True):
 
 
 class Session(Row, frozen=True, kw_only=True):
-    """One sign-in on one device, or one grant to an application: the family of all its tokens. It ends as a whole."""
+    """A sign-in on one device or a grant to an application, with all its tokens, which end together."""
 
     id: UUID
     user_id: UUID | None = None
     application_id: UUID | None = None
     scope: str | None = None
-    """What an application asked for and was granted, in its own spelling."""
+    """The scope granted to an application, as it was requested."""
     source: str
     user_agent: str | None = None
     created_at: datetime
@@ -48,7 +46,7 @@ class Session(Row, frozen=True, kw_only=True):
 
 
 class RefreshToken(Row, frozen=True, kw_only=True):
-    """Rotated ones stay to the end of their session, so that a copy can be told from the original."""
+    """A refresh token; rotated ones are retained until their session ends, to detect reuse."""
 
     hash: bytes
     session_id: UUID
@@ -60,13 +58,13 @@ class RefreshToken(Row, frozen=True, kw_only=True):
 
 
 class AccessToken(Row, frozen=True, kw_only=True):
-    """What a bearer shows; it dies at its own expiry or with its session."""
+    """An access token; valid until it expires or its session ends."""
 
     hash: bytes
     session_id: UUID
     refresh_hash: bytes
     scope: str | None = None
-    """Set where an application asked for less than its session was granted."""
+    """Set if an application requested less than the scope of its session."""
     created_at: datetime
     expires_at: datetime
 
@@ -75,7 +73,7 @@ login_requests = table(
     "login_requests",
     LoginRequest,
     key("id"),
-    # Only the newest request of an address is live, by the database's own word.
+    # Enforces that only the newest request of an address is live.
     index(
         "uq_login_requests_live",
         "email_key",
@@ -101,7 +99,7 @@ refresh_tokens = table(
     RefreshToken,
     key("hash"),
     refers("session_id", sessions, on_delete="cascade"),
-    # Two children of one token are impossible, whatever the program does.
+    # Enforces that a token has at most one child.
     unique("parent_hash"),
     index("ix_refresh_tokens_session_id", "session_id"),
 )

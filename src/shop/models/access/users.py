@@ -1,4 +1,4 @@
-"""Users of the storefront and the groups they belong to."""
+"""Users of the storefront, and customer groups."""
 
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,7 @@ from shop.db.rows import Row, index, key, refers, table, unique
 
 
 class User(Row, frozen=True, kw_only=True):
-    """A shopper. `email` is where mail goes, `email_key` who it is; unverified until the first sign-in."""
+    """A user. `email` is the delivery address, `email_key` the identity; unverified until the first sign-in."""
 
     id: UUID
     email: str
@@ -27,23 +27,23 @@ class User(Row, frozen=True, kw_only=True):
 
 
 class AccountUser(User, frozen=True, kw_only=True):
-    """A user with what an account shows of them."""
+    """A user with the additional fields of an account."""
 
     completed_orders: int
     credits: list[dict[str, Any]]
-    """What the shop owes them, by currency, in minor units."""
+    """Store credit balances by currency, in minor units."""
 
 
 class Customer(User, frozen=True, kw_only=True):
-    """A user with what they have spent: by currency the sum and the average of completed orders, in minor units."""
+    """A user with the sum and average of completed orders by currency, in minor units."""
 
     spending: list[dict[str, Any]]
     credits: list[dict[str, Any]]
-    """What the shop owes them, by currency, in minor units."""
+    """Store credit balances by currency, in minor units."""
 
 
 class CustomerGroup(Row, frozen=True, kw_only=True):
-    """Customers who are treated alike: wholesale, staff."""
+    """A group of customers, such as wholesale or staff."""
 
     id: UUID
     name: str
@@ -53,7 +53,7 @@ class CustomerGroup(Row, frozen=True, kw_only=True):
 
 
 class CustomerGroupMember(Row, frozen=True, kw_only=True):
-    """A customer in a group."""
+    """The membership of a customer in a group."""
 
     id: UUID
     customer_group_id: UUID

@@ -1,10 +1,10 @@
-"""What an order is; a cart is an order that nobody has completed."""
+"""Orders, line items and stock reservations; a cart is an order that is not completed."""
 
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from shop.db.rows import Row, check, index, key, made_index, refers, table, unique
+from shop.db.rows import Row, check, expression_index, index, key, refers, table, unique
 from shop.models.access.users import users
 from shop.models.cart.promotions import promotions
 from shop.models.catalog.products import variants
@@ -14,7 +14,7 @@ from shop.models.setup.taxes import tax_categories
 
 
 class Order(Row, frozen=True, kw_only=True):
-    """Amounts are minor units of `currency`."""
+    """An order or cart. Amounts are in minor units of `currency`."""
 
     id: UUID
     number: str
@@ -32,18 +32,16 @@ class Order(Row, frozen=True, kw_only=True):
     total: int = 0
     promo_total: int = 0
     order_promo_total: int = 0
-    """Of it, what was taken off the whole and not off a line or a shipment."""
+    """The part of `promo_total` that applies to the whole order, not to a line item or shipment."""
     manual_total: int = 0
-    """What was added or taken off by hand, over all adjustments; it counts as far as the total does not fall below
-    zero.
-    """
+    """The sum of manual adjustments; applied only as far as the total does not fall below zero."""
     included_tax_total: int = 0
     additional_tax_total: int = 0
     pre_tax_item_amount: int = 0
     pre_tax_total: int = 0
     payment_total: int = 0
     store_credit_total: int = 0
-    """What is to be paid, or was, with what the shop owes the customer."""
+    """The amount that is or will be paid with store credit."""
     shipment_state: str | None = None
     payment_state: str | None = None
     created_at: datetime
@@ -57,16 +55,16 @@ class Order(Row, frozen=True, kw_only=True):
     confirmation_delivered: bool = False
     channel: str = "shop"
     token_version: int = 0
-    """Inside the order's token; raised to end the tokens that were given before."""
+    """Part of the order token; incremented to invalidate existing tokens."""
     internal_note: str | None = None
     explained: dict[str, Any] | None = None
-    """The steps that made the total, frozen at completion."""
+    """The steps of the total's calculation, frozen at completion."""
     promoted: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
-    """The promotions that took something off, by their ids: name, description, code, amount in all."""
+    """The promotions that gave a discount, by id: name, description, code and total amount."""
     public_metadata: dict[str, Any] = {}  # noqa: RUF012
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
     updated_hour: int = 0
-    """The hour of `updated_at`, counted from 1970: what lists by time of update are found by. Kept by a trigger."""
+    """The hour of `updated_at` since 1970, indexed for lists by time of update. Maintained by a trigger."""
 
     @property
     def total_minus_store_credits(self) -> int:
@@ -78,8 +76,8 @@ class Order(Row, frozen=True, kw_only=True):
 
 
 class OrderLookup(Row, frozen=True, kw_only=True):
-    """The columns of an order that change while it is bought and that it is found by, copied by a trigger. An order
-    that has none of them yet has no row.
+    """Searchable columns of an order that change during checkout, copied by a trigger. An order with none of them set
+    has no row.
     """
 
     order_id: UUID
@@ -92,27 +90,27 @@ class OrderLookup(Row, frozen=True, kw_only=True):
 
 
 class LooseAddress(Row, frozen=True, kw_only=True):
-    """An address that an order has no more; housekeeping deletes it if nobody else has it."""
+    """An address that an order no longer uses; housekeeping deletes it if nothing else does."""
 
     address_id: UUID
 
 
 class OwnedOrder(Order, frozen=True, kw_only=True):
-    """With its customer's store credit in its currency, and what was refunded of it."""
+    """An order with its customer's store credit balance in its currency, and its refunded amount."""
 
     credit_left: int
     refunded: int
 
 
 class LineItem(Row, frozen=True, kw_only=True):
-    """What is in a cart. Amounts are minor units of the order's currency; name and options are as they were quoted."""
+    """A line item. Amounts are in minor units of the order's currency; name and options are as quoted."""
 
     id: UUID
     order_id: UUID
     variant_id: UUID
     quantity: int
     price: int | None = None
-    """As quoted to the shopper; none where the variant has no price in the cart's currency."""
+    """As quoted to the shopper; `None` if the variant has no price in the cart's currency."""
     quoted_at: datetime
     price_list_id: UUID | None = None
     compare_at_price: int | None = None
@@ -122,7 +120,7 @@ class LineItem(Row, frozen=True, kw_only=True):
     options_text: str = ""
     tax_category_id: UUID | None = None
     promotion_id: UUID | None = None
-    """The best of those that took something off it."""
+    """The promotion with the best discount on this line item."""
     promo_total: int = 0
     adjustment_total: int = 0
     additional_tax_total: int = 0
@@ -151,13 +149,13 @@ class LineItem(Row, frozen=True, kw_only=True):
 
 
 class CartLine(LineItem, frozen=True, kw_only=True):
-    """With what its order says for all. Read with a cart, its metadata is JSON text (`msgspec.Raw`) to be passed on."""
+    """A line item with its order's currency. Read with a cart, its metadata is raw JSON (`msgspec.Raw`)."""
 
     currency: str
 
 
 class StockHold(Row, frozen=True, kw_only=True):
-    """Pieces that were taken from a shelf for an order that is being paid; given back when its time is up."""
+    """A stock reservation for an order that is being paid; released when it expires."""
 
     id: UUID
     order_id: UUID
@@ -167,27 +165,27 @@ class StockHold(Row, frozen=True, kw_only=True):
 
 
 def customer_of(email: str) -> str:
-    """The same for every way to write one address, in SQL: what `Email.budget_key` is."""
+    """Returns SQL that normalizes an e-mail address like `Email.budget_key`."""
     return f"lower(regexp_replace({email}, '[.](?=.*@)|[+].*(?=@)'::text, ''::text, 'g'::text))"
 
 
 HOUR = "(floor((date_part('epoch'::text, {0}) / (3600)::double precision)))::bigint"
 
-# Indexed is only what changes once or never while an order is bought. An update that changes an indexed column writes
-# into every index; the other columns that orders are found by are in `order_lookups`.
+# Only columns that change at most once during checkout are indexed, since an update of an indexed column writes to
+# every index; the other searchable columns are in `order_lookups`.
 orders = table(
     "orders",
     Order,
     key("id"),
     unique("number"),
     refers("user_id", users),
-    # What lists are sorted and filtered by; the id makes each place in them one of its own.
+    # For sorting and filtering lists; the id makes each cursor unique.
     index("ix_orders_created_at", "created_at", "id"),
     index("ix_orders_updated_hour", "updated_hour", "id"),
     index("ix_orders_completed_at", "completed_at", "id"),
-    # A user's newest open cart, and their completed orders.
+    # For a user's newest open cart and completed orders.
     index("ix_orders_user_id", "user_id", "created_at", where="user_id is not null"),
-    # Guests' carts, the longest idle first, for housekeeping.
+    # For housekeeping: guest carts, the longest idle first.
     index("ix_orders_guest_carts", "updated_hour", where="completed_at is null and user_id is null"),
     check("total_is_the_sum", "item_total + ship_total + adjustment_total = total"),
     check("nothing_below_zero", "total >= 0 and order_promo_total <= 0"),
@@ -204,8 +202,8 @@ order_lookups = table(
     refers("bill_address_id", addresses),
     refers("ship_address_id", addresses),
     index("ix_order_lookups_email", "email", where="email is not null"),
-    # Whether somebody has ordered before.
-    made_index("ix_order_lookups_customer", customer_of("email"), where="is_completed"),
+    # For checking whether a customer has ordered before.
+    expression_index("ix_order_lookups_customer", customer_of("email"), where="is_completed"),
     index("ix_order_lookups_payment_state", "payment_state", "order_id", where="payment_state is not null"),
     index("ix_order_lookups_shipment_state", "shipment_state", "order_id", where="shipment_state is not null"),
     index("ix_order_lookups_bill_address_id", "bill_address_id", where="bill_address_id is not null"),

@@ -1,4 +1,4 @@
-"""What is taken off a price, and for whom: promotions with their conditions and benefits, and batches of codes."""
+"""Promotions with their rules and actions, and batches of coupon codes."""
 
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,7 @@ from shop.db.rows import Row, check, index, key, refers, table, unique
 
 
 class PromotionCategory(Row, frozen=True, kw_only=True):
-    """A drawer for promotions; it decides nothing."""
+    """A category of promotions; it has no effect on discounts."""
 
     id: UUID
     name: str
@@ -18,21 +18,21 @@ class PromotionCategory(Row, frozen=True, kw_only=True):
 
 
 class Promotion(Row, frozen=True, kw_only=True):
-    """Automatic, or by a code: its own, or one of a batch."""
+    """A promotion: automatic, or activated by its own code or a code of a batch."""
 
     id: UUID
     name: str
     description: str | None = None
     code: str | None = None
-    """As it is looked up: small letters, nothing around it."""
+    """Normalized for look-ups: lower case, trimmed."""
     is_automatic: bool = False
     match_policy: str = "all"
-    """Whether all of its conditions must hold, or any."""
+    """Whether `all` or `any` of its rules must match."""
     usage_limit: int | None = None
     customer_limit: int | None = None
-    """How many orders of one customer it may be used for."""
+    """Maximum number of orders per customer."""
     uses: int = 0
-    """Counted where there is a limit; otherwise its uses are rows alone, or every buyer would wait for every other."""
+    """Maintained only if there is a limit; otherwise uses are only rows, so that buyers do not wait for each other."""
     advertise: bool = False
     path: str | None = None
     starts_at: datetime | None = None
@@ -45,7 +45,7 @@ class Promotion(Row, frozen=True, kw_only=True):
 
 
 class PromotionRule(Row, frozen=True, kw_only=True):
-    """A condition: its kind is a row of `rules/cart/promotion_kinds.py`, which says what stands in `preferences`."""
+    """A condition; `rules/cart/promotion_kinds.py` defines the types and their `preferences`."""
 
     id: UUID
     promotion_id: UUID
@@ -56,7 +56,7 @@ class PromotionRule(Row, frozen=True, kw_only=True):
 
 
 class PromotionAction(Row, frozen=True, kw_only=True):
-    """A benefit: its kind is a row of `rules/cart/promotion_kinds.py`, which says what stands in `preferences`."""
+    """A benefit; `rules/cart/promotion_kinds.py` defines the types and their `preferences`."""
 
     id: UUID
     promotion_id: UUID
@@ -68,7 +68,7 @@ class PromotionAction(Row, frozen=True, kw_only=True):
 
 
 class CouponBatch(Row, frozen=True, kw_only=True):
-    """Codes that were made together, each good for one order."""
+    """A batch of coupon codes, each valid for one order."""
 
     id: UUID
     promotion_id: UUID
@@ -80,7 +80,7 @@ class CouponBatch(Row, frozen=True, kw_only=True):
 
 
 class PromotionVersion(Row, frozen=True, kw_only=True):
-    """Another one after any change of what is promoted; kept by triggers, so that nobody needs to read it all anew."""
+    """A version that triggers increment with every change of promotions, so that they can be cached."""
 
     id: int
     version: int = 0

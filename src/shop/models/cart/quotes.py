@@ -1,4 +1,4 @@
-"""What the shop offers for what somebody wants to buy, as it is now."""
+"""Quotes: the current price and availability of a variant."""
 
 from decimal import Decimal
 from uuid import UUID
@@ -7,7 +7,7 @@ import msgspec
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    """A variant as it can be bought now: at which price for the one who asks, and whether there is enough."""
+    """A variant with its current price for the customer and its availability."""
 
     variant_id: UUID
     product_id: UUID
@@ -19,9 +19,9 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     shipping_category_id: UUID
     weight: Decimal
     is_sold: bool
-    """The product is to be seen, and this variant of it is still sold."""
+    """Whether the product is visible and the variant for sale."""
     is_deleted: bool
-    """The variant, or its product."""
+    """Whether the variant or its product is deleted."""
     is_promotionable: bool
     is_tracked: bool
     on_hand: int
@@ -35,5 +35,5 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def most(self) -> int | None:
-        """How many can be had; none is any number."""
+        """Returns the quantity available; `None` if unlimited."""
         return None if not self.is_tracked or self.backorderable else max(self.on_hand, 0)

@@ -1,4 +1,4 @@
-"""Products with all that hangs on them, by the names that people give: what a line of an import or export speaks of."""
+"""Products with all related rows by name, as used in imports and exports."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -10,19 +10,19 @@ from shop.models.catalog.products import Product, ProductOptionType, ProductProp
 from shop.models.catalog.stock import StockItem
 
 
-class WholeVariant(msgspec.Struct, frozen=True, kw_only=True):
+class FullVariant(msgspec.Struct, frozen=True, kw_only=True):
     """A variant with its option values, prices and stock."""
 
     row: Variant
     tax_category: str | None
     options: Mapping[str, tuple[UUID, str]]
-    """By the name of the option type: the id of the link, and the name of the value."""
+    """By name of the option type: the id of the link, and the name of the value."""
     prices: Mapping[str, Price]
     stock: Mapping[str, StockItem]
 
 
-class WholeProduct(msgspec.Struct, frozen=True, kw_only=True):
-    """A product with its variants and everything else but its pictures."""
+class FullProduct(msgspec.Struct, frozen=True, kw_only=True):
+    """A product with its variants and all other related rows except images."""
 
     row: Product
     tax_category: str | None
@@ -31,5 +31,5 @@ class WholeProduct(msgspec.Struct, frozen=True, kw_only=True):
     properties: Mapping[str, ProductProperty]
     taxons: Mapping[str, UUID]
     """By permalink: the id of the classification."""
-    master: WholeVariant
-    variants: tuple[WholeVariant, ...]
+    master: FullVariant
+    variants: tuple[FullVariant, ...]

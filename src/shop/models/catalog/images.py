@@ -1,4 +1,4 @@
-"""Pictures: what is known of each file; the files themselves lie in the media store."""
+"""Images; the files are in the media store."""
 
 from datetime import datetime
 from uuid import UUID
@@ -9,8 +9,8 @@ from shop.models.catalog.taxons import taxons
 
 
 class Image(Row, frozen=True, kw_only=True):
-    """An image of a variant, or the image of a taxon; the master's are the product's own. Its files never change:
-    other content is another image.
+    """An image of a variant, or the image of a taxon; a product's own images belong to its master. Files are immutable:
+    new content is a new image.
     """
 
     id: UUID
@@ -27,8 +27,8 @@ class Image(Row, frozen=True, kw_only=True):
 
 
 class LooseFiles(Row, frozen=True, kw_only=True):
-    """Files that no row of a picture speaks of: they are being written, or are to be removed. Whoever comes upon an old
-    one removes them; so no crash leaves files that nobody knows of.
+    """Files without an image row, because they are being written or are to be removed. Old ones are removed, so that a
+    crash leaves no orphaned files.
     """
 
     image_id: UUID

@@ -1,4 +1,4 @@
-"""What things cost: each variant's price in each currency, and the lists that give some customers other prices."""
+"""Base prices of variants by currency, and price lists for customers and groups."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -10,21 +10,21 @@ from shop.models.catalog.products import variants
 
 
 class Price(Row, frozen=True, kw_only=True):
-    """What anybody pays, in minor units of `currency`."""
+    """The base price of a variant, in minor units of `currency`."""
 
     id: UUID
     variant_id: UUID
     currency: str
     amount: int
     compare_at_amount: int | None = None
-    """What it cost before, shown struck through."""
+    """The former price, displayed struck through."""
     created_at: datetime
     updated_at: datetime
 
 
 class PriceList(Row, frozen=True, kw_only=True):
-    """Prices for the customers and groups it is assigned to. Of several lists the one with the largest priority that
-    has a price decides; of equal ones the lower price.
+    """Prices for the customers and groups it is assigned to. Of several lists with a price, the highest priority wins,
+    then the lower price.
     """
 
     id: UUID
@@ -32,7 +32,7 @@ class PriceList(Row, frozen=True, kw_only=True):
     currency: str
     priority: int = 0
     percent_off: Decimal | None = None
-    """Off the price anybody pays, for every variant that the list has no entry for."""
+    """The discount on the base price of variants without an entry in the list."""
     starts_at: datetime | None = None
     ends_at: datetime | None = None
     active: bool = True
@@ -41,7 +41,7 @@ class PriceList(Row, frozen=True, kw_only=True):
 
 
 class PriceListEntry(Row, frozen=True, kw_only=True):
-    """A variant's price in a list, from a quantity on; `amount` in minor units of the list's currency."""
+    """A variant's price in a list from a minimum quantity; `amount` is in minor units of the list's currency."""
 
     id: UUID
     price_list_id: UUID
@@ -53,7 +53,7 @@ class PriceListEntry(Row, frozen=True, kw_only=True):
 
 
 class PriceListUser(Row, frozen=True, kw_only=True):
-    """A customer to whom a list is assigned."""
+    """The assignment of a list to a customer."""
 
     id: UUID
     price_list_id: UUID
@@ -63,7 +63,7 @@ class PriceListUser(Row, frozen=True, kw_only=True):
 
 
 class PriceListGroup(Row, frozen=True, kw_only=True):
-    """A group of customers to whom a list is assigned."""
+    """The assignment of a list to a customer group."""
 
     id: UUID
     price_list_id: UUID
@@ -73,7 +73,7 @@ class PriceListGroup(Row, frozen=True, kw_only=True):
 
 
 class CustomersList(PriceList, frozen=True, kw_only=True):
-    """A list as one customer has it: themselves, or by groups; and where its time stands at some moment."""
+    """A price list of a customer, with how it is assigned and whether it has begun and ended at a given time."""
 
     is_direct: bool
     group_names: list[str]
@@ -107,7 +107,7 @@ price_list_entries = table(
     key("id"),
     refers("price_list_id", price_lists, on_delete="cascade"),
     refers("variant_id", variants, on_delete="cascade"),
-    # A page of products asks for what its variants cost in the customer's few lists.
+    # For the prices of a page of variants in the customer's lists.
     unique("variant_id", "price_list_id", "min_quantity"),
     index("ix_price_list_entries_price_list_id", "price_list_id", "id"),
     check("amount_not_negative", "amount >= 0"),

@@ -1,4 +1,4 @@
-"""What a page of products is chosen and drawn from: one row a product, kept up to date by every write that it shows.
+"""The index of product lists: one row per product, updated by every write that changes its display.
 
     products, variants, option values, properties, taxons, images, stock   --refresh-->   listings
     listings                                                               --refresh-->   listing_facets
@@ -17,44 +17,44 @@ from shop.models.catalog.products import products, variants
 
 
 class Listing(Row, frozen=True, kw_only=True):
-    """Ids of what belongs to a product, in the order in which it is shown."""
+    """The ids of a product's related rows, in display order."""
 
     product_id: UUID
     master_id: UUID
     default_variant_id: UUID
-    """The first other variant that can be bought, else the first, else the master."""
+    """The first purchasable variant other than the master, else the first other variant, else the master."""
     variant_ids: list[UUID] = []  # noqa: RUF012  msgspec copies it.
     option_type_ids: list[UUID] = []  # noqa: RUF012
     property_ids: list[UUID] = []  # noqa: RUF012
     taxon_ids: list[UUID] = []  # noqa: RUF012
     image_ids: list[UUID] = []  # noqa: RUF012
     within_taxon_ids: list[UUID] = []  # noqa: RUF012
-    """Its taxons and those above them."""
+    """Its taxons and their ancestors."""
     facet_ids: list[UUID] = []  # noqa: RUF012
     """The option values of its variants, the values of its properties, and the currencies it has a price in."""
     currencies: list[str] = []  # noqa: RUF012
-    """In which the default variant has a price for anybody."""
+    """Currencies in which the default variant has a base price."""
     sku: str = ""
     in_stock: bool = False
     backorderable: bool = False
     is_active: bool = False
-    """To be seen: active, not deleted, and within its two times when it was last looked at."""
+    """Whether it was visible at the last refresh: active, not deleted, and within its dates."""
     available_on: datetime | None = None
     discontinue_on: datetime | None = None
     next_look_at: datetime | None = None
-    """The first of its two times that is still to come."""
+    """The next date on which its visibility or variants change."""
     sold_count: int = 0
 
 
 class ListingSales(Row, frozen=True, kw_only=True):
-    """How often a product was sold, copied by a trigger: what lists of the best-selling are sorted by."""
+    """The sales count of a product, copied by a trigger, to sort best-seller lists."""
 
     product_id: UUID
     sold_count: int
 
 
 class ListingFacet(Row, frozen=True, kw_only=True):
-    """How many products that are to be seen have a facet: within a taxon, or in all (the id of zeros)."""
+    """The number of visible products with a facet, in a taxon or in the whole shop (the nil UUID)."""
 
     scope_id: UUID
     facet_id: UUID
@@ -62,8 +62,8 @@ class ListingFacet(Row, frozen=True, kw_only=True):
 
 
 class CatalogVersion(Row, frozen=True, kw_only=True):
-    """Of what anybody can see. There are many rows so that no writer waits for another: each transaction notes its own
-    number in one that is free (triggers of the migration do), and the sum of all tells whether anything has changed.
+    """The version of the visible catalog. It has many rows so that writers do not wait for each other: triggers write
+    each transaction's number to a free row, and the sum of all changes with every write.
     """
 
     slot: int
@@ -73,13 +73,13 @@ class CatalogVersion(Row, frozen=True, kw_only=True):
 listings = table(
     "listings",
     Listing,
-    # Written and searched by the database alone.
+    # Written and searched in SQL only.
     Column("search", TSVECTOR(), nullable=False),
     key("product_id"),
     refers("product_id", products, on_delete="cascade"),
     refers("master_id", variants, on_delete="cascade"),
     refers("default_variant_id", variants, on_delete="cascade"),
-    # A page of the newest and the count of all are read from this index alone.
+    # For index-only scans of the newest page and the total count.
     Index(
         "ix_listings_active",
         "product_id",
@@ -90,7 +90,7 @@ listings = table(
     index("ix_listings_default_variant_id", "default_variant_id"),
     index("ix_listings_sku", "sku", "product_id"),
     search_index("ix_listings_search", "search"),
-    # One index for both, so that a taxon with some options is one search in it.
+    # One index for both, so that a taxon with options is a single search.
     Index("ix_listings_marks", text("(within_taxon_ids || facet_ids)"), postgresql_using="gin"),
     index("ix_listings_next_look_at", "next_look_at", where="next_look_at is not null"),
     fill_factor=80,

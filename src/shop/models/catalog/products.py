@@ -1,4 +1,4 @@
-"""What is sold: products, the variants of each, the options they differ by, and the properties they have."""
+"""Products, variants, option types and values, and properties."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -12,7 +12,7 @@ STATUSES = ("draft", "active", "archived")
 
 
 class OptionType(Row, frozen=True, kw_only=True):
-    """What variants may differ by: `size`, shown as "Size"."""
+    """An attribute by which variants differ: `size`, displayed as "Size"."""
 
     id: UUID
     name: str
@@ -26,7 +26,7 @@ class OptionType(Row, frozen=True, kw_only=True):
 
 
 class OptionValue(Row, frozen=True, kw_only=True):
-    """One of the values of an option type: `xl`, shown as "Extra large"."""
+    """A value of an option type: `xl`, displayed as "Extra large"."""
 
     id: UUID
     option_type_id: UUID
@@ -40,7 +40,7 @@ class OptionValue(Row, frozen=True, kw_only=True):
 
 
 class Product(Row, frozen=True, kw_only=True):
-    """What a shopper looks for. What it costs and how many there are is its variants' business."""
+    """A product. Its prices and stock belong to its variants."""
 
     id: UUID
     name: str
@@ -48,7 +48,7 @@ class Product(Row, frozen=True, kw_only=True):
     description: str | None = None
     status: str = "draft"
     available_on: datetime | None = None
-    """Shown from then on; from the start when there is no such time."""
+    """Visible from this time on; always if `None`."""
     make_active_at: datetime | None = None
     discontinue_on: datetime | None = None
     meta_title: str | None = None
@@ -58,7 +58,7 @@ class Product(Row, frozen=True, kw_only=True):
     tags: list[str] = []  # noqa: RUF012
     tax_category_id: UUID | None = None
     shipping_category_id: UUID | None = None
-    """None is the shop's usual one."""
+    """`None` means the default category."""
     public_metadata: dict[str, Any] = {}  # noqa: RUF012
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
     created_at: datetime
@@ -67,7 +67,7 @@ class Product(Row, frozen=True, kw_only=True):
 
 
 class ProductSlug(Row, frozen=True, kw_only=True):
-    """A slug that a product once had: links to it go on working until another product takes it."""
+    """A former slug of a product; links to it work until another product uses it."""
 
     slug: str
     product_id: UUID
@@ -86,7 +86,7 @@ class ProductOptionType(Row, frozen=True, kw_only=True):
 
 
 class Variant(Row, frozen=True, kw_only=True):
-    """What is bought. Every product has one master, which is bought itself only where there are no others."""
+    """A variant. Every product has one master, which can be bought only if there are no other variants."""
 
     id: UUID
     product_id: UUID
@@ -111,7 +111,7 @@ class Variant(Row, frozen=True, kw_only=True):
 
 
 class VariantOptionValue(Row, frozen=True, kw_only=True):
-    """The value a variant has of one option type."""
+    """An option value of a variant."""
 
     id: UUID
     variant_id: UUID
@@ -121,7 +121,7 @@ class VariantOptionValue(Row, frozen=True, kw_only=True):
 
 
 class Property(Row, frozen=True, kw_only=True):
-    """A fact that many products have: `material`, shown as "Material"."""
+    """A property of products: `material`, displayed as "Material"."""
 
     id: UUID
     name: str
@@ -132,16 +132,16 @@ class Property(Row, frozen=True, kw_only=True):
 
 
 class ProductProperty(Row, frozen=True, kw_only=True):
-    """What a property is for one product."""
+    """The value of a property for one product."""
 
     id: UUID
     product_id: UUID
     property_id: UUID
     value: str
     filter_param: str
-    """The value as it stands in an address."""
+    """The value as used in URLs."""
     facet_id: UUID
-    """Of the property and the value together: the same for all products that have it."""
+    """Identifies the property and value; the same for all products that have it."""
     show_property: bool = True
     position: int = 0
     created_at: datetime

@@ -1,4 +1,4 @@
-"""How many there are and where: locations, what lies at each, and every movement that made it so."""
+"""Stock locations, stock items and stock movements."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from shop.models.setup.countries import countries
 
 
 class StockLocation(Row, frozen=True, kw_only=True):
-    """A place from which is sold while it is active."""
+    """A stock location; goods are sold from it while it is active."""
 
     id: UUID
     name: str
@@ -18,7 +18,7 @@ class StockLocation(Row, frozen=True, kw_only=True):
     default: bool = False
     active: bool = True
     backorderable_default: bool = False
-    """Whether what is put there for the first time may be sold beyond what there is."""
+    """The default of `backorderable` for new stock items."""
     address1: str | None = None
     address2: str | None = None
     city: str | None = None
@@ -31,7 +31,7 @@ class StockLocation(Row, frozen=True, kw_only=True):
 
 
 class StockItem(Row, frozen=True, kw_only=True):
-    """How many of a variant lie at a location: always the sum of its movements."""
+    """The count of a variant at a location; always the sum of its movements."""
 
     id: UUID
     stock_location_id: UUID
@@ -45,7 +45,7 @@ class StockItem(Row, frozen=True, kw_only=True):
 
 
 class StockMovement(Row, frozen=True, kw_only=True):
-    """One change of a count. Kept for good: the database refuses to change or remove it."""
+    """A change of a count. Immutable: the database rejects updates and deletion."""
 
     id: UUID
     stock_item_id: UUID
@@ -58,7 +58,7 @@ class StockMovement(Row, frozen=True, kw_only=True):
 
 
 class StockLevel(Row, frozen=True, kw_only=True):
-    """A stock item's count, copied by a trigger: the one that lists are sorted by."""
+    """The count of a stock item, copied by a trigger, to sort lists."""
 
     stock_item_id: UUID
     count_on_hand: int

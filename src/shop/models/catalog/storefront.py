@@ -1,4 +1,4 @@
-"""Products and variants with what is shown of them beside their own columns."""
+"""Products, variants and related rows with the additional fields of the APIs."""
 
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from shop.models.catalog.products import OptionType, Product, ProductProperty, V
 
 
 class SoldProduct(Product, frozen=True, kw_only=True):
-    """A product with its master's number, its price in one currency, and whether it can be had."""
+    """A product with its SKU, its price in one currency, and its availability."""
 
     primary_variant_id: UUID
     default_variant_id: UUID
@@ -22,7 +22,7 @@ class SoldProduct(Product, frozen=True, kw_only=True):
     price: int | None
     compare_at_price: int | None
     position: int | None
-    """The first of its places in categories; none where it is in none."""
+    """Its lowest position in taxons; `None` if it is in none."""
 
     @property
     def purchasable(self) -> bool:
@@ -30,7 +30,7 @@ class SoldProduct(Product, frozen=True, kw_only=True):
 
 
 class SoldVariant(Variant, frozen=True, kw_only=True):
-    """A variant with its product's name, its options in words, its price in one currency, and how many there are."""
+    """A variant with its product's name, its options as text, its price in one currency, and its stock."""
 
     name: str
     options_text: str
@@ -48,13 +48,13 @@ class SoldVariant(Variant, frozen=True, kw_only=True):
 
 
 class ListedEntry(PriceListEntry, frozen=True, kw_only=True):
-    """An entry with the currency of its list."""
+    """A price list entry with the currency of its list."""
 
     currency: str
 
 
 class ShownProduct(Product, frozen=True, kw_only=True):
-    """A product as a shopper sees it: with the ids of what belongs to it and what it costs them."""
+    """A product as a shopper sees it, with the ids of its related rows and the shopper's price."""
 
     master_id: UUID
     default_variant_id: UUID
@@ -75,9 +75,9 @@ class ShownProduct(Product, frozen=True, kw_only=True):
     price_list_id: UUID | None
     price_list_name: str | None
     total: int | None = None
-    """Of all that were found with it, where they were gathered."""
+    """The total number of results, if they were counted."""
     place: Any = None
-    """What it was sorted by first, where it was listed."""
+    """The value of the first sort column in a list, for the cursor."""
 
     @property
     def purchasable(self) -> bool:
@@ -85,13 +85,13 @@ class ShownProduct(Product, frozen=True, kw_only=True):
 
 
 class ShownVariant(Variant, frozen=True, kw_only=True):
-    """A variant as a shopper sees it, but for its price, which is resolved apart."""
+    """A variant as a shopper sees it; its price is resolved separately."""
 
     in_stock: bool
     backorderable: bool
     available: bool
     options: list[dict[str, str]]
-    """Name, value and presentation of each option, in the order of their types."""
+    """Name, value and presentation of each option, in the order of the option types."""
     option_value_ids: list[UUID]
     image_ids: list[UUID]
     currency: str = ""
@@ -108,20 +108,20 @@ class ShownVariant(Variant, frozen=True, kw_only=True):
 
 
 class ShownOptionType(OptionType, frozen=True, kw_only=True):
-    """An option type with the ids of its values, in their order."""
+    """An option type with the ids of its values, by position."""
 
     option_value_ids: list[UUID]
 
 
 class ShownProperty(ProductProperty, frozen=True, kw_only=True):
-    """A product's property with what it is called."""
+    """A product property with the property's name and presentation."""
 
     name: str
     description: str
 
 
 class Facet(msgspec.Struct, frozen=True):
-    """A value that products may be filtered by, with the option type or property it is of."""
+    """A filter value with its option type or property."""
 
     kind: str
     owner_id: UUID
@@ -136,8 +136,8 @@ class Facet(msgspec.Struct, frozen=True):
 
 
 class Facets(msgspec.Struct, frozen=True):
-    """What products may be filtered by, how many are sold in the currency in all, and in the taxons that were asked
-    for; of several taxons, a product that stands in two counts twice.
+    """The available filter values, and the number of products sold in the currency, in all and in the requested taxons;
+    a product in two of these taxons counts twice.
     """
 
     values: list[Facet]

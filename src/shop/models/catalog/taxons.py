@@ -1,4 +1,4 @@
-"""How products are ordered into trees: taxonomies, the taxons in each, and which product stands where."""
+"""Taxonomies, taxons, and the classification of products."""
 
 from datetime import datetime
 from typing import Any
@@ -23,7 +23,7 @@ class Taxonomy(Row, frozen=True, kw_only=True):
 
 
 class Taxon(Row, frozen=True, kw_only=True):
-    """A node of a taxonomy. `lft`, `rgt`, `depth`, `permalink` and `pretty_name` follow from its place in the tree."""
+    """A node of a taxonomy. `lft`, `rgt`, `depth`, `permalink` and `pretty_name` are derived from the tree."""
 
     id: UUID
     taxonomy_id: UUID
@@ -48,7 +48,7 @@ class Taxon(Row, frozen=True, kw_only=True):
 
 
 class Classification(Row, frozen=True, kw_only=True):
-    """A product in a taxon, at its place there."""
+    """A product in a taxon, with its position."""
 
     id: UUID
     product_id: UUID
@@ -59,7 +59,7 @@ class Classification(Row, frozen=True, kw_only=True):
 
 
 class ShownTaxon(Taxon, frozen=True, kw_only=True):
-    """A taxon with the ids of its children and of its image, and whether any product is to be seen in it or below."""
+    """A taxon with the ids of its children and image, and whether it or a descendant has visible products."""
 
     child_ids: list[UUID]
     has_products: bool
@@ -73,7 +73,7 @@ taxons = table(
     key("id"),
     refers("taxonomy_id", taxonomies),
     ForeignKeyConstraint(["parent_id"], ["taxons.id"], ondelete="cascade"),
-    # Every permalink is one of its own, for it is made of these.
+    # Makes every permalink unique, because it is built from these.
     unique("parent_id", "slug"),
     index("uq_taxons_root_slug", "slug", where="parent_id is null", is_unique=True),
     index("uq_taxons_root", "taxonomy_id", where="parent_id is null", is_unique=True),

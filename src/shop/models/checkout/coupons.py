@@ -1,6 +1,4 @@
-"""How orders use promotions: the codes that were typed in, those of batches, each use, and the rows of what an order
-was charged or spared beside its goods.
-"""
+"""Coupon codes, the promotions and promotion uses of orders, and adjustments."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,7 +10,7 @@ from shop.models.cart.promotions import coupon_batches, promotions
 
 
 class CouponCode(Row, frozen=True, kw_only=True):
-    """A code of a batch; `order_id` is the order that used it up."""
+    """A code of a batch; `order_id` is the order that used it."""
 
     id: UUID
     batch_id: UUID
@@ -24,7 +22,7 @@ class CouponCode(Row, frozen=True, kw_only=True):
 
 
 class OrderPromotion(Row, frozen=True, kw_only=True):
-    """A code that the shopper typed in; while its conditions do not hold it stays on the cart and takes nothing off."""
+    """A code entered by the shopper; it stays on the cart without a discount while its rules do not match."""
 
     id: UUID
     order_id: UUID
@@ -35,21 +33,21 @@ class OrderPromotion(Row, frozen=True, kw_only=True):
 
 
 class PromotionUse(Row, frozen=True, kw_only=True):
-    """An order that had something taken off by a promotion: written when it is completed, gone when it is cancelled."""
+    """The use of a promotion by an order: inserted at completion, deleted on cancellation."""
 
     id: UUID
     promotion_id: UUID
     order_id: UUID
     user_id: UUID | None = None
     email: str | None = None
-    """Who it was, where nobody had signed in; as it is compared."""
+    """The normalized address of a guest."""
     coupon_code_id: UUID | None = None
     created_at: datetime
 
 
 class Adjustment(Row, frozen=True, kw_only=True):
-    """A tax or a promotion of a completed order, as it was worked out for a line, a shipment or the whole; or what
-    somebody added to an order, or took off it, by hand.
+    """A tax or promotion amount of a completed order, for a line item, a shipment or the whole order; or a manual
+    adjustment.
     """
 
     id: UUID
@@ -57,12 +55,12 @@ class Adjustment(Row, frozen=True, kw_only=True):
     adjustable_type: str
     adjustable_id: UUID
     source_type: str | None = None
-    """None where somebody entered it by hand."""
+    """`None` for a manual adjustment."""
     source_id: UUID | None = None
     label: str
     amount: int
     included: bool = False
-    """In the price already, and not added to it."""
+    """Whether the amount is included in the price, not added to it."""
     mandatory: bool = False
     eligible: bool = True
     state: str = "closed"

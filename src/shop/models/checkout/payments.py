@@ -1,4 +1,4 @@
-"""How orders are paid: methods, what people pay with, payments with every attempt at them, and what was given back."""
+"""Payment methods, sources, payments, payment attempts, webhook notices and refunds."""
 
 from datetime import datetime
 from typing import Any
@@ -9,11 +9,11 @@ from shop.models.access.users import users
 from shop.models.cart.orders import orders
 
 STORE_CREDIT_METHOD = UUID("5c000000-0000-7000-8000-000000000001")
-"""The way to pay with what the shop owes the customer; it comes with the tables and is chosen by its own address."""
+"""The payment method for store credit; created by migration, and selected through its own endpoint."""
 
 
 class PaymentMethod(Row, frozen=True, kw_only=True):
-    """A way to pay, by a provider of `gateways/payments.py`."""
+    """A payment method of a provider in `gateways/payments.py`."""
 
     id: UUID
     name: str
@@ -22,10 +22,10 @@ class PaymentMethod(Row, frozen=True, kw_only=True):
     active: bool = True
     display_on: str = "both"
     auto_capture: bool = True
-    """Taken at once; otherwise authorised, and captured later."""
+    """Whether payments are captured at once; otherwise authorized and captured later."""
     position: int = 0
     preferences: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
-    """What the provider is told; nothing secret stands here."""
+    """Settings for the provider; contains no secrets."""
     public_metadata: dict[str, Any] = {}  # noqa: RUF012
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
     created_at: datetime
@@ -34,37 +34,37 @@ class PaymentMethod(Row, frozen=True, kw_only=True):
 
 
 class PaymentSource(Row, frozen=True, kw_only=True):
-    """A card as far as the shop knows it: never its number."""
+    """A card without its number."""
 
     id: UUID
     user_id: UUID | None = None
     order_id: UUID | None = None
-    """The order it was typed into; if that is deleted as a cart, so is the source."""
+    """The order it was entered for; deleted together with that order."""
     payment_method_id: UUID
     reference: str | None = None
-    """The provider's name for it."""
+    """The provider's reference."""
     customer_reference: str | None = None
-    """The provider's name for its owner."""
+    """The provider's reference of its owner."""
     cc_type: str | None = None
     last_digits: str | None = None
     month: int | None = None
     year: int | None = None
     name: str | None = None
     used_at: datetime | None = None
-    """When its owner last paid with it; none of one that cannot be used again."""
+    """When its owner last paid with it; `None` if it cannot be reused."""
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None = None
 
 
 class CreditCard(PaymentSource, frozen=True, kw_only=True):
-    """With whether it is the one that its owner paid with last, of all they can pay with."""
+    """A card, and whether it is the last used of its owner's usable cards."""
 
     is_default: bool
 
 
 class Payment(Row, frozen=True, kw_only=True):
-    """Amounts are minor units of the order's currency."""
+    """A payment. Amounts are in minor units of the order's currency."""
 
     id: UUID
     order_id: UUID
@@ -76,7 +76,7 @@ class Payment(Row, frozen=True, kw_only=True):
     captured_amount: int = 0
     refunded_amount: int = 0
     response_code: str | None = None
-    """The provider's name for the payment."""
+    """The provider's reference of the payment."""
     public_metadata: dict[str, Any] = {}  # noqa: RUF012
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
     created_at: datetime
@@ -84,7 +84,7 @@ class Payment(Row, frozen=True, kw_only=True):
 
 
 class PaymentAttempt(Row, frozen=True, kw_only=True):
-    """One call to a provider, noted before it is made: its id is the key under which the provider does it once."""
+    """A call to a provider, recorded before it is made; its id is the idempotency key for the provider."""
 
     id: UUID
     order_id: UUID
@@ -96,10 +96,10 @@ class PaymentAttempt(Row, frozen=True, kw_only=True):
     message: str | None = None
     created_at: datetime
     looked_at: datetime | None = None
-    """When the provider was last asked what came of it."""
+    """When the provider was last asked for its outcome."""
     ended_at: datetime | None = None
     actor_kind: str = "guest"
-    """Who asked for it, for the audit: the answer may come when the caller is gone."""
+    """The actor for the audit, since the outcome may arrive after the request has ended."""
     actor_id: UUID | None = None
 
 
@@ -111,7 +111,7 @@ class UnsettledAttempt(Row, frozen=True, kw_only=True):
 
 
 class PaymentNotice(Row, frozen=True, kw_only=True):
-    """What a provider told us by itself; told again, it changes nothing."""
+    """A webhook of a provider, stored so that repetitions have no effect."""
 
     id: UUID
     payment_method_id: UUID
@@ -121,7 +121,7 @@ class PaymentNotice(Row, frozen=True, kw_only=True):
 
 
 class Refund(Row, frozen=True, kw_only=True):
-    """Money given back of a payment."""
+    """A refund of a payment."""
 
     id: UUID
     order_id: UUID
@@ -189,7 +189,7 @@ unsettled_attempts = table(
     UnsettledAttempt,
     key("attempt_id"),
     refers("attempt_id", payment_attempts, on_delete="cascade"),
-    # One at a time: two calls for one payment could each do what the other undoes.
+    # One attempt at a time: two calls for one payment could undo each other.
     unique("payment_id"),
 )
 payment_notices = table(

@@ -1,7 +1,7 @@
-"""How what was bought gets to people: methods with what they cost, and the shipments of orders.
+"""Shipping methods with their amounts, and the shipments of orders.
 
-shipping_methods   where (zones), what (shipping categories), for how much (amounts by currency and weight)
-shipments          of one order, from one place, with the rates that were offered and the one that was chosen
+shipping_methods   destinations (zones), goods (shipping categories), amounts by currency and weight
+shipments          of one order, from one stock location, with the offered rates and the selected one
 """
 
 from datetime import datetime
@@ -22,17 +22,17 @@ DISPLAYS = ("both", "front_end", "back_end")
 
 
 class ShippingMethod(Row, frozen=True, kw_only=True):
-    """A way to send something."""
+    """A shipping method."""
 
     id: UUID
     name: str
     admin_name: str | None = None
     code: str | None = None
     tracking_url: str | None = None
-    """With `:tracking` where the number of a parcel goes."""
+    """A URL with `:tracking` as placeholder for the tracking number."""
     display_on: str = "both"
     calculator: str = "flat"
-    """`flat`: the amount; `per_item`: the amount for each piece; `by_weight`: that of the heaviest step reached."""
+    """`flat`: the amount; `per_item`: the amount per unit; `by_weight`: the amount of the highest weight reached."""
     tax_category_id: UUID | None = None
     public_metadata: dict[str, Any] = {}  # noqa: RUF012  msgspec copies it.
     private_metadata: dict[str, Any] = {}  # noqa: RUF012
@@ -42,7 +42,7 @@ class ShippingMethod(Row, frozen=True, kw_only=True):
 
 
 class ShippingMethodAmount(Row, frozen=True, kw_only=True):
-    """What a method costs in a currency; by weight, from a weight on."""
+    """The amount of a method in a currency; for `by_weight`, from a weight on."""
 
     id: UUID
     shipping_method_id: UUID
@@ -54,7 +54,7 @@ class ShippingMethodAmount(Row, frozen=True, kw_only=True):
 
 
 class ShippingMethodZone(Row, frozen=True, kw_only=True):
-    """A zone that a method reaches."""
+    """A zone that a method ships to."""
 
     id: UUID
     shipping_method_id: UUID
@@ -64,7 +64,7 @@ class ShippingMethodZone(Row, frozen=True, kw_only=True):
 
 
 class ShippingMethodCategory(Row, frozen=True, kw_only=True):
-    """A kind of goods that a method takes."""
+    """A shipping category that a method accepts."""
 
     id: UUID
     shipping_method_id: UUID
@@ -74,7 +74,7 @@ class ShippingMethodCategory(Row, frozen=True, kw_only=True):
 
 
 class Shipment(Row, frozen=True, kw_only=True):
-    """A parcel from one place. Amounts are minor units of the order's currency."""
+    """A shipment from one stock location. Amounts are in minor units of the order's currency."""
 
     id: UUID
     order_id: UUID
@@ -97,7 +97,7 @@ class Shipment(Row, frozen=True, kw_only=True):
 
 
 class ShipmentItem(Row, frozen=True, kw_only=True):
-    """So many pieces of a line in a shipment, of which some may not have been there yet."""
+    """A quantity of a line item in a shipment, some of which may be backordered."""
 
     id: UUID
     order_id: UUID
@@ -109,7 +109,7 @@ class ShipmentItem(Row, frozen=True, kw_only=True):
 
 
 class ShippingRate(Row, frozen=True, kw_only=True):
-    """What a method would cost for a shipment; one of them is chosen."""
+    """The cost of a shipping method for a shipment; one rate is selected."""
 
     id: UUID
     order_id: UUID

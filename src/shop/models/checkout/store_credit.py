@@ -1,4 +1,4 @@
-"""Money that the shop owes its customers: what was granted, and the ledger of what became of it."""
+"""Store credits and their ledger."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from shop.models.checkout.payments import payments
 
 
 class StoreCreditCategory(Row, frozen=True, kw_only=True):
-    """A drawer for grants: goodwill, returns, gifts; it decides nothing."""
+    """A category of store credits, such as goodwill, returns or gifts; it has no effect."""
 
     id: UUID
     name: str
@@ -20,7 +20,7 @@ class StoreCreditCategory(Row, frozen=True, kw_only=True):
 
 
 class StoreCreditType(Row, frozen=True, kw_only=True):
-    """Another one, as the family has it: whether a grant ever ends, say."""
+    """Another classification of store credits, as in Spree, such as whether they expire."""
 
     id: UUID
     name: str
@@ -30,7 +30,7 @@ class StoreCreditType(Row, frozen=True, kw_only=True):
 
 
 class StoreCredit(Row, frozen=True, kw_only=True):
-    """A grant, in minor units of its currency; the oldest is used first."""
+    """A store credit in minor units of its currency; the oldest is used first."""
 
     id: UUID
     user_id: UUID
@@ -38,7 +38,7 @@ class StoreCredit(Row, frozen=True, kw_only=True):
     amount: int
     amount_used: int = 0
     memo: str
-    """Why it was granted."""
+    """The reason for the credit."""
     store_credit_category_id: UUID | None = None
     store_credit_type_id: UUID | None = None
     actor_kind: str
@@ -54,7 +54,7 @@ class StoreCredit(Row, frozen=True, kw_only=True):
 
 
 class StoreCreditEvent(Row, frozen=True, kw_only=True):
-    """A line of the ledger: positive what the customer gained, negative what was spent or taken back."""
+    """A ledger entry: positive if the customer gained credit, negative if it was spent or withdrawn."""
 
     id: UUID
     store_credit_id: UUID
@@ -63,7 +63,7 @@ class StoreCreditEvent(Row, frozen=True, kw_only=True):
     action: str
     amount: int
     user_total_amount: int
-    """What the customer had in this currency after it."""
+    """The customer's balance in this currency after the entry."""
     order_id: UUID | None = None
     payment_id: UUID | None = None
     reason: str | None = None

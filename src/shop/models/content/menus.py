@@ -1,4 +1,4 @@
-"""Menus: trees of links to taxons, products, pages and other addresses."""
+"""Menus: trees of links to taxons, products, pages and URLs."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,11 +12,11 @@ from shop.models.content.pages import cms_pages
 
 ITEM_TYPES = ("Link", "Container")
 LINKED_TYPES = ("taxon", "product", "cms_page")
-"""What a menu item may lead to beside an address; each has a column of its own."""
+"""Types of records a menu item can link to, besides URLs; each has its own column."""
 
 
 class Menu(Row, frozen=True, kw_only=True):
-    """A tree of menu items for one location of the storefront, like `header`."""
+    """A tree of menu items for one location of the storefront, such as `header`."""
 
     id: UUID
     name: str
@@ -27,7 +27,7 @@ class Menu(Row, frozen=True, kw_only=True):
 
 
 class MenuItem(Row, frozen=True, kw_only=True):
-    """A node of a menu; the root stands for the menu itself. `lft`, `rgt` and `depth` follow from its place."""
+    """A node of a menu; the root represents the menu. `lft`, `rgt` and `depth` are derived from its position."""
 
     id: UUID
     menu_id: UUID
@@ -51,14 +51,14 @@ class MenuItem(Row, frozen=True, kw_only=True):
 
 
 class LinkedItem(MenuItem, frozen=True, kw_only=True):
-    """A menu item with the id of what it leads to, and its address in a storefront."""
+    """A menu item with the id of its target, and its link in a storefront."""
 
     linked_resource_id: UUID | None
     link: str | None
 
 
 class ShownItem(LinkedItem, frozen=True, kw_only=True):
-    """A menu item with whether shoppers can see what it leads to."""
+    """A menu item, and whether its target is visible to shoppers."""
 
     is_shown: bool
 

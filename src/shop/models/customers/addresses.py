@@ -10,7 +10,7 @@ from shop.models.setup.countries import countries, states
 
 
 class Address(Row, frozen=True, kw_only=True):
-    """As it was typed. One that a completed order uses is never changed: an edit makes a new row."""
+    """An address as entered. An address of a completed order is never changed; an edit inserts a new row."""
 
     id: UUID
     user_id: UUID | None = None
@@ -35,7 +35,7 @@ class Address(Row, frozen=True, kw_only=True):
 
 
 class PlacedAddress(Address, frozen=True, kw_only=True):
-    """An address with the country and state it lies in."""
+    """An address with its country and state."""
 
     country_name: str
     country_iso: str

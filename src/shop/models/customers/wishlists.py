@@ -1,8 +1,8 @@
-"""What shoppers wish for: lists with a name, and the variants on them.
+"""Wishlists and their items.
 
-A list is reached by its token. It is kept as it is and not as a digest: the owner is shown it again and again, to pass
-it on, and it opens nothing by itself. Of a public list it is the address; of a private one it is worth nothing without
-the owner's own token.
+A list is addressed by its token. The token is stored in plain text, not as a digest, because the owner can read it at
+any time to share it. It is not a credential: it identifies a public list, and a private list also requires the owner's
+access token.
 """
 
 from datetime import datetime
@@ -16,7 +16,7 @@ from shop.models.catalog.products import variants
 
 
 class Wishlist(Row, frozen=True, kw_only=True):
-    """A user's list; a private one is seen by its owner alone."""
+    """A wishlist of a user; only the owner can see a private one."""
 
     id: UUID
     user_id: UUID
@@ -29,7 +29,7 @@ class Wishlist(Row, frozen=True, kw_only=True):
 
 
 class WishedItem(Row, frozen=True, kw_only=True):
-    """So many of a variant. It stays on its list when the variant is not sold any more."""
+    """A quantity of a variant. It stays on the list when the variant is no longer for sale."""
 
     id: UUID
     wishlist_id: UUID
@@ -40,26 +40,26 @@ class WishedItem(Row, frozen=True, kw_only=True):
 
 
 class SeenWishlist(Wishlist, frozen=True, kw_only=True):
-    """A list, and whether the variant that was asked about stands on it."""
+    """A wishlist, and whether it contains the requested variant."""
 
     variant_included: bool = False
 
 
 class PricedItem(WishedItem, frozen=True, kw_only=True):
-    """With what it costs, in minor units of `currency`; nothing where it cannot be bought."""
+    """An item with its price in minor units of `currency`; `None` if it is not for sale."""
 
     currency: str
     price: int | None
     total: int | None = None
 
     def __post_init__(self) -> None:
-        # Not by the database: the largest price times the largest quantity does not fit into its numbers.
+        # Not in SQL: the largest price times the largest quantity overflows a bigint.
         total = None if self.price is None else self.price * self.quantity
         msgspec.structs.force_setattr(self, "total", total)
 
 
 class SeenItem(PricedItem, frozen=True, kw_only=True):
-    """As whoever looks sees it, at their own price; and whether its variant was taken away for good."""
+    """An item at the viewer's price, and whether its variant is deleted."""
 
     is_gone: bool
 

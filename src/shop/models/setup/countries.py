@@ -7,7 +7,7 @@ from shop.db.rows import Row, key, refers, table, unique
 
 
 class Country(Row, frozen=True, kw_only=True):
-    """Rows come by migration, the id from the code: the same in every shop."""
+    """A country. Rows are created by migration; the id is derived from the code and the same in every shop."""
 
     id: UUID
     iso: str
@@ -22,7 +22,7 @@ class Country(Row, frozen=True, kw_only=True):
 
 
 class State(Row, frozen=True, kw_only=True):
-    """A state, province or prefecture, where a country's addresses have one."""
+    """A state, province or prefecture of a country whose addresses have one."""
 
     id: UUID
     country_id: UUID

@@ -1,4 +1,4 @@
-"""How the shop is set up: what an operator chooses once and may change later."""
+"""The shop's settings."""
 
 from datetime import datetime
 from uuid import UUID
@@ -8,11 +8,11 @@ import msgspec
 from shop.db.rows import Row, check, key, table
 
 STORE_ID = UUID("00000000-0000-7000-8000-000000000001")
-"""The one shop's id on the wire, where every id is a UUID."""
+"""The id of the shop in the APIs, where every id is a UUID."""
 
 
 class Shop(Row, frozen=True, kw_only=True):
-    """One shop an installation: one row, made by migration. The first currency is the default."""
+    """The shop: a single row, created by migration. The first currency is the default."""
 
     id: int = 1
     name: str = "Shop"
@@ -20,9 +20,9 @@ class Shop(Row, frozen=True, kw_only=True):
     default_country: str = "US"
     default_locale: str = "en-US"
     version: int = 0
-    """Grows with every change, so that each process can see that there was one."""
+    """Incremented with every change, so that each process can detect it."""
     not_before: datetime | None = None
-    """Sessions, codes and links from before this moment are void."""
+    """Sessions, codes and links created before this time are void."""
 
 
 shops = table(
@@ -31,12 +31,12 @@ shops = table(
 
 
 class Store(msgspec.Struct, frozen=True):
-    """The shop as shoppers know it."""
+    """The shop as shoppers see it."""
 
     name: str
     currencies: list[str]
     default_locale: str
     default_country_id: UUID | None
     customer_support_email: str | None = None
-    """Where mails of the shop come from, and answers go to."""
+    """The sender and reply address of the shop's mails."""
     id: UUID = STORE_ID

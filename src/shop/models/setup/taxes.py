@@ -1,4 +1,4 @@
-"""The kinds that goods fall into: those that are taxed alike, and those that are sent alike."""
+"""Tax categories and shipping categories."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,7 +7,7 @@ from shop.db.rows import Row, index, key, table, unique
 
 
 class TaxCategory(Row, frozen=True, kw_only=True):
-    """A kind of goods that is taxed alike."""
+    """A category of goods with the same tax rates."""
 
     id: UUID
     name: str
@@ -19,7 +19,7 @@ class TaxCategory(Row, frozen=True, kw_only=True):
 
 
 class ShippingCategory(Row, frozen=True, kw_only=True):
-    """A kind of goods that is sent alike."""
+    """A category of goods with the same shipping methods."""
 
     id: UUID
     name: str
@@ -29,7 +29,7 @@ class ShippingCategory(Row, frozen=True, kw_only=True):
 
 
 DEFAULT_SHIPPING_CATEGORY = UUID("00000000-0000-7000-8000-000000000001")
-"""Made by migration: a product of which nothing else was said is of it."""
+"""Created by migration; the category of products without another one."""
 
 tax_categories = table(
     "tax_categories",

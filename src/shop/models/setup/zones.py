@@ -1,4 +1,4 @@
-"""Where is where: zones of countries or states, and the taxes that are due in them."""
+"""Zones of countries or states, and their tax rates."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -13,20 +13,20 @@ KINDS = ("country", "state")
 
 
 class Zone(Row, frozen=True, kw_only=True):
-    """Countries or states that are taxed or sent to alike."""
+    """A group of countries or states with the same taxes or shipping methods."""
 
     id: UUID
     name: str
     description: str | None = None
     kind: str = "country"
     default_tax: bool = False
-    """Counts while no address is known."""
+    """Whether its tax rates apply while no address is known."""
     created_at: datetime
     updated_at: datetime
 
 
 class ZoneMember(Row, frozen=True, kw_only=True):
-    """A country of a zone, or a state."""
+    """A country or state of a zone."""
 
     id: UUID
     zone_id: UUID
@@ -37,7 +37,7 @@ class ZoneMember(Row, frozen=True, kw_only=True):
 
 
 class TaxRate(Row, frozen=True, kw_only=True):
-    """What is due on goods of a category in a zone: `0.19` is nineteen percent, in the price or on top of it."""
+    """The tax rate of a category in a zone: `0.19` is 19 percent, included in the price or added to it."""
 
     id: UUID
     name: str

@@ -1,4 +1,4 @@
-"""Every platform wire type, declared with what may be asked of it and done to it.
-Never here: logic beyond "read this field".
+"""The wire types of the platform API, declared with their filters, sorts and writable members.
+Never here: logic beyond reading a field.
 Look first at `sales.py`.
 """

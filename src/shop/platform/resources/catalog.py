@@ -1,4 +1,4 @@
-"""What the platform shows of the catalogue: products, variants, options, properties."""
+"""Platform resources of the catalog: products, variants, options, properties."""
 
 from decimal import Decimal
 from typing import Any
@@ -6,7 +6,7 @@ from uuid import UUID
 
 from shop.actions.catalog import resources
 from shop.base.money import currency_digits, plain_decimal, wire_decimal
-from shop.jsonapi.resource import Scene, computed, many, money, one, resource
+from shop.jsonapi.resource import RenderContext, computed, many, money, one, resource
 from shop.models.catalog import products as models
 from shop.models.catalog.products import OptionType, OptionValue, ProductProperty, Property
 from shop.models.catalog.storefront import SoldProduct, SoldVariant
@@ -14,28 +14,28 @@ from shop.platform.collection import Collection, kinds
 
 _METADATA = ("public_metadata", "private_metadata")
 _STAMPS = ("created_at", "updated_at")
-_PRICED = {"price": Decimal, "compare_at_price": Decimal | None, "currency": str}
+_PRICE_FIELDS = {"price": Decimal, "compare_at_price": Decimal | None, "currency": str}
 _AMOUNTS = frozenset({"price", "compare_at_price"})
 _SIZES = ("weight", "height", "width", "depth")
 
 
 def decimal_text(name: str) -> Any:
-    """`1.5`, `2.0`: as amounts are written, for weights and sizes."""
+    """Declare a decimal as text like `1.5` or `2.0`, for weights and dimensions."""
 
-    def read(row: Any, _scene: Scene) -> str | None:
+    def read(row: Any, _scene: RenderContext) -> str | None:
         value: Decimal | None = getattr(row, name)
         return None if value is None else plain_decimal(value)
 
     return computed(name, read, str | None)
 
 
-def _cost_price(variant: SoldVariant, _scene: Scene) -> str | None:
+def _cost_price(variant: SoldVariant, _scene: RenderContext) -> str | None:
     if variant.cost_price is None or variant.cost_currency is None:
         return None
     return wire_decimal(variant.cost_price, currency_digits(variant.cost_currency))
 
 
-def _purchasable(row: Any, _scene: Scene) -> bool:
+def _purchasable(row: Any, _scene: RenderContext) -> bool:
     return bool(row.purchasable)
 
 
@@ -101,7 +101,7 @@ PRODUCTS = Collection(
     resource=PRODUCT,
     noun=resources.PRODUCT,
     writable=kinds(models.Product, *_PRODUCT_FIELDS)
-    | _PRICED
+    | _PRICE_FIELDS
     | kinds(models.Variant, "sku", "barcode", *_SIZES, "track_inventory")
     | {"option_type_ids": list[UUID], "taxon_ids": list[UUID]},
     required=("name",),
@@ -166,7 +166,7 @@ VARIANTS = Collection(
         "tax_category_id",
         *_METADATA,
     )
-    | _PRICED
+    | _PRICE_FIELDS
     | {"cost_price": Decimal | None, "option_value_ids": list[UUID]},
     required=("product_id",),
     once=("product_id",),

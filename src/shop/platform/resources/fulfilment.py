@@ -1,4 +1,4 @@
-"""What the platform shows of how a shop sends, taxes and is paid: zones, rates, methods."""
+"""Platform resources of shipping, taxes and payment methods: categories, zones, rates, methods."""
 
 from typing import Any
 from uuid import UUID
@@ -87,7 +87,7 @@ SHIPPING_METHOD = resource(
         "code",
         "tracking_url",
         "display_on",
-        # As in Spree, `calculator` is a relation, and a record has one member of a name.
+        # As in Spree, `calculator` is a relation, so the attribute needs another name.
         computed("calculator_type", lambda method, _scene: method.calculator),
         computed("amounts", method_amounts, dict[str, Any]),
         *_STAMPS,

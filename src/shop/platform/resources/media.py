@@ -1,4 +1,4 @@
-"""What the platform shows of pictures. A new one comes as a file, so making and removing are in `images.py`."""
+"""The image resource. Upload and deletion handle files and are in `platform/images.py`."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -7,23 +7,23 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from shop.actions.catalog import resources
-from shop.jsonapi.resource import Scene, computed, one, resource
+from shop.jsonapi.resource import RenderContext, computed, one, resource
 from shop.models.catalog.images import Image
 from shop.platform.collection import Collection, kinds
-from shop.web.pictures import ShownStyle, original_url, styles, transformed_url
+from shop.web.image_urls import ImageStyle, original_url, styles, transformed_url
 
 VARIANT, TAXON = "Spree::Variant", "Spree::Taxon"
 
 
-def _styles(image: Any, _scene: Scene) -> list[ShownStyle]:
+def _styles(image: Any, _scene: RenderContext) -> list[ImageStyle]:
     return styles(image)
 
 
-def _original_url(image: Any, scene: Scene) -> str:
+def _original_url(image: Any, scene: RenderContext) -> str:
     return original_url(image, scene.props)
 
 
-def _transformed_url(image: Any, scene: Scene) -> str | None:
+def _transformed_url(image: Any, scene: RenderContext) -> str | None:
     return transformed_url(image, scene.props)
 
 
@@ -57,7 +57,7 @@ IMAGES = Collection(
 )
 
 
-class NewImage(msgspec.Struct):
+class ImageUpload(msgspec.Struct):
     """A picture and what it is of. Bare fields, or wrapped as `image[alt]`."""
 
     attachment: Annotated[

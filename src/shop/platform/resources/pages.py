@@ -1,4 +1,4 @@
-"""What the platform shows of pages, policies and menus."""
+"""Platform resources of content: pages, policies and menus."""
 
 from uuid import UUID
 

@@ -1,12 +1,12 @@
-"""What the platform shows of shoppers and where they live."""
+"""Platform resources of customers: users, addresses, countries and states."""
 
 from decimal import Decimal
 from typing import Any
 
 from shop.actions.customers import admin
-from shop.actions.records import Noun
+from shop.actions.records import ResourceActions
 from shop.base.money import currency_digits
-from shop.jsonapi.resource import Scene, computed, many, one, resource
+from shop.jsonapi.resource import RenderContext, computed, many, one, resource
 from shop.models.access.users import Customer
 from shop.models.customers.addresses import Address, addresses
 from shop.models.setup.countries import Country, State, countries, states
@@ -16,18 +16,18 @@ from shop.queries.records import Records
 
 
 def _sums(name: str) -> Any:
-    """Amounts by currency, with two decimals as the family has them here."""
+    """Return a reader of amounts by currency, with two decimals as in Spree."""
 
-    def read(user: Customer, _scene: Scene) -> list[dict[str, str]]:
+    def read(user: Customer, _scene: RenderContext) -> list[dict[str, str]]:
         return [
-            {"currency": spent["currency"], "amount": _decimal(spent[name], spent["currency"])}
-            for spent in user.spending
+            {"currency": entry["currency"], "amount": _decimal(entry[name], entry["currency"])}
+            for entry in user.spending
         ]
 
     return read
 
 
-def _credits(user: Customer, _scene: Scene) -> list[dict[str, str]]:
+def _credits(user: Customer, _scene: RenderContext) -> list[dict[str, str]]:
     return [
         {"currency": left["currency"], "amount": _decimal(left["amount"], left["currency"])} for left in user.credits
     ]
@@ -61,7 +61,7 @@ USER = resource(
 USERS = Collection(
     path="users",
     resource=USER,
-    noun=Noun("user", CUSTOMERS, admin.create_user, admin.update_user, admin.delete_user),
+    noun=ResourceActions("user", CUSTOMERS, admin.create_user, admin.update_user, admin.delete_user),
     writable=kinds(
         Customer,
         "email",
@@ -104,7 +104,7 @@ ADDRESS = resource(
 ADDRESSES = Collection(
     path="addresses",
     resource=ADDRESS,
-    noun=Noun(
+    noun=ResourceActions(
         "address",
         Records(
             table=addresses,
@@ -131,7 +131,7 @@ COUNTRY = resource(
 COUNTRIES = Collection(
     path="countries",
     resource=COUNTRY,
-    noun=Noun("country", Records(table=countries, row=Country)),
+    noun=ResourceActions("country", Records(table=countries, row=Country)),
     filters=("name", "iso", "iso3", "iso_name", "numcode", "states_required", "zipcode_required"),
     sorts=("name", "iso", "iso3", "numcode"),
     order="name",
@@ -141,7 +141,7 @@ STATE = resource("state", State, attributes=["name", "abbr", *_STAMPS], relation
 STATES = Collection(
     path="states",
     resource=STATE,
-    noun=Noun("state", Records(table=states, row=State)),
+    noun=ResourceActions("state", Records(table=states, row=State)),
     filters=("name", "abbr"),
     sorts=("name", "abbr"),
     order="name",

@@ -1,11 +1,11 @@
-"""What the platform shows of prices: what anybody pays, lists for some customers, and who these are."""
+"""Platform resources of prices: base prices, price lists, and the customers and groups they apply to."""
 
 from collections.abc import Callable
 from decimal import Decimal
 
 from shop.actions.catalog import resources
 from shop.base.money import money_text
-from shop.jsonapi.resource import Scene, computed, many, money, one, resource
+from shop.jsonapi.resource import RenderContext, computed, many, money, one, resource
 from shop.models.access.users import CustomerGroup, CustomerGroupMember
 from shop.models.catalog.prices import Price, PriceList, PriceListEntry, PriceListGroup, PriceListUser
 from shop.models.catalog.storefront import ListedEntry
@@ -15,10 +15,10 @@ from shop.platform.resources.catalog import decimal_text
 _STAMPS = ("created_at", "updated_at")
 
 
-def _text_of(name: str) -> Callable[[Price, Scene], str | None]:
-    """An amount as its own `display_` says it, for the family's other name of that."""
+def _text_of(name: str) -> Callable[[Price, RenderContext], str | None]:
+    """Return a reader of an amount's display text, for the other name that Spree has for it."""
 
-    def read(price: Price, scene: Scene) -> str | None:
+    def read(price: Price, scene: RenderContext) -> str | None:
         minor: int | None = getattr(price, name)
         return None if minor is None else money_text(price.currency, scene.locale)(minor)
 

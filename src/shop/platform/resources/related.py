@@ -1,11 +1,11 @@
-"""Resources that are shown with others and have no address of their own."""
+"""Platform resources that are shown with others and have no routes."""
 
 from typing import Any
 
 from shop.actions.orders import part_resources
 from shop.actions.setup import resources as setup_resources
 from shop.base.money import currency_digits, wire_decimal
-from shop.jsonapi.resource import Scene, computed, money, one, resource
+from shop.jsonapi.resource import RenderContext, computed, money, one, resource
 from shop.models.checkout.payments import PaymentSource
 from shop.models.setup.zones import ZoneMember
 from shop.platform.collection import Collection
@@ -32,7 +32,7 @@ CREDIT_CARDS = Collection(
     resource=resource(
         "credit_card",
         PaymentSource,
-        # The provider's names for the card and its owner are not shown: they are as good as the card.
+        # The provider's ids of the card and customer are not shown: they can be used like the card.
         attributes=["cc_type", "last_digits", "month", "year", "name", *_STAMPS, "deleted_at"],
         relations=[one("user", "user"), one("payment_method", "payment_method")],
     ),
@@ -64,13 +64,13 @@ ZONE_MEMBERS = Collection(
 )
 
 
-def method_amounts(method: Any, _scene: Scene) -> dict[str, Any]:
-    """As they may be written: by currency, and by the weight from which on they count."""
-    found: dict[str, dict[str, str]] = {}
+def method_amounts(method: Any, _scene: RenderContext) -> dict[str, Any]:
+    """Return the amounts of a shipping method by currency and minimum weight, as they can be written."""
+    amounts: dict[str, dict[str, str]] = {}
     for currency, weight, amount in method.amounts:
-        shown = wire_decimal(amount, currency_digits(currency))
-        found.setdefault(currency, {})[f"{weight:g}"] = shown
-    return found
+        text = wire_decimal(amount, currency_digits(currency))
+        amounts.setdefault(currency, {})[f"{weight:g}"] = text
+    return amounts
 
 
 CALCULATORS = Collection(

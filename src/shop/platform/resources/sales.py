@@ -1,21 +1,21 @@
-"""What the platform shows of orders. An order's token is not for machines: it opens the cart to whoever has it."""
+"""The order resource. It does not show the order token, which gives access to the cart."""
 
 from typing import Any
 
 from shop.actions.orders import resources as actions
 from shop.actions.orders.nested_attributes import MEMBERS
-from shop.actions.records import Noun
-from shop.jsonapi.resource import Scene, computed, many, money, one, resource
+from shop.actions.records import ResourceActions
+from shop.jsonapi.resource import RenderContext, computed, many, money, one, resource
 from shop.models.cart.orders import Order, OwnedOrder, order_lookups, orders
-from shop.platform.collection import Collection, Nested, kinds
+from shop.platform.collection import Collection, NestedRecords, kinds
 from shop.queries.checkout.store_credit import CREDIT_LEFT
 from shop.queries.lookups import Lookup
-from shop.queries.payments.payments import REFUNDED
+from shop.queries.payments.payments import REFUNDED_AMOUNT
 from shop.queries.records import Records
 from shop.rules.checkout.payments import amount_due
 
 
-def _nothing(_order: Any, _scene: Scene) -> None:
+def _nothing(_order: Any, _scene: RenderContext) -> None:
     return None
 
 
@@ -34,12 +34,12 @@ _AMOUNTS = (
 
 
 def _amount_due(order: OwnedOrder) -> int:
-    captured = order.payment_total + order.refunded
-    return amount_due(order.total, captured, order.refunded, is_canceled=order.canceled_at is not None)
+    captured_amount = order.payment_total + order.refunded
+    return amount_due(order.total, captured_amount, order.refunded, is_canceled=order.canceled_at is not None)
 
 
 def _credit_after(order: OwnedOrder) -> int:
-    """Once what is set aside is spent; of a completed order it is."""
+    """Return the store credit left after capture; a completed order has already spent its share."""
     return order.credit_left if order.completed_at else max(order.credit_left - order.store_credit_total, 0)
 
 
@@ -65,7 +65,7 @@ ORDER = resource(
         "considered_risky",
         "public_metadata",
         "private_metadata",
-        # Where shoppers call from is not kept with what they buy.
+        # IP addresses are not stored with orders.
         computed("last_ip_address", _nothing, str | None),
         "confirmation_delivered",
         computed("store_owner_notification_delivered", _nothing, bool | None),
@@ -78,7 +78,7 @@ ORDER = resource(
         money("order_total_after_store_credit", lambda order: order.total_minus_store_credits),
         money("total_applied_store_credit", lambda order: order.store_credit_total),
         money("total_applicable_store_credit", lambda order: order.store_credit_total),
-        # What is taken off lines and shipments lowers their taxes; what is taken off the whole does not.
+        # Discounts on line items and shipments reduce their taxes; discounts on the order do not.
         money("taxable_adjustment_total", lambda order: order.promo_total - order.order_promo_total),
         money("non_taxable_adjustment_total", lambda order: order.order_promo_total + order.manual_total),
         money("total_available_store_credit", lambda order: order.credit_left),
@@ -105,7 +105,7 @@ ORDER = resource(
 _RECORDS = Records(
     table=orders,
     row=OwnedOrder,
-    extras={"credit_left": CREDIT_LEFT, "refunded": REFUNDED},
+    extras={"credit_left": CREDIT_LEFT, "refunded": REFUNDED_AMOUNT},
     amounts=frozenset(_AMOUNTS),
     lookups={
         name: Lookup(order_lookups.c.order_id, order_lookups.c[name])
@@ -116,7 +116,7 @@ _RECORDS = Records(
 ORDERS = Collection(
     path="orders",
     resource=ORDER,
-    noun=Noun("order", _RECORDS, actions.create_order, actions.update_order, actions.delete_order),
+    noun=ResourceActions("order", _RECORDS, actions.create_order, actions.update_order, actions.delete_order),
     writable=kinds(Order, "email", "special_instructions", "internal_note", "public_metadata", "private_metadata")
     | kinds(Order, "user_id", "bill_address_id", "ship_address_id", "channel", "number")
     | {
@@ -128,7 +128,7 @@ ORDERS = Collection(
         "payments_attributes": list[dict[str, Any]],
     },
     nested={
-        f"{relation}_attributes": Nested(relation, MEMBERS[f"{relation}_attributes"])
+        f"{relation}_attributes": NestedRecords(relation, MEMBERS[f"{relation}_attributes"])
         for relation in ("bill_address", "ship_address", "line_items", "shipments")
     },
     filters=(

@@ -1,6 +1,6 @@
-"""What the platform shows of the shop's own set-up and doings: applications, the audit."""
+"""Platform resources of administration: applications and audit events."""
 
-from shop.actions.records import Noun
+from shop.actions.records import ResourceActions
 from shop.jsonapi.resource import resource
 from shop.models.access.applications import Application, applications
 from shop.models.journal import AuditEvent, audit_events
@@ -15,7 +15,7 @@ APPLICATION = resource(
 APPLICATIONS = Collection(
     path="applications",
     resource=APPLICATION,
-    noun=Noun("application", Records(table=applications, row=Application)),
+    noun=ResourceActions("application", Records(table=applications, row=Application)),
     filters=("name", "client_id", "access_level", "last_used_at", "revoked_at"),
     sorts=("name", "last_used_at"),
 )
@@ -28,7 +28,7 @@ AUDIT_EVENT = resource(
 AUDIT_EVENTS = Collection(
     path="audit_events",
     resource=AUDIT_EVENT,
-    noun=Noun("audit_event", Records(table=audit_events, row=AuditEvent)),
+    noun=ResourceActions("audit_event", Records(table=audit_events, row=AuditEvent)),
     filters=("at", "actor_kind", "actor_id", "action", "outcome", "subject_id", "request_id"),
     sorts=("at",),
 )

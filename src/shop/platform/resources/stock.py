@@ -1,4 +1,4 @@
-"""What the platform shows of stock: places, counts, and the movements that made them."""
+"""Platform resources of stock: locations, items and movements."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""What the platform shows of the trees that products are ordered into."""
+"""Platform resources of taxonomies, taxons and product classifications."""
 
 from shop.actions.catalog import resources
 from shop.jsonapi.resource import computed, many, one, resource

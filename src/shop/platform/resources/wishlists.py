@@ -1,11 +1,11 @@
-"""What the platform shows of wishlists."""
+"""Platform resources of wishlists and wished items."""
 
 from shop.actions.customers import wishlists as actions
-from shop.actions.records import Noun, plain
+from shop.actions.records import ResourceActions, default_actions
 from shop.jsonapi.resource import computed, many, money, one, resource
 from shop.models.customers.wishlists import PricedItem, Wishlist, wishlists
 from shop.platform.collection import Collection, kinds
-from shop.queries.customers.wishlists import WISHED
+from shop.queries.customers.wishlists import WISHED_ITEM_RECORDS
 from shop.queries.records import Records
 
 _STAMPS = ("created_at", "updated_at")
@@ -19,7 +19,7 @@ WISHLIST = resource(
         "is_private",
         "is_default",
         "token",
-        # Asked for at the storefront alone.
+        # Only the storefront API supports this check.
         computed("variant_included", lambda _wishlist, _scene: False, bool),
         *_STAMPS,
     ],
@@ -28,13 +28,13 @@ WISHLIST = resource(
 WISHLISTS = Collection(
     path="wishlists",
     resource=WISHLIST,
-    noun=Noun(
+    noun=ResourceActions(
         "wishlist",
         _RECORDS,
         actions.create_list,
         actions.update_list,
-        plain(_RECORDS)["delete"],
-        actions.hold_owner,
+        default_actions(_RECORDS)["delete"],
+        actions.lock_wishlist_owner,
     ),
     writable=kinds(Wishlist, "user_id", "name", "is_private", "is_default"),
     required=("user_id", "name"),
@@ -50,7 +50,13 @@ WISHED_ITEM = resource(
 WISHED_ITEMS = Collection(
     path="wished_items",
     resource=WISHED_ITEM,
-    noun=Noun("wished_item", WISHED, actions.create_item, actions.update_item, plain(WISHED)["delete"]),
+    noun=ResourceActions(
+        "wished_item",
+        WISHED_ITEM_RECORDS,
+        actions.create_item,
+        actions.update_item,
+        default_actions(WISHED_ITEM_RECORDS)["delete"],
+    ),
     writable=kinds(PricedItem, "wishlist_id", "variant_id", "quantity"),
     required=("wishlist_id", "variant_id"),
     once=("wishlist_id", "variant_id"),

@@ -1,4 +1,4 @@
-"""Which statements keep applications and their secrets, and find them by what is shown."""
+"""Statements for OAuth applications, their secrets and the tokens they present."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -91,13 +91,13 @@ _AUTHENTICATE = statement(
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """The application that a platform token belongs to, and what the token allows."""
+    """The application that a platform token belongs to, and the token's scope."""
 
     application_id: UUID
     access_level: str
     scope: str
     is_unseen: bool
-    """Nothing was heard of the application for a minute or more."""
+    """Whether the application's last recorded use is a minute or more ago."""
 
 
 _FIND_CALLER = statement(
@@ -130,7 +130,7 @@ _NOTE_USE = statement(
 
 
 class LiveToken(msgspec.Struct, frozen=True):
-    """What introspection tells of a live token."""
+    """A live token as introspection returns it."""
 
     scope: str
     issued_at: int
@@ -186,11 +186,13 @@ _live_tokens = (
     .where(sessions.c.application_id == applications.c.id, access_tokens.c.expires_at > _now, _IS_OPEN)
     .scalar_subquery()
 )
-_listed = select(
+_application_select = select(
     applications, operators.c.email.label("created_by_email"), _live_tokens.label("live_token_count")
 ).select_from(applications.outerjoin(operators, operators.c.id == applications.c.created_by_id))
-_LIST = statement(_listed.order_by(applications.c.created_at.desc(), applications.c.id), into(ListedApplication))
-_FIND_LISTED = statement(_listed.where(applications.c.id == bindparam("id")), into(ListedApplication))
+_LIST = statement(
+    _application_select.order_by(applications.c.created_at.desc(), applications.c.id), into(ListedApplication)
+)
+_FIND_LISTED = statement(_application_select.where(applications.c.id == bindparam("id")), into(ListedApplication))
 _LIST_SECRETS = statement(
     select(application_secrets)
     .where(application_secrets.c.application_id == bindparam("application_id"))
@@ -207,7 +209,7 @@ _NEWEST_SECRET = statement(
 
 
 async def insert_application(db: Db, **values: Any) -> Application | None:
-    """None when there is one with this id."""
+    """Returns `None` if the id exists already."""
     return await db.one(_INSERT, **values)
 
 
@@ -220,7 +222,7 @@ async def find_newest_secret(db: Db, application_id: UUID) -> UUID | None:
 
 
 async def expire_secrets(db: Db, application_id: UUID, *, overlap: int) -> None:
-    """The secret in use goes on for `overlap` seconds; one that was already ending ends now: two are the most."""
+    """Expires the current secret in `overlap` seconds and older ones now, so that at most two are valid."""
     await db.all(_END_OLDER_SECRETS, owner_id=application_id)
     await db.all(_EXPIRE_SECRET, owner_id=application_id, overlap=overlap)
 
@@ -234,12 +236,12 @@ async def find_by_client_id(db: Db, client_id: str) -> Application | None:
 
 
 async def revoke(db: Db, application_id: UUID) -> Application | None:
-    """None when it was revoked before, or there is none. Its tokens die with it, for every check asks for both."""
+    """Revokes an application and with it its tokens; returns `None` if it is revoked already or does not exist."""
     return await db.one(_REVOKE, application_id=application_id)
 
 
 async def authenticate(db: Db, *, client_id: str, secret_hash: bytes) -> Application | None:
-    """One look-up whether the client is unknown or the secret wrong."""
+    """Uses the same single look-up for an unknown client and for a wrong secret."""
     return await db.one(_AUTHENTICATE, client_id=client_id, hash=secret_hash)
 
 
@@ -259,9 +261,9 @@ async def list_applications(db: Db) -> list[ListedApplication]:
     return await db.all(_LIST)
 
 
-async def find_listed(db: Db, application_id: UUID) -> ListedApplication | None:
-    found = await db.one(_FIND_LISTED, id=application_id)
-    if found is None:
+async def find_application_details(db: Db, application_id: UUID) -> ListedApplication | None:
+    application = await db.one(_FIND_LISTED, id=application_id)
+    if application is None:
         return None
     secrets = await db.all(_LIST_SECRETS, application_id=application_id)
-    return msgspec.structs.replace(found, secrets=secrets)
+    return msgspec.structs.replace(application, secrets=secrets)

@@ -1,4 +1,4 @@
-"""Which statements ask for a code and trade it: the newest request of an address, its tries, its end."""
+"""Statements for sign-in codes: requests, attempts and redemption."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -13,13 +13,13 @@ from shop.db.statements import into, seconds, statement
 from shop.models.access.sessions import LoginRequest, login_requests
 from shop.models.access.users import User, users
 from shop.queries.access.not_before import is_not_void
-from shop.queries.journal import COUNTED, read_count
+from shop.queries.journal import WINDOW_COUNTS, read_count
 from shop.rules.limits import Count, Limit
 
 _now = func.now()
 _IS_LIVE_REQUEST = and_(login_requests.c.consumed_at.is_(None), login_requests.c.superseded_at.is_(None))
 
-# The row is locked as well as made: two requests for one address come one after the other.
+# The upsert also locks the row, which serializes requests for one address.
 _LOCK_OR_MAKE_USER = statement(
     insert(users)
     .values(
@@ -83,23 +83,23 @@ _FIND_REQUEST = statement(select(login_requests).where(login_requests.c.id == bi
 
 
 class CountedRequest(msgspec.Struct, frozen=True):
-    """A window of an address with one more request counted, if it has any, and whether the address is verified."""
+    """The new count of a rate limit window, if any, and whether the address is verified."""
 
     is_verified: bool
     count: Count | None
 
 
 _is_verified = exists().where(users.c.email_key == bindparam("email_key"), users.c.verified_at.is_not(None))
-_verified = select(_is_verified.label("is_verified")).subquery("verified")
+_verification = select(_is_verified.label("is_verified")).subquery("verified")
 _COUNT_REQUEST = statement(
-    select(_verified.c.is_verified, *COUNTED.c).select_from(_verified.outerjoin(COUNTED, true())),
+    select(_verification.c.is_verified, *WINDOW_COUNTS.c).select_from(_verification.outerjoin(WINDOW_COUNTS, true())),
     lambda record: CountedRequest(record["is_verified"], read_count(record) if record["key"] else None),
 )
 _IS_VERIFIED = statement(select(_is_verified), lambda record: cast(bool, record[0]))
 
 
 async def count_request(db: Db, limits: Sequence[Limit], email_key: str) -> tuple[list[Count], bool]:
-    """Adds one to each window of an address; with whether its owner has signed in before."""
+    """Adds one to each window of an address; also returns whether the address is verified."""
     rows = await db.all(
         _COUNT_REQUEST,
         keys=[limit.key for limit in limits],
@@ -114,7 +114,7 @@ async def is_verified(db: Db, email_key: str) -> bool:
 
 
 async def lock_or_make_user(db: Db, **values: Any) -> User:
-    """The user of an address, made if there is none; held until the transaction ends."""
+    """Returns the user of an address, created if missing and locked until the transaction ends."""
     return cast(User, await db.one(_LOCK_OR_MAKE_USER, **values))
 
 
@@ -127,7 +127,7 @@ async def insert_request(db: Db, **values: Any) -> LoginRequest:
 
 
 async def take_try(db: Db, *, email_key: str, tries: int) -> LoginRequest | None:
-    """The live request of an address with one more try counted; none when there is none, or no try is left."""
+    """Counts an attempt on the live request of an address; returns `None` if there is none or no attempt is left."""
     return await db.one(_TRY, key=email_key, tries=tries)
 
 

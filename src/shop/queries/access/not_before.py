@@ -1,4 +1,4 @@
-"""The moment before which no credential is valid, as a condition of the statements that look credentials up."""
+"""The SQL condition that rejects credentials issued before the shop's `not_before` time."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from sqlalchemy import DateTime, func, literal_column, select
 from shop.models.setup.shop import shops
 
 _NEVER = literal_column("'-infinity'::timestamptz", DateTime(timezone=True))
-# Evaluated once for each statement, not for each row.
+# Evaluated once per statement, not per row.
 _not_before = func.coalesce(select(shops.c.not_before).scalar_subquery(), _NEVER)
 
 
 def is_not_void(created_at: Any) -> Any:
-    """Whether a credential that was issued then is still valid, as far as `shop keys void-before` is concerned."""
+    """Returns whether `shop keys void-before` has left a credential issued at this time valid."""
     return created_at >= _not_before

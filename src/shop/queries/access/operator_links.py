@@ -1,4 +1,4 @@
-"""Which statements keep the links with which operators choose a password, once."""
+"""Statements for the one-time links with which operators set a password."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -37,7 +37,7 @@ _END_LINKS = statement(
     .returning(operator_links.c.hash),
     lambda record: cast(bytes, record[0]),
 )
-# The link of nobody is for a shop that has nobody; any other is for an operator who is not shut out.
+# A link without an operator is valid only while the shop has no operators; others need an enabled operator.
 _IS_USABLE = and_(
     operator_links.c.used_at.is_(None),
     operator_links.c.expires_at > _now,
@@ -50,7 +50,7 @@ _IS_USABLE = and_(
 
 
 class UsableLink(msgspec.Struct, frozen=True):
-    """A link that may still be used, and for whom; for nobody yet when it is the first operator's."""
+    """A usable link with its operator; without one it is for creating the first operator."""
 
     operator_id: UUID | None
     email: str | None
@@ -77,7 +77,7 @@ async def insert_link(db: Session, **values: Any) -> None:
 
 
 async def end_links(db: Session, operator_id: UUID | None) -> None:
-    """Those of an operator, or with none those of nobody, that were not used."""
+    """Ends the unused links of an operator, or with `None` those without an operator."""
     await db.one(_END_LINKS, owner_id=operator_id)
 
 
@@ -90,5 +90,5 @@ async def use_link(db: Session, link_hash: bytes) -> bool:
 
 
 async def lock_first(db: Session) -> None:
-    """Two links of nobody, used at once, make one operator and not two."""
+    """Locks the creation of the first operator, so that two concurrent links create only one."""
     await db.one(_LOCK_FIRST)

@@ -1,4 +1,4 @@
-"""Which statements let operators in and out: who they are, and where they are signed in."""
+"""Statements for operators and their sessions."""
 
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -24,8 +24,8 @@ _now = func.now()
 IDLE = timedelta(minutes=30)
 ABSOLUTE = timedelta(hours=12)
 FRESH = timedelta(minutes=10)
-"""How old a password may be for a dangerous act."""
-_SEEN = timedelta(minutes=1)
+"""Maximum age of the last password check for a sensitive action."""
+_TOUCH_INTERVAL = timedelta(minutes=1)
 
 _IS_LIVE = and_(
     operator_sessions.c.revoked_at.is_(None),
@@ -36,18 +36,18 @@ _IS_LIVE = and_(
 
 
 class SignedIn(msgspec.Struct, frozen=True):
-    """An operator with the session they are in."""
+    """An operator with the current session."""
 
     operator: Operator
     session_id: UUID
     is_fresh: bool
-    """Whether the password was given only just now."""
+    """Whether the password was checked recently."""
     is_seen: bool
-    """Whether this minute was noted already."""
+    """Whether `seen_at` is less than a minute old."""
 
 
 class ListedOperator(Operator, frozen=True, kw_only=True):
-    """An operator with when they were last here, and how many recovery codes are left."""
+    """An operator with the time of last activity and the number of unused recovery codes."""
 
     last_seen_at: datetime | None
     recovery_codes_left: int
@@ -68,7 +68,7 @@ _FIND_SESSION = statement(
         operators,
         operator_sessions.c.id.label("session_id"),
         (operator_sessions.c.authenticated_at > _now - FRESH).label("is_fresh"),
-        (operator_sessions.c.seen_at > _now - _SEEN).label("is_seen"),
+        (operator_sessions.c.seen_at > _now - _TOUCH_INTERVAL).label("is_seen"),
     )
     .select_from(operator_sessions.join(operators))
     .where(operator_sessions.c.hash == bindparam("hash"), _IS_LIVE, operators.c.disabled_at.is_(None)),
@@ -76,7 +76,7 @@ _FIND_SESSION = statement(
 )
 _SEE_SESSION = statement(
     update(operator_sessions)
-    .where(operator_sessions.c.id == bindparam("session_id"), operator_sessions.c.seen_at < _now - _SEEN)
+    .where(operator_sessions.c.id == bindparam("session_id"), operator_sessions.c.seen_at < _now - _TOUCH_INTERVAL)
     .values(seen_at=_now)
     .returning(operator_sessions.c.id),
     _one,
@@ -96,7 +96,7 @@ _INSERT_SESSION = statement(
     .returning(operator_sessions.c.id),
     _one,
 )
-# A new secret with each proof of who it is: one that was taken before is worth nothing after.
+# Each password check issues a new session secret, so that a secret stolen before is useless.
 _CONFIRM_SESSION = statement(
     update(operator_sessions)
     .where(operator_sessions.c.id == bindparam("session_id"), operator_sessions.c.revoked_at.is_(None))
@@ -175,16 +175,16 @@ _INSERT = statement(
 
 
 def _change(**values: Any) -> Any:
-    changed = update(operators).where(operators.c.id == bindparam("operator_id"))
-    return statement(changed.values(updated_at=_now, **values).returning(operators.c.id), _one)
+    clause = update(operators).where(operators.c.id == bindparam("operator_id"))
+    return statement(clause.values(updated_at=_now, **values).returning(operators.c.id), _one)
 
 
 _SET_PASSWORD = _change(password_hash=bindparam("new_hash"))
 _SET_TOTP = _change(totp_sealed=bindparam("new_sealed"), totp_step=bindparam("new_step"))
 _DISABLE = _change(disabled_at=_now)
 _ENABLE = _change(disabled_at=None)
-# Each code counts once, whoever is faster, and only of the authenticator that is still theirs; the seal is renewed with
-# it, so that an old key can be retired.
+# Each code is accepted once, even concurrently, and only from the current authenticator. The secret is re-encrypted
+# at the same time, so that an old key can be retired.
 _TAKE_STEP = statement(
     update(operators)
     .where(
@@ -239,7 +239,7 @@ async def lock_operator(db: Session, operator_id: UUID) -> Operator | None:
 
 
 async def lock_enabled(db: Session) -> list[UUID]:
-    """All who can sign in, held: two who shut each other out come one after the other."""
+    """Locks all operators who can sign in, so that two cannot disable each other concurrently."""
     return await db.all(_LOCK_ENABLED)
 
 
@@ -248,7 +248,7 @@ async def is_any(db: Session) -> bool:
 
 
 async def read_clock(db: Session) -> int:
-    """The database's time, in seconds."""
+    """Returns the database's time in seconds."""
     return cast(int, await db.one(_EPOCH))
 
 
@@ -257,7 +257,7 @@ async def list_operators(db: Session) -> list[ListedOperator]:
 
 
 async def insert_operator(db: Session, **values: Any) -> bool:
-    """False when the address is an operator's already."""
+    """Returns `False` if the address belongs to an operator already."""
     return await db.one(_INSERT, **values) is not None
 
 
@@ -265,12 +265,12 @@ async def set_password(db: Session, operator_id: UUID, password_hash: str) -> No
     await db.one(_SET_PASSWORD, operator_id=operator_id, new_hash=password_hash)
 
 
-async def set_totp(db: Session, operator_id: UUID, sealed: bytes | None, step: int) -> None:
-    await db.one(_SET_TOTP, operator_id=operator_id, new_sealed=sealed, new_step=step)
+async def set_totp(db: Session, operator_id: UUID, ciphertext: bytes | None, step: int) -> None:
+    await db.one(_SET_TOTP, operator_id=operator_id, new_sealed=ciphertext, new_step=step)
 
 
-async def take_totp_step(db: Session, operator: Operator, step: int, sealed: bytes) -> bool:
-    values = {"operator_id": operator.id, "old_sealed": operator.totp_sealed, "new_sealed": sealed}
+async def take_totp_step(db: Session, operator: Operator, step: int, ciphertext: bytes) -> bool:
+    values = {"operator_id": operator.id, "old_sealed": operator.totp_sealed, "new_sealed": ciphertext}
     return await db.one(_TAKE_STEP, step=step, **values) is not None
 
 

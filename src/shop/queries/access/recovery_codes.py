@@ -59,7 +59,7 @@ async def delete_codes(db: Session, operator_id: UUID) -> None:
 
 
 async def use_code(db: Session, operator_id: UUID, code_hash: bytes) -> bool:
-    """False when the operator has no such code, or used it before."""
+    """Returns `False` if the operator has no such code or has used it."""
     return await db.one(_USE, owner_id=operator_id, code_hash=code_hash) is not None
 
 

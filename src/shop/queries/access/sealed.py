@@ -1,4 +1,4 @@
-"""Every column that holds sealed secrets. A new one is added to `SEALED_COLUMNS`: key rotation does the rest."""
+"""Columns that hold encrypted secrets. Add new ones to `SEALED_COLUMNS`; key rotation then covers them."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -13,14 +13,14 @@ from shop.models.access.operators import operators
 
 
 class SealedRow(msgspec.Struct, frozen=True):
-    """A sealed secret and the row it belongs to, whose id it is bound to."""
+    """An encrypted secret and the id of its row, to which it is bound."""
 
     id: UUID
     sealed: bytes
 
 
 class SealedColumn(msgspec.Struct, frozen=True):
-    """A column of sealed secrets: what they are for people, and the use of the key that seals them."""
+    """A column of encrypted secrets: its display name, and the use of the key that encrypts it."""
 
     name: str
     use: str
@@ -30,14 +30,14 @@ class SealedColumn(msgspec.Struct, frozen=True):
 
 def _sealed_column(name: str, use: str, column: Column[Any]) -> SealedColumn:
     table = column.table
-    found = (
+    select_clause = (
         select(table.c.id, column)
         .where(column.is_not(None), table.c.id > bindparam("after", type_=table.c.id.type))
         .order_by(table.c.id)
         .limit(bindparam("most", type_=BigInteger))
     )
-    # Only if nobody changed it meanwhile.
-    replaced = (
+    # Only if it has not changed in the meantime.
+    update_clause = (
         update(table)
         .where(table.c.id == bindparam("row_id"), column == bindparam("old_sealed", type_=LargeBinary))
         .values({column.name: bindparam("new_sealed", type_=LargeBinary)})
@@ -46,8 +46,8 @@ def _sealed_column(name: str, use: str, column: Column[Any]) -> SealedColumn:
     return SealedColumn(
         name=name,
         use=use,
-        list=statement(found, lambda record: SealedRow(record[0], record[1])),
-        replace=statement(replaced, lambda record: cast(UUID, record[0])),
+        list=statement(select_clause, lambda record: SealedRow(record[0], record[1])),
+        replace=statement(update_clause, lambda record: cast(UUID, record[0])),
     )
 
 
@@ -58,5 +58,5 @@ async def list_sealed(db: Session, column: SealedColumn, *, after: UUID, most: i
     return await db.all(column.list, after=after, most=most)
 
 
-async def replace_sealed(db: Session, column: SealedColumn, row: SealedRow, sealed: bytes) -> bool:
-    return await db.one(column.replace, row_id=row.id, old_sealed=row.sealed, new_sealed=sealed) is not None
+async def replace_sealed(db: Session, column: SealedColumn, row: SealedRow, ciphertext: bytes) -> bool:
+    return await db.one(column.replace, row_id=row.id, old_sealed=row.sealed, new_sealed=ciphertext) is not None

@@ -48,7 +48,7 @@ _LIST_VOID = statement(
     select(server_keys.c.fingerprint).where(server_keys.c.order_tokens_void_at.is_not(None)),
     lambda record: cast(str, record[0]),
 )
-# The version tells running processes to look again; the moment never goes back.
+# The version makes running processes reload; `not_before` never moves back.
 _SET_NOT_BEFORE = statement(
     update(shops)
     .values(not_before=func.greatest(shops.c.not_before, _moment), version=shops.c.version + literal_column("1"))
@@ -60,7 +60,7 @@ _CLOCK = statement(select(_now), lambda record: cast(datetime, record[0]))
 
 
 class VoidCounts(msgspec.Struct, frozen=True):
-    """What ends when everything from before a moment is void."""
+    """Counts of sessions and carts that end when `not_before` is set to a time."""
 
     user_sessions: int
     application_sessions: int
@@ -110,12 +110,12 @@ async def insert_key(db: Session, *, fingerprint: str, key_id: str) -> None:
 
 
 async def void_order_tokens(db: Session, key_ids: Mapping[str, str]) -> None:
-    """Ends the use of keys for order tokens; ids by fingerprint."""
+    """Stops the use of keys for order tokens; takes key ids by fingerprint."""
     await db.all(_VOID, fingerprints=list(key_ids), key_ids=list(key_ids.values()))
 
 
 async def list_void(db: Session) -> list[str]:
-    """Fingerprints of the keys that are not used for order tokens any more."""
+    """Returns the fingerprints of keys that are no longer used for order tokens."""
     return await db.all(_LIST_VOID)
 
 
@@ -132,5 +132,5 @@ async def read_clock(db: Session) -> datetime:
 
 
 async def count_void(db: Session, *, moment: datetime, signed_before: datetime) -> VoidCounts:
-    """`signed_before`: carts made since have tokens of a key that stays."""
+    """Counts what becomes void; carts created since `signed_before` have tokens of a key that stays valid."""
     return cast(VoidCounts, await db.one(_COUNT_VOID, moment=moment, signed_before=signed_before))

@@ -1,4 +1,4 @@
-"""Statements that end many sessions."""
+"""Statements that end many sessions at once."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -50,15 +50,15 @@ async def read_clock(db: Session) -> datetime:
 
 
 async def list_live_sessions(db: Session, *, after: UUID, before: datetime, most: int) -> list[UUID]:
-    """Ids of sessions that began before a moment and have not ended, in their order."""
+    """Returns the ids of live sessions created at or before a time, in id order."""
     return await db.all(_LIST_LIVE, after=after, before=before, most=most)
 
 
 async def end_sessions(db: Session, ids: Sequence[UUID], reason: str) -> list[bool]:
-    """For each that was ended, whether it was a customer's; the others were applications'."""
+    """Ends sessions; returns for each whether it belonged to a customer, not an application."""
     return await db.all(_END, ids=list(ids), reason=reason)
 
 
 async def end_operator_sessions(db: Session, *, before: datetime) -> int:
-    """How many were ended; those whose 12 hours were over are not counted."""
+    """Ends operator sessions; returns their number, without those that had already expired after 12 hours."""
     return sum(await db.all(_END_OPERATORS, before=before))

@@ -1,4 +1,4 @@
-"""Which statements keep sessions and their tokens, and find who a bearer is."""
+"""Statements for sessions, their tokens, and the user of a bearer token."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -22,15 +22,15 @@ IS_OPEN_SESSION = and_(
     users.c.disabled_at.is_(None),
     is_not_void(sessions.c.created_at),
 )
-"""What a session and its user must be for an access token to count."""
+"""The condition on a session and its user for an access token to be valid."""
 _IS_LIVE_SESSION = and_(IS_OPEN_SESSION, sessions.c.idle_expires_at > _now)
 
-# The second it happened in: rounded, half of all tokens would be younger than now and outlive their own expiry.
+# Floored: if rounded, half of all tokens would be issued in the future and outlive their expiry.
 _ISSUED_AT = sql_cast(func.floor(func.extract("epoch", access_tokens.c.created_at)), BigInteger)
 _OWNER_ID = func.coalesce(sessions.c.user_id, sessions.c.application_id).label("owner_id")
 
 MAX_SESSIONS = 100
-"""Live ones of one user; a new one beyond that ends the one that was refreshed longest ago."""
+"""Live sessions per user; a new one above that ends the least recently refreshed."""
 _older = sessions.alias("older")
 _ended_oldest = (
     update(sessions)
@@ -92,7 +92,7 @@ _INSERT_ACCESS = statement(
 
 
 class ShownRefresh(msgspec.Struct, frozen=True):
-    """A refresh token that was shown, with its session, and the user or application it belongs to."""
+    """A presented refresh token with its session and its user or application."""
 
     session_id: UUID
     owner_id: UUID
@@ -109,7 +109,7 @@ class ShownRefresh(msgspec.Struct, frozen=True):
 
 
 _child = refresh_tokens.alias("child")
-# The session's row is the lock: whatever is shown of a family, one after the other is judged.
+# Locks the session's row, which serializes all uses of one token family.
 _LOCK_REFRESH = statement(
     select(
         sessions.c.id.label("session_id"),
@@ -118,7 +118,7 @@ _LOCK_REFRESH = statement(
         sessions.c.scope,
         applications.c.access_level,
         sessions.c.refresh_count,
-        # Whichever of the two there is; the other's end is no end.
+        # A session has a user or an application; the other one is null and passes.
         and_(_IS_LIVE_SESSION, applications.c.revoked_at.is_(None)).label("is_live"),
     )
     .select_from(
@@ -208,7 +208,7 @@ _LIST_SESSIONS = statement(
 
 
 class Bearer(msgspec.Struct, frozen=True):
-    """The user a token belongs to, and the session it is of."""
+    """The user and the session of a bearer token."""
 
     user: User
     session_id: UUID
@@ -241,19 +241,19 @@ async def insert_tokens(
     ttl: int,
     scope: str | None,
 ) -> int:
-    """Returns the moment of issue, by the database's clock."""
+    """Returns the time of issue by the database's clock."""
     await db.one(_INSERT_REFRESH, hash=refresh_hash, session_id=session_id, parent=parent)
     values = {"hash": access_hash, "session_id": session_id, "refresh_hash": refresh_hash, "scope": scope, "ttl": ttl}
     return cast(int, await db.one(_INSERT_ACCESS, **values))
 
 
 async def lock_refresh(db: Db, token_hash: bytes) -> ShownRefresh | None:
-    found = await db.one(_LOCK_REFRESH, hash=token_hash)
-    if found is None:
+    row = await db.one(_LOCK_REFRESH, hash=token_hash)
+    if row is None:
         return None
     rotation = cast(tuple[Any, ...], await db.one(_FIND_ROTATION, hash=token_hash))
-    elapsed = None if rotation[0] is None else float(rotation[0])
-    return ShownRefresh(*found, elapsed, *rotation[1:])
+    seconds_since_rotation = None if rotation[0] is None else float(rotation[0])
+    return ShownRefresh(*row, seconds_since_rotation, *rotation[1:])
 
 
 async def rotate(db: Db, *, parent: bytes, key_id: str, nonce: bytes, session_id: UUID, idle: int) -> None:
@@ -262,12 +262,12 @@ async def rotate(db: Db, *, parent: bytes, key_id: str, nonce: bytes, session_id
 
 
 async def find_issued(db: Db, refresh_hash: bytes) -> tuple[int, str | None] | None:
-    """When the pair of a refresh token was issued, and for which narrower scope."""
+    """Returns when the access token of a refresh token was issued, and its narrower scope, if any."""
     return await db.one(_FIND_ISSUED, hash=refresh_hash)
 
 
 async def end_session(db: Db, session_id: UUID, reason: str) -> UUID | None:
-    """Its user or application, or none when it had ended before."""
+    """Ends a session; returns the id of its user or application, or `None` if it had ended."""
     return await db.one(_END_SESSION, session_id=session_id, reason=reason)
 
 
@@ -276,7 +276,7 @@ async def end_users_session(db: Db, *, session_id: UUID, user_id: UUID, reason: 
 
 
 async def end_users_sessions(db: Db, user_id: UUID, reason: str) -> int:
-    """How many there were."""
+    """Ends all sessions of a user; returns their number."""
     return len(await db.all(_END_USERS_SESSIONS, owner_id=user_id, reason=reason))
 
 

@@ -1,4 +1,4 @@
-"""Statements that find carts and orders by the caller's credentials, and give a cart to a user."""
+"""Statements that find carts and orders by the caller's credentials, and assign carts to users."""
 
 from datetime import timedelta
 from hashlib import sha256
@@ -21,13 +21,13 @@ from shop.queries.access.sessions import IS_OPEN_SESSION
 _ID = orders.c.id.type
 _IS_OPEN = orders.c.completed_at.is_(None)
 _this = orders.c.id == bindparam("cart_id", type_=_ID)
-# A token that was replaced opens nothing: its version is compared where the cart is looked for.
+# The token version is part of the look-up, so that a replaced token finds nothing.
 _is_opened_by_token = and_(_this, orders.c.token_version == bindparam("version", type_=BigInteger()))
 
 _FIND_OPEN = statement(select(orders).where(_is_opened_by_token, _IS_OPEN), into(Order))
 _LOCK_OPEN = statement(select(orders).where(_is_opened_by_token, _IS_OPEN).with_for_update(), into(Order))
 
-# A user's own cart is named by any of its tokens, since the bearer alone opens it.
+# Any token of a user's own cart selects it, since the bearer token alone grants access.
 _bearers = (
     select(orders)
     .where(_IS_OPEN, or_(_is_opened_by_token, orders.c.user_id == users.c.id))
@@ -38,7 +38,7 @@ _bearers = (
 
 
 class BearersCart(msgspec.Struct, frozen=True):
-    """A bearer's user, and the cart that the order token opens or else the user's newest one."""
+    """The user of a bearer token, and the cart of the order token or else the user's newest one."""
 
     user_id: UUID
     cart: Order | None
@@ -50,7 +50,7 @@ def _read_bearers_cart(record: Any) -> BearersCart:
     return BearersCart(user_id, Order(**fields) if fields["id"] else None)
 
 
-# The bearer is checked in the same statement: no row is no session, a row without an order is no cart.
+# Checks the bearer in the same statement: no row means no session, a row without an order means no cart.
 _FIND_BEARERS = statement(
     select(users.c.id.label("bearer_id"), *_bearers.c)
     .select_from(
@@ -64,7 +64,7 @@ _FIND_BEARERS = statement(
 
 
 class CompletedOrder(msgspec.Struct, frozen=True):
-    """A completed order, and whether its token still opens it."""
+    """A completed order, and whether its token still grants access."""
 
     order: Order
     is_shown: bool
@@ -92,7 +92,7 @@ _FIND_STATUS = statement(
     into(Order),
 )
 JUST = 600
-"""Seconds in which a bearer alone is told of the order that was just completed."""
+"""Seconds during which a bearer token alone returns the order that was just completed."""
 _FIND_JUST_COMPLETED = statement(
     select(orders)
     .where(
@@ -124,7 +124,7 @@ _END_TOKENS = statement(
 )
 
 REPEATABLE = timedelta(minutes=10)
-"""For so long the token that was replaced shows its user the cart again, for a client that missed the answer."""
+"""How long a replaced token still returns the cart to its user, for clients that missed the response."""
 _this_key = (keys.c.scope == bindparam("scope_"), keys.c.key == bindparam("key_"))
 _NOTE_ASSOCIATED = statement(
     insert(keys)
@@ -149,7 +149,7 @@ _FIND_ASSOCIATED = statement(
 
 
 async def find_by_token(db: Session, claim: Claim) -> Order | None:
-    """The open cart that the order token opens."""
+    """Returns the open cart of the order token."""
     return await db.one(_FIND_OPEN, cart_id=claim.cart_id, version=claim.token_version)
 
 
@@ -162,12 +162,12 @@ async def lock_guests_cart(db: Session, cart_id: UUID, version: int) -> Order | 
 
 
 async def find_bearers_cart(db: Session, claim: Claim) -> BearersCart | None:
-    """The cart of the order token, else the bearer's newest open one; none at all when the bearer is not valid."""
+    """Returns the cart of the order token, else the user's newest open one; `None` if the bearer is invalid."""
     return await db.one(_FIND_BEARERS, hash=claim.bearer, cart_id=claim.cart_id, version=claim.token_version)
 
 
 async def find_completed(db: Session, claim: Claim, user_id: UUID | None, age: int) -> CompletedOrder | None:
-    """The completed order that the order token, or any older token of the bearer's own order, names."""
+    """Returns the completed order of the order token, or of any older token of the user's own order."""
     return await db.one(_FIND_COMPLETED, cart_id=claim.cart_id, version=claim.token_version, user_id=user_id, age=age)
 
 
@@ -176,37 +176,35 @@ async def find_status(db: Session, claim: Claim, number: str, age: int) -> Order
 
 
 async def find_just_completed(db: Session, user_id: UUID) -> Order | None:
-    """The user's last order, if it was completed in the last ten minutes."""
+    """Returns the user's last order if it was completed in the last ten minutes."""
     return await db.one(_FIND_JUST_COMPLETED, user_id=user_id, age=JUST)
 
 
 async def give_to_user(
     db: Session, cart_id: UUID, user_id: UUID | None, email: str | None, *, ends_tokens: bool
 ) -> Order | None:
-    """The cart as its new owner has it, or nobody; where `ends_tokens`, the tokens that were given before open it no
-    more.
-    """
+    """Assigns a cart to a user, or to none, and returns it; `ends_tokens` invalidates its existing tokens."""
     return await db.one(
         _GIVE_TO, cart_id=cart_id, new_user_id=user_id, new_email=email, raise_by=1 if ends_tokens else 0
     )
 
 
-async def note_associated(db: Session, user_id: UUID, replaced: tuple[UUID, int], cart_id: UUID) -> None:
-    """Notes which cart a user was given for a token that is now replaced, as under an Idempotency-Key."""
-    await db.one(_NOTE_ASSOCIATED, **_associate_key(user_id, replaced), record_id=cart_id)
+async def note_associated(db: Session, user_id: UUID, old_token: tuple[UUID, int], cart_id: UUID) -> None:
+    """Records which cart a user received for a replaced token, in the table of idempotency keys."""
+    await db.one(_NOTE_ASSOCIATED, **_associate_key(user_id, old_token), record_id=cart_id)
 
 
-async def find_associated(db: Session, user_id: UUID, replaced: tuple[UUID, int]) -> Order | None:
-    """The open cart that the same user was given for this token in the last ten minutes."""
-    return await db.one(_FIND_ASSOCIATED, **_associate_key(user_id, replaced), user_id=user_id)
+async def find_associated(db: Session, user_id: UUID, old_token: tuple[UUID, int]) -> Order | None:
+    """Returns the open cart that this user received for this token in the last ten minutes."""
+    return await db.one(_FIND_ASSOCIATED, **_associate_key(user_id, old_token), user_id=user_id)
 
 
-def _associate_key(user_id: UUID, replaced: tuple[UUID, int]) -> dict[str, bytes]:
-    cart_id, version = replaced
+def _associate_key(user_id: UUID, old_token: tuple[UUID, int]) -> dict[str, bytes]:
+    cart_id, version = old_token
     scope, key = b"associate\0" + user_id.bytes, cart_id.bytes + version.to_bytes(8)
     return {"scope_": sha256(scope).digest(), "key_": sha256(key).digest()}
 
 
 async def end_tokens(db: Session, cart_id: UUID) -> None:
-    """The tokens of an open cart that were given before open it no more."""
+    """Invalidates the existing tokens of an open cart."""
     await db.one(_END_TOKENS, cart_id=cart_id)

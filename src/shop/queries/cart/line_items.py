@@ -1,4 +1,4 @@
-"""Which statements read and write the lines of a cart, with the totals that follow from them."""
+"""Statements that read and write the line items of a cart, with the order's totals."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,13 +11,13 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, statement, unseen
+from shop.db.statements import any_of, into, opaque_param, statement
 from shop.models.cart.orders import CartLine, LineItem, Order, line_items, orders
 from shop.models.checkout.shipments import shipments
 from shop.rules.metadata import METADATA
 
 _ID = PG_UUID(as_uuid=True)
-# Not decoded: as Python objects JSON may be 25 times larger, and a cart only passes it on.
+# Not decoded: JSON as Python objects can be 25 times larger, and a cart only passes it on.
 _texts = [
     func.convert_to(sql_cast(line_items.c[name], Text), "UTF8", type_=LargeBinary).label(name) for name in METADATA
 ]
@@ -35,15 +35,15 @@ def _read_line(record: Any) -> CartLine:
     return CartLine(**fields)
 
 
-_LINES = statement(_lines.where(line_items.c.order_id == unseen("order_id", _ID)), _read_line)
-_LINES_OF = statement(_lines.where(line_items.c.order_id == among("order_ids", _ID)), _read_line)
+_LINES = statement(_lines.where(line_items.c.order_id == opaque_param("order_id", _ID)), _read_line)
+_LINES_OF = statement(_lines.where(line_items.c.order_id == any_of("order_ids", _ID)), _read_line)
 _STAMPS = ("created_at", "updated_at")
 _names = tuple(name for name in LineItem.__struct_fields__ if name not in _STAMPS)
-_given = func.jsonb_populate_recordset(literal_column("null::line_items"), bindparam("rows", type_=JSONB)).table_valued(
-    *(column(name, line_items.c[name].type) for name in _names), name="given"
-)
+_source_rows = func.jsonb_populate_recordset(
+    literal_column("null::line_items"), bindparam("rows", type_=JSONB)
+).table_valued(*(column(name, line_items.c[name].type) for name in _names), name="given")
 _insert = insert(line_items).from_select(
-    [*_names, *_STAMPS], select(*(_given.c[name] for name in _names), func.now(), func.now())
+    [*_names, *_STAMPS], select(*(_source_rows.c[name] for name in _names), func.now(), func.now())
 )
 _put = (
     _insert.on_conflict_do_update(
@@ -54,16 +54,16 @@ _put = (
     .returning(line_items.c.id)
     .cte("put")
 )
-_gone = (
+_delete_lines = (
     delete(line_items)
     .where(
         line_items.c.order_id == bindparam("order_id", type_=_ID),
-        line_items.c.id == among("gone", _ID),
+        line_items.c.id == any_of("gone", _ID),
     )
     .returning(line_items.c.id)
     .cte("gone")
 )
-_unpacked = (
+_delete_shipments = (
     delete(shipments)
     .where(
         shipments.c.order_id == bindparam("order_id", type_=_ID),
@@ -72,7 +72,7 @@ _unpacked = (
     .returning(shipments.c.id)
     .cte("unpacked")
 )
-WRITTEN = (
+SAVED_ORDER_COLUMNS = (
     "state",
     "currency",
     "item_count",
@@ -92,10 +92,11 @@ _WRITE = statement(
     update(orders)
     .where(orders.c.id == bindparam("order_id", type_=_ID))
     .values(
-        {name: bindparam(f"new_{name}", type_=orders.c[name].type) for name in WRITTEN} | {"updated_at": func.now()}
+        {name: bindparam(f"new_{name}", type_=orders.c[name].type) for name in SAVED_ORDER_COLUMNS}
+        | {"updated_at": func.now()}
     )
     .returning(orders)
-    .add_cte(_gone, _unpacked, _put),
+    .add_cte(_delete_lines, _delete_shipments, _put),
     into(Order),
 )
 
@@ -105,7 +106,7 @@ async def list_lines(db: Session, order_id: UUID) -> list[CartLine]:
 
 
 async def list_lines_of(db: Session, order_ids: Sequence[UUID]) -> list[CartLine]:
-    """Of several orders at once."""
+    """Returns the line items of several orders."""
     return await db.all(_LINES_OF, order_ids=list(order_ids))
 
 
@@ -114,21 +115,19 @@ async def write_lines(
     order_id: UUID,
     *,
     put: Sequence[LineItem],
-    gone: Iterable[UUID],
+    removed_ids: Iterable[UUID],
     unpacks: bool,
     order: Mapping[str, Any],
 ) -> Order:
-    """All of it in one statement: lines that are new or other than before, lines that go, and the order's own figures.
-    A cart that is unpacked loses its shipments.
-    """
+    """Upserts and deletes line items and updates the order in one statement; `unpacks` deletes the shipments."""
     rows = [{name: getattr(line, name) for name in _names} for line in put]
-    values = {f"new_{name}": order[name] for name in WRITTEN}
-    found = await db.one(_WRITE, order_id=order_id, rows=rows, gone=list(gone), unpacks=unpacks, **values)
-    if found is None:
+    values = {f"new_{name}": order[name] for name in SAVED_ORDER_COLUMNS}
+    row = await db.one(_WRITE, order_id=order_id, rows=rows, gone=list(removed_ids), unpacks=unpacks, **values)
+    if row is None:
         raise AssertionError("an order that is held cannot be gone")
-    return found
+    return row
 
 
 def without_stamps(line: LineItem) -> dict[str, Any]:
-    """What decides whether a line must be written."""
+    """Returns the fields of a line item without timestamps, to detect changes."""
     return {name: value for name, value in msgspec.structs.asdict(line).items() if name in _names}

@@ -1,4 +1,4 @@
-"""Columns that the parts of orders are read with beside their own, as the platform shows them."""
+"""Additional columns of line items, shipments, payments and store credits in the Platform API."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ COST_PRICE: ColumnElement[Any] = (
     .correlate(line_items)
     .scalar_subquery()
 )
-"""Of a line: what its variant costs the shop now, where that is known in the order's currency."""
+"""The current cost price of a line item's variant, if it is in the order's currency."""
 SELECTED_RATE: ColumnElement[Any] = (
     select(shipping_rates.c.id)
     .where(shipping_rates.c.shipment_id == shipments.c.id, shipping_rates.c.is_selected)
@@ -47,7 +47,7 @@ ITEM_COST: ColumnElement[Any] = (
     .correlate(shipments)
     .scalar_subquery()
 )
-"""What the pieces in a shipment cost."""
+"""The total price of the items in a shipment."""
 UNIT_STATE: ColumnElement[Any] = (
     select(
         case(
@@ -70,7 +70,7 @@ SOURCE_TYPE: ColumnElement[Any] = case(
     (payments.c.source_id.is_not(None), "credit_card"),
     (payments.c.payment_method_id == STORE_CREDIT_METHOD, "store_credit"),
 )
-"""What a payment is made with; nothing by a cheque."""
+"""The source type of a payment; null for a check."""
 SOURCE_CREDIT: ColumnElement[Any] = (
     select(store_credit_events.c.store_credit_id)
     .where(store_credit_events.c.payment_id == payments.c.id)
@@ -79,12 +79,12 @@ SOURCE_CREDIT: ColumnElement[Any] = (
     .correlate(payments)
     .scalar_subquery()
 )
-"""The first grant that a payment was made of; none until it is spent."""
-CAPTURED: ColumnElement[bool] = and_(
+"""The first store credit that a payment used; null until it is spent."""
+IS_CAPTURE: ColumnElement[bool] = and_(
     or_(payment_attempts.c.act == "purchase", payment_attempts.c.act == "capture"),
     payment_attempts.c.outcome == "approved",
 )
-"""Calls by which a provider took money."""
+"""Payment attempts that captured money."""
 AMOUNT_AUTHORIZED: ColumnElement[Any] = (
     select(sql_cast(func.coalesce(-func.sum(store_credit_events.c.amount), 0), BigInteger))
     .join(payments, payments.c.id == store_credit_events.c.payment_id)
@@ -92,7 +92,7 @@ AMOUNT_AUTHORIZED: ColumnElement[Any] = (
     .correlate(store_credits)
     .scalar_subquery()
 )
-"""What was taken for orders that are being paid right now."""
+"""The amount reserved for orders whose payment is pending."""
 CREATED_BY: ColumnElement[Any] = case((store_credits.c.actor_kind == "application", store_credits.c.actor_id))
 ROOT: ColumnElement[Any] = (
     select(taxons.c.id)

@@ -1,4 +1,4 @@
-"""Which statements read and change orders."""
+"""Statements that read and change orders."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,12 +9,12 @@ from sqlalchemy import BigInteger, and_, bindparam, delete, exists, func, or_, s
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.base.listing import Keyset, Page, Sort
-from shop.db.pool import Refused, Session
+from shop.db.pool import ConstraintViolation, Session
 from shop.db.statements import Statement, into, statement
 from shop.models.cart.orders import Order, orders, stock_holds
 from shop.models.checkout.payments import payments
 from shop.models.checkout.shipments import shipments
-from shop.queries.journal import COUNTED, IS_WITHIN_LIMITS, read_count
+from shop.queries.journal import IS_WITHIN_LIMITS, WINDOW_COUNTS, read_count
 from shop.rules.limits import Count, Limit
 
 _IS_OPEN = orders.c.completed_at.is_(None)
@@ -37,21 +37,21 @@ _INSERT = statement(_insert.returning(orders.c.created_at), _made_at)
 _INSERT_UNLESS_TAKEN = statement(
     _insert.on_conflict_do_nothing(index_elements=["number"]).returning(orders.c.created_at), _made_at
 )
-_given = {
+_cart_values = {
     "id": bindparam("id", type_=orders.c.id.type),
     "number": bindparam("number", type_=orders.c.number.type),
     "currency": bindparam("currency", type_=orders.c.currency.type),
     "created_at": func.now(),
     "updated_at": func.now(),
 }
-_made = (
+_cart_insert = (
     insert(orders)
-    .from_select(list(_given), select(*_given.values()).where(IS_WITHIN_LIMITS))
+    .from_select(list(_cart_values), select(*_cart_values.values()).where(IS_WITHIN_LIMITS))
     .returning(orders.c.created_at)
     .cte("made")
 )
 _INSERT_COUNTED = statement(
-    select(COUNTED, select(_made.c.created_at).scalar_subquery().label("made_at")),
+    select(WINDOW_COUNTS, select(_cart_insert.c.created_at).scalar_subquery().label("made_at")),
     lambda record: (read_count(record), cast(datetime | None, record["made_at"])),
 )
 _FIND_OPEN = statement(select(orders).where(orders.c.id == bindparam("id"), _IS_OPEN), into(Order))
@@ -64,7 +64,7 @@ _LOCK_OTHER = statement(
     .with_for_update(),
     into(Order),
 )
-# One for which money is on its way, or has come, is nobody's to throw away; nor, as it is, one that goods are held for.
+# A cart with a payment in progress or completed, or with reserved stock, must not be deleted.
 _is_free = (
     ~exists()
     .where(
@@ -92,7 +92,7 @@ _COUNT_COMPLETED = statement(
 SORTS = ("completed_at", "created_at", "updated_at", "number", "total", "item_total", "item_count", "id")
 
 
-def _listed(sort: Sort, *, is_after: bool = False) -> Statement[Order]:
+def _list_statement(sort: Sort, *, is_after: bool = False) -> Statement[Order]:
     column = orders.c[sort.name]
     place, last_id = bindparam("after", type_=column.type), bindparam("after_id", type_=orders.c.id.type)
     later = column < place if sort.is_descending else column > place
@@ -107,8 +107,8 @@ def _listed(sort: Sort, *, is_after: bool = False) -> Statement[Order]:
     )
 
 
-_LIST_COMPLETED = {Sort(name, down): _listed(Sort(name, down)) for name in SORTS for down in (False, True)}
-_LIST_AFTER = {sort: _listed(sort, is_after=True) for sort in _LIST_COMPLETED}
+_LIST_COMPLETED = {Sort(name, down): _list_statement(Sort(name, down)) for name in SORTS for down in (False, True)}
+_LIST_AFTER = {sort: _list_statement(sort, is_after=True) for sort in _LIST_COMPLETED}
 _FIND_COMPLETED = statement(
     select(orders).where(*_theirs_completed, orders.c.number == bindparam("number")), into(Order)
 )
@@ -135,7 +135,7 @@ _CANCEL = statement(
     .returning(orders.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_SHIPPED = statement(
+_MARK_SHIPPED = statement(
     update(shipments)
     .where(shipments.c.id == bindparam("shipment_id"))
     .values(shipped_at=func.now(), updated_at=func.now())
@@ -172,7 +172,7 @@ async def cancel_order(db: Session, order_id: UUID, canceler_id: UUID | None) ->
 
 
 async def note_shipped(db: Session, shipment_id: UUID) -> None:
-    await db.one(_SHIPPED, shipment_id=shipment_id)
+    await db.one(_MARK_SHIPPED, shipment_id=shipment_id)
 
 
 async def find_order(db: Session, order_id: UUID) -> Order | None:
@@ -188,22 +188,22 @@ async def lock_order(db: Session, order_id: UUID) -> Order | None:
 
 
 async def complete_order(db: Session, order_id: UUID, **values: Any) -> Order:
-    found = await db.one(_COMPLETE, order_id=order_id, **{f"new_{name}": value for name, value in values.items()})
-    if found is None:
+    order = await db.one(_COMPLETE, order_id=order_id, **{f"new_{name}": value for name, value in values.items()})
+    if order is None:
         raise AssertionError("an order that is held and open can be completed")
-    return found
+    return order
 
 
 async def insert_cart(
     db: Session, *, cart_id: UUID, number: str, currency: str, user_id: UUID | None = None
 ) -> Order | None:
-    """None when the number is taken. The row is built as declared: its defaults here are the table's defaults."""
+    """Returns `None` if the number is taken. The row is built here: its defaults are those of the table."""
     values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency, "user_id": user_id}
     try:
-        # Asking whether a number is taken costs every insert; a failed one would end a transaction, and is rare.
+        # ON CONFLICT costs every insert; it is needed only in a transaction, which a rare failed insert would abort.
         created_at = await db.one(_INSERT_UNLESS_TAKEN if db.is_in_transaction else _INSERT, **values)
-    except Refused as refused:
-        _check_is_taken(refused)
+    except ConstraintViolation as error:
+        _check_is_taken(error)
         return None
     if created_at is None:
         return None
@@ -213,30 +213,30 @@ async def insert_cart(
 async def insert_counted_cart(
     db: Session, limits: Sequence[Limit], *, cart_id: UUID, number: str, currency: str
 ) -> tuple[Order | None, Sequence[Count]]:
-    """A guest's cart, counted in the same statement, with the counts; none when they passed a limit, and none without
-    counts when the number is taken.
+    """Inserts a guest cart and counts it in the same statement. Returns no cart if a rate limit is exceeded, and no
+    cart and no counts if the number is taken.
     """
     values: dict[str, Any] = {"id": cart_id, "number": number, "currency": currency}
-    # Sorted, so that two callers of one network never wait for each other.
-    ordered = sorted(limits, key=lambda limit: (limit.key, limit.seconds))
+    # Sorted, so that two callers of one network cannot deadlock.
+    sorted_limits = sorted(limits, key=lambda limit: (limit.key, limit.seconds))
     windows = {
-        "keys": [limit.key for limit in ordered],
-        "windows": [limit.seconds for limit in ordered],
-        "allowed": [limit.count for limit in ordered],
+        "keys": [limit.key for limit in sorted_limits],
+        "windows": [limit.seconds for limit in sorted_limits],
+        "allowed": [limit.count for limit in sorted_limits],
     }
     try:
-        found = await db.all(_INSERT_COUNTED, **values, **windows)
-    except Refused as refused:
-        _check_is_taken(refused)
+        rows = await db.all(_INSERT_COUNTED, **values, **windows)
+    except ConstraintViolation as error:
+        _check_is_taken(error)
         return None, ()
-    counts, made_at = [count for count, _ in found], found[0][1]
+    counts, made_at = [count for count, _ in rows], rows[0][1]
     return Order(created_at=made_at, updated_at=made_at, **values) if made_at else None, counts
 
 
-def _check_is_taken(refused: Refused) -> None:
-    """Another number is tried then; anything else is a defect."""
-    if refused.constraint != "uq_orders_number":
-        raise refused
+def _check_is_taken(error: ConstraintViolation) -> None:
+    """Re-raises the error unless the order number is taken, in which case the caller tries another."""
+    if error.constraint != "uq_orders_number":
+        raise error
 
 
 async def lock_open_cart(db: Session, cart_id: UUID) -> Order | None:
@@ -244,7 +244,7 @@ async def lock_open_cart(db: Session, cart_id: UUID) -> Order | None:
 
 
 async def lock_other_cart(db: Session, user_id: UUID, cart_id: UUID) -> Order | None:
-    """The user's newest open cart but this one."""
+    """Locks the user's newest open cart other than this one."""
     return await db.one(_LOCK_OTHER, user_id=user_id, id=cart_id)
 
 
@@ -265,7 +265,7 @@ async def count_completed(db: Session, user_id: UUID) -> int:
 
 
 async def list_completed(db: Session, user_id: UUID, page: Page | Keyset, sort: Sort) -> list[Order]:
-    """By place one more than a page has, which tells whether there is a next."""
+    """Returns one page; with a cursor, one order more than the page size to detect a next page."""
     if isinstance(page, Keyset) and page.after:
         after, after_id = page.after
         place = {"after": after, "after_id": after_id, "most": page.size + 1, "skip": 0}

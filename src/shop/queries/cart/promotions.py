@@ -1,4 +1,4 @@
-"""Which statements read promotions for a cart: who looks, what is running, what is promoted of what."""
+"""Statements that read promotions for a cart: the customer, active promotions and promotable variants."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, statement, unseen
+from shop.db.statements import Statement, any_of, into, opaque_param, statement
 from shop.models.access.users import customer_group_members, users
 from shop.models.cart.orders import customer_of, order_lookups, orders
 from shop.models.cart.promotions import Promotion, promotion_actions, promotion_rules, promotion_versions, promotions
@@ -37,37 +37,37 @@ _ID = PG_UUID(as_uuid=True)
 
 
 class Code(msgspec.Struct, frozen=True):
-    """A code on a cart."""
+    """A coupon code on a cart."""
 
     promotion_id: UUID
     code: str
     coupon_code_id: UUID | None
     is_used: bool
-    """It is of a batch, and another order used it up."""
+    """Whether another order has used this code of a batch."""
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What promotions must know of a cart and its owner beside what is in it."""
+    """Facts about a cart and its owner that promotion rules use, besides its line items."""
 
     now: datetime
     version: int
     group_ids: list[UUID]
     has_ordered: bool
-    """Whether the cart's owner has; of a guest it is not known."""
+    """Whether the cart's owner has ordered before; unknown for guests."""
     uses: dict[UUID, int]
-    """Of each promotion that other orders of the cart's owner used, how many did."""
+    """Number of other orders of the cart's owner by promotion they used."""
     codes: list[Code]
 
 
-class Offered(Promotion, frozen=True, kw_only=True):
-    """A promotion with its conditions and benefits, each as its kind and what is settled for it."""
+class PromotionWithParts(Promotion, frozen=True, kw_only=True):
+    """A promotion with its rules and actions, each as type and preferences."""
 
     rules: list[tuple[str, dict[str, Any]]]
     actions: list[tuple[str, dict[str, Any]]]
 
 
-class Sold(msgspec.Struct, frozen=True):
-    """What promotions must know of a variant."""
+class PromotableVariant(msgspec.Struct, frozen=True):
+    """Facts about a variant that promotion rules use."""
 
     variant_id: UUID
     product_id: UUID
@@ -75,15 +75,15 @@ class Sold(msgspec.Struct, frozen=True):
     taxon_ids: Sequence[UUID] = ()
 
 
-_order_id = unseen("order_id", _ID)
-_user_id = unseen("user_id", _ID)
-# The account's own address: what is typed into a cart may be anybody's.
+_order_id = opaque_param("order_id", _ID)
+_user_id = opaque_param("user_id", _ID)
+# The account's address, since a cart's address may belong to someone else.
 _key = select(literal_column(customer_of("users.email"), Text())).where(users.c.id == _user_id).scalar_subquery()
 
 
-def _together(rows: FromClause, aggregated: Any, nothing: str) -> ColumnElement[Any]:
-    found = func.coalesce(aggregated, text(nothing))
-    return select(found).select_from(rows).scalar_subquery()
+def _together(rows: FromClause, aggregate: Any, nothing: str) -> ColumnElement[Any]:
+    value = func.coalesce(aggregate, text(nothing))
+    return select(value).select_from(rows).scalar_subquery()
 
 
 _uses = (
@@ -122,7 +122,7 @@ _FACTS = statement(
         func.now().label("now"),
         select(promotion_versions.c.version).scalar_subquery().label("version"),
         func.array(_groups.scalar_subquery()).label("group_ids"),
-        # A guest is not looked for. Each by its index: for both in one, all orders would be looked through.
+        # Guests are not looked up. Two conditions so that each uses its index; combined, they scan all orders.
         and_(
             _user_id.is_not(None),
             or_(
@@ -147,18 +147,20 @@ def _parts(table: Table) -> ColumnElement[Any]:
     )
 
 
-def _read_offered(record: Any) -> Offered:
+def _read_offered(record: Any) -> PromotionWithParts:
     fields = dict(record)
-    rules, actions = ([(kind, given) for kind, given in fields.pop(name)] for name in ("rules", "actions"))
-    return Offered(**fields, rules=rules, actions=actions)
+    rules, actions = ([(kind, preferences) for kind, preferences in fields.pop(name)] for name in ("rules", "actions"))
+    return PromotionWithParts(**fields, rules=rules, actions=actions)
 
 
-_offered = select(promotions, _parts(promotion_rules).label("rules"), _parts(promotion_actions).label("actions"))
+_promotion_select = select(
+    promotions, _parts(promotion_rules).label("rules"), _parts(promotion_actions).label("actions")
+)
 _AUTOMATIC = statement(
-    _offered.where(promotions.c.is_automatic, func.coalesce(promotions.c.expires_at > func.now(), true())),
+    _promotion_select.where(promotions.c.is_automatic, func.coalesce(promotions.c.expires_at > func.now(), true())),
     _read_offered,
 )
-_OFFERED = statement(_offered.where(promotions.c.id == among("ids", _ID)), _read_offered)
+_PROMOTIONS_OF = statement(_promotion_select.where(promotions.c.id == any_of("ids", _ID)), _read_offered)
 _OF_CODE = statement(
     select(promotions.c.id.label("promotion_id"), bindparam("none", None, type_=_ID).label("coupon_code_id"))
     .where(promotions.c.code == bindparam("code"))
@@ -181,7 +183,7 @@ _standing = (
 )
 
 
-def _sold(taxon_ids: Any) -> Statement[Sold]:
+def _variant_statement(taxon_ids: Any) -> Statement[PromotableVariant]:
     return statement(
         select(
             variants.c.id.label("variant_id"),
@@ -190,12 +192,15 @@ def _sold(taxon_ids: Any) -> Statement[Sold]:
             taxon_ids.label("taxon_ids"),
         )
         .select_from(variants.join(products, products.c.id == variants.c.product_id))
-        .where(variants.c.id == among("ids", _ID)),
-        lambda record: Sold(*record),
+        .where(variants.c.id == any_of("ids", _ID)),
+        lambda record: PromotableVariant(*record),
     )
 
 
-_SOLD, _SOLD_IN_TAXONS = _sold(literal_column("'{}'::uuid[]")), _sold(func.array(_standing.scalar_subquery()))
+_VARIANTS, _VARIANTS_WITH_TAXONS = (
+    _variant_statement(literal_column("'{}'::uuid[]")),
+    _variant_statement(func.array(_standing.scalar_subquery())),
+)
 _CODES = statement(select(_codes), lambda record: Code(*record))
 _DROP_PARTS = {
     table.name: statement(
@@ -222,38 +227,40 @@ _TAKE_OFF = statement(
 
 
 async def find_facts(db: Session, order_id: UUID, user_id: UUID | None) -> Facts:
-    found = await db.one(_FACTS, order_id=order_id, user_id=user_id)
-    if found is None:
+    facts = await db.one(_FACTS, order_id=order_id, user_id=user_id)
+    if facts is None:
         raise AssertionError("a select without a table has one row")
-    return found
+    return facts
 
 
-async def list_automatic(db: Session) -> list[Offered]:
+async def list_automatic(db: Session) -> list[PromotionWithParts]:
     return await db.all(_AUTOMATIC)
 
 
-async def list_offered(db: Session, ids: Sequence[UUID]) -> list[Offered]:
-    return await db.all(_OFFERED, ids=list(ids))
+async def list_promotions_with_parts(db: Session, ids: Sequence[UUID]) -> list[PromotionWithParts]:
+    return await db.all(_PROMOTIONS_OF, ids=list(ids))
 
 
 async def find_of_code(db: Session, code: str) -> tuple[UUID, UUID | None] | None:
-    """The promotion that a code is for, and the code itself where it is one of a batch."""
+    """Returns the promotion of a code, and the code's id if it belongs to a batch."""
     return await db.one(_OF_CODE, code=code)
 
 
-async def list_sold(db: Session, variant_ids: Sequence[UUID], *, with_taxons: bool = True) -> Mapping[UUID, Sold]:
-    """In which taxons each stands is read only where somebody asks for it."""
-    found = await db.all(_SOLD_IN_TAXONS if with_taxons else _SOLD, ids=list(variant_ids))
-    return {sold.variant_id: sold for sold in found}
+async def list_promotable_variants(
+    db: Session, variant_ids: Sequence[UUID], *, with_taxons: bool = True
+) -> Mapping[UUID, PromotableVariant]:
+    """Returns variants by id; reads their taxons only if `with_taxons`."""
+    rows = await db.all(_VARIANTS_WITH_TAXONS if with_taxons else _VARIANTS, ids=list(variant_ids))
+    return {variant.variant_id: variant for variant in rows}
 
 
 async def list_codes(db: Session, order_id: UUID) -> list[Code]:
-    """Those that are on a cart."""
+    """Returns the coupon codes on a cart."""
     return await db.all(_CODES, order_id=order_id)
 
 
 async def drop_parts(db: Session, table: Table, promotion_id: UUID) -> None:
-    """The conditions of a promotion, or its benefits."""
+    """Deletes the rules or the actions of a promotion."""
     await db.all(_DROP_PARTS[table.name], promotion_id=promotion_id)
 
 
@@ -261,6 +268,6 @@ async def list_batch(db: Session, batch_id: UUID) -> list[CouponCode]:
     return await db.all(_BATCH, batch_id=batch_id)
 
 
-async def take_off(db: Session, order_id: UUID, code: str | None = None) -> bool:
-    """One code, or every code that is on the cart; whether there was any."""
+async def delete_order_codes(db: Session, order_id: UUID, code: str | None = None) -> bool:
+    """Removes one code or all codes from a cart; returns whether there were any."""
     return bool(await db.all(_TAKE_OFF, order_id=order_id, code=code))

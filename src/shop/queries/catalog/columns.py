@@ -1,4 +1,4 @@
-"""Columns that products and variants are read with beside their own, as the platform and the dashboard show them."""
+"""Additional columns of products and variants in the Platform API and the dashboard."""
 
 from typing import Any
 
@@ -17,11 +17,11 @@ from shop.queries.lookups import Lookup
 
 _ID = PG_UUID(as_uuid=True)
 SHOPS_CURRENCY: ColumnElement[Any] = select(shops.c.currencies[1]).scalar_subquery()
-"""The shop's first, in which a price is shown where none was asked for."""
+"""The shop's first currency, the default for prices."""
 
 
 def is_visible() -> ColumnElement[bool]:
-    """What a shopper may see now."""
+    """Returns whether a product is visible to shoppers now."""
     return and_(
         products.c.status == "active",
         products.c.deleted_at.is_(None),
@@ -33,13 +33,13 @@ def is_not_discontinued() -> ColumnElement[bool]:
     return or_(products.c.discontinue_on.is_(None), products.c.discontinue_on > func.now())
 
 
-def _listed(name: str) -> ColumnElement[Any]:
-    chosen = select(listings.c[name]).where(listings.c.product_id == products.c.id)
-    return chosen.correlate(products).scalar_subquery()
+def _listing_column(name: str) -> ColumnElement[Any]:
+    clause = select(listings.c[name]).where(listings.c.product_id == products.c.id)
+    return clause.correlate(products).scalar_subquery()
 
 
 def shops_price(name: str, variant_id: Any) -> ColumnElement[Any]:
-    """What anybody pays for a variant in the shop's first currency."""
+    """Returns a column of a variant's base price in the shop's first currency."""
     return (
         select(prices.c[name])
         .where(prices.c.variant_id == variant_id, prices.c.currency == SHOPS_CURRENCY)
@@ -56,17 +56,17 @@ _POSITION: ColumnElement[Any] = (
     .correlate(products)
     .scalar_subquery()
 )
-"""Of a product: the first of its places in categories."""
+"""The lowest position of a product in its taxons."""
 PRODUCT_COLUMNS: dict[str, ColumnElement[Any]] = {
-    "primary_variant_id": _listed("master_id"),
-    "default_variant_id": _listed("default_variant_id"),
-    "sku": _listed("sku"),
-    "in_stock": _listed("in_stock"),
-    "backorderable": _listed("backorderable"),
+    "primary_variant_id": _listing_column("master_id"),
+    "default_variant_id": _listing_column("default_variant_id"),
+    "sku": _listing_column("sku"),
+    "in_stock": _listing_column("in_stock"),
+    "backorderable": _listing_column("backorderable"),
     "available": and_(is_visible(), is_not_discontinued()),
     "currency": SHOPS_CURRENCY,
-    "price": shops_price("amount", _listed("default_variant_id")),
-    "compare_at_price": shops_price("compare_at_amount", _listed("default_variant_id")),
+    "price": shops_price("amount", _listing_column("default_variant_id")),
+    "compare_at_price": shops_price("compare_at_amount", _listing_column("default_variant_id")),
     "position": _POSITION,
 }
 MASTER_SKU = Lookup(
@@ -79,7 +79,7 @@ _at_variant = stock_items.join(
     stock_locations, and_(stock_locations.c.id == stock_items.c.stock_location_id, stock_locations.c.active)
 )
 ON_HAND = (
-    # The sum of whole numbers is a decimal to the database.
+    # PostgreSQL sums bigint as numeric.
     select(sql_cast(func.coalesce(func.sum(stock_items.c.count_on_hand), 0), BigInteger))
     .select_from(_at_variant)
     .where(stock_items.c.variant_id == variants.c.id)

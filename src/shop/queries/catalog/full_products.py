@@ -1,4 +1,4 @@
-"""Which statements load products whole: the same few for any number of them."""
+"""Statements that load products with all related rows, in a fixed number of queries."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
@@ -8,8 +8,8 @@ from sqlalchemy import BigInteger, Table, Text, bindparam, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, statement
-from shop.models.catalog.full_products import WholeProduct, WholeVariant
+from shop.db.statements import Statement, any_of, into, statement
+from shop.models.catalog.full_products import FullProduct, FullVariant
 from shop.models.catalog.prices import Price, prices
 from shop.models.catalog.products import (
     Product,
@@ -31,11 +31,11 @@ from shop.models.setup.taxes import shipping_categories, tax_categories
 
 T = TypeVar("T")
 
-_these = among("ids", PG_UUID(as_uuid=True))
+_these = any_of("ids", PG_UUID(as_uuid=True))
 
 
-def _named(row: type[T]) -> Callable[[Any], tuple[str, T]]:
-    """A record whose first column is a name, and whose others are a row."""
+def _read_named(row: type[T]) -> Callable[[Any], tuple[str, T]]:
+    """Returns a reader for records with a name column `called` and the columns of a row."""
 
     def read(record: Any) -> tuple[str, T]:
         values = dict(record)
@@ -44,10 +44,10 @@ def _named(row: type[T]) -> Callable[[Any], tuple[str, T]]:
     return read
 
 
-# In the order of ids, as every writer of several products holds them; a key that others refer to may still be read.
+# In id order, as every writer locks products; does not block inserts that refer to them (FOR NO KEY UPDATE).
 _LOCK = statement(
     select(products)
-    .where(products.c.slug == among("slugs", Text()), products.c.deleted_at.is_(None))
+    .where(products.c.slug == any_of("slugs", Text()), products.c.deleted_at.is_(None))
     .order_by(products.c.id)
     .with_for_update(key_share=True),
     into(Product),
@@ -79,21 +79,21 @@ _STOCK = statement(
     .join(stock_locations, stock_locations.c.id == stock_items.c.stock_location_id)
     .where(stock_items.c.variant_id == _these)
     .order_by(stock_locations.c.name),
-    _named(StockItem),
+    _read_named(StockItem),
 )
 _OPTION_TYPES = statement(
     select(option_types.c.name.label("called"), product_option_types)
     .join(option_types, option_types.c.id == product_option_types.c.option_type_id)
     .where(product_option_types.c.product_id == _these)
     .order_by(product_option_types.c.position, product_option_types.c.id),
-    _named(ProductOptionType),
+    _read_named(ProductOptionType),
 )
 _PROPERTIES = statement(
     select(properties.c.name.label("called"), product_properties)
     .join(properties, properties.c.id == product_properties.c.property_id)
     .where(product_properties.c.product_id == _these)
     .order_by(product_properties.c.position, product_properties.c.id),
-    _named(ProductProperty),
+    _read_named(ProductProperty),
 )
 _TAXONS = statement(
     select(classifications.c.product_id, taxons.c.permalink, classifications.c.id)
@@ -115,71 +115,71 @@ _TAX_CATEGORIES = _names_of(tax_categories)
 _SHIPPING_CATEGORIES = _names_of(shipping_categories)
 
 
-async def lock_products(db: Session, slugs: Iterable[str]) -> list[WholeProduct]:
-    """Nobody else changes them until the transaction ends."""
+async def lock_products(db: Session, slugs: Iterable[str]) -> list[FullProduct]:
+    """Loads products and locks them until the transaction ends."""
     return await _complete(db, await db.all(_LOCK, slugs=list(slugs)))
 
 
-async def list_products_after(db: Session, slug: str, most: int) -> list[WholeProduct]:
+async def list_products_after(db: Session, slug: str, most: int) -> list[FullProduct]:
     return await _complete(db, await db.all(_AFTER, slug=slug, most=most))
 
 
-async def _complete(db: Session, rows: Sequence[Product]) -> list[WholeProduct]:
+async def _complete(db: Session, rows: Sequence[Product]) -> list[FullProduct]:
     if not rows:
         return []
     ids = [row.id for row in rows]
-    theirs = await db.all(_VARIANTS, ids=ids)
-    tax_ids = {row.tax_category_id for row in rows} | {row.tax_category_id for row in theirs}
-    taxed = dict(await db.all(_TAX_CATEGORIES, ids=[tax_id for tax_id in tax_ids if tax_id]))
+    variant_rows = await db.all(_VARIANTS, ids=ids)
+    tax_ids = {row.tax_category_id for row in rows} | {row.tax_category_id for row in variant_rows}
+    tax_names = dict(await db.all(_TAX_CATEGORIES, ids=[tax_id for tax_id in tax_ids if tax_id]))
     sent_ids = {row.shipping_category_id for row in rows if row.shipping_category_id}
-    sent = dict(await db.all(_SHIPPING_CATEGORIES, ids=list(sent_ids)))
-    sold = await _whole_variants(db, theirs, taxed)
+    shipping_names = dict(await db.all(_SHIPPING_CATEGORIES, ids=list(sent_ids)))
+    by_product = await _whole_variants(db, variant_rows, tax_names)
     types = _by(await db.all(_OPTION_TYPES, ids=ids), "product_id")
     facts = _by(await db.all(_PROPERTIES, ids=ids), "product_id")
     places: dict[UUID, dict[str, UUID]] = {}
     for product_id, permalink, link_id in await db.all(_TAXONS, ids=ids):
         places.setdefault(product_id, {})[permalink] = link_id
     return [
-        WholeProduct(
+        FullProduct(
             row=row,
-            tax_category=taxed.get(row.tax_category_id) if row.tax_category_id else None,
-            shipping_category=sent.get(row.shipping_category_id) if row.shipping_category_id else None,
+            tax_category=tax_names.get(row.tax_category_id) if row.tax_category_id else None,
+            shipping_category=shipping_names.get(row.shipping_category_id) if row.shipping_category_id else None,
             option_types=types.get(row.id, {}),
             properties=facts.get(row.id, {}),
             taxons=places.get(row.id, {}),
-            master=next(variant for variant in sold[row.id] if variant.row.is_master),
-            variants=tuple(variant for variant in sold[row.id] if not variant.row.is_master),
+            master=next(variant for variant in by_product[row.id] if variant.row.is_master),
+            variants=tuple(variant for variant in by_product[row.id] if not variant.row.is_master),
         )
         for row in rows
     ]
 
 
 async def _whole_variants(
-    db: Session, rows: Sequence[Variant], taxed: dict[UUID, str]
-) -> dict[UUID, list[WholeVariant]]:
-    """By the id of their product."""
+    db: Session, rows: Sequence[Variant], tax_names: dict[UUID, str]
+) -> dict[UUID, list[FullVariant]]:
+    """Returns variants by product id."""
     ids = [row.id for row in rows]
     options: dict[UUID, dict[str, tuple[UUID, str]]] = {}
     for variant_id, link_id, kind, value in await db.all(_OPTIONS, ids=ids):
         options.setdefault(variant_id, {})[kind] = (link_id, value)
     costs = _by([(price.currency, price) for price in await db.all(_PRICES, ids=ids)], "variant_id")
     stock = _by(await db.all(_STOCK, ids=ids), "variant_id")
-    found: dict[UUID, list[WholeVariant]] = {}
+    by_product: dict[UUID, list[FullVariant]] = {}
     for row in rows:
-        whole = WholeVariant(
+        whole = FullVariant(
             row=row,
-            tax_category=taxed.get(row.tax_category_id) if row.tax_category_id else None,
+            tax_category=tax_names.get(row.tax_category_id) if row.tax_category_id else None,
             options=options.get(row.id, {}),
             prices=costs.get(row.id, {}),
             stock=stock.get(row.id, {}),
         )
-        found.setdefault(row.product_id, []).append(whole)
-    return found
+        by_product.setdefault(row.product_id, []).append(whole)
+    return by_product
 
 
-def _by(named: Iterable[tuple[str, T]], column: str) -> dict[UUID, dict[str, T]]:
-    """Rows by the id of what they hang on, then by their names."""
-    found: dict[UUID, dict[str, T]] = {}
-    for name, row in named:
-        found.setdefault(getattr(row, column), {})[name] = row
-    return found
+def _by(pairs: Iterable[tuple[str, T]], column: str) -> dict[UUID, dict[str, T]]:
+    """Groups rows by the id in `column`, then by name."""
+    groups: dict[UUID, dict[str, T]] = {}
+    for name, row in pairs:
+        groups.setdefault(getattr(row, column), {})[name] = row
+    return groups

@@ -1,4 +1,4 @@
-"""Which statements keep the rows of pictures, and of files without one."""
+"""Statements for images, and for image files without a row."""
 
 from datetime import timedelta
 from typing import Any, cast
@@ -23,7 +23,7 @@ def _first(record: Any) -> UUID:
 
 
 _FIND = statement(select(images).where(images.c.id == _id), into(Image))
-# Held while a picture is put behind the last: two at once would take one place.
+# Locked while an image is appended: two concurrent inserts would get the same position.
 _LOCK_PRODUCT = statement(
     select(products.c.id).where(products.c.id == _id, products.c.deleted_at.is_(None)).with_for_update(), _first
 )
@@ -35,7 +35,7 @@ _behind = (
     .where(images.c.product_id == bindparam("product_id", type_=_ID))
     .scalar_subquery()
 )
-# As in Spree: a picture that is of no variant in particular belongs to the product's master.
+# As in Spree: an image without a variant belongs to the product's master.
 _master = (
     select(variants.c.id)
     .where(variants.c.product_id == bindparam("product_id", type_=_ID), variants.c.is_master)
@@ -101,7 +101,7 @@ async def find_image(db: Session, image_id: UUID) -> Image | None:
 
 
 async def list_images(db: Session, product_id: UUID) -> list[Image]:
-    """In their order."""
+    """Returns the images of a product by position."""
     return await db.all(_OF_PRODUCT, product_id=product_id)
 
 
@@ -118,7 +118,7 @@ async def get_master_id(db: Session, product_id: UUID) -> UUID | None:
 
 
 async def insert_image(db: Session, **values: Any) -> None:
-    """Without a position behind the product's others; without a variant the master's."""
+    """Inserts an image; by default after the product's other images, and for the master."""
     await db.one(_INSERT, **{"product_id": None, "variant_id": None, "taxon_id": None, **values})
 
 
@@ -132,12 +132,12 @@ async def take_image(db: Session, image_id: UUID) -> Image | None:
 
 
 async def note_loose(db: Session, image_id: UUID) -> None:
-    """Files of this id are about to be written, or to be removed."""
+    """Records that the files of this image are about to be written or removed."""
     await db.one(_NOTE, id=image_id)
 
 
 async def note_subtree_loose(db: Session, taxon: Taxon) -> None:
-    """Notes the files of all images of a taxon and of those below it, which are about to be deleted."""
+    """Records the image files of a taxon and its descendants, which are about to be deleted."""
     await db.all(_NOTE_SUBTREE, taxonomy_id=taxon.taxonomy_id, lft=taxon.lft, rgt=taxon.rgt)
 
 
@@ -146,5 +146,5 @@ async def forget_loose(db: Session, image_id: UUID) -> None:
 
 
 async def list_loose(db: Session, most: int) -> list[UUID]:
-    """Those of which no work can still be under way."""
+    """Returns image ids recorded more than an hour ago, for which no write can still be running."""
     return await db.all(_OLD, most=most)

@@ -1,11 +1,11 @@
-"""What a variant costs: for whom, in which currency, at which quantity, now. The one decision that lives in SQL,
-because lists sort and filter by it.
+"""The price of a variant for a customer, currency, quantity and time. The only decision made in SQL, because lists
+sort and filter by it.
 
     the customer's lists: active, in their window, in the currency, assigned to them or to a group of theirs
     in one list:          the entry with the largest `min_quantity` up to the quantity; else the percentage, if any,
                           off the base price
     among lists:          the largest priority that has a price; of equal ones the lower price, then the older list
-    no list has one:      the base price, which is what anybody pays
+    no list has one:      the base price
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, statement
+from shop.db.statements import any_of, into, statement
 from shop.models.access.sessions import access_tokens, sessions
 from shop.models.access.users import customer_group_members, users
 from shop.models.catalog.prices import (
@@ -49,24 +49,24 @@ from shop.models.catalog.prices import (
     prices,
 )
 from shop.queries.access.sessions import IS_OPEN_SESSION
-from shop.queries.catalog.versions import DUE, WRITTEN, version_of
+from shop.queries.catalog.versions import CATALOG_CHANGE_SUM, DUE, version_of
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
 
 
 class Pricing(msgspec.Struct, frozen=True):
-    """For whom a price is asked: the currency, and the lists that count for the customer now."""
+    """The pricing context of a customer: the currency and the price lists that apply now."""
 
     currency: str
     list_ids: tuple[UUID, ...] = ()
     percent_ids: tuple[UUID, ...] = ()
-    """Of these, the lists with a percentage that may decide: those of the largest priority among them, for in each of
-    those every variant with a base price has a price.
+    """The percentage lists that can apply: only those of the highest priority, since each of them prices every variant
+    that has a base price.
     """
     user_id: UUID | None = None
     version: tuple[Any, ...] | None = None
-    """Of the catalogue, where it was read with the lists."""
+    """The catalog version, if it was read with the lists."""
 
     @property
     def is_personal(self) -> bool:
@@ -74,12 +74,12 @@ class Pricing(msgspec.Struct, frozen=True):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The parameters of a statement that asks `resolved`."""
+        """Returns the parameters of statements that use `resolved`."""
         return {"lists": self.list_ids, "percent_lists": self.percent_ids}
 
 
-class Resolved(msgspec.Struct, frozen=True):
-    """The answer, and why: the list that decided, or none when it is the price anybody pays."""
+class ResolvedPrice(msgspec.Struct, frozen=True):
+    """A resolved price with the price list it comes from; no list for the base price."""
 
     variant_id: UUID
     amount: int | None
@@ -93,26 +93,26 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 class AssignedList(msgspec.Struct, frozen=True):
-    """A list that counts for a customer."""
+    """A price list that applies to a customer."""
 
     id: UUID
     priority: int
     has_percent: bool
 
 
-def pricing_of(currency: str, lists: Sequence[AssignedList], user_id: UUID | None = None) -> Pricing:
-    top = max((found.priority for found in lists if found.has_percent), default=None)
-    percent_ids = tuple(found.id for found in lists if found.has_percent and found.priority == top)
-    return Pricing(currency, tuple(found.id for found in lists), percent_ids, user_id)
+def build_pricing(currency: str, lists: Sequence[AssignedList], user_id: UUID | None = None) -> Pricing:
+    top = max((price_list.priority for price_list in lists if price_list.has_percent), default=None)
+    percent_ids = tuple(price_list.id for price_list in lists if price_list.has_percent and price_list.priority == top)
+    return Pricing(currency, tuple(price_list.id for price_list in lists), percent_ids, user_id)
 
 
-def resolved(variant_id: Any, base_amount: Any, quantity: ColumnElement[int], *outer: Any) -> Any:
-    """Of the lists in the parameters `lists` and `percent_lists` the one that decides; no row when none has a price.
-    `outer` is where the variant and its base price stand.
+def select_best_price(variant_id: Any, base_amount: Any, quantity: ColumnElement[int], *outer: Any) -> Any:
+    """Selects the winning list of the parameters `lists` and `percent_lists`; no row if none has a price. `outer` are
+    the tables of the variant and its base price.
     """
     entries, lists = price_list_entries, price_lists
     fits = and_(entries.c.variant_id == variant_id, entries.c.min_quantity <= quantity)
-    listed = (
+    from_entries = (
         select(
             lists.c.id,
             lists.c.name,
@@ -143,45 +143,47 @@ def resolved(variant_id: Any, base_amount: Any, quantity: ColumnElement[int], *o
         )
         .correlate(*outer)
     )
-    candidates = union_all(listed.subquery().select(), off).subquery("candidates")
+    candidates = union_all(from_entries.subquery().select(), off).subquery("candidates")
     order = (candidates.c.priority.desc(), candidates.c.amount, candidates.c.id)
     return select(candidates).order_by(*order).limit(literal_column("1")).lateral("decided")
 
 
-def deciding_columns(decided: Any, base_amount: Any) -> list[ColumnElement[Any]]:
-    """The price with the list that made it, as `Resolved` names them."""
+def deciding_columns(best_price: Any, base_amount: Any) -> list[ColumnElement[Any]]:
+    """Returns the price and its price list as the columns of `Resolved`."""
     return [
-        func.coalesce(decided.c.amount, base_amount).label("amount"),
+        func.coalesce(best_price.c.amount, base_amount).label("amount"),
         base_amount.label("base_amount"),
-        decided.c.id.label("price_list_id"),
-        decided.c.name.label("price_list_name"),
-        decided.c.priority,
-        decided.c.min_quantity,
-        decided.c.percent_off,
+        best_price.c.id.label("price_list_id"),
+        best_price.c.name.label("price_list_name"),
+        best_price.c.priority,
+        best_price.c.min_quantity,
+        best_price.c.percent_off,
     ]
 
 
-_asked = func.unnest(bindparam("ids", type_=_IDS)).table_valued(column("id", _ID), name="asked").render_derived()
-_variant_id = _asked.c.id
+_id_table = func.unnest(bindparam("ids", type_=_IDS)).table_valued(column("id", _ID), name="asked").render_derived()
+_variant_id = _id_table.c.id
 _has_price = and_(prices.c.variant_id == _variant_id, prices.c.currency == bindparam("currency", type_=Text()))
-_decided = resolved(_variant_id, prices.c.amount, bindparam("quantity", type_=BigInteger), _asked, prices)
+_best_price = select_best_price(
+    _variant_id, prices.c.amount, bindparam("quantity", type_=BigInteger), _id_table, prices
+)
 _RESOLVE = statement(
     select(
-        _variant_id.label("variant_id"), prices.c.compare_at_amount, *deciding_columns(_decided, prices.c.amount)
-    ).select_from(_asked.outerjoin(prices, _has_price).outerjoin(_decided, literal_column("true"))),
-    into(Resolved),
+        _variant_id.label("variant_id"), prices.c.compare_at_amount, *deciding_columns(_best_price, prices.c.amount)
+    ).select_from(_id_table.outerjoin(prices, _has_price).outerjoin(_best_price, literal_column("true"))),
+    into(ResolvedPrice),
 )
 _BASE = statement(
     select(prices.c.variant_id, prices.c.amount, prices.c.compare_at_amount).where(
-        prices.c.variant_id == among("ids", _ID),
+        prices.c.variant_id == any_of("ids", _ID),
         prices.c.currency == bindparam("currency", type_=Text()),
     ),
-    lambda record: Resolved(record[0], record[1], record[1], record[2], None, None, None, None, None),
+    lambda record: ResolvedPrice(record[0], record[1], record[1], record[2], None, None, None, None, None),
 )
 
 
-def _assigned(user_id: Any) -> Any:
-    """The lists that count for a user now, in the currency of the parameter."""
+def _lists_of_user(user_id: Any) -> Any:
+    """Selects the price lists that apply to a user now, in the currency of the parameter."""
     direct = select(price_list_users.c.price_list_id).where(price_list_users.c.user_id == user_id).correlate(users)
     by_group = (
         select(price_list_groups.c.price_list_id)
@@ -198,19 +200,19 @@ def _assigned(user_id: Any) -> Any:
         price_lists.c.id.in_(union(direct, by_group)),
         price_lists.c.active,
         price_lists.c.currency == bindparam("currency", type_=Text()),
-        or_(price_lists.c.starts_at.is_(None), price_lists.c.starts_at <= moment()),
-        or_(price_lists.c.ends_at.is_(None), price_lists.c.ends_at > moment()),
+        or_(price_lists.c.starts_at.is_(None), price_lists.c.starts_at <= pricing_time()),
+        or_(price_lists.c.ends_at.is_(None), price_lists.c.ends_at > pricing_time()),
     )
 
 
-def moment() -> ColumnElement[datetime]:
-    """When the price is asked for; none is now."""
-    asked: Any = bindparam("at", value=None, type_=price_lists.c.starts_at.type, required=False)
-    return cast(ColumnElement[datetime], func.coalesce(asked, func.now()))
+def pricing_time() -> ColumnElement[datetime]:
+    """Returns the parameter `at`; its default is now."""
+    at: Any = bindparam("at", value=None, type_=price_lists.c.starts_at.type, required=False)
+    return cast(ColumnElement[datetime], func.coalesce(at, func.now()))
 
 
 _LIST = statement(select(price_lists).where(price_lists.c.id == bindparam("id", type_=_ID)), into(PriceList))
-_LISTS = statement(_assigned(bindparam("user_id", type_=_ID)), into(AssignedList))
+_LISTS = statement(_lists_of_user(bindparam("user_id", type_=_ID)), into(AssignedList))
 
 
 class _Shopper(msgspec.Struct, frozen=True):
@@ -220,27 +222,34 @@ class _Shopper(msgspec.Struct, frozen=True):
 
 
 def _shopper(record: Any) -> _Shopper:
-    # One array a column: a list of rows would have to be read from text.
+    # One array per column: an array of rows would have to be parsed from text.
     parts = zip(record["ids"] or (), record["priorities"] or (), record["percents"] or (), strict=True)
     return _Shopper(record["user_id"], [AssignedList(*part) for part in parts], version_of(record))
 
 
-_theirs = _assigned(users.c.id).lateral("theirs")
-_gathered = (
+_user_lists = _lists_of_user(users.c.id).lateral("theirs")
+_list_arrays = (
     select(
-        func.array_agg(_theirs.c.id, type_=_IDS).label("ids"),
-        func.array_agg(_theirs.c.priority, type_=ARRAY(BigInteger)).label("priorities"),
-        func.array_agg(_theirs.c.has_percent).label("percents"),
+        func.array_agg(_user_lists.c.id, type_=_IDS).label("ids"),
+        func.array_agg(_user_lists.c.priority, type_=ARRAY(BigInteger)).label("priorities"),
+        func.array_agg(_user_lists.c.has_percent).label("percents"),
     )
-    .select_from(_theirs)
+    .select_from(_user_lists)
     .lateral("gathered")
 )
 _SHOPPER = statement(
-    select(users.c.id.label("user_id"), _gathered.c.ids, _gathered.c.priorities, _gathered.c.percents, WRITTEN, DUE)
+    select(
+        users.c.id.label("user_id"),
+        _list_arrays.c.ids,
+        _list_arrays.c.priorities,
+        _list_arrays.c.percents,
+        CATALOG_CHANGE_SUM,
+        DUE,
+    )
     .select_from(
         access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id)
         .join(users, users.c.id == sessions.c.user_id)
-        .join(_gathered, literal_column("true"))
+        .join(_list_arrays, literal_column("true"))
     )
     .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > func.now(), IS_OPEN_SESSION),
     _shopper,
@@ -248,11 +257,11 @@ _SHOPPER = statement(
 
 
 async def find_bearers_pricing(db: Session, token_hash: bytes, currency: str) -> Pricing | None:
-    """What counts for the user whose token this is; none when it is no valid one. One statement for both."""
-    found = await db.one(_SHOPPER, hash=token_hash, currency=currency)
-    if found is None:
+    """Returns the pricing of a token's user, or `None` if the token is invalid, in one statement."""
+    shopper = await db.one(_SHOPPER, hash=token_hash, currency=currency)
+    if shopper is None:
         return None
-    return msgspec.structs.replace(pricing_of(currency, found.lists, found.user_id), version=found.version)
+    return msgspec.structs.replace(build_pricing(currency, shopper.lists, shopper.user_id), version=shopper.version)
 
 
 async def find_list(db: Session, list_id: UUID) -> PriceList | None:
@@ -260,19 +269,19 @@ async def find_list(db: Session, list_id: UUID) -> PriceList | None:
 
 
 async def find_pricing(db: Session, user_id: UUID, currency: str, at: datetime | None = None) -> Pricing:
-    """What counts for a user now, or at another time."""
-    return pricing_of(currency, await db.all(_LISTS, user_id=user_id, currency=currency, at=at), user_id)
+    """Returns the pricing of a user now or at another time."""
+    return build_pricing(currency, await db.all(_LISTS, user_id=user_id, currency=currency, at=at), user_id)
 
 
 async def resolve(
     db: Session, pricing: Pricing, variant_ids: Iterable[UUID], quantity: int = 1
-) -> dict[UUID, Resolved]:
-    """What each variant costs; one that is not sold in this currency has no amount, or is not in the answer."""
+) -> dict[UUID, ResolvedPrice]:
+    """Returns prices by variant; without a price in this currency, the amount is `None` or the variant is missing."""
     ids = list(set(variant_ids))
     if not ids:
         return {}
     if pricing.is_personal:
-        found = await db.all(_RESOLVE, ids=ids, currency=pricing.currency, quantity=quantity, **pricing.values)
+        rows = await db.all(_RESOLVE, ids=ids, currency=pricing.currency, quantity=quantity, **pricing.values)
     else:
-        found = await db.all(_BASE, ids=ids, currency=pricing.currency)
-    return {price.variant_id: price for price in found}
+        rows = await db.all(_BASE, ids=ids, currency=pricing.currency)
+    return {price.variant_id: price for price in rows}

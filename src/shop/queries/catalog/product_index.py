@@ -1,7 +1,7 @@
-"""How the rows that lists of products are chosen from are kept: made anew for the products that a write touched.
+"""Maintains `listings`, the index table of product lists, by rebuilding the rows of changed products.
 
-Whoever changes what a product shows calls `refresh` in the same transaction. It locks the products first, so that of
-two writers the later one sees what the earlier one left.
+Every write that changes how a product is displayed calls `refresh` in the same transaction. It locks the products
+first, so that the later of two writers sees the changes of the earlier one.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.texts import DOUBLE_LETTERS, MARKS, OTHER_LETTERS, SEPARATORS
 from shop.db.pool import Session
-from shop.db.statements import among, statement
+from shop.db.statements import any_of, statement
 from shop.models.catalog.images import images
 from shop.models.catalog.prices import prices
 from shop.models.catalog.product_index import listing_facets, listings
@@ -51,54 +51,56 @@ EVERYWHERE = UUID(int=0)
 
 
 def currency_facet(currency: str) -> UUID:
-    """The facet of what is sold in a currency; told apart by nothing that needs to be secret."""
+    """Returns the facet id of a currency; the hash is not used for security."""
     return UUID(bytes=md5(currency.encode(), usedforsecurity=False).digest())
 
 
 _IDS = ARRAY(PG_UUID(as_uuid=True))
-_these = among("ids", PG_UUID(as_uuid=True))
+_these = any_of("ids", PG_UUID(as_uuid=True))
 
 _LOCK = statement(
-    # Not so tight that whoever names the product in a row of their own, and is to lock it next, would wait for us.
+    # FOR NO KEY UPDATE, so that inserts of rows that refer to the product, and lock it next, do not wait.
     select(products.c.id).where(products.c.id == _these).order_by(products.c.id).with_for_update(key_share=True),
     lambda record: cast(UUID, record[0]),
 )
 
 
-def folded(text: Any) -> ColumnElement[str]:
-    """Text as it is searched, as `base/texts.folded` says it. Without its punctuation, the database finds plain words
-    in it, and no numbers with signs and fractions, addresses or paths, which a search for a part would miss.
+def fold_text(text: Any) -> ColumnElement[str]:
+    """Folds text for search like `base/texts.folded`. Punctuation is removed so that the parser finds plain words, not
+    signed numbers, addresses or paths, which a search for a part would miss.
     """
     apart = func.regexp_replace(func.normalize(text, literal_column("NFKD")), MARKS, "", "g")
     small = func.lower(func.normalize(apart, literal_column("NFC")))
-    found = func.translate(small, "".join(OTHER_LETTERS), "".join(OTHER_LETTERS.values()))
+    result = func.translate(small, "".join(OTHER_LETTERS), "".join(OTHER_LETTERS.values()))
     for letter, letters in DOUBLE_LETTERS.items():
-        found = func.replace(found, letter, letters)
-    found = func.regexp_replace(found, SEPARATORS, " ", "g")
-    # Most texts have as many bytes as letters, and so no letter to fold; looking each up costs more than all the rest.
+        result = func.replace(result, letter, letters)
+    result = func.regexp_replace(result, SEPARATORS, " ", "g")
+    # Most texts are ASCII (bytes equal characters) and need no folding, which costs more than all the rest.
     is_plain = func.octet_length(text) == func.char_length(text)
-    return case((is_plain, func.regexp_replace(func.lower(text), SEPARATORS, " ", "g")), else_=found)
+    return case((is_plain, func.regexp_replace(func.lower(text), SEPARATORS, " ", "g")), else_=result)
 
 
-def _array(chosen: Any, kind: Any = _IDS) -> ColumnElement[Any]:
-    return func.array(chosen.scalar_subquery(), type_=kind)
+def _array(clause: Any, kind: Any = _IDS) -> ColumnElement[Any]:
+    return func.array(clause.scalar_subquery(), type_=kind)
 
 
-def _texts(chosen: Any) -> ColumnElement[str]:
-    return func.array_to_string(func.array(chosen.scalar_subquery()), " ")
+def _texts(clause: Any) -> ColumnElement[str]:
+    return func.array_to_string(func.array(clause.scalar_subquery()), " ")
 
 
 def _words(weight: str, *texts: ColumnElement[Any]) -> ColumnElement[Any]:
-    # The database refuses to index a text that is much longer.
-    said = func.left(func.concat_ws(literal_column("' '"), *texts), literal_column("50000"))
-    return func.setweight(func.to_tsvector(literal_column("'simple'::regconfig"), folded(said)), literal_column(weight))
+    # PostgreSQL refuses to index much longer texts.
+    content = func.left(func.concat_ws(literal_column("' '"), *texts), literal_column("50000"))
+    return func.setweight(
+        func.to_tsvector(literal_column("'simple'::regconfig"), fold_text(content)), literal_column(weight)
+    )
 
 
 def _if_to_come(moment: Any) -> ColumnElement[Any]:
     return case((moment > func.now(), moment), else_=null())
 
 
-# How each variant can be had: counted over the locations that are active.
+# Availability of each variant, summed over the active locations.
 _supply = (
     select(
         variants.c.id,
@@ -110,7 +112,7 @@ _supply = (
         func.coalesce(func.bool_or(stock_items.c.backorderable), False).label("backorderable"),
         and_(variants.c.discontinue_on.is_not(None), variants.c.discontinue_on <= func.now()).label("has_ended"),
         _if_to_come(variants.c.discontinue_on).label("ends_at"),
-        # Over the groups: whether the product has others than its master.
+        # A window over the groups: whether the product has variants besides its master.
         func.bool_or(~variants.c.is_master).over(partition_by=variants.c.product_id).label("has_others"),
     )
     .select_from(
@@ -131,13 +133,13 @@ _can_be_had = and_(~_supply.c.has_ended, or_(_supply.c.in_stock, _supply.c.backo
 
 
 def _in_order(column: Any, *order: Any, only: ColumnElement[bool] | None = None) -> Any:
-    gathered = func.array_agg(column, type_=ARRAY(column.type)).aggregate_order_by(*order)
-    # With a filter, even an idle one, the call is put into the parentheses that a subscript needs.
-    return gathered.filter(true() if only is None else only)
+    aggregate = func.array_agg(column, type_=ARRAY(column.type)).aggregate_order_by(*order)
+    # A filter, even one without effect, adds the parentheses that a subscript needs.
+    return aggregate.filter(true() if only is None else only)
 
 
 _place = (_supply.c.position, _supply.c.id)
-_sold = (
+_variant_summary = (
     select(
         _supply.c.product_id,
         func.array_agg(_supply.c.id, type_=_IDS).filter(_supply.c.is_master)[1].label("master_id"),
@@ -156,11 +158,11 @@ _sold = (
 )
 
 _above = taxons.alias("above")
-_classified = classifications.join(taxons, taxons.c.id == classifications.c.taxon_id)
+_classification_taxons = classifications.join(taxons, taxons.c.id == classifications.c.taxon_id)
 _is_theirs = classifications.c.product_id == products.c.id
 _taxon_ids = _array(
     select(classifications.c.taxon_id)
-    .select_from(_classified)
+    .select_from(_classification_taxons)
     .where(_is_theirs)
     .order_by(taxons.c.taxonomy_id, taxons.c.lft)
     .correlate(products)
@@ -169,7 +171,7 @@ _within_taxon_ids = _array(
     select(_above.c.id)
     .distinct()
     .select_from(
-        _classified.join(
+        _classification_taxons.join(
             _above,
             and_(
                 _above.c.taxonomy_id == taxons.c.taxonomy_id,
@@ -182,9 +184,13 @@ _within_taxon_ids = _array(
     .correlate(products)
 )
 _taxon_names = _texts(
-    select(taxons.c.pretty_name).select_from(_classified).where(_is_theirs).order_by(taxons.c.id).correlate(products)
+    select(taxons.c.pretty_name)
+    .select_from(_classification_taxons)
+    .where(_is_theirs)
+    .order_by(taxons.c.id)
+    .correlate(products)
 )
-_valued = (
+_variant_options = (
     variants.join(variant_option_values, variant_option_values.c.variant_id == variants.c.id)
     .join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
     .join(option_types, option_types.c.id == option_values.c.option_type_id)
@@ -192,19 +198,19 @@ _valued = (
 _is_variant_of = and_(variants.c.product_id == products.c.id, variants.c.deleted_at.is_(None))
 _facet_ids = _array(
     union_all(
-        select(option_values.c.id).distinct().select_from(_valued).where(_is_variant_of).correlate(products),
+        select(option_values.c.id).distinct().select_from(_variant_options).where(_is_variant_of).correlate(products),
         select(product_properties.c.facet_id)
         .where(product_properties.c.product_id == products.c.id)
         .correlate(products),
         select(sql_cast(func.md5(prices.c.currency), PG_UUID(as_uuid=True)))
-        .where(prices.c.variant_id == _sold.c.default_variant_id)
-        .correlate(_sold),
+        .where(prices.c.variant_id == _variant_summary.c.default_variant_id)
+        .correlate(_variant_summary),
     )
 )
 _option_names = _texts(
     select(option_values.c.presentation)
     .distinct()
-    .select_from(_valued)
+    .select_from(_variant_options)
     .where(_is_variant_of)
     .order_by(option_values.c.presentation)
     .correlate(products)
@@ -229,11 +235,11 @@ _image_ids = _array(
 )
 
 
-_MADE: dict[str, Any] = {
+_LISTING_VALUES: dict[str, Any] = {
     "product_id": products.c.id,
-    "master_id": _sold.c.master_id,
-    "default_variant_id": _sold.c.default_variant_id,
-    "variant_ids": _sold.c.variant_ids,
+    "master_id": _variant_summary.c.master_id,
+    "default_variant_id": _variant_summary.c.default_variant_id,
+    "variant_ids": _variant_summary.c.variant_ids,
     "option_type_ids": _option_type_ids,
     "property_ids": _property_ids,
     "taxon_ids": _taxon_ids,
@@ -242,14 +248,14 @@ _MADE: dict[str, Any] = {
     "facet_ids": _facet_ids,
     "currencies": _array(
         select(prices.c.currency)
-        .where(prices.c.variant_id == _sold.c.default_variant_id)
+        .where(prices.c.variant_id == _variant_summary.c.default_variant_id)
         .order_by(prices.c.currency)
-        .correlate(_sold),
+        .correlate(_variant_summary),
         ARRAY(Text()),
     ),
-    "sku": _sold.c.sku,
-    "in_stock": _sold.c.in_stock,
-    "backorderable": _sold.c.backorderable,
+    "sku": _variant_summary.c.sku,
+    "in_stock": _variant_summary.c.in_stock,
+    "backorderable": _variant_summary.c.backorderable,
     "is_active": and_(
         products.c.status == "active",
         products.c.deleted_at.is_(None),
@@ -257,37 +263,39 @@ _MADE: dict[str, Any] = {
         or_(products.c.discontinue_on.is_(None), products.c.discontinue_on > func.now()),
     ),
     "next_look_at": func.least(
-        _if_to_come(products.c.available_on), _if_to_come(products.c.discontinue_on), _sold.c.ends_at
+        _if_to_come(products.c.available_on), _if_to_come(products.c.discontinue_on), _variant_summary.c.ends_at
     ),
     "available_on": products.c.available_on,
     "discontinue_on": products.c.discontinue_on,
-    # The weights are what a filter by name and the ranking go by: the name, what it is called and tagged, where it
-    # stands, what is said of it.
+    # Weights for ranking and the filter by name: A is the name; B SKUs, keywords and tags; C taxons and options;
+    # D the description.
     "search": _words("'A'", products.c.name)
-    .op("||")(_words("'B'", _sold.c.skus, products.c.meta_keywords, func.array_to_string(products.c.tags, " ")))
+    .op("||")(
+        _words("'B'", _variant_summary.c.skus, products.c.meta_keywords, func.array_to_string(products.c.tags, " "))
+    )
     .op("||")(_words("'C'", _taxon_names, _option_names))
-    # Of a description that is HTML, the tags are no words.
+    # Strips HTML tags from descriptions.
     .op("||")(_words("'D'", func.regexp_replace(products.c.description, "</?[A-Za-z][^<>]*>", " ", "g"))),
 }
-_SHOWN = ("within_taxon_ids", "facet_ids", "is_active")
-_before = select(*(listings.c[name] for name in _SHOWN)).where(listings.c.product_id == _these).cte("before")
+_FACET_COLUMNS = ("within_taxon_ids", "facet_ids", "is_active")
+_before = select(*(listings.c[name] for name in _FACET_COLUMNS)).where(listings.c.product_id == _these).cte("before")
 _insert = insert(listings).from_select(
-    list(_MADE),
-    select(*(column.label(name) for name, column in _MADE.items())).select_from(
-        products.join(_sold, _sold.c.product_id == products.c.id)
+    list(_LISTING_VALUES),
+    select(*(column.label(name) for name, column in _LISTING_VALUES.items())).select_from(
+        products.join(_variant_summary, _variant_summary.c.product_id == products.c.id)
     ),
 )
 _after = (
     _insert.on_conflict_do_update(
         index_elements=["product_id"],
-        set_={name: _insert.excluded[name] for name in _MADE if name != "product_id"},
+        set_={name: _insert.excluded[name] for name in _LISTING_VALUES if name != "product_id"},
     )
-    .returning(*(listings.c[name] for name in _SHOWN))
+    .returning(*(listings.c[name] for name in _FACET_COLUMNS))
     .cte("after")
 )
 
 
-def _counted(rows: Any, sign: str) -> Any:
+def _facet_counts(rows: Any, sign: str) -> Any:
     within = func.unnest(func.array_append(rows.c.within_taxon_ids, literal(EVERYWHERE, PG_UUID(as_uuid=True))))
     scopes = within.table_valued("scope_id", name=f"scopes_{sign}").render_derived()
     facets = func.unnest(rows.c.facet_ids).table_valued("facet_id", name=f"facets_{sign}").render_derived()
@@ -299,15 +307,15 @@ def _counted(rows: Any, sign: str) -> Any:
     )
 
 
-_both = union_all(_counted(_before, "less"), _counted(_after, "more")).subquery("both")
-_changed = (
+_both = union_all(_facet_counts(_before, "less"), _facet_counts(_after, "more")).subquery("both")
+_count_changes = (
     select(_both.c.scope_id, _both.c.facet_id, func.sum(_both.c.n).label("n"))
     .group_by(_both.c.scope_id, _both.c.facet_id)
     .having(func.sum(_both.c.n) != 0)
-    # Every writer locks the counts in this order, and most change none of them.
+    # Every writer locks the counts in this order; most change none.
     .order_by(_both.c.scope_id, _both.c.facet_id)
 )
-_count = insert(listing_facets).from_select(["scope_id", "facet_id", "product_count"], _changed)
+_count = insert(listing_facets).from_select(["scope_id", "facet_id", "product_count"], _count_changes)
 _REFRESH = statement(
     _count.on_conflict_do_update(
         index_elements=["scope_id", "facet_id"],
@@ -318,12 +326,12 @@ _REFRESH = statement(
 
 
 async def lock_products(db: Session, product_ids: Iterable[UUID]) -> None:
-    """In the order of their ids, as everybody locks them."""
+    """Locks products in id order, as every writer does."""
     await db.all(_LOCK, ids=list(set(product_ids)))
 
 
 async def refresh(db: Session, product_ids: Iterable[UUID]) -> None:
-    """In the transaction of the write, after it."""
+    """Rebuilds the listings of products; call it after the write, in the same transaction."""
     ids = list(set(product_ids))
     if ids:
         await lock_products(db, ids)
@@ -337,5 +345,5 @@ _DUE = statement(
 
 
 async def list_due(db: Session) -> list[UUID]:
-    """Products that one of their two times has come for."""
+    """Returns up to 100 products whose `available_on` or `discontinue_on` has passed since the last refresh."""
     return await db.all(_DUE)

@@ -1,7 +1,7 @@
-"""Which products are listed: by every filter and in every order, a page of them, and how many there are.
+"""Product lists of the storefront: filters, sorting, pagination and totals.
 
-A statement's shape depends on the request, so it is compiled once per shape and kept. A page is found in `listings`;
-what each product costs is joined to the page's rows, and to all of them only where a personal price sorts or filters.
+A statement's shape depends on the request, so each shape is compiled once and cached. A page is selected from
+`listings`; prices are joined to the rows of the page, and to all rows only where a price sorts or filters.
 """
 
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.browsing import MOST_PAIRS, ProductWishes, search_query, shape_of
 from shop.base.listing import Keyset, Sort
+from shop.base.product_query import MOST_PAIRS, ProductQuery, query_shape, search_query
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, planned, shaped_statement, statement
+from shop.db.statements import Statement, dynamic_statement, explain, into, statement
 from shop.models.catalog.prices import prices
 from shop.models.catalog.product_index import listing_sales, listings
 from shop.models.catalog.products import (
@@ -46,14 +46,21 @@ from shop.models.catalog.products import (
 from shop.models.catalog.storefront import Facets, ShownProduct
 from shop.models.catalog.taxons import classifications
 from shop.queries.catalog.prices import Pricing
-from shop.queries.catalog.prices_shown import CURRENCY, DECIDED, HAS_PRICE, IS_SEEN, IS_SEEN_TO_THE_END, shown
+from shop.queries.catalog.prices_shown import (
+    BEST_PRICE,
+    CURRENCY,
+    HAS_PRICE,
+    IS_LISTED_NOW,
+    IS_VISIBLE_OR_DISCONTINUED,
+    select_products_with_prices,
+)
 from shop.queries.records import EXACT, plan_rows
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
 _TEXTS = ARRAY(Text())
-RANKED = 1_000
-"""Of what a search finds, so many are ranked and counted: a word that half the shop has in common ranks nothing."""
+RANK_LIMIT = 1_000
+"""Maximum number of search results that are ranked and counted; ranking a very common word is pointless."""
 COMMON = 5
 
 
@@ -63,20 +70,22 @@ def _query(name: str) -> ColumnElement[Any]:
     )
 
 
-# Sold in the currency: a list may change what a customer pays, and not what the shop sells.
+# Has a base price in the currency: price lists change prices, not which products are sold.
 _is_priced = listings.c.currencies.contains(func.array_append(literal_column("'{}'::text[]"), CURRENCY))
 _marks = listings.c.within_taxon_ids.op("||")(listings.c.facet_ids)
 
 
 def _has_all_options() -> ColumnElement[bool]:
-    """Of one variant the values that are named: as many option types as they are of."""
-    wanted = bindparam("option_value_ids", type_=_IDS)
-    types = select(func.count(option_values.c.option_type_id.distinct())).where(option_values.c.id == sql_any(wanted))
+    """Returns whether one variant has a requested value of every option type among the requested values."""
+    value_ids = bindparam("option_value_ids", type_=_IDS)
+    types = select(func.count(option_values.c.option_type_id.distinct())).where(
+        option_values.c.id == sql_any(value_ids)
+    )
     fitting = (
         select(variants.c.product_id)
         .join(variant_option_values, variant_option_values.c.variant_id == variants.c.id)
         .join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
-        .where(variants.c.deleted_at.is_(None), option_values.c.id == sql_any(wanted))
+        .where(variants.c.deleted_at.is_(None), option_values.c.id == sql_any(value_ids))
         .group_by(variants.c.id)
         .having(func.count(option_values.c.option_type_id.distinct()) == types.scalar_subquery())
     )
@@ -109,7 +118,7 @@ _FILTERS: dict[str, Any] = {
     "option_value_ids": _has_all_options,
     "in_stock": lambda: listings.c.in_stock,
     "backorderable": lambda: listings.c.backorderable,
-    "purchasable": lambda: and_(IS_SEEN, or_(listings.c.in_stock, listings.c.backorderable)),
+    "purchasable": lambda: and_(IS_LISTED_NOW, or_(listings.c.in_stock, listings.c.backorderable)),
 }
 _COLUMNS: dict[str, Any] = {
     "id": listings.c.product_id,
@@ -127,29 +136,29 @@ _COLUMNS: dict[str, Any] = {
 _OF_PRODUCTS = {name for name, column in _COLUMNS.items() if getattr(column, "table", products) is products}
 
 
-def _named(name: str) -> Any:
-    """Pairs of names as a table."""
-    given = func.unnest(bindparam(f"{name}_owners", type_=_TEXTS), bindparam(f"{name}_values", type_=_TEXTS))
-    return given.table_valued(column("owner", Text), column("value", Text), name=f"wanted_{name}").render_derived(
+def _name_pairs(name: str) -> Any:
+    """Returns pairs of names as a table."""
+    arrays = func.unnest(bindparam(f"{name}_owners", type_=_TEXTS), bindparam(f"{name}_values", type_=_TEXTS))
+    return arrays.table_valued(column("owner", Text), column("value", Text), name=f"wanted_{name}").render_derived(
         name=f"wanted_{name}"
     )
 
 
 class _List:
-    """How one shape of list is chosen."""
+    """Builds the query for one shape of list."""
 
     def __init__(self, shape: tuple[Any, ...], *, is_personal: bool) -> None:
         self.asked, self.sort = shape
         self.is_personal = is_personal
         self.by_price = "price" in self.asked or any(sort.name == "price" for sort in self.sort)
-        self.amount: Any = func.coalesce(DECIDED.c.amount, prices.c.amount) if is_personal else prices.c.amount
+        self.amount: Any = func.coalesce(BEST_PRICE.c.amount, prices.c.amount) if is_personal else prices.c.amount
         self.by_product = bool({"slug", "tags", "show_discontinued"} & self.asked) or any(
             sort.name in _OF_PRODUCTS for sort in self.sort
         )
         self._is_placed = "one_taxon" in self.asked and any(sort.name == "position" for sort in self.sort)
 
     def chosen(self, *columns: Any, is_walk: bool = False) -> Select[Any]:
-        """The listings that fit. On a walk they are looked at one after the other, and not looked up by their marks."""
+        """Selects the matching listings; `is_walk` scans them in index order instead of looking them up by marks."""
         source: Any = listings
         if any(sort.name == "sold" for sort in self.sort):
             source = source.join(listing_sales, listing_sales.c.product_id == listings.c.product_id)
@@ -158,7 +167,7 @@ class _List:
         if self.by_price:
             source = source.join(prices, HAS_PRICE)
             if self.is_personal:
-                source = source.outerjoin(DECIDED, literal_column("true"))
+                source = source.outerjoin(BEST_PRICE, literal_column("true"))
         if self._is_placed:
             place = and_(
                 classifications.c.product_id == listings.c.product_id,
@@ -168,23 +177,23 @@ class _List:
         return select(*columns).select_from(source).where(*self._conditions(is_walk=is_walk))
 
     def _conditions(self, *, is_walk: bool) -> list[ColumnElement[bool]]:
-        seen = IS_SEEN_TO_THE_END if "show_discontinued" in self.asked else IS_SEEN
-        found = [seen, _is_priced]
-        found += [
+        visibility = IS_VISIBLE_OR_DISCONTINUED if "show_discontinued" in self.asked else IS_LISTED_NOW
+        conditions = [visibility, _is_priced]
+        conditions += [
             _FILTERS[name]() for name in sorted(self.asked) if name in _FILTERS and not (is_walk and name == "taxons")
         ]
         if is_walk and "taxons" in self.asked:
-            found.append(listings.c.within_taxon_ids.overlap(_ids("taxons")))
+            conditions.append(listings.c.within_taxon_ids.overlap(_ids("taxons")))
         if "price" in self.asked:
-            found.append(self.amount >= bindparam("price_from", type_=BigInteger))
+            conditions.append(self.amount >= bindparam("price_from", type_=BigInteger))
         if "price_end" in self.asked:
-            found.append(self.amount <= bindparam("price_to", type_=BigInteger))
+            conditions.append(self.amount <= bindparam("price_to", type_=BigInteger))
         if {"after", "after_nothing"} & self.asked:
-            found.append(self._comes_after())
-        return found
+            conditions.append(self._comes_after())
+        return conditions
 
     def _comes_after(self) -> ColumnElement[bool]:
-        """After the last product of the page before. Null counts as the largest, as the database sorts it."""
+        """Returns the condition for rows after the cursor. Null is the largest value, as PostgreSQL sorts it."""
         (column, is_down), *ties = self.order()
         key, last_id = listings.c.product_id, bindparam("after_id", type_=_ID)
         if not ties:
@@ -197,8 +206,8 @@ class _List:
         return later if is_down else or_(later, column.is_(None))
 
     def order(self) -> list[tuple[Any, bool]]:
-        """Columns before the price, then the number, whatever their order in the wish, as the family does it; each with
-        whether the largest comes first.
+        """Returns the sort columns, each with whether it is descending: other columns, then price, then SKU, whatever
+        their order in the request, as in Spree.
         """
         rank = {"price": 1, "sku": 2}
         sorts = sorted(self.sort, key=lambda sort: rank.get(sort.name, 0))
@@ -214,55 +223,59 @@ class _List:
         return _COLUMNS[sort.name]
 
 
-def _ordered(columns: Sequence[tuple[Any, bool]]) -> list[Any]:
+def _order_by(columns: Sequence[tuple[Any, bool]]) -> list[Any]:
     return [column.desc() if is_down else column.asc() for column, is_down in columns]
 
 
 @lru_cache(maxsize=1024)
 def _page(shape: tuple[Any, ...], way: str, *, is_personal: bool) -> Statement[ShownProduct]:
-    """`walk`: in the order of an index, until the page is full, which is quick where much fits. `gather`: all that fit
-    are found by what they have in common, counted and sorted. `rank`: so are some that a search finds.
+    """Builds the statement of a page. `walk` scans an index in order until the page is full, which is fast if many rows
+    match; `gather` finds all matches by their marks, counts and sorts them; `rank` does so for some search results.
     """
-    found = _List(shape, is_personal=is_personal)
+    product_list = _List(shape, is_personal=is_personal)
     most, skip = bindparam("most", type_=BigInteger), bindparam("skip", type_=BigInteger)
-    order = [(column.label(f"by_{place}"), is_down) for place, (column, is_down) in enumerate(found.order())]
+    order = [(column.label(f"by_{place}"), is_down) for place, (column, is_down) in enumerate(product_list.order())]
     columns = [listings.c.product_id, *(column for column, _ in order)]
     if way == "walk":
         page = (
-            found.chosen(*columns, is_walk=True).order_by(*_ordered(found.order())).limit(most).offset(skip).cte("page")
+            product_list.chosen(*columns, is_walk=True)
+            .order_by(*_order_by(product_list.order()))
+            .limit(most)
+            .offset(skip)
+            .cte("page")
         )
         total: Any = literal_column("null::bigint")
     else:
         if way == "rank":
             rank = func.ts_rank(listings.c.search, _query("q")).label("by_0")
             order, columns = [(rank, True), (listings.c.product_id, True)], [listings.c.product_id, rank]
-        some = found.chosen(*columns)
+        some = product_list.chosen(*columns)
         if way == "rank":
-            some = some.limit(literal_column(str(RANKED + 1)))
-        gathered = some.cte("gathered")
-        inner = [(gathered.c[column.name], is_down) for column, is_down in order]
-        page = select(gathered).order_by(*_ordered(inner)).limit(most).offset(skip).cte("page")
-        total = select(func.count()).select_from(gathered).scalar_subquery()
+            some = some.limit(literal_column(str(RANK_LIMIT + 1)))
+        matches = some.cte("gathered")
+        inner = [(matches.c[column.name], is_down) for column, is_down in order]
+        page = select(matches).order_by(*_order_by(inner)).limit(most).offset(skip).cte("page")
+        total = select(func.count()).select_from(matches).scalar_subquery()
     last = [(page.c[column.name], is_down) for column, is_down in order]
-    clause = shown(page, is_personal=is_personal).add_columns(
+    clause = select_products_with_prices(page, is_personal=is_personal).add_columns(
         total.label("total"), page.c[order[0][0].name].label("place")
     )
-    clause = clause.order_by(*_ordered(last))
-    return shaped_statement(clause, into(ShownProduct))
+    clause = clause.order_by(*_order_by(last))
+    return dynamic_statement(clause, into(ShownProduct))
 
 
 @lru_cache(maxsize=512)
 def _count(shape: tuple[Any, ...], *, is_personal: bool) -> Statement[int]:
     some = _List(shape, is_personal=is_personal).chosen(listings.c.product_id).limit(EXACT + 1).subquery()
-    return shaped_statement(select(func.count()).select_from(some), lambda record: cast(int, record[0]))
+    return dynamic_statement(select(func.count()).select_from(some), lambda record: cast(int, record[0]))
 
 
 @lru_cache(maxsize=512)
 def _estimate(shape: tuple[Any, ...], *, is_personal: bool) -> Statement[int]:
-    return planned(_List(shape, is_personal=is_personal).chosen(listings.c.product_id), plan_rows)
+    return explain(_List(shape, is_personal=is_personal).chosen(listings.c.product_id), plan_rows)
 
 
-def _values(wishes: ProductWishes, pricing: Pricing) -> dict[str, Any]:
+def _values(wishes: ProductQuery, pricing: Pricing) -> dict[str, Any]:
     values: dict[str, Any] = {"currency": wishes.currency, **pricing.values}
     for name in ("ids", "skus", "slug", "tags", "taxons", "concat_taxons", "option_value_ids", "marks"):
         values[name] = getattr(wishes, name)
@@ -276,7 +289,7 @@ def _values(wishes: ProductWishes, pricing: Pricing) -> dict[str, Any]:
     return values
 
 
-def _way(wishes: ProductWishes, facets: Facets) -> str:
+def _way(wishes: ProductQuery, facets: Facets) -> str:
     if wishes.q and not wishes.sort:
         return "rank"
     if not (wishes.taxons or wishes.marks or wishes.any_marks or wishes.concat_taxons):
@@ -284,40 +297,40 @@ def _way(wishes: ProductWishes, facets: Facets) -> str:
     counts = {facet.id: facet.product_count for facet in facets.values}
     groups = [*((mark,) for mark in wishes.marks), *wishes.any_marks]
     fewest = min([facets.in_scope, *(sum(counts.get(mark, 0) for mark in group) for group in groups)])
-    # A walk meets what every fifth product has soon enough, and gathering it would touch them all.
+    # A scan finds a mark that every fifth product has quickly; gathering would read all of them.
     return "walk" if not wishes.concat_taxons and fewest * COMMON >= facets.everywhere else "gather"
 
 
-async def list_products(db: Session, wishes: ProductWishes, pricing: Pricing, facets: Facets) -> Sequence[ShownProduct]:
+async def list_products(db: Session, wishes: ProductQuery, pricing: Pricing, facets: Facets) -> Sequence[ShownProduct]:
     if wishes.is_nothing:
         return []
-    found = _page(shape_of(wishes), _way(wishes, facets), is_personal=pricing.is_personal)
+    query = _page(query_shape(wishes), _way(wishes, facets), is_personal=pricing.is_personal)
     page = wishes.page
     if isinstance(page, Keyset):
-        # One more tells whether there is a next page.
-        return await db.all(found, **_values(wishes, pricing), most=page.size + 1, skip=0)
-    return await db.all(found, **_values(wishes, pricing), most=page.size, skip=page.offset)
+        # One more row than the page size detects a next page.
+        return await db.all(query, **_values(wishes, pricing), most=page.size + 1, skip=0)
+    return await db.all(query, **_values(wishes, pricing), most=page.size, skip=page.offset)
 
 
 async def count_products(
-    db: Session, wishes: ProductWishes, pricing: Pricing, gathered: int | None = None
+    db: Session, wishes: ProductQuery, pricing: Pricing, total: int | None = None
 ) -> tuple[int, bool]:
-    """How many there are in all, and whether that is an estimate."""
+    """Returns the total number of products and whether it is an estimate."""
     if wishes.is_nothing:
         return 0, False
-    ranked = bool(wishes.q) and not wishes.sort
-    if gathered is not None and not (ranked and gathered > RANKED):
-        return gathered, False
-    shape, values = shape_of(wishes), _values(wishes, pricing)
-    if not ranked:
+    is_ranked = bool(wishes.q) and not wishes.sort
+    if total is not None and not (is_ranked and total > RANK_LIMIT):
+        return total, False
+    shape, values = query_shape(wishes), _values(wishes, pricing)
+    if not is_ranked:
         count = await db.one(_count(shape, is_personal=pricing.is_personal), **values) or 0
         if count <= EXACT:
             return count, False
-    least = RANKED if ranked else EXACT
+    least = RANK_LIMIT if is_ranked else EXACT
     return max(await db.one(_estimate(shape, is_personal=pricing.is_personal), **values) or 0, least + 1), True
 
 
-_options, _properties = _named("options"), _named("properties")
+_options, _properties = _name_pairs("options"), _name_pairs("properties")
 _MARKS = statement(
     union_all(
         select(literal_column("'options'", Text), option_types.c.name, option_values.c.id)
@@ -344,17 +357,19 @@ async def list_property_names(db: Session) -> list[str]:
     return await db.all(_PROPERTY_NAMES)
 
 
-async def find_marks(db: Session, wishes: ProductWishes) -> list[tuple[UUID, ...]]:
-    """The facets of each option and each property that is named; an empty one is no product's."""
+async def find_marks(db: Session, wishes: ProductQuery) -> list[tuple[UUID, ...]]:
+    """Returns the facets of each option and property filter; an empty tuple matches no product."""
     pairs = {
         "options": wishes.options,
         "properties": [(name, value) for name, values in wishes.properties for value in values],
     }
     values = {
-        f"{name}_{part}": [pair[place] for pair in named]
-        for name, named in pairs.items()
+        f"{name}_{part}": [pair[place] for pair in filters]
+        for name, filters in pairs.items()
         for place, part in enumerate(("owners", "values"))
     }
-    found = await db.all(_MARKS, **values)
-    named = [("options", name) for name, _ in wishes.options] + [("properties", name) for name, _ in wishes.properties]
-    return [tuple(mark for kind, owner, mark in found if (kind, owner) == each) for each in named]
+    rows = await db.all(_MARKS, **values)
+    filters = [("options", name) for name, _ in wishes.options] + [
+        ("properties", name) for name, _ in wishes.properties
+    ]
+    return [tuple(mark for kind, owner, mark in rows if (kind, owner) == each) for each in filters]

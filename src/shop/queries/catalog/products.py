@@ -1,4 +1,4 @@
-"""Which statements change products, variants and what hangs on them, and which products a change touches."""
+"""Statements that change products, variants and their related rows, and find the products a change affects."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, shaped_statement, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.catalog.prices import Price, prices
 from shop.models.catalog.products import (
     Product,
@@ -81,7 +81,7 @@ _REMOVE_VARIANTS = statement(
     _first,
 )
 _TOUCH = statement(
-    update(products).where(products.c.id == among("ids", _ID)).values(updated_at=_now).returning(products.c.id),
+    update(products).where(products.c.id == any_of("ids", _ID)).values(updated_at=_now).returning(products.c.id),
     _first,
 )
 _DUE = statement(
@@ -93,7 +93,7 @@ _DUE = statement(
 )
 _ACTIVATE = statement(
     update(products)
-    .where(products.c.id == among("ids", _ID))
+    .where(products.c.id == any_of("ids", _ID))
     .values(status="active", make_active_at=None, updated_at=_now)
     .returning(products.c.id),
     _first,
@@ -118,8 +118,8 @@ _SET_PRICE = statement(
     ).returning(prices.c.id),
     _first,
 )
-_CHOSEN = statement(
-    select(option_values.c.option_type_id, option_values.c.id).where(option_values.c.id == among("ids", _ID)),
+_OPTION_PAIRS = statement(
+    select(option_values.c.option_type_id, option_values.c.id).where(option_values.c.id == any_of("ids", _ID)),
     lambda record: cast(tuple[UUID, UUID], tuple(record)),
 )
 _OTHERS_OPTIONS = statement(
@@ -141,7 +141,7 @@ _USED_TYPES = statement(
     .distinct(),
     _first,
 )
-# The product must know the option types of its variants, or its page could not offer the choice.
+# The product needs the option types of its variants to offer the choice on its page.
 _ADD_OPTION_TYPES = statement(
     insert(product_option_types)
     .values(
@@ -159,19 +159,19 @@ _ADD_OPTION_TYPES = statement(
 
 _HOLD_TAXONOMIES = statement(
     select(taxonomies.c.id)
-    .where(taxonomies.c.id.in_(select(taxons.c.taxonomy_id).where(taxons.c.id == among("ids", _ID))))
+    .where(taxonomies.c.id.in_(select(taxons.c.taxonomy_id).where(taxons.c.id == any_of("ids", _ID))))
     .order_by(taxonomies.c.id)
     .with_for_update(read=True, key_share=True),
     _first,
 )
 
-# By the table a changed record stands in: the products that show it.
+# By table of the changed record: the products that display it.
 _BY_VARIANT = select(variants.c.product_id).join_from(variant_option_values, variants)
 _OWNERS: dict[str, Any] = {
     "products": select(products.c.id).where(products.c.id == _id),
     "variants": select(variants.c.product_id).where(variants.c.id == _id),
     "option_values": _BY_VARIANT.where(variant_option_values.c.option_value_id == _id),
-    # Also of products that have no variant with it yet: what another adds meanwhile is then seen by one of the two.
+    # Includes products without such a variant yet: of two concurrent writers, one then sees the other's change.
     "option_types": select(product_option_types.c.product_id)
     .where(product_option_types.c.option_type_id == _id)
     .union(
@@ -196,20 +196,20 @@ _OWNERS: dict[str, Any] = {
 
 @lru_cache(maxsize=64)
 def _owners(table: Table) -> Statement[UUID]:
-    chosen = _OWNERS.get(table.name)
-    if chosen is None:
+    clause = _OWNERS.get(table.name)
+    if clause is None:
         column = table.c.product_id if "product_id" in table.c else None
         if column is not None:
-            chosen = select(column).where(table.c.id == _id)
+            clause = select(column).where(table.c.id == _id)
         else:
-            # A property is shown by the products that have a value of it.
-            theirs = table.metadata.tables[f"product_{table.name}"]
-            chosen = select(theirs.c.product_id).where(theirs.c.property_id == _id)
-    return shaped_statement(select(chosen.subquery().c[0]).distinct(), _first)
+            # A property is displayed by the products that have a value for it.
+            link_table = table.metadata.tables[f"product_{table.name}"]
+            clause = select(link_table.c.product_id).where(link_table.c.property_id == _id)
+    return dynamic_statement(select(clause.subquery().c[0]).distinct(), _first)
 
 
 async def list_owners(db: Session, table: Table, record_id: UUID) -> list[UUID]:
-    """The products that show something of this record."""
+    """Returns the products that display this record."""
     return await db.all(_owners(table), id=record_id)
 
 
@@ -222,7 +222,7 @@ async def find_master(db: Session, product_id: UUID) -> Variant | None:
 
 
 async def lock_variant(db: Session, variant_id: UUID) -> Variant | None:
-    """After its product: whoever changes both begins there."""
+    """Locks a variant after its product, the order in which every writer locks them."""
     await lock_products(db, await list_owners(db, variants, variant_id))
     return await db.one(_LOCK_VARIANT, id=variant_id)
 
@@ -232,17 +232,17 @@ async def find_price(db: Session, variant_id: UUID, currency: str) -> Price | No
 
 
 async def list_slugs(db: Session, slug: str) -> list[str]:
-    """Slugs that are this one or begin with it."""
+    """Returns the slugs that equal this one or extend it with `-`."""
     return await db.all(_SLUGS, slug=slug)
 
 
 async def keep_slug(db: Session, slug: str, product_id: UUID) -> None:
-    """A slug that a product gives up leads to it still."""
+    """Saves a former slug, so that it still finds its product."""
     await db.one(_KEEP_SLUG, slug=slug, product_id=product_id)
 
 
 async def free_slug(db: Session, slug: str) -> None:
-    """A slug that is a product's own from now on leads to no other."""
+    """Deletes a former slug that is now a product's current one."""
     await db.one(_FREE_SLUG, slug=slug)
 
 
@@ -255,27 +255,27 @@ async def remove_variants(db: Session, product_or_variant_id: UUID) -> None:
 
 
 async def touch(db: Session, product_ids: Sequence[UUID]) -> None:
-    """What hangs on a product was changed, and with it what caches may hold of it."""
+    """Updates `updated_at` of products whose related rows changed, which invalidates caches."""
     await db.all(_TOUCH, ids=list(product_ids))
 
 
 async def activate_due(db: Session) -> list[UUID]:
-    """Drafts whose time has come are active from now on; says which."""
+    """Activates drafts whose `make_active_at` has passed; returns their ids."""
     due = await db.all(_DUE)
-    # Even an update of nothing is a new version of the catalogue.
+    # Even an update of no rows creates a new catalog version.
     return await db.all(_ACTIVATE, ids=due) if due else []
 
 
-async def hold_taxonomies(db: Session, taxon_ids: Sequence[UUID]) -> None:
-    """Keeps the trees of these taxons as they are until the end of the transaction."""
+async def lock_taxonomies_of(db: Session, taxon_ids: Sequence[UUID]) -> None:
+    """Locks the taxonomies of these taxons against changes until the transaction ends."""
     await db.all(_HOLD_TAXONOMIES, ids=list(taxon_ids))
 
 
 async def set_price(
     db: Session, *, price_id: UUID, variant_id: UUID, currency: str, amount: int, compare_at_amount: int | None
 ) -> UUID:
-    """The id of the price, which is an older one's when the variant had one in this currency."""
-    found = await db.one(
+    """Upserts a price; returns its id, which is the existing one if the variant had a price in this currency."""
+    saved_price_id = await db.one(
         _SET_PRICE,
         id=price_id,
         variant_id=variant_id,
@@ -283,12 +283,12 @@ async def set_price(
         amount=amount,
         compare_at_amount=compare_at_amount,
     )
-    return cast(UUID, found)
+    return cast(UUID, saved_price_id)
 
 
-async def list_chosen(db: Session, option_value_ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
-    """Pairs of option type and value."""
-    return await db.all(_CHOSEN, ids=list(option_value_ids))
+async def list_option_pairs(db: Session, option_value_ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
+    """Returns pairs of option type id and option value id."""
+    return await db.all(_OPTION_PAIRS, ids=list(option_value_ids))
 
 
 async def list_others_options(db: Session, product_id: UUID, but: UUID) -> list[frozenset[UUID]]:
@@ -296,7 +296,7 @@ async def list_others_options(db: Session, product_id: UUID, but: UUID) -> list[
 
 
 async def list_used_option_types(db: Session, product_id: UUID) -> list[UUID]:
-    """Those that the product's variants have a value of."""
+    """Returns the option types that the product's variants have values of."""
     return await db.all(_USED_TYPES, id=product_id)
 
 

@@ -1,4 +1,4 @@
-"""What variants cost somebody now and whether they can be had: one statement, however many there are."""
+"""Current prices and availability of variants for a customer, in one statement."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -12,18 +12,18 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, unseen
+from shop.db.statements import Statement, dynamic_statement, into, opaque_param
 from shop.models.cart.quotes import Quote
 from shop.models.catalog.prices import prices
 from shop.models.catalog.products import products, variants
 from shop.models.setup.taxes import DEFAULT_SHIPPING_CATEGORY, tax_categories
 from shop.queries.catalog.columns import BACKORDERABLE, ON_HAND, OPTIONS_TEXT, is_not_discontinued, is_visible
-from shop.queries.catalog.prices import Pricing, resolved
+from shop.queries.catalog.prices import Pricing, select_best_price
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
-_asked = (
-    func.unnest(unseen("ids", _IDS), unseen("quantities", ARRAY(BigInteger)))
+_quantities = (
+    func.unnest(opaque_param("ids", _IDS), opaque_param("quantities", ARRAY(BigInteger)))
     .table_valued(column("id", _ID), column("quantity", BigInteger), name="asked")
     .render_derived()
 )
@@ -34,7 +34,7 @@ _is_bought = or_(
     .where(_others.c.product_id == variants.c.product_id, ~_others.c.is_master, _others.c.deleted_at.is_(None))
     .correlate(variants),
 )
-"""A master is bought only where there are no other variants."""
+"""A master can be bought only if there are no other variants."""
 IS_SOLD = and_(
     is_visible(),
     is_not_discontinued(),
@@ -42,25 +42,27 @@ IS_SOLD = and_(
     or_(variants.c.discontinue_on.is_(None), variants.c.discontinue_on > func.now()),
     _is_bought,
 )
-"""Whether a variant, read with its product, can be bought at all; whether any are there is another question."""
+"""Whether a variant, joined with its product, is for sale, regardless of stock."""
 _usual_tax = select(tax_categories.c.id).where(tax_categories.c.is_default).limit(literal_column("1")).scalar_subquery()
 _has_price = and_(prices.c.variant_id == variants.c.id, prices.c.currency == bindparam("currency", type_=Text()))
 
 
 @lru_cache(maxsize=2)
 def _quotes(*, is_personal: bool) -> Statement[Quote]:
-    found: Any = (
-        _asked.join(variants, variants.c.id == _asked.c.id)
+    source: Any = (
+        _quantities.join(variants, variants.c.id == _quantities.c.id)
         .join(products, products.c.id == variants.c.product_id)
         .outerjoin(prices, _has_price)
     )
     price: Any = prices.c.amount
     list_id: Any = literal_column("null::uuid")
     if is_personal:
-        decided = resolved(variants.c.id, prices.c.amount, _asked.c.quantity, _asked, variants, prices)
-        found = found.outerjoin(decided, literal_column("true"))
-        price, list_id = func.coalesce(decided.c.amount, prices.c.amount), decided.c.id
-    return shaped_statement(
+        best_price = select_best_price(
+            variants.c.id, prices.c.amount, _quantities.c.quantity, _quantities, variants, prices
+        )
+        source = source.outerjoin(best_price, literal_column("true"))
+        price, list_id = func.coalesce(best_price.c.amount, prices.c.amount), best_price.c.id
+    return dynamic_statement(
         select(
             variants.c.id.label("variant_id"),
             products.c.id.label("product_id"),
@@ -82,16 +84,16 @@ def _quotes(*, is_personal: bool) -> Statement[Quote]:
             prices.c.compare_at_amount.label("compare_at_price"),
             price.label("price"),
             list_id.label("price_list_id"),
-        ).select_from(found),
+        ).select_from(source),
         into(Quote),
     )
 
 
-async def list_quotes(db: Session, pricing: Pricing, wanted: Mapping[UUID, int]) -> dict[UUID, Quote]:
-    """By variant, for the quantity that is wanted of each; one that never was is not in the answer."""
-    if not wanted:
+async def list_quotes(db: Session, pricing: Pricing, quantities: Mapping[UUID, int]) -> dict[UUID, Quote]:
+    """Returns quotes by variant for the given quantities; unknown variants are missing."""
+    if not quantities:
         return {}
-    values = {"ids": list(wanted), "quantities": list(wanted.values()), "currency": pricing.currency}
+    values = {"ids": list(quantities), "quantities": list(quantities.values()), "currency": pricing.currency}
     lists = pricing.values if pricing.is_personal else {}
-    found = await db.all(_quotes(is_personal=pricing.is_personal), **values, **lists)
-    return {quote.variant_id: quote for quote in found}
+    rows = await db.all(_quotes(is_personal=pricing.is_personal), **values, **lists)
+    return {quote.variant_id: quote for quote in rows}

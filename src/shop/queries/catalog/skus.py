@@ -1,4 +1,4 @@
-"""Which variants have these numbers, and what else names a variant to people."""
+"""Look-ups of variants by SKU, and of their display names."""
 
 from typing import cast
 from uuid import UUID
@@ -8,7 +8,7 @@ from sqlalchemy import Text, bindparam, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, statement
+from shop.db.statements import any_of, into, statement
 from shop.models.catalog.products import products, variants
 from shop.queries.catalog.columns import OPTIONS_TEXT
 
@@ -16,7 +16,7 @@ _ID = PG_UUID(as_uuid=True)
 
 
 class NamedVariant(msgspec.Struct, frozen=True):
-    """A variant as people speak of it."""
+    """A variant with its display names."""
 
     id: UUID
     product_id: UUID
@@ -27,13 +27,13 @@ class NamedVariant(msgspec.Struct, frozen=True):
 
 _BY_SKU = statement(
     select(variants.c.sku, variants.c.id).where(
-        variants.c.sku == among("skus", Text()),
+        variants.c.sku == any_of("skus", Text()),
         variants.c.sku != "",
         variants.c.deleted_at.is_(None),
     ),
     lambda record: cast(tuple[str, UUID], tuple(record)),
 )
-_NAMED = statement(
+_VARIANT = statement(
     select(
         variants.c.id,
         variants.c.product_id,
@@ -48,9 +48,9 @@ _NAMED = statement(
 
 
 async def find_variants(db: Session, skus: list[str]) -> dict[str, UUID]:
-    """Their ids by those of the numbers that somebody has."""
+    """Returns variant ids by SKU; unknown SKUs are missing."""
     return dict(await db.all(_BY_SKU, skus=skus)) if skus else {}
 
 
 async def find_named(db: Session, variant_id: UUID) -> NamedVariant | None:
-    return await db.one(_NAMED, variant_id=variant_id)
+    return await db.one(_VARIANT, variant_id=variant_id)

@@ -1,4 +1,4 @@
-"""Which statements move stock: a count changes only together with the movement that says why."""
+"""Statements that move stock; every change of a count is recorded with a stock movement."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -22,8 +22,8 @@ from shop.models.checkout.payments import payments
 _ID = PG_UUID(as_uuid=True)
 
 
-class Held(msgspec.Struct, frozen=True):
-    """Pieces that were taken from a shelf in the name of an order."""
+class OrderStock(msgspec.Struct, frozen=True):
+    """A quantity of a stock item that is reserved or sold for an order."""
 
     stock_item_id: UUID
     quantity: int
@@ -31,7 +31,7 @@ class Held(msgspec.Struct, frozen=True):
 
 
 _change = bindparam("quantity", type_=BigInteger)
-_guarded = or_(stock_items.c.count_on_hand + _change >= 0, stock_items.c.backorderable)
+_has_stock = or_(stock_items.c.count_on_hand + _change >= 0, stock_items.c.backorderable)
 
 _LOCK = statement(
     select(stock_items).where(stock_items.c.id == bindparam("id", type_=_ID)).with_for_update(), into(StockItem)
@@ -45,12 +45,12 @@ _FIND = statement(
 )
 _TAKE = statement(
     update(stock_items)
-    .where(and_(stock_items.c.id == bindparam("item_id", type_=_ID), _guarded))
+    .where(and_(stock_items.c.id == bindparam("item_id", type_=_ID), _has_stock))
     .values(count_on_hand=stock_items.c.count_on_hand + _change, updated_at=func.now())
     .returning(stock_items),
     into(StockItem),
 )
-_moved = (
+_change_rows = (
     func.unnest(bindparam("ids", type_=ARRAY(_ID)), bindparam("quantities", type_=ARRAY(BigInteger)))
     .table_valued(column("id", _ID), column("quantity", BigInteger), name="moved")
     .render_derived()
@@ -58,14 +58,18 @@ _moved = (
 _TAKE_MANY = statement(
     update(stock_items)
     .where(
-        stock_items.c.id == _moved.c.id,
-        or_(stock_items.c.count_on_hand + _moved.c.quantity >= 0, stock_items.c.backorderable, _moved.c.quantity > 0),
+        stock_items.c.id == _change_rows.c.id,
+        or_(
+            stock_items.c.count_on_hand + _change_rows.c.quantity >= 0,
+            stock_items.c.backorderable,
+            _change_rows.c.quantity > 0,
+        ),
     )
-    .values(count_on_hand=stock_items.c.count_on_hand + _moved.c.quantity, updated_at=func.now())
+    .values(count_on_hand=stock_items.c.count_on_hand + _change_rows.c.quantity, updated_at=func.now())
     .returning(stock_items.c.id, stock_items.c.count_on_hand),
     lambda record: cast(tuple[UUID, int], tuple(record)),
 )
-_reserved = (
+_reservations = (
     func.unnest(
         bindparam("ids", type_=ARRAY(_ID)),
         bindparam("stock_item_ids", type_=ARRAY(_ID)),
@@ -79,10 +83,10 @@ _RESERVE = statement(
     .from_select(
         ["id", "order_id", "stock_item_id", "quantity", "expires_at"],
         select(
-            _reserved.c.id,
+            _reservations.c.id,
             bindparam("order_id", type_=_ID),
-            _reserved.c.stock_item_id,
-            _reserved.c.quantity,
+            _reservations.c.stock_item_id,
+            _reservations.c.quantity,
             func.now() + seconds("seconds"),
         ),
     )
@@ -97,9 +101,9 @@ _END_HOLDS = statement(
         variants.c.id == stock_items.c.variant_id,
     )
     .returning(stock_holds.c.stock_item_id, stock_holds.c.quantity, variants.c.product_id),
-    lambda record: Held(*record),
+    lambda record: OrderStock(*record),
 )
-_EXPIRED = statement(
+_LIST_EXPIRED = statement(
     select(stock_holds.c.order_id)
     .where(
         stock_holds.c.expires_at < func.now(),
@@ -111,7 +115,7 @@ _EXPIRED = statement(
     .limit(literal_column("100")),
     lambda record: cast(UUID, record[0]),
 )
-_HELD = statement(
+_RESERVED_COUNTS = statement(
     select(stock_items.c.variant_id, sql_cast(func.sum(stock_holds.c.quantity), BigInteger))
     .join(stock_holds, stock_holds.c.stock_item_id == stock_items.c.id)
     .where(stock_holds.c.order_id == bindparam("order_id", type_=_ID))
@@ -125,7 +129,7 @@ _HELD_UNTIL = statement(
     .limit(literal_column("1")),
     lambda record: cast(datetime, record[0]),
 )
-_SOLD = statement(
+_LIST_SOLD = statement(
     select(
         stock_movements.c.stock_item_id,
         sql_cast(-func.sum(stock_movements.c.quantity), BigInteger).label("quantity"),
@@ -139,7 +143,7 @@ _SOLD = statement(
     )
     .group_by(stock_movements.c.stock_item_id, variants.c.product_id)
     .having(func.sum(stock_movements.c.quantity) < 0),
-    lambda record: Held(*record),
+    lambda record: OrderStock(*record),
 )
 _NOTE = statement(
     insert(stock_movements)
@@ -197,17 +201,17 @@ async def find_item(db: Session, variant_id: UUID, location_id: UUID) -> StockIt
 
 
 async def take_stock(db: Session, item_id: UUID, quantity: int) -> StockItem | None:
-    """Changes a count by a quantity; none when there is not so much and the item cannot be sold beyond it."""
+    """Changes a count by a quantity; returns `None` if there is not enough and the item is not backorderable."""
     return await db.one(_TAKE, item_id=item_id, quantity=quantity)
 
 
 async def take_many(db: Session, changes: Mapping[UUID, int]) -> dict[UUID, int]:
-    """Changes counts by quantities, and tells what they are then; of those that there is not enough of, nothing."""
+    """Changes counts by quantities; returns the new counts, without items that have not enough stock."""
     return dict(await db.all(_TAKE_MANY, ids=list(changes), quantities=list(changes.values())))
 
 
 async def insert_reservations(db: Session, order_id: UUID, quantities: Mapping[UUID, int], duration: int) -> None:
-    """Reserves stock items for an order for so many seconds, by the clock of the database."""
+    """Reserves stock items for an order for `duration` seconds, by the database's clock."""
     await db.all(
         _RESERVE,
         ids=[new_id() for _ in quantities],
@@ -218,27 +222,27 @@ async def insert_reservations(db: Session, order_id: UUID, quantities: Mapping[U
     )
 
 
-async def end_holds(db: Session, order_id: UUID) -> list[Held]:
+async def delete_reservations(db: Session, order_id: UUID) -> list[OrderStock]:
     return await db.all(_END_HOLDS, order_id=order_id)
 
 
-async def list_expired(db: Session) -> list[UUID]:
-    """Orders whose time to pay for what is held for them is over, while no provider is being asked."""
-    return await db.all(_EXPIRED)
+async def list_expired_reservations(db: Session) -> list[UUID]:
+    """Returns up to 100 orders with expired stock reservations and no payment in progress."""
+    return await db.all(_LIST_EXPIRED)
 
 
-async def list_held(db: Session, order_id: UUID) -> dict[UUID, int]:
-    """How many of each variant lie aside for an order."""
-    return dict(await db.all(_HELD, order_id=order_id))
+async def list_reserved_quantities(db: Session, order_id: UUID) -> dict[UUID, int]:
+    """Returns the quantities reserved for an order, by variant."""
+    return dict(await db.all(_RESERVED_COUNTS, order_id=order_id))
 
 
-async def find_held_until(db: Session, order_id: UUID) -> datetime | None:
+async def find_reservation_expiry(db: Session, order_id: UUID) -> datetime | None:
     return await db.one(_HELD_UNTIL, order_id=order_id)
 
 
-async def list_sold(db: Session, order_number: str) -> list[Held]:
-    """What was taken from the shelves for an order and not put back."""
-    return await db.all(_SOLD, note=order_number)
+async def list_sold_stock(db: Session, order_number: str) -> list[OrderStock]:
+    """Returns the stock sold for an order, less returns."""
+    return await db.all(_LIST_SOLD, note=order_number)
 
 
 async def insert_movement(db: Session, **values: Any) -> None:
@@ -258,10 +262,10 @@ async def unset_default(db: Session, but: UUID | None) -> None:
 
 
 async def delete_items(db: Session, location_id: UUID) -> None:
-    """All that a location has; refused where one was ever moved or is held."""
+    """Deletes the stock items of a location; fails if one has movements or reservations."""
     await db.all(_DELETE_ITEMS, location_id=location_id)
 
 
 async def list_wrong_counts(db: Session) -> list[tuple[UUID, int, int]]:
-    """Items whose count is not the sum of their movements: id, count, sum. There are none."""
+    """Returns id, count and sum of stock items whose count is not the sum of their movements; normally none."""
     return await db.all(_WRONG)

@@ -1,4 +1,4 @@
-"""What hangs on products, read for many of them at once: variants, options, properties, taxons, pictures, facets."""
+"""Batch look-ups of the related rows of products: variants, options, properties, taxonomies, images and facets."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, statement
+from shop.db.statements import any_of, into, statement
 from shop.models.catalog.images import Image, images
 from shop.models.catalog.product_index import listing_facets
 from shop.models.catalog.products import (
@@ -41,14 +41,14 @@ from shop.queries.catalog.product_index import EVERYWHERE, currency_facet
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
-_these = among("ids", _ID)
+_these = any_of("ids", _ID)
 
 
-def _array(chosen: Any) -> ColumnElement[Any]:
-    return func.array(chosen.scalar_subquery(), type_=_IDS)
+def _array(clause: Any) -> ColumnElement[Any]:
+    return func.array(clause.scalar_subquery(), type_=_IDS)
 
 
-_chosen = (
+_variant_options = (
     variant_option_values.join(option_values, option_values.c.id == variant_option_values.c.option_value_id)
 ).join(option_types, option_types.c.id == option_values.c.option_type_id)
 _is_theirs = variant_option_values.c.variant_id == variants.c.id
@@ -67,7 +67,7 @@ _options = func.coalesce(
             )
         ).aggregate_order_by(option_types.c.position, option_types.c.name)
     )
-    .select_from(_chosen)
+    .select_from(_variant_options)
     .where(_is_theirs)
     .correlate(variants)
     .scalar_subquery(),
@@ -81,7 +81,7 @@ _variant = select(
     _options.label("options"),
     _array(
         select(option_values.c.id)
-        .select_from(_chosen)
+        .select_from(_variant_options)
         .where(_is_theirs)
         .order_by(option_types.c.position, option_types.c.name)
         .correlate(variants)
@@ -122,19 +122,19 @@ _PROPERTIES = statement(
 _TAXONOMIES = statement(select(taxonomies).where(taxonomies.c.id == _these), into(Taxonomy))
 _IMAGES = statement(select(images).where(images.c.id == _these), into(Image))
 
-_counted = (
+_facet_counts = (
     select(listing_facets.c.facet_id, func.max(listing_facets.c.product_count).label("product_count"))
-    .where(listing_facets.c.scope_id == among("scopes", _ID), listing_facets.c.product_count > 0)
+    .where(listing_facets.c.scope_id == any_of("scopes", _ID), listing_facets.c.product_count > 0)
     .group_by(listing_facets.c.facet_id)
     .cte("counted")
 )
-# Any product that has the value tells what it is called.
-_told = (
+# Reads the display value from any product that has it.
+_property_value = (
     select(product_properties.c.property_id, product_properties.c.value, product_properties.c.filter_param)
     .where(
-        product_properties.c.facet_id == _counted.c.facet_id,
-        # Ids of property values are of version 5: for any other, every product would be looked at in vain.
-        func.substr(sql_cast(_counted.c.facet_id, Text), 15, 1) == "5",
+        product_properties.c.facet_id == _facet_counts.c.facet_id,
+        # Facet ids of property values are UUIDs of version 5; for any other, the search would be in vain.
+        func.substr(sql_cast(_facet_counts.c.facet_id, Text), 15, 1) == "5",
     )
     .limit(literal_column("1"))
     .lateral("told")
@@ -151,10 +151,10 @@ _FACETS = statement(
             option_values.c.name,
             option_values.c.presentation,
             option_values.c.position,
-            _counted.c.product_count,
+            _facet_counts.c.product_count,
         )
-        .select_from(_counted)
-        .join(option_values, option_values.c.id == _counted.c.facet_id)
+        .select_from(_facet_counts)
+        .join(option_values, option_values.c.id == _facet_counts.c.facet_id)
         .join(option_types, option_types.c.id == option_values.c.option_type_id)
         .where(option_types.c.filterable),
         select(
@@ -163,17 +163,17 @@ _FACETS = statement(
             properties.c.name,
             properties.c.presentation,
             literal_column("0", BigInteger),
-            _counted.c.facet_id,
-            _told.c.filter_param,
-            _told.c.value,
+            _facet_counts.c.facet_id,
+            _property_value.c.filter_param,
+            _property_value.c.value,
             literal_column("0", BigInteger),
-            _counted.c.product_count,
+            _facet_counts.c.product_count,
         )
-        .select_from(_counted)
-        .join(_told, literal_column("true"))
-        .join(properties, properties.c.id == _told.c.property_id)
+        .select_from(_facet_counts)
+        .join(_property_value, literal_column("true"))
+        .join(properties, properties.c.id == _property_value.c.property_id)
         .where(properties.c.filterable),
-        # How many there are in all: in the scopes, and in the whole shop.
+        # Total counts, in the scopes and in the whole shop.
         select(
             case((listing_facets.c.scope_id == literal(EVERYWHERE, _ID), "everywhere"), else_="scope"),
             listing_facets.c.scope_id,
@@ -186,7 +186,7 @@ _FACETS = statement(
         ).where(
             listing_facets.c.facet_id == bindparam("currency_facet", type_=_ID),
             or_(
-                listing_facets.c.scope_id == among("scopes", _ID),
+                listing_facets.c.scope_id == any_of("scopes", _ID),
                 listing_facets.c.scope_id == literal(EVERYWHERE, _ID),
             ),
         ),
@@ -200,7 +200,7 @@ async def list_variants(db: Session, ids: Sequence[UUID]) -> list[ShownVariant]:
 
 
 async def list_variants_of(db: Session, product_id: UUID) -> list[ShownVariant]:
-    """A product's variants, the master first."""
+    """Returns a product's variants, the master first."""
     return await db.all(_VARIANTS_OF, product_id=product_id)
 
 
@@ -225,9 +225,9 @@ async def list_images(db: Session, ids: Sequence[UUID]) -> list[Image]:
 
 
 async def list_facets(db: Session, taxon_ids: Sequence[UUID], currency: str) -> Facets:
-    """What the products of these taxons, or of the whole shop, may be filtered by, and how many they are."""
-    found = await db.all(_FACETS, scopes=list(taxon_ids) or [EVERYWHERE], currency_facet=currency_facet(currency))
-    values = [facet for facet in found if facet.kind in {"option", "property"}]
-    everywhere = next((facet.product_count for facet in found if facet.kind == "everywhere"), 0)
-    in_scopes = [facet.product_count for facet in found if facet.kind == "scope"]
+    """Returns the facets and the number of products in these taxons, or in the whole shop."""
+    rows = await db.all(_FACETS, scopes=list(taxon_ids) or [EVERYWHERE], currency_facet=currency_facet(currency))
+    values = [facet for facet in rows if facet.kind in {"option", "property"}]
+    everywhere = next((facet.product_count for facet in rows if facet.kind == "everywhere"), 0)
+    in_scopes = [facet.product_count for facet in rows if facet.kind == "scope"]
     return Facets(values, everywhere, sum(in_scopes) if taxon_ids else everywhere)

@@ -1,4 +1,4 @@
-"""Which statements keep the trees of taxons."""
+"""Statements for taxonomies and taxons."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -11,11 +11,11 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Keyset, Page
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, shaped_statement, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.catalog.product_index import listing_facets
 from shop.models.catalog.taxons import ShownTaxon, Taxon, Taxonomy, classifications, taxonomies, taxons
 from shop.queries.catalog.columns import TAXON_IMAGE_ID
-from shop.rules.catalog.taxons import Place
+from shop.rules.catalog.taxons import TreePosition
 
 _ID = PG_UUID(as_uuid=True)
 _COLUMNS: dict[str, Any] = {
@@ -34,7 +34,7 @@ _TAXON = statement(select(taxons).where(taxons.c.id == bindparam("id", type_=_ID
 _ROOT = statement(
     select(taxons).where(taxons.c.taxonomy_id == bindparam("id", type_=_ID), taxons.c.parent_id.is_(None)), into(Taxon)
 )
-_given = (
+_placements = (
     func.unnest(
         bindparam("ids", type_=ARRAY(_ID)),
         *(bindparam(f"{name}s", type_=ARRAY(kind)) for name, kind in _COLUMNS.items()),
@@ -45,10 +45,10 @@ _given = (
 _PLACE = statement(
     update(taxons)
     .where(
-        taxons.c.id == _given.c.id,
-        or_(*(taxons.c[name].is_distinct_from(_given.c[name]) for name in _COLUMNS)),
+        taxons.c.id == _placements.c.id,
+        or_(*(taxons.c[name].is_distinct_from(_placements.c[name]) for name in _COLUMNS)),
     )
-    .values({name: _given.c[name] for name in _COLUMNS} | {"updated_at": func.now()})
+    .values({name: _placements.c[name] for name in _COLUMNS} | {"updated_at": func.now()})
     .returning(taxons.c.id),
     lambda record: cast(UUID, record[0]),
 )
@@ -62,7 +62,7 @@ _IN_TAXONOMY = statement(
 
 
 _below = taxons.alias("below")
-_shown = select(
+_taxon_select = select(
     taxons,
     func.array(
         select(_below.c.id)
@@ -72,19 +72,19 @@ _shown = select(
         .scalar_subquery(),
         type_=ARRAY(_ID),
     ).label("child_ids"),
-    # Counted for a taxon with all below it, as its list of products is.
+    # Counts include all descendants of a taxon, as its product list does.
     exists()
     .where(listing_facets.c.scope_id == taxons.c.id, listing_facets.c.product_count > 0)
     .correlate(taxons)
     .label("has_products"),
     TAXON_IMAGE_ID.label("image_id"),
 )
-_SHOWN_OF = statement(_shown.where(taxons.c.id == among("ids", _ID)), into(ShownTaxon))
+_SHOWN_OF = statement(_taxon_select.where(taxons.c.id == any_of("ids", _ID)), into(ShownTaxon))
 _SHOWN_BY_PERMALINK = statement(
-    _shown.where(taxons.c.permalink == bindparam("permalink", type_=Text())), into(ShownTaxon)
+    _taxon_select.where(taxons.c.permalink == bindparam("permalink", type_=Text())), into(ShownTaxon)
 )
 _FILTERS = {
-    "ids": taxons.c.id == among("ids", _ID),
+    "ids": taxons.c.id == any_of("ids", _ID),
     "parent_id": taxons.c.parent_id == bindparam("parent_id", type_=_ID),
     "parent_permalink": taxons.c.parent_id.in_(
         select(_below.c.id).where(_below.c.permalink == bindparam("parent_permalink", type_=Text()))
@@ -96,9 +96,9 @@ _FILTERS = {
 
 
 @lru_cache(maxsize=128)
-def _listed(asked: frozenset[str], *, is_after: bool) -> Statement[ShownTaxon]:
-    clause = _shown.join(taxonomies, taxonomies.c.id == taxons.c.taxonomy_id)
-    clause = clause.where(*(_FILTERS[name] for name in sorted(asked)))
+def _list_statement(names: frozenset[str], *, is_after: bool) -> Statement[ShownTaxon]:
+    clause = _taxon_select.join(taxonomies, taxonomies.c.id == taxons.c.taxonomy_id)
+    clause = clause.where(*(_FILTERS[name] for name in sorted(names)))
     order = (taxonomies.c.position, taxonomies.c.id, taxons.c.lft)
     if is_after:
         last_tree, last_left = bindparam("last_tree", type_=_ID), bindparam("last_left", type_=BigInteger)
@@ -106,28 +106,28 @@ def _listed(asked: frozenset[str], *, is_after: bool) -> Statement[ShownTaxon]:
         position = select(trees.c.position).where(trees.c.id == last_tree).scalar_subquery()
         clause = clause.where(tuple_(*order) > tuple_(position, last_tree, last_left))
     most, skip = bindparam("most", type_=BigInteger), bindparam("skip", type_=BigInteger)
-    return shaped_statement(clause.order_by(*order).limit(most).offset(skip), into(ShownTaxon))
+    return dynamic_statement(clause.order_by(*order).limit(most).offset(skip), into(ShownTaxon))
 
 
 @lru_cache(maxsize=128)
-def _counted(asked: frozenset[str]) -> Statement[int]:
-    clause = select(func.count()).select_from(taxons).where(*(_FILTERS[name] for name in sorted(asked)))
-    return shaped_statement(clause, lambda record: cast(int, record[0]))
+def _count_statement(names: frozenset[str]) -> Statement[int]:
+    clause = select(func.count()).select_from(taxons).where(*(_FILTERS[name] for name in sorted(names)))
+    return dynamic_statement(clause, lambda record: cast(int, record[0]))
 
 
 async def list_taxons(db: Session, filters: Mapping[str, Any], page: Page | Keyset) -> list[ShownTaxon]:
-    """In the order of the trees; by place one more than a page has, which tells whether there is a next."""
-    asked = frozenset(filters)
+    """Returns one page in tree order; with a cursor, one taxon more than the page size to detect a next page."""
+    names = frozenset(filters)
     if isinstance(page, Page):
-        return await db.all(_listed(asked, is_after=False), **filters, most=page.size, skip=page.offset)
+        return await db.all(_list_statement(names, is_after=False), **filters, most=page.size, skip=page.offset)
     place: dict[str, Any] = {}
     if page.after:
         (place["last_tree"], place["last_left"]), _ = page.after
-    return await db.all(_listed(asked, is_after=bool(place)), **filters, **place, most=page.size + 1, skip=0)
+    return await db.all(_list_statement(names, is_after=bool(place)), **filters, **place, most=page.size + 1, skip=0)
 
 
 async def count_taxons(db: Session, filters: Mapping[str, Any]) -> int:
-    return await db.one(_counted(frozenset(filters)), **filters) or 0
+    return await db.one(_count_statement(frozenset(filters)), **filters) or 0
 
 
 async def list_taxons_of(db: Session, ids: Sequence[UUID]) -> list[ShownTaxon]:
@@ -139,7 +139,7 @@ async def find_taxon_by_permalink(db: Session, permalink: str) -> ShownTaxon | N
 
 
 async def lock_taxonomy(db: Session, taxonomy_id: UUID) -> Taxonomy | None:
-    """Of two who change a tree the later one sees what the earlier one left."""
+    """Locks a taxonomy, so that concurrent changes to one tree are serialized."""
     return await db.one(_LOCK_TAXONOMY, id=taxonomy_id)
 
 
@@ -155,8 +155,8 @@ async def find_root(db: Session, taxonomy_id: UUID) -> Taxon | None:
     return await db.one(_ROOT, id=taxonomy_id)
 
 
-async def place_taxons(db: Session, places: Mapping[UUID, Place]) -> list[UUID]:
-    """Says which have moved."""
+async def place_taxons(db: Session, places: Mapping[UUID, TreePosition]) -> list[UUID]:
+    """Updates the positions of taxons; returns the ids of those that changed."""
     columns = {f"{name}s": [getattr(place, name) for place in places.values()] for name in _COLUMNS}
     return await db.all(_PLACE, ids=list(places), **columns)
 

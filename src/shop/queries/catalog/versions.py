@@ -1,4 +1,4 @@
-"""Which version of the catalogue there is: another one after any change of what somebody can see."""
+"""The catalog version, which changes with every visible change of the catalog."""
 
 from typing import Any
 
@@ -8,16 +8,16 @@ from shop.db.pool import Session
 from shop.db.statements import statement
 from shop.models.catalog.product_index import catalog_versions, listings
 
-WRITTEN = select(func.sum(catalog_versions.c.version)).scalar_subquery().label("written")
+CATALOG_CHANGE_SUM = select(func.sum(catalog_versions.c.version)).scalar_subquery().label("written")
 DUE = select(func.count()).where(listings.c.next_look_at <= func.now()).scalar_subquery().label("due")
-"""Those that were not yet looked at by whoever keeps the listings."""
+"""The number of listings that are due for a refresh."""
 
 
 def version_of(record: Any) -> tuple[Any, ...]:
     return record["written"], record["due"]
 
 
-_VERSION = statement(select(WRITTEN, DUE), version_of)
+_VERSION = statement(select(CATALOG_CHANGE_SUM, DUE), version_of)
 
 
 async def find_version(db: Session) -> tuple[Any, ...] | None:

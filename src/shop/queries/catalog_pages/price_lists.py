@@ -1,4 +1,4 @@
-"""Which statements fill the dashboard's pages of price lists."""
+"""Statements for the dashboard's price list pages."""
 
 from functools import lru_cache
 from typing import Any, cast
@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, shaped_statement, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.access.users import customer_groups, users
 from shop.models.catalog.prices import (
     PriceList,
@@ -31,17 +31,17 @@ _list_id = bindparam("list_id", type_=_ID)
 
 
 class CountedList(PriceList, frozen=True, kw_only=True):
-    """A price list, how many prices are in it, and whose it is."""
+    """A price list with its number of entries and its assignments."""
 
     entry_count: int
     user_count: int
     group_names: list[str]
     is_current: bool
-    """Within its time."""
+    """Whether now is between `starts_at` and `ends_at`."""
 
 
 class NamedEntry(PriceListEntry, frozen=True, kw_only=True):
-    """An entry with the variant it is about and what anybody pays for that."""
+    """A price list entry with its variant and the base price."""
 
     product_id: UUID
     product_name: str
@@ -51,7 +51,7 @@ class NamedEntry(PriceListEntry, frozen=True, kw_only=True):
 
 
 class AssignedUser(msgspec.Struct, frozen=True):
-    """A customer who has a list; `id` is that of the assignment."""
+    """A customer to whom a list is assigned; `id` is that of the assignment."""
 
     id: UUID
     user_id: UUID
@@ -59,7 +59,7 @@ class AssignedUser(msgspec.Struct, frozen=True):
 
 
 class AssignedGroup(msgspec.Struct, frozen=True):
-    """A group that has a list, or with no assignment one that could."""
+    """A customer group; `id` is that of the assignment, `None` if the list is not assigned to it."""
 
     id: UUID | None
     group_id: UUID
@@ -67,8 +67,8 @@ class AssignedGroup(msgspec.Struct, frozen=True):
 
 
 def _count_of(table: Any) -> Any:
-    found = select(func.count()).select_from(table).where(table.c.price_list_id == price_lists.c.id)
-    return sql_cast(found.correlate(price_lists).scalar_subquery(), BigInteger)
+    clause = select(func.count()).select_from(table).where(table.c.price_list_id == price_lists.c.id)
+    return sql_cast(clause.correlate(price_lists).scalar_subquery(), BigInteger)
 
 
 _group_names = func.array(
@@ -84,7 +84,7 @@ _is_current = and_(
     or_(price_lists.c.starts_at.is_(None), price_lists.c.starts_at <= func.now()),
     or_(price_lists.c.ends_at.is_(None), price_lists.c.ends_at > func.now()),
 )
-_counted = select(
+_list_select = select(
     price_lists,
     _count_of(price_list_entries).label("entry_count"),
     _count_of(price_list_users).label("user_count"),
@@ -92,15 +92,17 @@ _counted = select(
     _is_current.label("is_current"),
 )
 _LISTS = statement(
-    _counted.order_by(price_lists.c.priority.desc(), price_lists.c.name).limit(bindparam("most", type_=BigInteger())),
+    _list_select.order_by(price_lists.c.priority.desc(), price_lists.c.name).limit(
+        bindparam("most", type_=BigInteger())
+    ),
     into(CountedList),
 )
-_ONE = statement(_counted.where(price_lists.c.id == _list_id), into(CountedList))
+_ONE = statement(_list_select.where(price_lists.c.id == _list_id), into(CountedList))
 
 
 @lru_cache(maxsize=8)
 def _entries(is_searched: bool, is_older: bool) -> Statement[NamedEntry]:
-    found = (
+    clause = (
         select(
             price_list_entries,
             products.c.id.label("product_id"),
@@ -120,17 +122,17 @@ def _entries(is_searched: bool, is_older: bool) -> Statement[NamedEntry]:
         .where(price_list_entries.c.price_list_id == _list_id)
     )
     if is_searched:
-        found = found.where(func.lower(variants.c.sku).like(bindparam("pattern", type_=Text())))
+        clause = clause.where(func.lower(variants.c.sku).like(bindparam("pattern", type_=Text())))
     if is_older:
-        found = found.where(price_list_entries.c.id < bindparam("before", type_=_ID))
+        clause = clause.where(price_list_entries.c.id < bindparam("before", type_=_ID))
     most = bindparam("most", type_=BigInteger())
-    return shaped_statement(found.order_by(price_list_entries.c.id.desc()).limit(most), into(NamedEntry))
+    return dynamic_statement(clause.order_by(price_list_entries.c.id.desc()).limit(most), into(NamedEntry))
 
 
 _OF_VARIANTS = statement(
     select(price_list_entries.c.variant_id, price_list_entries.c.min_quantity, price_list_entries.c.id).where(
         price_list_entries.c.price_list_id == _list_id,
-        price_list_entries.c.variant_id == among("ids", _ID),
+        price_list_entries.c.variant_id == any_of("ids", _ID),
     ),
     lambda record: cast(tuple[UUID, int, UUID], tuple(record)),
 )
@@ -159,7 +161,7 @@ _GROUPS = statement(
 
 
 async def list_price_lists(db: Session, *, most: int) -> list[CountedList]:
-    """Those that are asked first come first."""
+    """Returns price lists by priority, highest first."""
     return await db.all(_LISTS, most=most)
 
 
@@ -170,7 +172,7 @@ async def find_price_list(db: Session, list_id: UUID) -> CountedList | None:
 async def list_entries(
     db: Session, price_list: PriceList, search: str, before: UUID | None, *, most: int
 ) -> list[NamedEntry]:
-    """Newest first; with a search, those whose SKU begins so."""
+    """Returns entries, newest first; `search` is a prefix of the SKU."""
     return await db.all(
         _entries(bool(search), before is not None),
         list_id=price_list.id,
@@ -182,9 +184,9 @@ async def list_entries(
 
 
 async def find_entries(db: Session, list_id: UUID, variant_ids: list[UUID]) -> dict[tuple[UUID, int], UUID]:
-    """The ids of a list's entries by variant and quantity."""
-    found = await db.all(_OF_VARIANTS, list_id=list_id, ids=variant_ids)
-    return {(variant_id, quantity): entry_id for variant_id, quantity, entry_id in found}
+    """Returns the ids of a list's entries by variant and minimum quantity."""
+    rows = await db.all(_OF_VARIANTS, list_id=list_id, ids=variant_ids)
+    return {(variant_id, quantity): entry_id for variant_id, quantity, entry_id in rows}
 
 
 async def list_assigned_users(db: Session, list_id: UUID, search: str, *, most: int) -> list[AssignedUser]:
@@ -192,5 +194,5 @@ async def list_assigned_users(db: Session, list_id: UUID, search: str, *, most: 
 
 
 async def list_groups_for(db: Session, list_id: UUID) -> list[AssignedGroup]:
-    """All groups there are."""
+    """Returns all customer groups."""
     return await db.all(_GROUPS, list_id=list_id)

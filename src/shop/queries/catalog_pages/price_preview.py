@@ -1,4 +1,4 @@
-"""Which statements tell why a customer sees a price: all lists of theirs, and what each says of a variant."""
+"""Statements that explain a customer's price: all price lists of the customer and their entries for variants."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, statement
+from shop.db.statements import any_of, into, statement
 from shop.models.access.users import CustomerGroup, customer_group_members, customer_groups
 from shop.models.catalog.prices import (
     CustomersList,
@@ -22,9 +22,9 @@ from shop.models.catalog.prices import (
 from shop.models.catalog.product_index import listings
 from shop.models.catalog.products import products, variants
 from shop.queries.catalog.columns import OPTIONS_TEXT
-from shop.queries.catalog.prices import moment
+from shop.queries.catalog.prices import pricing_time
 from shop.queries.catalog.skus import NamedVariant
-from shop.queries.catalog_pages.products import found_by
+from shop.queries.catalog_pages.products import matches_search
 
 _ID = PG_UUID(as_uuid=True)
 _user_id = bindparam("user_id", type_=_ID)
@@ -44,34 +44,34 @@ _group_names = func.array(
     .scalar_subquery(),
     type_=ARRAY(Text()),
 )
-_theirs = (
+_lists = (
     select(
         price_lists,
         _direct.label("is_direct"),
         _group_names.label("group_names"),
-        func.coalesce(price_lists.c.starts_at <= moment(), True).label("has_begun"),
-        func.coalesce(price_lists.c.ends_at <= moment(), False).label("has_ended"),
+        func.coalesce(price_lists.c.starts_at <= pricing_time(), True).label("has_begun"),
+        func.coalesce(price_lists.c.ends_at <= pricing_time(), False).label("has_ended"),
     )
     .order_by(price_lists.c.priority.desc(), price_lists.c.name)
     .subquery("theirs")
 )
 _LISTS = statement(
-    select(_theirs)
-    .where(or_(_theirs.c.is_direct, func.cardinality(_theirs.c.group_names) > 0))
-    .order_by(_theirs.c.priority.desc(), _theirs.c.name),
+    select(_lists)
+    .where(or_(_lists.c.is_direct, func.cardinality(_lists.c.group_names) > 0))
+    .order_by(_lists.c.priority.desc(), _lists.c.name),
     into(CustomersList),
 )
 _ENTRIES = statement(
     select(price_list_entries)
     .where(
-        price_list_entries.c.price_list_id == among("list_ids", _ID),
-        price_list_entries.c.variant_id == among("variant_ids", _ID),
+        price_list_entries.c.price_list_id == any_of("list_ids", _ID),
+        price_list_entries.c.variant_id == any_of("variant_ids", _ID),
     )
     .order_by(price_list_entries.c.min_quantity),
     into(PriceListEntry),
 )
-# What is sold of the products that fit: the master only where there are no others.
-_FOUND = statement(
+# Variants for sale of the matching products: the master only if there are no others.
+_SEARCH = statement(
     select(
         variants.c.id,
         variants.c.product_id,
@@ -88,7 +88,7 @@ _FOUND = statement(
         products.c.deleted_at.is_(None),
         variants.c.deleted_at.is_(None),
         or_(~variants.c.is_master, func.cardinality(listings.c.variant_ids) == 0),
-        found_by(bindparam("query", type_=Text())),
+        matches_search(bindparam("query", type_=Text())),
     )
     .order_by(products.c.name, products.c.id, variants.c.position, variants.c.id)
     .limit(bindparam("most", type_=BigInteger())),
@@ -104,17 +104,17 @@ _GROUPS = statement(
 
 
 async def list_customers_lists(db: Session, user_id: UUID, at: datetime | None = None) -> list[CustomersList]:
-    """Whether they count or not; by the time named, or now."""
+    """Returns all price lists of a customer, active or not, as of `at` or now."""
     return await db.all(_LISTS, user_id=user_id, at=at)
 
 
 async def list_entries_of(db: Session, list_ids: Iterable[UUID], variant_ids: Iterable[UUID]) -> list[PriceListEntry]:
-    """By quantity, the smallest first."""
+    """Returns entries by minimum quantity, smallest first."""
     return await db.all(_ENTRIES, list_ids=list(list_ids), variant_ids=list(variant_ids))
 
 
-async def list_found(db: Session, query: str, *, most: int) -> list[NamedVariant]:
-    return await db.all(_FOUND, query=query, most=most)
+async def search_variants(db: Session, query: str, *, most: int) -> list[NamedVariant]:
+    return await db.all(_SEARCH, query=query, most=most)
 
 
 async def list_groups_of(db: Session, user_id: UUID) -> list[CustomerGroup]:

@@ -1,4 +1,4 @@
-"""Which statements fill the dashboard's pages of products."""
+"""Statements for the dashboard's product pages."""
 
 from datetime import datetime
 from functools import lru_cache
@@ -11,9 +11,9 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.listing import Place
+from shop.base.listing import CursorPosition
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, shaped_statement, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.catalog.images import images
 from shop.models.catalog.prices import Price, prices
 from shop.models.catalog.product_index import listings
@@ -34,26 +34,26 @@ from shop.models.catalog.products import (
 )
 from shop.models.catalog.stock import stock_items, stock_locations
 from shop.queries.catalog.columns import ON_HAND, OPTIONS_TEXT
-from shop.queries.dashboard import paged
+from shop.queries.dashboard import paginate
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
 _product_id = bindparam("product_id", type_=_ID)
-_these = among("ids", _ID)
+_these = any_of("ids", _ID)
 
 
 class ProductFilter(msgspec.Struct, frozen=True):
-    """Which products are wanted; what is none does not matter."""
+    """Filters for products; `None` disables a filter."""
 
     query: str | None = None
-    """In the words of the database's text search."""
+    """A PostgreSQL `tsquery`."""
     status: str | None = None
     stock: str | None = None
-    """`out`: nothing is left, and nothing can be ordered beyond that; `in`: the others."""
+    """`out`: out of stock and not backorderable; `in`: all others."""
 
 
 class ListedProduct(msgspec.Struct, frozen=True):
-    """A row of the list of products: amounts in the currency asked for, from the lowest to the highest."""
+    """A row of the product list, with the lowest and highest price in the requested currency."""
 
     id: UUID
     name: str
@@ -70,8 +70,8 @@ class ListedProduct(msgspec.Struct, frozen=True):
     image_height: int | None
 
 
-class DeskVariant(Variant, frozen=True, kw_only=True):
-    """A variant with its options in words and by id, and how many there are."""
+class AdminVariant(Variant, frozen=True, kw_only=True):
+    """A variant with its options as text and by id, and its stock."""
 
     options_text: str
     option_value_ids: list[UUID]
@@ -79,12 +79,12 @@ class DeskVariant(Variant, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """What it is called beside its product's name."""
+        """Returns the display name of the variant within its product."""
         return self.options_text or ("The product itself" if self.is_master else "No options")
 
 
 class VariantStock(msgspec.Struct, frozen=True):
-    """What lies of a variant at one location; without an item nothing ever did."""
+    """The stock of a variant at one location; `item_id` is `None` if there is no stock item."""
 
     variant_id: UUID
     location_id: UUID
@@ -94,18 +94,18 @@ class VariantStock(msgspec.Struct, frozen=True):
 
 
 class ChosenOptionType(OptionType, frozen=True, kw_only=True):
-    """An option type, and where it stands among those of a product; none for one it does not have."""
+    """An option type and its position in a product; `None` if the product does not have it."""
 
     place: int | None
 
 
 class NamedProperty(ProductProperty, frozen=True, kw_only=True):
-    """A product's property with the name of what it is."""
+    """A product property with the property's presentation."""
 
     presentation: str
 
 
-# What is sold of a product: its master only where it has no others.
+# Variants of a product that are for sale: its master only if it has no others.
 _is_sold = and_(
     variants.c.product_id == products.c.id,
     variants.c.deleted_at.is_(None),
@@ -125,7 +125,7 @@ def _amount(which: Any) -> ColumnElement[Any]:
 
 
 def _image(column: Any) -> ColumnElement[Any]:
-    # An array counts from one, and has none at a place where nothing is.
+    # PostgreSQL arrays start at 1; an index out of range yields null.
     return select(column).where(images.c.id == listings.c.image_ids[1]).correlate(listings).scalar_subquery()
 
 
@@ -160,25 +160,27 @@ _listed_columns: tuple[Any, ...] = (
 )
 
 
-def found_by(query: Any) -> ColumnElement[bool]:
-    """What fits the words of `rules/typed.prefix_query`."""
+def matches_search(query: Any) -> ColumnElement[bool]:
+    """Returns whether a listing matches a `tsquery` of `prefix_query`."""
     return listings.c.search.op("@@")(func.to_tsquery(literal_column("'simple'", REGCONFIG()), query))
 
 
 @lru_cache(maxsize=64)
-def _listed(is_searched: bool, status: str | None, stock: str | None, place: str | None) -> Statement[ListedProduct]:
-    found = (
+def _list_statement(
+    is_searched: bool, status: str | None, stock: str | None, place: str | None
+) -> Statement[ListedProduct]:
+    clause = (
         select(*_listed_columns)
         .select_from(products.join(listings, listings.c.product_id == products.c.id))
         .where(products.c.deleted_at.is_(None))
     )
     if is_searched:
-        found = found.where(found_by(bindparam("query", type_=Text())))
+        clause = clause.where(matches_search(bindparam("query", type_=Text())))
     if status:
-        found = found.where(products.c.status == bindparam("status", type_=Text()))
+        clause = clause.where(products.c.status == bindparam("status", type_=Text()))
     if stock:
-        found = found.where(_BY_STOCK[stock])
-    return shaped_statement(paged(found, products.c.created_at, products.c.id, place), into(ListedProduct))
+        clause = clause.where(_BY_STOCK[stock])
+    return dynamic_statement(paginate(clause, products.c.created_at, products.c.id, place), into(ListedProduct))
 
 
 _value_ids = func.array(
@@ -197,7 +199,7 @@ _VARIANTS = statement(
     )
     .where(variants.c.product_id == _product_id, variants.c.deleted_at.is_(None))
     .order_by(variants.c.is_master.desc(), variants.c.position, variants.c.id),
-    into(DeskVariant),
+    into(AdminVariant),
 )
 _PRICES = statement(select(prices).where(prices.c.variant_id == _these), into(Price))
 _STOCK = statement(
@@ -249,23 +251,28 @@ _ALL_PROPERTIES = statement(select(properties).order_by(properties.c.presentatio
 
 
 async def list_products(
-    db: Session, wanted: ProductFilter, place: Place | None, *, currency: str, most: int
+    db: Session, product_filter: ProductFilter, place: CursorPosition | None, *, currency: str, most: int
 ) -> list[ListedProduct]:
-    """Newest first."""
-    found = await db.all(
-        _listed(wanted.query is not None, wanted.status and "-", wanted.stock, place.side if place else None),
-        query=wanted.query,
-        status=wanted.status,
+    """Returns products, newest first."""
+    rows = await db.all(
+        _list_statement(
+            product_filter.query is not None,
+            product_filter.status and "-",
+            product_filter.stock,
+            place.side if place else None,
+        ),
+        query=product_filter.query,
+        status=product_filter.status,
         currency=currency,
         at_=place and place.at,
         id_=place and place.id,
         most=most,
     )
-    return found[::-1] if place and place.side == "after" else found
+    return rows[::-1] if place and place.side == "after" else rows
 
 
-async def list_variants(db: Session, product_id: UUID) -> list[DeskVariant]:
-    """The master first."""
+async def list_variants(db: Session, product_id: UUID) -> list[AdminVariant]:
+    """Returns the variants of a product, the master first."""
     return await db.all(_VARIANTS, product_id=product_id)
 
 
@@ -274,12 +281,12 @@ async def list_prices(db: Session, variant_ids: list[UUID]) -> list[Price]:
 
 
 async def list_stock(db: Session, variant_ids: list[UUID]) -> list[VariantStock]:
-    """Of each variant at each location that is open, or where something of it lies."""
+    """Returns the stock of each variant at each location that is active or has a stock item of it."""
     return await db.all(_STOCK, ids=variant_ids)
 
 
 async def list_option_types(db: Session, product_id: UUID) -> list[ChosenOptionType]:
-    """All there are, the product's own first."""
+    """Returns all option types, the product's own first."""
     return await db.all(_OPTION_TYPES, product_id=product_id)
 
 

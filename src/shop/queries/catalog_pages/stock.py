@@ -1,4 +1,4 @@
-"""Which statements fill the dashboard's pages of stock."""
+"""Statements for the dashboard's stock pages."""
 
 from functools import lru_cache
 from typing import Any
@@ -10,9 +10,9 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy import tuple_ as sql_tuple
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.listing import Spot
+from shop.base.listing import NumberCursor
 from shop.db.pool import Session
-from shop.db.statements import Statement, into, shaped_statement, statement
+from shop.db.statements import Statement, dynamic_statement, into, statement
 from shop.models.access.applications import applications
 from shop.models.access.operators import operators
 from shop.models.catalog.product_index import listings
@@ -27,15 +27,15 @@ from shop.models.catalog.stock import (
     stock_movements,
 )
 from shop.queries.catalog.columns import OPTIONS_TEXT
-from shop.queries.catalog_pages.products import found_by
+from shop.queries.catalog_pages.products import matches_search
 
 _ID = PG_UUID(as_uuid=True)
 LOW = 5
-"""Up to so many are few."""
+"""Counts up to this number are low stock."""
 
 
 class StockFilter(msgspec.Struct, frozen=True):
-    """Which stock items are wanted; what is none does not matter."""
+    """Filters for stock items; `None` disables a filter."""
 
     query: str | None = None
     location_id: UUID | None = None
@@ -44,7 +44,7 @@ class StockFilter(msgspec.Struct, frozen=True):
 
 
 class NamedItem(StockItem, frozen=True, kw_only=True):
-    """A stock item with what it is and where it lies."""
+    """A stock item with the names of its variant and location."""
 
     product_id: UUID
     product_name: str
@@ -54,20 +54,20 @@ class NamedItem(StockItem, frozen=True, kw_only=True):
 
 
 class LedgerLine(StockMovement, frozen=True, kw_only=True):
-    """A movement, who made it, and the count that it left."""
+    """A stock movement with its actor and the resulting count."""
 
     actor_name: str | None
     count_after: int
 
 
 class CountedLocation(StockLocation, frozen=True, kw_only=True):
-    """A location, and how much of how many things lies there."""
+    """A stock location with its number of items and units."""
 
     item_count: int
     unit_count: int
 
 
-_named = (
+_item_select = (
     select(
         stock_items,
         products.c.id.label("product_id"),
@@ -87,29 +87,29 @@ _LEVELS = {"low": stock_levels.c.count_on_hand <= LOW, "out": stock_levels.c.cou
 
 
 @lru_cache(maxsize=64)
-def _listed(is_searched: bool, is_at: bool, level: str | None, side: str | None) -> Statement[NamedItem]:
-    """What runs out first comes first."""
-    found = _named
+def _list_statement(is_searched: bool, is_at: bool, level: str | None, side: str | None) -> Statement[NamedItem]:
+    """Builds the list statement, lowest count first."""
+    clause = _item_select
     if is_searched:
-        fits = select(listings.c.product_id).where(found_by(bindparam("query", type_=Text())))
-        found = found.where(products.c.id.in_(fits))
+        fits = select(listings.c.product_id).where(matches_search(bindparam("query", type_=Text())))
+        clause = clause.where(products.c.id.in_(fits))
     if is_at:
-        found = found.where(stock_items.c.stock_location_id == bindparam("location_id", type_=_ID))
+        clause = clause.where(stock_items.c.stock_location_id == bindparam("location_id", type_=_ID))
     if level:
-        found = found.where(_LEVELS[level])
-    found = found.join(stock_levels, stock_levels.c.stock_item_id == stock_items.c.id)
+        clause = clause.where(_LEVELS[level])
+    clause = clause.join(stock_levels, stock_levels.c.stock_item_id == stock_items.c.id)
     here = sql_tuple(stock_levels.c.count_on_hand, stock_items.c.id)
     there = sql_tuple(bindparam("at_", type_=BigInteger()), bindparam("id_", type_=_ID))
     order: tuple[Any, ...] = (stock_levels.c.count_on_hand, stock_items.c.id)
     if side == "next":
-        found = found.where(here > there)
+        clause = clause.where(here > there)
     if side == "back":
-        found, order = found.where(here < there), tuple(column.desc() for column in order)
-    return shaped_statement(found.order_by(*order).limit(bindparam("most", type_=BigInteger())), into(NamedItem))
+        clause, order = clause.where(here < there), tuple(column.desc() for column in order)
+    return dynamic_statement(clause.order_by(*order).limit(bindparam("most", type_=BigInteger())), into(NamedItem))
 
 
-_ITEM = statement(_named.where(stock_items.c.id == bindparam("item_id", type_=_ID)), into(NamedItem))
-# The window runs from the newest on, so that a page needs only what is newer than it.
+_ITEM = statement(_item_select.where(stock_items.c.id == bindparam("item_id", type_=_ID)), into(NamedItem))
+# The window starts at the newest movement, so that a page reads only newer movements.
 _after = bindparam("count", type_=BigInteger()) - func.coalesce(
     func.sum(stock_movements.c.quantity).over(order_by=stock_movements.c.id.desc(), rows=(None, -1)), 0
 )
@@ -144,8 +144,8 @@ _COUNT_BEFORE = statement(
 
 
 def _at_location(what: Any) -> Any:
-    counted = select(what).where(stock_items.c.stock_location_id == stock_locations.c.id)
-    return sql_cast(counted.correlate(stock_locations).scalar_subquery(), BigInteger)
+    clause = select(what).where(stock_items.c.stock_location_id == stock_locations.c.id)
+    return sql_cast(clause.correlate(stock_locations).scalar_subquery(), BigInteger)
 
 
 _LOCATIONS = statement(
@@ -161,16 +161,23 @@ _PLACES = statement(
 )
 
 
-async def list_items(db: Session, wanted: StockFilter, spot: Spot | None, *, most: int) -> list[NamedItem]:
-    found = await db.all(
-        _listed(wanted.query is not None, wanted.location_id is not None, wanted.level, spot.side if spot else None),
-        query=wanted.query,
-        location_id=wanted.location_id,
+async def list_items(
+    db: Session, stock_filter: StockFilter, spot: NumberCursor | None, *, most: int
+) -> list[NamedItem]:
+    rows = await db.all(
+        _list_statement(
+            stock_filter.query is not None,
+            stock_filter.location_id is not None,
+            stock_filter.level,
+            spot.side if spot else None,
+        ),
+        query=stock_filter.query,
+        location_id=stock_filter.location_id,
         at_=spot and spot.at,
         id_=spot and spot.id,
         most=most,
     )
-    return found[::-1] if spot and spot.side == "back" else found
+    return rows[::-1] if spot and spot.side == "back" else rows
 
 
 async def find_item(db: Session, item_id: UUID) -> NamedItem | None:
@@ -178,7 +185,7 @@ async def find_item(db: Session, item_id: UUID) -> NamedItem | None:
 
 
 async def list_ledger(db: Session, item: StockItem, before: UUID | None, *, most: int) -> list[LedgerLine]:
-    """Newest first."""
+    """Returns stock movements, newest first."""
     if before is None:
         return await db.all(_NEWEST, item_id=item.id, count=item.count_on_hand, most=most)
     count = await db.one(_COUNT_BEFORE, item_id=item.id, before=before)

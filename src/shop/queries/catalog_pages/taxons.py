@@ -1,4 +1,4 @@
-"""Which statements fill the dashboard's pages of taxons."""
+"""Statements for the dashboard's taxon pages."""
 
 from typing import cast
 from uuid import UUID
@@ -15,7 +15,7 @@ _ID = PG_UUID(as_uuid=True)
 
 
 class CountedTaxon(Taxon, frozen=True, kw_only=True):
-    """A taxon, and how many products stand in it itself."""
+    """A taxon with its number of products, without those of its descendants."""
 
     product_count: int
 
@@ -47,7 +47,7 @@ async def list_taxonomies(db: Session) -> list[Taxonomy]:
 
 
 async def list_taxons(db: Session) -> list[CountedTaxon]:
-    """Of all trees, each from the root down."""
+    """Returns the taxons of all taxonomies in tree order."""
     return await db.all(_TAXONS)
 
 

@@ -1,4 +1,4 @@
-"""Which statements read and remove the adjustments that were entered by hand."""
+"""Statements that read and delete manual adjustments."""
 
 from typing import cast
 from uuid import UUID
@@ -21,7 +21,7 @@ _DROP = statement(
 
 
 async def list_manual(db: Session, order_id: UUID) -> list[Adjustment]:
-    """The newest first."""
+    """Returns the manual adjustments of an order, newest first."""
     return await db.all(_MANUAL, order_id=order_id)
 
 

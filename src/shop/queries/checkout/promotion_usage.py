@@ -1,5 +1,5 @@
-"""Which statements count the uses of promotions: a use is taken when an order is completed, and given back when it is
-cancelled. Where nothing is limited nobody waits for anybody.
+"""Statements that count promotion uses: recorded when an order is completed and released when it is canceled.
+Promotions without a limit need no exclusive lock.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from sqlalchemy import Text, bindparam, delete, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import among, statement
+from shop.db.statements import any_of, statement
 from shop.models.cart.promotions import promotions
 from shop.models.checkout.coupons import coupon_codes, promotion_uses
 
 _ID = PG_UUID(as_uuid=True)
-_ids = among("ids", _ID)
+_ids = any_of("ids", _ID)
 _order_id = bindparam("order_id", type_=_ID)
 _is_limited = or_(promotions.c.usage_limit.is_not(None), promotions.c.customer_limit.is_not(None))
 
@@ -24,7 +24,7 @@ def _id(record: Any) -> UUID:
     return cast(UUID, record[0])
 
 
-# Shared among buyers; whoever gives it a limit waits for them, and counts them.
+# A shared lock: setting a limit waits for running orders and counts them.
 _SHARE = statement(
     select(promotions.c.id)
     .where(promotions.c.id == _ids, ~_is_limited)
@@ -32,7 +32,7 @@ _SHARE = statement(
     .with_for_update(read=True),
     _id,
 )
-_held = (
+_limited_promotions = (
     select(promotions.c.id)
     .where(promotions.c.id == _ids, _is_limited)
     .order_by(promotions.c.id)
@@ -42,7 +42,7 @@ _held = (
 _TAKE = statement(
     update(promotions)
     .where(
-        promotions.c.id == _held.c.id,
+        promotions.c.id == _limited_promotions.c.id,
         func.coalesce(promotions.c.uses < promotions.c.usage_limit, true()),
     )
     .values(uses=promotions.c.uses + 1)
@@ -74,7 +74,7 @@ _TAKE_CODES = statement(
     .returning(coupon_codes.c.id),
     _id,
 )
-_gone = (
+_delete_uses = (
     delete(promotion_uses)
     .where(promotion_uses.c.order_id == _order_id)
     .returning(promotion_uses.c.promotion_id)
@@ -87,16 +87,16 @@ _free = (
     .returning(coupon_codes.c.id)
     .cte("free")
 )
-_theirs = (
+_locked_promotions = (
     select(promotions.c.id)
-    .where(promotions.c.id.in_(select(_gone.c.promotion_id)), _is_limited, promotions.c.uses > 0)
+    .where(promotions.c.id.in_(select(_delete_uses.c.promotion_id)), _is_limited, promotions.c.uses > 0)
     .order_by(promotions.c.id)
     .with_for_update()
     .cte("theirs")
 )
 _GIVE_BACK = statement(
     update(promotions)
-    .where(promotions.c.id == _theirs.c.id)
+    .where(promotions.c.id == _locked_promotions.c.id)
     .values(uses=promotions.c.uses - 1)
     .returning(promotions.c.id)
     .add_cte(_free),
@@ -131,14 +131,14 @@ _IS_BATCH_USED = statement(
 async def take_uses(
     db: Session, order_id: UUID, ids: Sequence[UUID], user_id: UUID | None, email_key: str | None
 ) -> set[UUID]:
-    """Those of which a use was taken. In a transaction, whose rollback gives them back."""
-    taken = {*await db.all(_SHARE, ids=list(ids)), *await db.all(_TAKE, ids=list(ids))}
-    over = await db.all(_OVER, ids=list(taken), order_id=order_id, user_id=user_id, email_key=email_key)
-    return taken - set(over)
+    """Takes a use of each promotion; returns those that succeeded. Runs in a transaction; a rollback releases them."""
+    promotion_ids = {*await db.all(_SHARE, ids=list(ids)), *await db.all(_TAKE, ids=list(ids))}
+    over = await db.all(_OVER, ids=list(promotion_ids), order_id=order_id, user_id=user_id, email_key=email_key)
+    return promotion_ids - set(over)
 
 
 async def take_codes(db: Session, order_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
-    """Those of a batch that nobody had used before."""
+    """Marks coupon codes as used by an order; returns those that were unused."""
     return set(await db.all(_TAKE_CODES, order_id=order_id, ids=list(ids))) if ids else set()
 
 

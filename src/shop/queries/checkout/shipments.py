@@ -1,4 +1,4 @@
-"""Which statements read what can be sent from where and how, and read and write the shipments of an order."""
+"""Statements for stock locations, shipping methods, and the shipments and shipping rates of orders."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, statement
+from shop.db.statements import any_of, into, statement
 from shop.models.catalog.stock import StockLocation, stock_items, stock_locations
 from shop.models.checkout.shipments import (
     Shipment,
@@ -27,12 +27,12 @@ from shop.models.checkout.shipments import (
 from shop.models.customers.addresses import addresses
 from shop.models.setup.countries import states
 from shop.models.setup.zones import zone_members
-from shop.rules.setup.shipping import Method, Shelf
+from shop.rules.setup.shipping import LocationStock, ShippingOption
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
 _of_order = bindparam("order_id", type_=_ID)
-_of_orders = among("order_ids", _ID)
+_of_orders = any_of("order_ids", _ID)
 
 _SHELVES = statement(
     select(
@@ -43,9 +43,9 @@ _SHELVES = statement(
         stock_items.c.backorderable,
     )
     .join(stock_locations, stock_locations.c.id == stock_items.c.stock_location_id)
-    .where(stock_locations.c.active, stock_items.c.variant_id == among("ids", _ID))
+    .where(stock_locations.c.active, stock_items.c.variant_id == any_of("ids", _ID))
     .order_by(stock_locations.c.default.desc(), stock_locations.c.id),
-    lambda record: Shelf(*record),
+    lambda record: LocationStock(*record),
 )
 _PLACES = statement(
     select(stock_locations)
@@ -85,9 +85,9 @@ def _amounts(column: Any) -> Any:
     )
 
 
-def _method(record: Any) -> Method:
+def _method(record: Any) -> ShippingOption:
     amounts = list(zip(record["weights"] or (), record["amounts"] or (), strict=True))
-    return Method(
+    return ShippingOption(
         record["id"],
         record["name"],
         record["calculator"],
@@ -108,13 +108,13 @@ _METHODS = statement(
         _amounts(shipping_method_amounts.c.amount).label("amounts"),
     ).where(
         shipping_methods.c.deleted_at.is_(None),
-        shipping_methods.c.display_on == among("displays", Text()),
+        shipping_methods.c.display_on == any_of("displays", Text()),
         _reaches,
     ),
     _method,
 )
-# What any shopper can have sent somewhere: to whole countries, or to states of them.
-_REACHED = statement(
+# Destinations of all storefront methods: whole countries, or states of them.
+_DESTINATIONS = statement(
     select(func.coalesce(zone_members.c.country_id, states.c.country_id), zone_members.c.state_id)
     .distinct()
     .select_from(
@@ -126,7 +126,7 @@ _REACHED = statement(
     )
     .where(
         shipping_methods.c.deleted_at.is_(None),
-        shipping_methods.c.display_on == among("displays", Text()),
+        shipping_methods.c.display_on == any_of("displays", Text()),
     ),
     lambda record: cast(tuple[UUID, UUID | None], tuple(record)),
 )
@@ -149,7 +149,7 @@ _RATES = statement(
     into(ShippingRate),
 )
 _METHODS_OF = statement(
-    select(shipping_methods).where(shipping_methods.c.id == among("ids", _ID)), into(ShippingMethod)
+    select(shipping_methods).where(shipping_methods.c.id == any_of("ids", _ID)), into(ShippingMethod)
 )
 _UNPACK = statement(
     delete(shipments).where(shipments.c.order_id == _of_order).returning(shipments.c.id),
@@ -180,8 +180,8 @@ _UNCHOOSE = statement(
 FRONT = ("both", "front_end")
 
 
-async def list_shelves(db: Session, variant_ids: Iterable[UUID]) -> list[Shelf]:
-    """Of the places from which is sold, the default one first."""
+async def list_stock_of_variants(db: Session, variant_ids: Iterable[UUID]) -> list[LocationStock]:
+    """Returns the stock items at active locations, the default location first."""
     return await db.all(_SHELVES, ids=list(set(variant_ids)))
 
 
@@ -190,30 +190,30 @@ async def list_places(db: Session) -> list[StockLocation]:
 
 
 async def list_all_places(db: Session) -> list[StockLocation]:
-    """Those too from which nothing is sold any more."""
+    """Returns all stock locations, including inactive ones."""
     return await db.all(_ALL_PLACES)
 
 
 async def find_place_of(db: Session, address_id: UUID) -> tuple[UUID, UUID | None] | None:
-    """The country and the state that an address lies in."""
+    """Returns the country id and the state id of an address."""
     return await db.one(_PLACE_OF, id=address_id)
 
 
 async def list_methods(
     db: Session, country_id: UUID, state_id: UUID | None, currency: str, displays: Sequence[str] = FRONT
-) -> list[Method]:
-    """The ways to send something there, each with what it costs in a currency."""
+) -> list[ShippingOption]:
+    """Returns the shipping methods for a destination, with their amounts in a currency."""
     return await db.all(_METHODS, country_id=country_id, state_id=state_id, currency=currency, displays=list(displays))
 
 
 async def list_methods_of(db: Session, ids: Sequence[UUID]) -> list[ShippingMethod]:
-    """Those too that are offered no more: old orders name them."""
+    """Returns shipping methods by id, including deleted ones, which old orders refer to."""
     return await db.all(_METHODS_OF, ids=list(ids)) if ids else []
 
 
-async def list_reached(db: Session) -> list[tuple[UUID, UUID | None]]:
-    """The countries that something can be sent to, each with a state of it where only that is reached."""
-    return await db.all(_REACHED, displays=list(FRONT))
+async def list_destinations(db: Session) -> list[tuple[UUID, UUID | None]]:
+    """Returns the countries that can be shipped to, each with a state if only that state is."""
+    return await db.all(_DESTINATIONS, displays=list(FRONT))
 
 
 async def list_shipments(db: Session, *order_ids: UUID) -> list[Shipment]:
@@ -225,7 +225,7 @@ async def list_items(db: Session, *order_ids: UUID) -> list[ShipmentItem]:
 
 
 async def list_shipping_rates(db: Session, *order_ids: UUID) -> list[ShippingRate]:
-    """The cheapest of each shipment first."""
+    """Returns shipping rates, the cheapest of each shipment first."""
     return await db.all(_RATES, order_ids=list(order_ids))
 
 
@@ -234,6 +234,6 @@ async def unpack(db: Session, order_id: UUID) -> None:
 
 
 async def choose_rate(db: Session, order_id: UUID, shipment_id: UUID, rate_id: UUID) -> None:
-    """Of a shipment's rates this one alone is chosen afterwards; there is never a moment with two."""
+    """Selects one rate of a shipment. Deselects the others first, since at most one may be selected."""
     await db.all(_UNCHOOSE, order_id=order_id, of_shipment=shipment_id)
     await db.all(_CHOOSE, order_id=order_id, of_shipment=shipment_id, chosen=rate_id)

@@ -1,4 +1,4 @@
-"""Which statements keep the ledger of what the shop owes its customers."""
+"""Statements for store credits and their ledger."""
 
 from typing import cast
 from uuid import UUID
@@ -9,7 +9,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, statement
+from shop.db.statements import any_of, into, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.payments import STORE_CREDIT_METHOD, payments
 from shop.models.checkout.store_credit import StoreCredit, store_credit_events, store_credits
@@ -30,7 +30,7 @@ CREDIT_LEFT: ColumnElement[int] = (
     .correlate(orders)
     .scalar_subquery()
 )
-"""What the customer of an order has in its currency."""
+"""The store credit balance of an order's customer in its currency."""
 _HOLD = statement(
     select(store_credits)
     .where(*_is_theirs, store_credits.c.amount_used < store_credits.c.amount)
@@ -44,7 +44,7 @@ _HOLD_ONE = statement(
 
 
 class PaymentCredit(StoreCredit, frozen=True, kw_only=True):
-    """With the payment that it is the source of."""
+    """A store credit with the payment that it funds."""
 
     payment_id: UUID
 
@@ -73,19 +73,19 @@ _SOURCES = statement(
     select(payments.c.id.label("payment_id"), store_credits)
     .join(orders, orders.c.id == payments.c.order_id)
     .join(store_credits, store_credits.c.id == func.coalesce(_spent_of, _next_spent))
-    .where(payments.c.id == among("payment_ids", _ID)),
+    .where(payments.c.id == any_of("payment_ids", _ID)),
     into(PaymentCredit),
 )
 
 
-class Spent(msgspec.Struct, frozen=True):
-    """What of a grant went into a payment and is not restored."""
+class SpentCredit(msgspec.Struct, frozen=True):
+    """The amount of a store credit that a payment spent, less what was restored."""
 
     store_credit_id: UUID
     amount: int
 
 
-_SPENT = statement(
+_SPENDING = statement(
     select(
         store_credit_events.c.store_credit_id,
         sql_cast(-func.sum(store_credit_events.c.amount), BigInteger).label("amount"),
@@ -94,7 +94,7 @@ _SPENT = statement(
     .group_by(store_credit_events.c.store_credit_id)
     .having(func.sum(store_credit_events.c.amount) < 0)
     .order_by(store_credit_events.c.store_credit_id.desc()),
-    lambda record: Spent(*record),
+    lambda record: SpentCredit(*record),
 )
 _USE = statement(
     update(store_credits)
@@ -106,7 +106,7 @@ _USE = statement(
     .returning(store_credits.c.id),
     lambda record: cast(UUID, record[0]),
 )
-_dropped = (
+_invalidate_payments = (
     update(payments)
     .where(
         payments.c.order_id == bindparam("of_order", type_=_ID),
@@ -122,39 +122,39 @@ _DROP = statement(
     .where(orders.c.id == bindparam("of_order", type_=_ID))
     .values(store_credit_total=bindparam("new_total", type_=BigInteger()), updated_at=func.now())
     .returning(orders.c.id)
-    .add_cte(_dropped),
+    .add_cte(_invalidate_payments),
     lambda record: cast(UUID, record[0]),
 )
 
 
-async def find_left(db: Session, user_id: UUID, currency: str) -> int:
+async def find_credit_balance(db: Session, user_id: UUID, currency: str) -> int:
     return await db.one(_LEFT, user_id=user_id, currency=currency) or 0
 
 
-async def hold_credits(db: Session, user_id: UUID, currency: str) -> list[StoreCredit]:
-    """What is left of them, the oldest first; nobody else spends of them meanwhile."""
+async def lock_credits(db: Session, user_id: UUID, currency: str) -> list[StoreCredit]:
+    """Locks the customer's store credits with a balance, the oldest first."""
     return await db.all(_HOLD, user_id=user_id, currency=currency)
 
 
-async def hold_credit(db: Session, credit_id: UUID) -> StoreCredit | None:
+async def lock_credit(db: Session, credit_id: UUID) -> StoreCredit | None:
     return await db.one(_HOLD_ONE, id=credit_id)
 
 
-async def list_spent(db: Session, payment_id: UUID) -> list[Spent]:
-    """What a payment was made of, the newest grant first."""
-    return await db.all(_SPENT, payment_id=payment_id)
+async def list_spent_credits(db: Session, payment_id: UUID) -> list[SpentCredit]:
+    """Returns what a payment spent of each store credit, the newest first."""
+    return await db.all(_SPENDING, payment_id=payment_id)
 
 
 async def list_sources_of(db: Session, payment_ids: list[UUID]) -> dict[UUID, PaymentCredit]:
-    """The grant that each payment was made of, or will be first."""
+    """Returns, by payment, the store credit that it used first or will use first."""
     return {credit.payment_id: credit for credit in await db.all(_SOURCES, payment_ids=payment_ids)}
 
 
 async def use_credit(db: Session, credit_id: UUID, more: int) -> None:
-    """So much more of it is used; less, where that is negative."""
+    """Increases the used amount, or decreases it if `more` is negative."""
     await db.one(_USE, credit_id=credit_id, more=more)
 
 
 async def drop_payments(db: Session, order_id: UUID, then: int = 0) -> None:
-    """What was to be paid with credit and is not yet does not count any more; the order says how much is then to be."""
+    """Invalidates the open store credit payments of an order and sets its `store_credit_total`."""
     await db.one(_DROP, of_order=order_id, new_total=then)

@@ -1,4 +1,4 @@
-"""Which statements fill the dashboard's pages of store credit."""
+"""Statements for the dashboard's store credit pages."""
 
 from typing import cast
 from uuid import UUID
@@ -18,7 +18,7 @@ _user_id = bindparam("user_id", type_=_ID)
 
 
 class CreditLine(StoreCreditEvent, frozen=True, kw_only=True):
-    """A line of the ledger with the order it was about, and who did it."""
+    """A ledger entry with its order number and operator."""
 
     order_number: str | None
     operator_email: str | None
@@ -58,15 +58,15 @@ _OLDER = statement(_ledger.where(store_credit_events.c.id < bindparam("before", 
 
 
 async def list_balances(db: Session, user_id: UUID) -> list[tuple[str, int]]:
-    """What is left by currency; nothing where all of it is spent."""
+    """Returns the balance by currency, which is 0 if all of it is spent."""
     return await db.all(_BALANCES, user_id=user_id)
 
 
 async def list_grants(db: Session, user_id: UUID) -> list[StoreCredit]:
-    """Those of which something is left, newest first."""
+    """Returns the store credits with a balance, newest first."""
     return await db.all(_GRANTS, user_id=user_id)
 
 
 async def list_ledger(db: Session, user_id: UUID, before: UUID | None = None, *, most: int) -> list[CreditLine]:
-    """Newest first: the ids of its lines grow with time."""
+    """Returns ledger entries, newest first; their ids are ordered by time."""
     return await db.all(_OLDER if before else _LEDGER, user_id=user_id, before=before, most=most)

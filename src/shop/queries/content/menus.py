@@ -9,19 +9,19 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, statement
+from shop.db.statements import any_of, into, statement
 from shop.models.catalog.product_index import listings
 from shop.models.catalog.products import products
 from shop.models.catalog.taxons import taxons
 from shop.models.content.menus import LinkedItem, Menu, MenuItem, ShownItem, menu_items, menus
 from shop.models.content.pages import cms_pages
-from shop.queries.catalog.prices_shown import IS_SEEN
+from shop.queries.catalog.prices_shown import IS_LISTED_NOW
 from shop.queries.content.pages import PublicList, equals
 from shop.rules.content.menus import Placement
 
 _ID = PG_UUID(as_uuid=True)
 _items = menu_items.c
-_PLACED = ("lft", "rgt", "depth", "position")
+_TREE_COLUMNS = ("lft", "rgt", "depth", "position")
 MENUS = PublicList(
     select(menus),
     menus,
@@ -47,8 +47,8 @@ LINKED_COLUMNS: dict[str, ColumnElement[Any]] = {
         else_=_items.destination,
     ),
 }
-"""What a menu item leads to: the id of the record, and the path or address."""
-_sees_product = select(listings.c.product_id).where(listings.c.product_id == _items.product_id, IS_SEEN).exists()
+"""The target of a menu item: the id of the record, and the path or URL."""
+_sees_product = select(listings.c.product_id).where(listings.c.product_id == _items.product_id, IS_LISTED_NOW).exists()
 _sees_page = select(cms_pages.c.id).where(cms_pages.c.id == _items.cms_page_id, cms_pages.c.visible).exists()
 _is_shown = or_(
     _items.linked_resource_type == "url",
@@ -56,28 +56,28 @@ _is_shown = or_(
     and_(_items.product_id.is_not(None), _sees_product),
     and_(_items.cms_page_id.is_not(None), _sees_page),
 )
-_linked: tuple[Any, ...] = (menu_items, *(made.label(name) for name, made in LINKED_COLUMNS.items()))
+_item_columns: tuple[Any, ...] = (menu_items, *(made.label(name) for name, made in LINKED_COLUMNS.items()))
 _SHOWN_ITEMS = statement(
-    select(*_linked, _is_shown.label("is_shown"))
-    .where(_items.menu_id == among("menu_ids", _ID))
+    select(*_item_columns, _is_shown.label("is_shown"))
+    .where(_items.menu_id == any_of("menu_ids", _ID))
     .order_by(_items.menu_id, _items.lft),
     into(ShownItem),
 )
 _LOCK_MENU = statement(select(menus).where(menus.c.id == bindparam("id", type_=_ID)).with_for_update(), into(Menu))
 _TREE = statement(select(menu_items).where(_items.menu_id == bindparam("id", type_=_ID)), into(MenuItem))
-_ITEM = statement(select(*_linked).where(_items.id == bindparam("id", type_=_ID)), into(LinkedItem))
-_given = (
+_ITEM = statement(select(*_item_columns).where(_items.id == bindparam("id", type_=_ID)), into(LinkedItem))
+_placements = (
     func.unnest(
         bindparam("ids", type_=ARRAY(_ID)),
-        *(bindparam(f"{name}s", type_=ARRAY(BigInteger())) for name in _PLACED),
+        *(bindparam(f"{name}s", type_=ARRAY(BigInteger())) for name in _TREE_COLUMNS),
     )
-    .table_valued(column("id", _ID), *(column(name, BigInteger()) for name in _PLACED), name="given")
+    .table_valued(column("id", _ID), *(column(name, BigInteger()) for name in _TREE_COLUMNS), name="given")
     .render_derived()
 )
 _PLACE = statement(
     update(menu_items)
-    .where(_items.id == _given.c.id, or_(*(_items[name] != _given.c[name] for name in _PLACED)))
-    .values({name: _given.c[name] for name in _PLACED} | {"updated_at": func.now()})
+    .where(_items.id == _placements.c.id, or_(*(_items[name] != _placements.c[name] for name in _TREE_COLUMNS)))
+    .values({name: _placements.c[name] for name in _TREE_COLUMNS} | {"updated_at": func.now()})
     .returning(_items.id),
     lambda record: cast(UUID, record[0]),
 )
@@ -90,12 +90,12 @@ _LINKABLES = {name: statement(clause, lambda record: cast(UUID, record[0])) for 
 
 
 async def list_shown_items(db: Session, menu_ids: Sequence[UUID]) -> list[ShownItem]:
-    """All items of these menus, each menu in the order of its tree."""
+    """Returns all items of these menus in tree order."""
     return await db.all(_SHOWN_ITEMS, menu_ids=list(menu_ids)) if menu_ids else []
 
 
 async def lock_menu(db: Session, menu_id: UUID) -> Menu | None:
-    """Of two changes to one tree, the later one starts from the result of the earlier one."""
+    """Locks a menu, so that concurrent changes to one tree are serialized."""
     return await db.one(_LOCK_MENU, id=menu_id)
 
 
@@ -108,7 +108,7 @@ async def find_item(db: Session, item_id: UUID) -> LinkedItem | None:
 
 
 async def place_items(db: Session, placements: Mapping[UUID, Placement]) -> None:
-    columns = {f"{name}s": [getattr(place, name) for place in placements.values()] for name in _PLACED}
+    columns = {f"{name}s": [getattr(place, name) for place in placements.values()] for name in _TREE_COLUMNS}
     await db.all(_PLACE, ids=list(placements), **columns)
 
 

@@ -1,4 +1,4 @@
-"""Statements for pages and policies: the public lists, one by its slug or id, and slugs that are taken."""
+"""Statements for pages and policies: public lists, look-ups by slug or id, and existing slugs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -11,14 +11,14 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.listing import Keyset, ListedRows, Page
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, shaped_statement, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.content.pages import ShownPage, ShownPolicy, cms_pages, policies
 
 _ID = PG_UUID(as_uuid=True)
 
 
 class PublicList(msgspec.Struct, frozen=True, eq=False):
-    """What is listed for everyone, by id: the rows, and the filters by name."""
+    """A public list sorted by id: its rows, and its filters by name."""
 
     clause: Select[Any]
     table: Table
@@ -31,7 +31,7 @@ def equals(column: Any, name: str) -> ColumnElement[bool]:
 
 
 def contains(column: Any, name: str) -> ColumnElement[bool]:
-    """In any case. The signs of a pattern are escaped in the parameter."""
+    """Returns a case-insensitive substring match; the caller escapes wildcards in the parameter."""
     part = func.lower(bindparam(name, type_=Text()))
     return func.lower(column).contains(part, autoescape=False)
 
@@ -60,7 +60,7 @@ POLICIES = PublicList(
     ShownPolicy,
     {},
 )
-_PAGES_OF = statement(PAGES.clause.where(cms_pages.c.id == among("ids", _ID)), into(ShownPage))
+_PAGES_OF = statement(PAGES.clause.where(cms_pages.c.id == any_of("ids", _ID)), into(ShownPage))
 _slug = bindparam("slug", type_=Text())
 _SLUGS = {
     table: statement(
@@ -72,21 +72,21 @@ _SLUGS = {
 
 
 async def list_public(db: Session, public: PublicList, filters: Mapping[str, Any], page: Page | Keyset) -> ListedRows:
-    """One statement, or two for a page behind the last."""
+    """Returns one page with one statement, or two if the page is past the last."""
     names = frozenset(filters)
     if isinstance(page, Keyset):
         after = page.after[1] if page.after else UUID(int=0)
-        found = await db.all(_following(public, names), **filters, after=after, most=page.size + 1)
-        shown = found[: page.size]
-        return ListedRows(shown, next_place=(0, shown[-1].id) if len(found) > page.size else None)
-    rows = await db.all(_listed(public, names), **filters, most=page.size, skip=page.offset)
+        following = await db.all(_following(public, names), **filters, after=after, most=page.size + 1)
+        page_rows = following[: page.size]
+        return ListedRows(page_rows, next_place=(0, page_rows[-1].id) if len(following) > page.size else None)
+    rows = await db.all(_list_statement(public, names), **filters, most=page.size, skip=page.offset)
     if rows or page.number == 1:
         return ListedRows([row for row, _ in rows], rows[0][1] if rows else 0)
-    return ListedRows([], await db.one(_counted(public, names), **filters) or 0)
+    return ListedRows([], await db.one(_count_statement(public, names), **filters) or 0)
 
 
 async def find_public(db: Session, public: PublicList, key: UUID | str) -> Any:
-    """By id, or by the slug, which may look like an id."""
+    """Finds a record by id or slug; a slug may look like an id."""
     if isinstance(key, UUID):
         return await db.one(_found_by_id(public), id=key, slug=str(key))
     return await db.one(_found_by_slug(public), slug=key)
@@ -97,16 +97,16 @@ async def list_pages_of(db: Session, ids: Sequence[UUID]) -> list[ShownPage]:
 
 
 async def list_slugs(db: Session, table: Table, slug: str) -> list[str]:
-    """Slugs that are this one or begin with it."""
+    """Returns the slugs that equal this one or extend it with `-`."""
     return await db.all(_SLUGS[table], slug=slug)
 
 
 @lru_cache(maxsize=64)
-def _listed(public: PublicList, names: frozenset[str]) -> Statement[tuple[Any, int]]:
+def _list_statement(public: PublicList, names: frozenset[str]) -> Statement[tuple[Any, int]]:
     clause = public.clause.add_columns(func.count().over().label("total"))
     clause = clause.where(*(public.filters[name] for name in sorted(names))).order_by(public.table.c.id)
     most, skip = bindparam("most", type_=BigInteger), bindparam("skip", type_=BigInteger)
-    return shaped_statement(clause.limit(most).offset(skip), _with_total(public.row))
+    return dynamic_statement(clause.limit(most).offset(skip), _with_total(public.row))
 
 
 @lru_cache(maxsize=64)
@@ -115,13 +115,13 @@ def _following(public: PublicList, names: frozenset[str]) -> Statement[Any]:
     clause = public.clause.where(
         place > bindparam("after", type_=_ID), *(public.filters[name] for name in sorted(names))
     )
-    return shaped_statement(clause.order_by(place).limit(bindparam("most", type_=BigInteger)), into(public.row))
+    return dynamic_statement(clause.order_by(place).limit(bindparam("most", type_=BigInteger)), into(public.row))
 
 
 @lru_cache(maxsize=64)
-def _counted(public: PublicList, names: frozenset[str]) -> Statement[int]:
-    chosen = public.clause.where(*(public.filters[name] for name in sorted(names))).subquery()
-    return shaped_statement(select(func.count()).select_from(chosen), lambda record: cast(int, record[0]))
+def _count_statement(public: PublicList, names: frozenset[str]) -> Statement[int]:
+    matches = public.clause.where(*(public.filters[name] for name in sorted(names))).subquery()
+    return dynamic_statement(select(func.count()).select_from(matches), lambda record: cast(int, record[0]))
 
 
 @lru_cache(maxsize=4)
@@ -129,13 +129,13 @@ def _found_by_id(public: PublicList) -> Statement[Any]:
     has_id = equals(public.table.c.id, "id")
     slug = public.table.c.get("slug")
     fits = has_id if slug is None else or_(has_id, equals(slug, "slug"))
-    # An id comes before a slug that looks like it.
-    return shaped_statement(public.clause.where(fits).order_by(has_id.desc()).limit(1), into(public.row))
+    # A matching id takes precedence over a slug that looks like it.
+    return dynamic_statement(public.clause.where(fits).order_by(has_id.desc()).limit(1), into(public.row))
 
 
 @lru_cache(maxsize=4)
 def _found_by_slug(public: PublicList) -> Statement[Any]:
-    return shaped_statement(public.clause.where(equals(public.table.c.slug, "slug")), into(public.row))
+    return dynamic_statement(public.clause.where(equals(public.table.c.slug, "slug")), into(public.row))
 
 
 def _with_total(row: Any) -> Callable[[Any], tuple[Any, int]]:

@@ -1,4 +1,4 @@
-"""Which statements let operators find shoppers, end their sessions, and shut them out."""
+"""Statements with which operators find customers, end their sessions, and disable their accounts."""
 
 from functools import lru_cache
 from typing import Any, cast
@@ -6,27 +6,27 @@ from uuid import UUID
 
 from sqlalchemy import Text, bindparam, func, or_, select, update
 
-from shop.base.listing import Place
+from shop.base.listing import CursorPosition
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, statement
+from shop.db.statements import Statement, any_of, into, statement
 from shop.models.access.sessions import sessions
 from shop.models.access.users import User, users
-from shop.queries.dashboard import like_prefix, paged
+from shop.queries.dashboard import like_prefix, paginate
 
 _now = func.now()
 
 
 @lru_cache(maxsize=16)
-def _listed(search: str | None, place: str | None) -> Statement[User]:
-    """By address alone, which has an index, or by names too."""
-    found, pattern = select(users), bindparam("pattern", type_=Text)
+def _list_statement(search: str | None, place: str | None) -> Statement[User]:
+    """Builds the list statement; searches the indexed e-mail address only, or the names too."""
+    clause, pattern = select(users), bindparam("pattern", type_=Text)
     if search == "address":
-        found = found.where(users.c.email_key.like(pattern))
+        clause = clause.where(users.c.email_key.like(pattern))
     if search == "names":
         whole = func.concat_ws(" ", users.c.first_name, users.c.last_name)
         names = [func.lower(name).like(pattern) for name in (users.c.first_name, users.c.last_name, whole)]
-        found = found.where(or_(users.c.email_key.like(pattern), *names))
-    return statement(paged(found, users.c.created_at, users.c.id, place), into(User))
+        clause = clause.where(or_(users.c.email_key.like(pattern), *names))
+    return statement(paginate(clause, users.c.created_at, users.c.id, place), into(User))
 
 
 _END_ALL = statement(
@@ -53,26 +53,26 @@ _ENABLE = _switch(None, users.c.disabled_at.is_not(None))
 
 
 _BY_KEYS = statement(
-    select(users.c.email_key, users.c.id).where(users.c.email_key == among("keys", Text())),
+    select(users.c.email_key, users.c.id).where(users.c.email_key == any_of("keys", Text())),
     lambda record: cast(tuple[str, UUID], tuple(record)),
 )
 
 
 async def find_by_keys(db: Session, keys: list[str]) -> dict[str, UUID]:
-    """The ids of those customers who are there, by the keys of their addresses."""
+    """Returns customer ids by e-mail key; unknown keys are missing."""
     return dict(await db.all(_BY_KEYS, keys=keys)) if keys else {}
 
 
-async def list_customers(db: Session, search: str, place: Place | None, *, most: int) -> list[User]:
-    """Newest first; with a search, those whose address or name begins so."""
-    found = await db.all(
-        _listed("address" if "@" in search else "names" if search else None, place.side if place else None),
+async def list_customers(db: Session, search: str, place: CursorPosition | None, *, most: int) -> list[User]:
+    """Returns customers, newest first; `search` is a prefix of the address or a name."""
+    rows = await db.all(
+        _list_statement("address" if "@" in search else "names" if search else None, place.side if place else None),
         pattern=like_prefix(search.lower()),
         at_=place and place.at,
         id_=place and place.id,
         most=most,
     )
-    return found[::-1] if place and place.side == "after" else found
+    return rows[::-1] if place and place.side == "after" else rows
 
 
 async def end_sessions(db: Session, user_id: UUID, reason: str) -> int:
@@ -80,5 +80,5 @@ async def end_sessions(db: Session, user_id: UUID, reason: str) -> int:
 
 
 async def set_disabled(db: Session, user_id: UUID, *, is_disabled: bool) -> bool:
-    """False when nothing was to be changed."""
+    """Returns `False` if nothing changed."""
     return await db.one(_DISABLE if is_disabled else _ENABLE, user_id=user_id) is not None

@@ -1,4 +1,4 @@
-"""Which statements fill the dashboard's pages of customer groups."""
+"""Statements for the dashboard's customer group pages."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ _group_id = bindparam("group_id", type_=_ID)
 
 
 class CountedGroup(CustomerGroup, frozen=True, kw_only=True):
-    """A group, how many are in it, and the lists it has."""
+    """A customer group with its number of members and its price lists."""
 
     member_count: int
     list_names: list[str]
@@ -49,15 +49,15 @@ _list_names = func.array(
     .scalar_subquery(),
     type_=ARRAY(Text()),
 )
-_counted = select(
+_group_select = select(
     customer_groups,
     sql_cast(_member_count, BigInteger).label("member_count"),
     _list_names.label("list_names"),
 )
 _GROUPS = statement(
-    _counted.order_by(customer_groups.c.name).limit(bindparam("most", type_=BigInteger())), into(CountedGroup)
+    _group_select.order_by(customer_groups.c.name).limit(bindparam("most", type_=BigInteger())), into(CountedGroup)
 )
-_ONE = statement(_counted.where(customer_groups.c.id == _group_id), into(CountedGroup))
+_ONE = statement(_group_select.where(customer_groups.c.id == _group_id), into(CountedGroup))
 _MEMBERS = statement(
     select(customer_group_members.c.id, users.c.id.label("user_id"), users.c.email)
     .join(users, users.c.id == customer_group_members.c.user_id)
@@ -87,7 +87,7 @@ async def find_group(db: Session, group_id: UUID) -> CountedGroup | None:
 
 
 async def list_members(db: Session, group_id: UUID, search: str, *, most: int) -> list[Member]:
-    """With a search, those whose address begins so."""
+    """Returns members by address; `search` is a prefix of the address."""
     return await db.all(_MEMBERS, group_id=group_id, pattern=like_prefix(search.lower()), most=most)
 
 

@@ -1,4 +1,4 @@
-"""Which statements read and change shoppers, their addresses, and the countries these lie in."""
+"""Statements for users, their addresses, and countries and states."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -8,7 +8,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, statement
+from shop.db.statements import any_of, into, statement
 from shop.models.access.sessions import access_tokens, sessions
 from shop.models.access.users import AccountUser, Customer, User, users
 from shop.models.cart.orders import order_lookups, orders
@@ -23,11 +23,11 @@ _is_unverified = users.c.verified_at.is_(None)
 
 
 def _first_name_wins(name: str) -> Any:
-    """The redeemed request's, given or not, while nobody had proved the address: what strangers said is forgotten. A
-    verified user's never changes.
+    """Returns the name of the redeemed request, even if empty, for an unverified user, which discards names that others
+    entered; the name of a verified user never changes.
     """
-    given = bindparam(f"given_{name}", type_=Text)
-    return case((_is_unverified, given), else_=users.c[name])
+    new_name = bindparam(f"given_{name}", type_=Text)
+    return case((_is_unverified, new_name), else_=users.c[name])
 
 
 _VERIFY = statement(
@@ -44,7 +44,7 @@ _VERIFY = statement(
 )
 
 
-_completed = (
+_order_count = (
     select(func.count())
     .select_from(orders)
     .where(orders.c.user_id == users.c.id, orders.c.completed_at.is_not(None))
@@ -78,13 +78,15 @@ _spending = select(
 FULL_NAME = func.concat_ws(" ", addresses.c.firstname, addresses.c.lastname, type_=Text())
 CUSTOMERS = Records(table=users, row=Customer, extras={"spending": _spending, "credits": _credits})
 _FIND_ACCOUNT = statement(
-    select(users, _completed.label("completed_orders"), _credits.label("credits"))
+    select(users, _order_count.label("completed_orders"), _credits.label("credits"))
     .select_from(access_tokens.join(sessions, sessions.c.id == access_tokens.c.session_id).join(users))
     .where(access_tokens.c.hash == bindparam("hash"), access_tokens.c.expires_at > _now, IS_OPEN_SESSION),
     into(AccountUser),
 )
 _FIND_USER = statement(
-    select(users, _completed.label("completed_orders"), _credits.label("credits")).where(users.c.id == bindparam("id")),
+    select(users, _order_count.label("completed_orders"), _credits.label("credits")).where(
+        users.c.id == bindparam("id")
+    ),
     into(AccountUser),
 )
 _LOCK_USER = statement(select(users).where(users.c.id == bindparam("id")).with_for_update(), into(User))
@@ -106,7 +108,7 @@ _UPDATE_USER = statement(
 
 
 _state_name = func.coalesce(states.c.name, addresses.c.state_name).label("state_name")
-_PLACED = select(
+_ADDRESS_SELECT = select(
     *[column for column in addresses.c if column.name != "state_name"],
     _state_name,
     countries.c.name.label("country_name"),
@@ -119,10 +121,12 @@ _PLACED = select(
     )
 )
 _OWN = (addresses.c.user_id == bindparam("user_id"), addresses.c.deleted_at.is_(None))
-_LIST_ADDRESSES = statement(_PLACED.where(*_OWN).order_by(addresses.c.created_at, addresses.c.id), into(PlacedAddress))
-_FIND_ADDRESS = statement(_PLACED.where(*_OWN, addresses.c.id == bindparam("id")), into(PlacedAddress))
+_LIST_ADDRESSES = statement(
+    _ADDRESS_SELECT.where(*_OWN).order_by(addresses.c.created_at, addresses.c.id), into(PlacedAddress)
+)
+_FIND_ADDRESS = statement(_ADDRESS_SELECT.where(*_OWN, addresses.c.id == bindparam("id")), into(PlacedAddress))
 _FIND_ADDRESSES = statement(
-    _PLACED.where(addresses.c.id == func.any(bindparam("ids", type_=func.array_agg(addresses.c.id).type))),
+    _ADDRESS_SELECT.where(addresses.c.id == func.any(bindparam("ids", type_=func.array_agg(addresses.c.id).type))),
     into(PlacedAddress),
 )
 _EDITABLE = (
@@ -179,7 +183,7 @@ _DELETE_ADDRESS = statement(
 )
 
 
-def _replaced(name: str) -> Any:
+def _swap_address(name: str) -> Any:
     old, new = bindparam("old_id", type_=users.c.id.type), bindparam("new_id", type_=users.c.id.type)
     return case((users.c[name] == old, new), else_=users.c[name])
 
@@ -187,7 +191,7 @@ def _replaced(name: str) -> Any:
 _REPLACE_DEFAULT = statement(
     update(users)
     .where(users.c.id == bindparam("user_id"))
-    .values(bill_address_id=_replaced("bill_address_id"), ship_address_id=_replaced("ship_address_id"))
+    .values(bill_address_id=_swap_address("bill_address_id"), ship_address_id=_swap_address("ship_address_id"))
     .returning(users.c.id),
     lambda record: cast(UUID, record[0]),
 )
@@ -219,14 +223,14 @@ async def verify_user(db: Session, user_id: UUID, *, first_name: str | None, las
 
 
 async def find_account(db: Session, token_hash: bytes) -> AccountUser | None:
-    """The account of a bearer: the token is checked in the same statement."""
+    """Returns the account of a bearer token, checked in the same statement."""
     return await db.one(_FIND_ACCOUNT, hash=token_hash)
 
 
 _DELETE_UNUSED_ADDRESSES = statement(
     delete(addresses)
     .where(
-        addresses.c.id == among("ids", addresses.c.id.type),
+        addresses.c.id == any_of("ids", addresses.c.id.type),
         addresses.c.user_id.is_(None),
         ~exists().where(orders.c.bill_address_id == addresses.c.id),
         ~exists().where(orders.c.ship_address_id == addresses.c.id),
@@ -237,7 +241,7 @@ _DELETE_UNUSED_ADDRESSES = statement(
 
 
 async def delete_unused_addresses(db: Session, ids: list[UUID]) -> None:
-    """Deletes those of them that are in no address book and no order."""
+    """Deletes those addresses that no user and no order has."""
     await db.all(_DELETE_UNUSED_ADDRESSES, ids=ids)
 
 
@@ -246,7 +250,7 @@ async def find_user(db: Session, user_id: UUID) -> AccountUser | None:
 
 
 async def lock_known_user(db: Session, user_id: UUID) -> User:
-    """The user's row as it is now, held until the transaction ends: two changes come one after the other."""
+    """Locks the user's row until the transaction ends, which serializes changes."""
     return cast(User, await db.one(_LOCK_USER, id=user_id))
 
 
@@ -277,7 +281,7 @@ async def update_address(db: Session, address_id: UUID, fields: dict[str, Any]) 
 
 
 async def is_used(db: Session, address_id: UUID) -> bool | None:
-    """Whether a completed order uses an address; none when no order does."""
+    """Returns whether a completed order uses an address; `None` if no order does."""
     return await db.one(_IS_USED, address_id=address_id)
 
 

@@ -1,4 +1,4 @@
-"""Which statements read and change wishlists. Whose a list is stands in each of them."""
+"""Statements for wishlists and their items; those for customers check the owner."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,47 +11,47 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.base.ids import new_id, new_wishlist_token
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, shaped_statement, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.access.users import users
 from shop.models.catalog.prices import prices
 from shop.models.catalog.products import products, variants
 from shop.models.customers.wishlists import PricedItem, SeenItem, WishedItem, Wishlist, wished_items, wishlists
 from shop.queries.catalog.columns import SHOPS_CURRENCY, shops_price
-from shop.queries.catalog.prices import Pricing, resolved
+from shop.queries.catalog.prices import Pricing, select_best_price
 from shop.queries.catalog.quotes import IS_SOLD
 from shop.queries.records import Records
-from shop.rules.cart.line_items import Wish
+from shop.rules.cart.line_items import LineItemInput
 
 _ID = PG_UUID(as_uuid=True)
 _IDS = ARRAY(_ID)
 _now = func.now()
-WISHED = Records(
+WISHED_ITEM_RECORDS = Records(
     table=wished_items,
     row=PricedItem,
     extras={"currency": SHOPS_CURRENCY, "price": shops_price("amount", wished_items.c.variant_id)},
     amounts=frozenset({"price", "total"}),
 )
-"""As machines see them: at the price that anybody pays."""
+"""Wished items in the Platform API, at the base price."""
 
 
 def _an_id(record: Any) -> UUID:
     return cast(UUID, record[0])
 
 
-_theirs = wishlists.c.user_id == bindparam("owner_id", type_=_ID)
-_named = wishlists.c.token == bindparam("token", type_=Text())
-# What somebody who was shut out shows to others goes with them.
+_is_owners = wishlists.c.user_id == bindparam("owner_id", type_=_ID)
+_has_token = wishlists.c.token == bindparam("token", type_=Text())
+# Public lists of disabled users are hidden.
 _is_shut_out = exists().where(users.c.id == wishlists.c.user_id, users.c.disabled_at.is_not(None)).correlate(wishlists)
 _LIST = statement(
-    select(wishlists).where(_theirs).order_by(wishlists.c.created_at, wishlists.c.id),
+    select(wishlists).where(_is_owners).order_by(wishlists.c.created_at, wishlists.c.id),
     into(Wishlist),
 )
 _FIND_SEEN = statement(
-    select(wishlists).where(_named, or_(_theirs, and_(~wishlists.c.is_private, ~_is_shut_out))), into(Wishlist)
+    select(wishlists).where(_has_token, or_(_is_owners, and_(~wishlists.c.is_private, ~_is_shut_out))), into(Wishlist)
 )
-_FIND_OWN = statement(select(wishlists).where(_theirs, wishlists.c.id == bindparam("id", type_=_ID)), into(Wishlist))
-_FIND_DEFAULT = statement(select(wishlists).where(_theirs, wishlists.c.is_default), into(Wishlist))
-_LOCK_OWN = statement(select(wishlists).where(_theirs, _named).with_for_update(), into(Wishlist))
+_FIND_OWN = statement(select(wishlists).where(_is_owners, wishlists.c.id == bindparam("id", type_=_ID)), into(Wishlist))
+_FIND_DEFAULT = statement(select(wishlists).where(_is_owners, wishlists.c.is_default), into(Wishlist))
+_LOCK_OWN = statement(select(wishlists).where(_is_owners, _has_token).with_for_update(), into(Wishlist))
 _LOCK = statement(select(wishlists.c.id).where(wishlists.c.id == bindparam("id")).with_for_update(), _an_id)
 _LOCK_OWNER = statement(
     select(users.c.id)
@@ -60,7 +60,7 @@ _LOCK_OWNER = statement(
     .with_for_update(of=users),
     _an_id,
 )
-_COUNT = statement(select(func.count()).select_from(wishlists).where(_theirs), lambda record: cast(int, record[0]))
+_COUNT = statement(select(func.count()).select_from(wishlists).where(_is_owners), lambda record: cast(int, record[0]))
 _INSERT = statement(
     insert(wishlists)
     .values(
@@ -78,23 +78,23 @@ _INSERT = statement(
 )
 _CLEAR_DEFAULT = statement(
     update(wishlists)
-    .where(_theirs, wishlists.c.is_default)
+    .where(_is_owners, wishlists.c.is_default)
     .values(is_default=False, updated_at=_now)
     .returning(wishlists.c.id),
     _an_id,
 )
-_DELETE = statement(delete(wishlists).where(_theirs, _named).returning(wishlists.c.id), _an_id)
+_DELETE = statement(delete(wishlists).where(_is_owners, _has_token).returning(wishlists.c.id), _an_id)
 
-_of_lists = wished_items.c.wishlist_id == among("ids", _ID)
+_of_lists = wished_items.c.wishlist_id == any_of("ids", _ID)
 _order = (wished_items.c.created_at, wished_items.c.id)
 _ITEMS = statement(select(wished_items).where(_of_lists).order_by(*_order), into(WishedItem))
-_SOLD = statement(
+_PURCHASABLE = statement(
     select(variants.c.id)
     .join(products, products.c.id == variants.c.product_id)
-    .where(variants.c.id == among("ids", _ID), IS_SOLD),
+    .where(variants.c.id == any_of("ids", _ID), IS_SOLD),
     _an_id,
 )
-_given = (
+_new_items = (
     func.unnest(
         bindparam("ids", type_=_IDS),
         bindparam("variant_ids", type_=_IDS),
@@ -104,10 +104,10 @@ _given = (
     .render_derived()
 )
 _values = {
-    "id": _given.c.id,
+    "id": _new_items.c.id,
     "wishlist_id": bindparam("list_id", type_=_ID),
-    "variant_id": _given.c.variant_id,
-    "quantity": _given.c.quantity,
+    "variant_id": _new_items.c.variant_id,
+    "quantity": _new_items.c.quantity,
     "created_at": _now,
     "updated_at": _now,
 }
@@ -127,42 +127,44 @@ _SET_QUANTITY = statement(
     _an_id,
 )
 _REMOVE = statement(
-    delete(wished_items).where(_of_list, wished_items.c.id == among("ids", _ID)).returning(wished_items.c.id),
+    delete(wished_items).where(_of_list, wished_items.c.id == any_of("ids", _ID)).returning(wished_items.c.id),
     _an_id,
 )
 
 
 @lru_cache(maxsize=4)
-def _seen(by: str, *, is_personal: bool) -> Statement[SeenItem]:
-    """Of a list or by their own ids, each at what so many of it cost whoever looks."""
+def _items_statement(by: str, *, is_personal: bool) -> Statement[SeenItem]:
+    """Builds the statement for items by wishlist or by id, at the viewer's price for their quantity."""
     currency = bindparam("currency", type_=Text())
-    found: Any = (
+    source: Any = (
         wished_items.join(variants, variants.c.id == wished_items.c.variant_id)
         .join(products, products.c.id == variants.c.product_id)
         .outerjoin(prices, and_(prices.c.variant_id == variants.c.id, prices.c.currency == currency))
     )
     price: Any = prices.c.amount
     if is_personal:
-        decided = resolved(variants.c.id, prices.c.amount, wished_items.c.quantity, wished_items, variants, prices)
-        found = found.outerjoin(decided, true())
-        price = func.coalesce(decided.c.amount, prices.c.amount)
+        best_price = select_best_price(
+            variants.c.id, prices.c.amount, wished_items.c.quantity, wished_items, variants, prices
+        )
+        source = source.outerjoin(best_price, true())
+        price = func.coalesce(best_price.c.amount, prices.c.amount)
     clause = select(
         wished_items,
         currency.label("currency"),
-        # At no price can be had what is not sold.
+        # No price if the variant is not for sale.
         case((IS_SOLD, price)).label("price"),
         variants.c.deleted_at.is_not(None).label("is_gone"),
     )
-    these = wished_items.c[by] == among("ids", _ID)
-    return shaped_statement(clause.select_from(found).where(these).order_by(*_order), into(SeenItem))
+    these = wished_items.c[by] == any_of("ids", _ID)
+    return dynamic_statement(clause.select_from(source).where(these).order_by(*_order), into(SeenItem))
 
 
 async def list_lists(db: Session, owner_id: UUID) -> list[Wishlist]:
     return await db.all(_LIST, owner_id=owner_id)
 
 
-async def find_seen(db: Session, token: str, viewer_id: UUID | None) -> Wishlist | None:
-    """A public list, or one of the viewer's own."""
+async def find_visible_list(db: Session, token: str, viewer_id: UUID | None) -> Wishlist | None:
+    """Finds a public list, or one of the viewer's own."""
     return await db.one(_FIND_SEEN, token=token, owner_id=viewer_id)
 
 
@@ -175,12 +177,12 @@ async def find_default(db: Session, owner_id: UUID) -> Wishlist | None:
 
 
 async def lock_own(db: Session, owner_id: UUID, token: str) -> Wishlist | None:
-    """Held, so that what is put on the list at once is counted one after the other."""
+    """Locks an own list, so that concurrent additions are counted one after the other."""
     return await db.one(_LOCK_OWN, owner_id=owner_id, token=token)
 
 
 async def lock_list(db: Session, list_id: UUID) -> bool:
-    """Whether there is such a list, whoever it belongs to."""
+    """Locks a list of any owner; returns whether it exists."""
     return await db.one(_LOCK, id=list_id) is not None
 
 
@@ -194,8 +196,8 @@ async def count_lists(db: Session, owner_id: UUID) -> int:
 
 async def insert_list(db: Session, owner_id: UUID, *, name: str, is_private: bool, is_default: bool) -> Wishlist:
     values = {"name": name, "is_private": is_private, "is_default": is_default}
-    made = await db.one(_INSERT, id=new_id(), token=new_wishlist_token(), owner_id=owner_id, **values)
-    return cast(Wishlist, made)
+    wishlist = await db.one(_INSERT, id=new_id(), token=new_wishlist_token(), owner_id=owner_id, **values)
+    return cast(Wishlist, wishlist)
 
 
 async def clear_default(db: Session, owner_id: UUID) -> None:
@@ -207,32 +209,32 @@ async def delete_list(db: Session, owner_id: UUID, token: str) -> bool:
 
 
 async def list_items(db: Session, list_ids: Sequence[UUID]) -> list[WishedItem]:
-    """Of all these lists, in the order in which they were put on them."""
+    """Returns the items of these lists, oldest first."""
     return await db.all(_ITEMS, ids=list_ids) if list_ids else []
 
 
-async def see_items(db: Session, list_ids: Sequence[UUID], pricing: Pricing) -> list[SeenItem]:
+async def list_priced_items(db: Session, list_ids: Sequence[UUID], pricing: Pricing) -> list[SeenItem]:
     return await _see(db, "wishlist_id", list_ids, pricing)
 
 
-async def see_item(db: Session, item_id: UUID, pricing: Pricing) -> SeenItem | None:
+async def find_priced_item(db: Session, item_id: UUID, pricing: Pricing) -> SeenItem | None:
     return next(iter(await _see(db, "id", [item_id], pricing)), None)
 
 
 async def _see(db: Session, by: str, ids: Sequence[UUID], pricing: Pricing) -> list[SeenItem]:
     lists = pricing.values if pricing.is_personal else {}
-    found = _seen(by, is_personal=pricing.is_personal)
-    return await db.all(found, ids=ids, currency=pricing.currency, **lists) if ids else []
+    query = _items_statement(by, is_personal=pricing.is_personal)
+    return await db.all(query, ids=ids, currency=pricing.currency, **lists) if ids else []
 
 
-async def list_sold(db: Session, variant_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of these that a shopper can buy, were there enough of them."""
-    return set(await db.all(_SOLD, ids=variant_ids)) if variant_ids else set()
+async def list_purchasable_ids(db: Session, variant_ids: Sequence[UUID]) -> set[UUID]:
+    """Returns the variants that are for sale, regardless of stock."""
+    return set(await db.all(_PURCHASABLE, ids=variant_ids)) if variant_ids else set()
 
 
-async def put_items(db: Session, list_id: UUID, wishes: Sequence[Wish]) -> list[UUID]:
-    """Each variant once: a new item, or the one that is there with this quantity from now on."""
-    # Made at one moment, items are shown in the order of their ids, which is to be that of the wishes.
+async def put_items(db: Session, list_id: UUID, wishes: Sequence[LineItemInput]) -> list[UUID]:
+    """Upserts one item per variant and sets its quantity."""
+    # Items with the same creation time are sorted by id, which must be the order of the request.
     ids = sorted(new_id() for _ in wishes)
     variant_ids, quantities = [wish.variant_id for wish in wishes], [wish.quantity for wish in wishes]
     return await db.all(_PUT, list_id=list_id, ids=ids, variant_ids=variant_ids, quantities=quantities)
@@ -243,5 +245,5 @@ async def set_quantity(db: Session, list_id: UUID, item_id: UUID, quantity: int)
 
 
 async def remove_items(db: Session, list_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
-    """Those of these that stood on the list."""
+    """Removes items from a list; returns the ids of those that were on it."""
     return await db.all(_REMOVE, list_id=list_id, ids=ids)

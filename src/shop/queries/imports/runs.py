@@ -1,4 +1,4 @@
-"""Which statements find what the lines of an import name."""
+"""Statements that look up the records that import rows refer to."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, cast
@@ -8,19 +8,19 @@ from sqlalchemy import BigInteger, Table, Text, and_, bindparam, delete, or_, se
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, statement
+from shop.db.statements import Statement, any_of, into, statement
 from shop.models.catalog.prices import Price, PriceList, PriceListEntry, price_list_entries, price_lists, prices
 from shop.models.catalog.products import option_types, option_values, product_slugs, products, properties, variants
 from shop.models.catalog.stock import StockLocation, stock_locations
 from shop.models.catalog.taxons import taxons
 from shop.models.setup.taxes import shipping_categories, tax_categories
-from shop.rules.imports.prices import Owned, Priced
-from shop.rules.imports.rows import Names, Wanted
+from shop.rules.imports.prices import PriceData, PricedVariant
+from shop.rules.imports.rows import Names, ReferencedNames
 
 R = TypeVar("R")
 
-_names = among("names", Text())
-_ids = among("ids", PG_UUID(as_uuid=True))
+_names = any_of("names", Text())
+_ids = any_of("ids", PG_UUID(as_uuid=True))
 
 
 def _pair(record: Any) -> tuple[str, UUID]:
@@ -40,7 +40,7 @@ _LOCATIONS = statement(select(stock_locations).where(stock_locations.c.name == _
 _OPTION_VALUES = statement(
     select(option_types.c.name, option_values.c.name, option_values.c.id)
     .join(option_types, option_types.c.id == option_values.c.option_type_id)
-    .where(option_types.c.name == among("types", Text()), option_values.c.name == _names),
+    .where(option_types.c.name == any_of("types", Text()), option_values.c.name == _names),
     lambda record: cast(tuple[str, str, UUID], tuple(record)),
 )
 _is_sold = (variants.c.sku == _names, variants.c.sku != "", variants.c.deleted_at.is_(None))
@@ -49,19 +49,19 @@ _FREE_SLUGS = statement(
     delete(product_slugs).where(product_slugs.c.slug == _names).returning(product_slugs.c.product_id),
     lambda record: cast(UUID, record[0]),
 )
-_owned = select(variants.c.id, variants.c.product_id, variants.c.sku)
-_OWNED = statement(
-    _owned.where(
+_variant_select = select(variants.c.id, variants.c.product_id, variants.c.sku)
+_VARIANTS = statement(
+    _variant_select.where(
         or_(variants.c.id == _ids, and_(variants.c.sku == _names, variants.c.sku != "")),
         variants.c.deleted_at.is_(None),
     ),
-    into(Owned),
+    into(PricedVariant),
 )
-_OWNED_AFTER = statement(
-    _owned.where(variants.c.id > bindparam("id", type_=PG_UUID(as_uuid=True)), variants.c.deleted_at.is_(None))
+_VARIANTS_AFTER = statement(
+    _variant_select.where(variants.c.id > bindparam("id", type_=PG_UUID(as_uuid=True)), variants.c.deleted_at.is_(None))
     .order_by(variants.c.id)
     .limit(bindparam("most", type_=BigInteger)),
-    into(Owned),
+    into(PricedVariant),
 )
 _LOCK_OWNERS = statement(
     select(products.c.id).where(products.c.id == _ids).order_by(products.c.id).with_for_update(key_share=True),
@@ -73,7 +73,7 @@ _PRICES = statement(select(prices).where(prices.c.variant_id == _ids).order_by(p
 _ENTRIES = statement(
     select(price_list_entries).where(
         price_list_entries.c.variant_id == _ids,
-        price_list_entries.c.price_list_id == among("lists", PG_UUID(as_uuid=True)),
+        price_list_entries.c.price_list_id == any_of("lists", PG_UUID(as_uuid=True)),
     ),
     into(PriceListEntry),
 )
@@ -82,68 +82,68 @@ _ALL_ENTRIES = statement(
 )
 
 
-async def find_names(db: Session, wanted: Wanted) -> Names:
-    """One statement for each kind of name that is wanted at all."""
-    types, values = list(wanted.option_types), list(wanted.option_values)
+async def find_names(db: Session, references: ReferencedNames) -> Names:
+    """Looks up names with one statement for each kind that is referenced."""
+    types, values = list(references.option_types), list(references.option_values)
     return Names(
-        tax_categories=await _found(db, _TAX_CATEGORIES, wanted.tax_categories),
-        shipping_categories=await _found(db, _SHIPPING_CATEGORIES, wanted.shipping_categories),
-        taxons=await _found(db, _TAXONS, wanted.taxons),
-        locations={place.name: place for place in await _all(db, _LOCATIONS, wanted.locations)},
-        option_types=await _found(db, _OPTION_TYPES, types),
+        tax_categories=await _find_ids(db, _TAX_CATEGORIES, references.tax_categories),
+        shipping_categories=await _find_ids(db, _SHIPPING_CATEGORIES, references.shipping_categories),
+        taxons=await _find_ids(db, _TAXONS, references.taxons),
+        locations={place.name: place for place in await _all(db, _LOCATIONS, references.locations)},
+        option_types=await _find_ids(db, _OPTION_TYPES, types),
         option_values={
             (kind, value): value_id
             for kind, value, value_id in (await db.all(_OPTION_VALUES, types=types, names=values) if values else [])
         },
-        properties=await _found(db, _PROPERTIES, wanted.properties),
-        skus=await _found(db, _SKUS, wanted.skus),
+        properties=await _find_ids(db, _PROPERTIES, references.properties),
+        skus=await _find_ids(db, _SKUS, references.skus),
     )
 
 
 async def free_slugs(db: Session, slugs: Sequence[str]) -> None:
-    """Slugs that are new products' own from now on lead to no other."""
+    """Deletes former slugs that are now current slugs of new products."""
     if slugs:
         await db.all(_FREE_SLUGS, names=list(slugs))
 
 
-async def lock_priced(db: Session, skus: Iterable[str], ids: Iterable[UUID], lists: Iterable[str]) -> Priced:
-    """What is named, and what it costs; the products are held, so that nobody else changes a price meanwhile."""
-    owned = await db.all(_OWNED, ids=list(ids), names=list(skus))
-    if not owned:
-        return Priced()
-    await db.all(_LOCK_OWNERS, ids=list({variant.product_id for variant in owned}))
-    named = {found.name: found for found in await _all(db, _LISTS, lists)}
-    variant_ids = [variant.id for variant in owned]
-    list_ids = [found.id for found in named.values()]
-    return Priced(
-        variants=tuple(owned),
-        lists=named,
+async def lock_priced(db: Session, skus: Iterable[str], ids: Iterable[UUID], lists: Iterable[str]) -> PriceData:
+    """Returns the referenced variants with their prices; locks the products against concurrent price changes."""
+    variant_rows = await db.all(_VARIANTS, ids=list(ids), names=list(skus))
+    if not variant_rows:
+        return PriceData()
+    await db.all(_LOCK_OWNERS, ids=list({variant.product_id for variant in variant_rows}))
+    price_lists_by_name = {price_list.name: price_list for price_list in await _all(db, _LISTS, lists)}
+    variant_ids = [variant.id for variant in variant_rows]
+    list_ids = [price_list.id for price_list in price_lists_by_name.values()]
+    return PriceData(
+        variants=tuple(variant_rows),
+        lists=price_lists_by_name,
         prices=tuple(await db.all(_PRICES, ids=variant_ids)),
         entries=tuple(await db.all(_ENTRIES, ids=variant_ids, lists=list_ids) if list_ids else ()),
     )
 
 
-async def list_priced_after(db: Session, variant_id: UUID, most: int) -> Priced:
-    """The next variants, whatever they cost in any list."""
-    owned = await db.all(_OWNED_AFTER, id=variant_id, most=most)
-    if not owned:
-        return Priced()
-    variant_ids = [variant.id for variant in owned]
+async def list_priced_after(db: Session, variant_id: UUID, most: int) -> PriceData:
+    """Returns the next variants with all their prices and price list entries."""
+    variant_rows = await db.all(_VARIANTS_AFTER, id=variant_id, most=most)
+    if not variant_rows:
+        return PriceData()
+    variant_ids = [variant.id for variant in variant_rows]
     entries = await db.all(_ALL_ENTRIES, ids=variant_ids)
     list_ids = list({entry.price_list_id for entry in entries})
     lists = await db.all(_LISTS_BY_ID, ids=list_ids) if list_ids else []
-    return Priced(
-        variants=tuple(owned),
-        lists={found.name: found for found in lists},
+    return PriceData(
+        variants=tuple(variant_rows),
+        lists={price_list.name: price_list for price_list in lists},
         prices=tuple(await db.all(_PRICES, ids=variant_ids)),
         entries=tuple(entries),
     )
 
 
-async def _found(db: Session, asked: Statement[tuple[str, UUID]], names: Iterable[str]) -> dict[str, UUID]:
-    return dict(await _all(db, asked, names))
+async def _find_ids(db: Session, query: Statement[tuple[str, UUID]], names: Iterable[str]) -> dict[str, UUID]:
+    return dict(await _all(db, query, names))
 
 
-async def _all(db: Session, asked: Statement[R], names: Iterable[str]) -> list[R]:
-    wanted = list(names)
-    return await db.all(asked, names=wanted) if wanted else []
+async def _all(db: Session, query: Statement[R], names: Iterable[str]) -> list[R]:
+    name_list = list(names)
+    return await db.all(query, names=name_list) if name_list else []

@@ -1,4 +1,4 @@
-"""Which statement reads what `/metrics` shows of the database."""
+"""The statement for the database gauges of `/metrics`."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,13 +12,13 @@ from shop.models.checkout.payments import payment_attempts, unsettled_attempts
 from shop.models.journal import audit_events, housekeeping_runs, outbox_mails
 
 SIGN_IN_MINUTES = 5
-COUNTED = 100_000
-"""Nothing is counted further than this."""
+GAUGE_COUNT_LIMIT = 100_000
+"""Upper limit of all counts."""
 _now = func.now()
 
 
 class Gauges(msgspec.Struct, frozen=True):
-    """What waits, how long, and what failed of late; times in seconds."""
+    """Queue lengths, ages in seconds, and recent failures."""
 
     mails_due: int
     mails_postponed: int
@@ -38,7 +38,7 @@ def _age(since: Any) -> Any:
 _waiting = (
     select(outbox_mails.c.next_at, outbox_mails.c.created_at)
     .where(outbox_mails.c.sent_at.is_(None), outbox_mails.c.dead_at.is_(None))
-    .limit(literal_column(str(COUNTED)))
+    .limit(literal_column(str(GAUGE_COUNT_LIMIT)))
     .subquery()
 )
 _is_due = _waiting.c.next_at <= _now
@@ -50,7 +50,7 @@ _mails = select(
 _open = (
     select(payment_attempts.c.created_at)
     .join(unsettled_attempts, unsettled_attempts.c.attempt_id == payment_attempts.c.id)
-    .limit(literal_column(str(COUNTED)))
+    .limit(literal_column(str(GAUGE_COUNT_LIMIT)))
     .subquery()
 )
 _payments = select(
@@ -63,7 +63,7 @@ _events = (
         audit_events.c.action == literal_column("'sign_in'"),
         audit_events.c.outcome == literal_column("'refused'"),
     )
-    .limit(literal_column(str(COUNTED)))
+    .limit(literal_column(str(GAUGE_COUNT_LIMIT)))
     .subquery()
 )
 _is_operator = _events.c.actor_kind == literal_column("'operator'")

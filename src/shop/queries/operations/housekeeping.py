@@ -1,4 +1,4 @@
-"""Which statements throw away what has had its time."""
+"""Statements that delete expired rows."""
 
 from datetime import timedelta
 from typing import Any, cast
@@ -36,28 +36,28 @@ _SECOND = literal_column("interval '1 second'", Interval)
 _now = func.now()
 
 
-COUNTED = 100_000
-"""A backlog is counted up to here."""
+BACKLOG_COUNT_LIMIT = 100_000
+"""Upper limit of backlog counts."""
 
 
 class Purge(msgspec.Struct, frozen=True):
-    """The statements that delete a batch of a kind, and count what is left of it."""
+    """Statements that delete a batch of one kind of row and count the rest."""
 
     delete: Statement[Any]
     count: Statement[int]
 
 
 def _purge(table: Table, condition: Any) -> Purge:
-    """Deletes a batch of what the condition finds; rows that others hold are left for the next time."""
+    """Builds the deletion of a batch of matching rows; skips locked rows."""
     key = table.primary_key.columns.values()
-    found = select(*key).where(condition).limit(bindparam("most", type_=BigInteger)).with_for_update(skip_locked=True)
+    batch = select(*key).where(condition).limit(bindparam("most", type_=BigInteger)).with_for_update(skip_locked=True)
     column = key[0] if len(key) == 1 else tuple_(*key)
-    deleted = statement(delete(table).where(column.in_(found)).returning(key[0]), lambda record: record[0])
-    return Purge(deleted, _counted(select(key[0]).where(condition)))
+    delete_batch = statement(delete(table).where(column.in_(batch)).returning(key[0]), lambda record: record[0])
+    return Purge(delete_batch, _count_statement(select(key[0]).where(condition)))
 
 
-def _counted(found: Any) -> Statement[int]:
-    some = found.limit(literal_column(str(COUNTED))).subquery()
+def _count_statement(clause: Any) -> Statement[int]:
+    some = clause.limit(literal_column(str(BACKLOG_COUNT_LIMIT))).subquery()
     return statement(select(func.count()).select_from(some), lambda record: cast(int, record[0]))
 
 
@@ -84,7 +84,7 @@ _deleted_addresses = (
     .returning(addresses.c.id)
     .cte("deleted_addresses")
 )
-# The first two by the index: a window without end begins at 1970, and no window begins after its end.
+# The first two use the index: windows without end start in 1970, and no window starts after its end.
 _window_ended = and_(
     rate_counts.c.window_start > func.to_timestamp(literal_column("0")),
     rate_counts.c.window_start < _now - timedelta(days=1),
@@ -94,9 +94,9 @@ _window_ended = and_(
 PURGES: dict[str, Purge] = {
     "login requests": _purge(login_requests, login_requests.c.expires_at < _now - timedelta(days=1)),
     "access tokens": _purge(access_tokens, access_tokens.c.expires_at < _now - timedelta(days=1)),
-    # With all its tokens: rotated ones are kept to here, so that a copy is known for one to the end.
+    # Also deletes its tokens; rotated ones are retained until now to detect reuse.
     "sessions": _purge(sessions, sessions.c.absolute_expires_at < _now),
-    # Long ended; kept a year, as the audit is, to say when an operator was last here.
+    # Expired long ago; retained for a year, as audit events are, to show the last activity of operators.
     "operators' sessions": _purge(operator_sessions, operator_sessions.c.created_at < _now - timedelta(days=365)),
     "operators' links": _purge(operator_links, operator_links.c.expires_at < _now - timedelta(days=1)),
     "unverified users": _purge(
@@ -106,7 +106,7 @@ PURGES: dict[str, Purge] = {
             users.c.created_at < _now - timedelta(days=7),
             users.c.disabled_at.is_(None),
             ~exists().where(orders.c.user_id == users.c.id),
-            # Somebody was promised it.
+            # Store credit was granted to them.
             ~exists().where(store_credits.c.user_id == users.c.id),
         ),
     ),
@@ -117,11 +117,11 @@ PURGES: dict[str, Purge] = {
             orders.c.user_id.is_(None),
             within_hours(orders.c.updated_hour, "lt", _now - seconds("cart_idle")),
             orders.c.updated_at < _now - seconds("cart_idle"),
-            # What may have been charged is settled first.
+            # Attempts that may have charged money are settled first.
             ~exists().where(payment_attempts.c.order_id == orders.c.id, payment_attempts.c.outcome == "unknown"),
         ),
     ),
-    # Of carts from before cards were deleted with their carts.
+    # From carts deleted before cards were deleted with them.
     "cards of deleted carts": _purge(
         payment_sources,
         and_(
@@ -133,7 +133,7 @@ PURGES: dict[str, Purge] = {
     ),
     "loose addresses": Purge(
         statement(select(_loose.c.address_id).add_cte(_deleted_addresses), lambda record: record[0]),
-        _counted(select(loose_addresses.c.address_id)),
+        _count_statement(select(loose_addresses.c.address_id)),
     ),
     "idempotency keys": _purge(idempotency_keys, idempotency_keys.c.expires_at < _now),
     "counts": _purge(rate_counts, and_(rate_counts.c.seconds > 0, _window_ended)),
@@ -152,8 +152,8 @@ _NOTE_RUN = statement(
 _TAKE_BROOM = statement(select(func.pg_try_advisory_xact_lock(_BROOM)), lambda record: cast(bool, record[0]))
 
 
-async def take_broom(db: Session) -> bool:
-    """Whether this transaction may keep house: one at a time over all machines."""
+async def try_housekeeping_lock(db: Session) -> bool:
+    """Tries the cluster-wide housekeeping lock."""
     return await db.one(_TAKE_BROOM) is True
 
 

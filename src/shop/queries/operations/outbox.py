@@ -1,4 +1,4 @@
-"""Which statements keep the mails that are to be sent."""
+"""Statements for the outbox of mails to send."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -39,8 +39,8 @@ _due = (
     .with_for_update(skip_locked=True)
     .scalar_subquery()
 )
-# Leased, not held: a worker that dies with a mail in hand gives it back by the passing of time. By `=`, so that the
-# query for what is due runs once: as a member of `IN` a plan may run it for each row, and lease several for one answer.
+# A lease, not a row lock: if a worker dies, its mail becomes available again when the lease ends. Uses `=` so that the
+# subquery runs once: with `IN`, a plan may run it for each row and lease several mails.
 _LEASE = statement(
     update(mails)
     .where(mails.c.id == _due)
@@ -48,22 +48,22 @@ _LEASE = statement(
     .returning(mails),
     into(OutboxMail),
 )
-_sent = (
+_mark_mail = (
     update(mails)
     .where(mails.c.id == bindparam("mail_id"))
     .values(sent_at=_now, locked_until=None)
     .returning(mails.c.id, mails.c.kind, mails.c.ref_id)
     .cte("sent")
 )
-# Noted with the order, for a mail is not kept as long as the order is.
-_confirmed = (
+# Stored on the order, because mails are not retained as long as orders.
+_mark_order = (
     update(orders)
-    .where(orders.c.id == _sent.c.ref_id, _sent.c.kind == "order_confirmation")
+    .where(orders.c.id == _mark_mail.c.ref_id, _mark_mail.c.kind == "order_confirmation")
     .values(confirmation_delivered=True)
     .returning(orders.c.id)
     .cte("confirmed")
 )
-_SENT = statement(select(_sent.c.id).add_cte(_confirmed), lambda record: cast(UUID, record[0]))
+_MARK_SENT = statement(select(_mark_mail.c.id).add_cte(_mark_order), lambda record: cast(UUID, record[0]))
 _RETRY = statement(
     update(mails)
     .where(mails.c.id == bindparam("mail_id"))
@@ -110,12 +110,12 @@ async def insert_mail(
 
 
 async def lease_mail(db: Session, *, lease: int) -> OutboxMail | None:
-    """A mail that is due, ours alone for `lease` seconds; its attempt is counted now."""
+    """Leases a due mail for `lease` seconds and counts the attempt."""
     return await db.one(_LEASE, lease=lease)
 
 
 async def mark_sent(db: Session, mail_id: UUID) -> None:
-    await db.one(_SENT, mail_id=mail_id)
+    await db.one(_MARK_SENT, mail_id=mail_id)
 
 
 async def retry_later(db: Session, mail_id: UUID, *, pause: int, error: str) -> None:
@@ -123,7 +123,7 @@ async def retry_later(db: Session, mail_id: UUID, *, pause: int, error: str) -> 
 
 
 async def mark_counted(db: Session, mail_id: UUID) -> None:
-    """The mail may be sent; who caused it need not be known any longer."""
+    """Marks a mail as counted against the budget and deletes its source, which is no longer needed."""
     await db.one(_MARK_COUNTED, mail_id=mail_id)
 
 
@@ -132,7 +132,7 @@ async def give_up(db: Session, mail_id: UUID, error: str) -> None:
 
 
 async def list_newest(db: Session, *, to: str | None, most: int) -> list[OutboxMail]:
-    """Without those that wait for room in the mail budget, or found none."""
+    """Returns the newest mails, without those that wait for the mail budget or expired waiting."""
     return await db.all(_NEWEST, to=to, most=most)
 
 

@@ -1,4 +1,4 @@
-"""Which statements look for what does not add up. Each finds nothing in a shop that is right."""
+"""Consistency checks of the database; each returns no rows if the data is consistent."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -31,18 +31,18 @@ from shop.models.catalog.stock import stock_items, stock_movements
 from shop.models.checkout.payments import payments, refunds
 from shop.models.checkout.shipments import shipment_items, shipments
 from shop.queries.operations.verify_copies import COPY_CHECKS
-from shop.queries.operations.verify_promotions import PROMOTION_CHECKS, Finding, looked
-from shop.rules.checkout.payments import Paid
+from shop.queries.operations.verify_promotions import PROMOTION_CHECKS, Finding, build_check
+from shop.rules.checkout.payments import PaymentAmounts
 
 
 def _sum(column: Any, *where: Any) -> ColumnElement[int]:
-    found = select(sql_cast(func.coalesce(func.sum(column), 0), BigInteger)).where(*where)
-    return found.correlate(orders, payments, stock_items).scalar_subquery()
+    clause = select(sql_cast(func.coalesce(func.sum(column), 0), BigInteger)).where(*where)
+    return clause.correlate(orders, payments, stock_items).scalar_subquery()
 
 
 def _differs(name: str, column: Any, should: ColumnElement[int]) -> Select[Any]:
-    told = literal(f"{name} is ", Text()) + sql_cast(column, Text()) + ", its parts say " + sql_cast(should, Text())
-    return select(column.table.c.number, told).where(column != should)
+    message = literal(f"{name} is ", Text()) + sql_cast(column, Text()) + ", its parts say " + sql_cast(should, Text())
+    return select(column.table.c.number, message).where(column != should)
 
 
 _of_lines = line_items.c.order_id == orders.c.id
@@ -52,13 +52,17 @@ _price = func.coalesce(line_items.c.price, 0)
 _rest = orders.c.item_total + orders.c.ship_total + orders.c.promo_total + orders.c.additional_tax_total
 _by_hand = func.greatest(orders.c.manual_total, -_rest)
 _CHECKS: Mapping[str, Statement[Finding]] = {
-    "items of orders": looked(
+    "items of orders": build_check(
         _differs("item_total", orders.c.item_total, _sum(_price * line_items.c.quantity, _of_lines))
     ),
-    "pieces of orders": looked(_differs("item_count", orders.c.item_count, _sum(line_items.c.quantity, _of_lines))),
-    "shipping of orders": looked(_differs("ship_total", orders.c.ship_total, _sum(shipments.c.cost, _of_shipments))),
+    "pieces of orders": build_check(
+        _differs("item_count", orders.c.item_count, _sum(line_items.c.quantity, _of_lines))
+    ),
+    "shipping of orders": build_check(
+        _differs("ship_total", orders.c.ship_total, _sum(shipments.c.cost, _of_shipments))
+    ),
     **{
-        f"{name} of orders": looked(
+        f"{name} of orders": build_check(
             _differs(
                 name,
                 orders.c[name],
@@ -72,14 +76,14 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             "additional_tax_total": literal(0, BigInteger()),
         }.items()
     },
-    "frozen totals": looked(
+    "frozen totals": build_check(
         select(orders.c.number, literal("the steps of its total lead elsewhere", Text())).where(
             orders.c.completed_at.is_not(None),
             orders.c.explained.is_not(None),
             sql_cast(orders.c.explained["steps"][-1]["amount"].astext, BigInteger) != orders.c.total,
         )
     ),
-    "payments of orders": looked(
+    "payments of orders": build_check(
         _differs(
             "payment_total",
             orders.c.payment_total,
@@ -89,24 +93,24 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             ),
         )
     ),
-    "refunds of payments": looked(
+    "refunds of payments": build_check(
         _differs(
             "refunded_amount",
             payments.c.refunded_amount,
-            # What was voided after it was taken went back as a whole, and no refund was written for it.
+            # A payment voided after capture was returned in full without a refund row.
             case(
                 (payments.c.state == "void", payments.c.captured_amount),
                 else_=_sum(refunds.c.amount, refunds.c.payment_id == payments.c.id, refunds.c.state == "completed"),
             ),
         )
     ),
-    "paid orders": looked(
+    "paid orders": build_check(
         select(orders.c.number, literal("is complete and no payment of it counts", Text())).where(
             orders.c.completed_at.is_not(None),
             orders.c.explained.is_not(None),
             orders.c.canceled_at.is_(None),
             orders.c.total > 0,
-            # An operator may have voided it since.
+            # An operator may have voided the payment since.
             ~exists()
             .where(
                 _of_payments,
@@ -115,13 +119,13 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             .correlate(orders),
         )
     ),
-    "payments without an order": looked(
+    "payments without an order": build_check(
         select(orders.c.number, literal("is not complete and was paid", Text())).where(
             orders.c.completed_at.is_(None),
             exists().where(_of_payments, payments.c.state == "completed").correlate(orders),
         )
     ),
-    "stock counts": looked(
+    "stock counts": build_check(
         select(
             stock_items.c.id,
             literal("count is ", Text())
@@ -133,7 +137,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             != _sum(stock_movements.c.quantity, stock_movements.c.stock_item_id == stock_items.c.id)
         )
     ),
-    "stock of orders": looked(
+    "stock of orders": build_check(
         select(orders.c.number, literal("what left the shelves is not what it holds", Text())).where(
             orders.c.completed_at.is_not(None),
             orders.c.explained.is_not(None),
@@ -147,7 +151,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
             ),
         )
     ),
-    "holds": looked(
+    "holds": build_check(
         select(orders.c.number, literal("holds stock and nobody is paying", Text())).where(
             exists()
             .where(
@@ -163,7 +167,7 @@ _CHECKS: Mapping[str, Statement[Finding]] = {
     ),
     **PROMOTION_CHECKS,
     **COPY_CHECKS,
-    "lines of shipments": looked(
+    "lines of shipments": build_check(
         select(orders.c.number, literal("its shipments do not hold what was bought", Text())).where(
             orders.c.completed_at.is_not(None),
             and_(
@@ -177,14 +181,14 @@ NAMES = tuple(_CHECKS)
 
 
 class StoredState(msgspec.Struct, frozen=True):
-    """The payment state that a completed order has, with what it must follow from."""
+    """The stored payment state of a completed order, with the payments it must follow from."""
 
     order_id: UUID
     number: str
     total: int
     is_canceled: bool
     payment_state: str | None
-    payments: list[Paid]
+    payments: list[PaymentAmounts]
 
 
 _ledger = (
@@ -217,10 +221,10 @@ _PAYMENT_STATES = statement(
 
 
 async def list_payment_states(db: Session, *, after: UUID, most: int) -> list[StoredState]:
-    """Of the completed orders behind that id."""
+    """Returns the payment states of completed orders after an id."""
     return await db.all(_PAYMENT_STATES, after=after, most=most)
 
 
 async def list_findings(db: Session, name: str) -> list[Finding]:
-    """What does not add up, by its name: of which record, and what."""
+    """Runs the check of this name; returns the inconsistent records, each with a message."""
     return await db.all(_CHECKS[name])

@@ -1,4 +1,4 @@
-"""Which statements look for lookup tables that are not in step with what they copy."""
+"""Consistency checks of lookup tables against the columns they copy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +12,9 @@ from shop.models.catalog.product_index import listing_sales, listings
 from shop.models.catalog.stock import stock_items, stock_levels
 from shop.models.checkout.payments import payment_attempts, unsettled_attempts
 from shop.queries.lookups import hour_of
-from shop.queries.operations.verify_promotions import Finding, looked
+from shop.queries.operations.verify_promotions import Finding, build_check
 
-_COPIED = ("email", "payment_state", "shipment_state", "bill_address_id", "ship_address_id")
+_COPY_COLUMNS = ("email", "payment_state", "shipment_state", "bill_address_id", "ship_address_id")
 
 
 def _differs(*pairs: tuple[Any, Any]) -> ColumnElement[bool]:
@@ -22,8 +22,8 @@ def _differs(*pairs: tuple[Any, Any]) -> ColumnElement[bool]:
 
 
 def _stale(name: Any, source: Any, copy: Any, key: Any, *pairs: tuple[Any, Any]) -> Statement[Finding]:
-    found: Any = select(sql_cast(name, Text()), literal(f"{copy.name} is not in step", Text()))
-    return looked(found.select_from(source.outerjoin(copy, key)).where(_differs(*pairs)))
+    clause: Any = select(sql_cast(name, Text()), literal(f"{copy.name} is not in step", Text()))
+    return build_check(clause.select_from(source.outerjoin(copy, key)).where(_differs(*pairs)))
 
 
 _of_attempt = and_(
@@ -41,10 +41,10 @@ COPY_CHECKS: Mapping[str, Statement[Finding]] = {
         orders,
         order_lookups,
         order_lookups.c.order_id == orders.c.id,
-        *((orders.c[name], order_lookups.c[name]) for name in _COPIED),
+        *((orders.c[name], order_lookups.c[name]) for name in _COPY_COLUMNS),
         (orders.c.completed_at.is_not(None), func.coalesce(order_lookups.c.is_completed, False)),
     ),
-    "hours of orders": looked(
+    "hours of orders": build_check(
         select(orders.c.number, literal("updated_hour is not in step", Text())).where(
             orders.c.updated_hour != hour_of(orders.c.updated_at)
         )
@@ -63,5 +63,5 @@ COPY_CHECKS: Mapping[str, Statement[Finding]] = {
         listing_sales.c.product_id == listings.c.product_id,
         (listings.c.sold_count, listing_sales.c.sold_count),
     ),
-    "lookups of attempts": looked(_unsettled_stale),
+    "lookups of attempts": build_check(_unsettled_stale),
 }

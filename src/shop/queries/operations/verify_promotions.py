@@ -1,4 +1,4 @@
-"""Which statements look for what does not add up of promotions and store credit."""
+"""Consistency checks of promotions and store credit."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,14 +17,14 @@ from shop.models.checkout.store_credit import store_credit_events, store_credits
 Finding = tuple[str, str]
 
 
-def looked(clause: Select[Any]) -> Statement[Finding]:
-    """A record's name, and what is wrong with it."""
+def build_check(clause: Select[Any]) -> Statement[Finding]:
+    """Builds a check whose rows are the name of a record and what is wrong with it."""
     return statement(clause, lambda record: (str(record[0]), str(record[1])))
 
 
 def _sum(column: Any, *where: Any) -> ColumnElement[int]:
-    found = select(sql_cast(func.coalesce(func.sum(column), 0), BigInteger)).where(*where)
-    return found.correlate(orders, payments, store_credits).scalar_subquery()
+    clause = select(sql_cast(func.coalesce(func.sum(column), 0), BigInteger)).where(*where)
+    return clause.correlate(orders, payments, store_credits).scalar_subquery()
 
 
 _uses = (
@@ -32,7 +32,7 @@ _uses = (
 )
 _is_limited = or_(promotions.c.usage_limit.is_not(None), promotions.c.customer_limit.is_not(None))
 _own_uses = select(func.count()).where(promotion_uses.c.order_id == orders.c.id).correlate(orders).scalar_subquery()
-_promoted = (
+_promotion_count = (
     select(func.count())
     .select_from(func.jsonb_object_keys(orders.c.promoted, type_=JSONB()).table_valued("key"))
     .correlate(orders)
@@ -40,11 +40,11 @@ _promoted = (
 )
 _is_taken, _is_reserved = payments.c.state == "completed", payments.c.state == "pending"
 _is_credit = payments.c.payment_method_id == STORE_CREDIT_METHOD
-_spent = -_sum(store_credit_events.c.amount, store_credit_events.c.payment_id == payments.c.id)
+_credit_spent = -_sum(store_credit_events.c.amount, store_credit_events.c.payment_id == payments.c.id)
 _left = _sum(store_credit_events.c.amount, store_credit_events.c.store_credit_id == store_credits.c.id)
 
 PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
-    "uses of promotions": looked(
+    "uses of promotions": build_check(
         select(
             promotions.c.name,
             literal("counts ", Text())
@@ -56,16 +56,16 @@ PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
             promotions.c.uses != _uses,
         )
     ),
-    "promotions of orders": looked(
+    "promotions of orders": build_check(
         select(orders.c.number, literal("the uses of its promotions are not what was taken off", Text())).where(
             orders.c.explained.is_not(None),
             or_(
-                and_(orders.c.canceled_at.is_(None), _promoted != _own_uses),
+                and_(orders.c.canceled_at.is_(None), _promotion_count != _own_uses),
                 and_(orders.c.canceled_at.is_not(None), _own_uses != 0),
             ),
         )
     ),
-    "coupon codes": looked(
+    "coupon codes": build_check(
         select(coupon_codes.c.code, literal("is used up and no order uses it", Text())).where(
             coupon_codes.c.order_id.is_not(None),
             ~exists()
@@ -76,7 +76,7 @@ PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
             .correlate(coupon_codes),
         )
     ),
-    "adjustments of orders": looked(
+    "adjustments of orders": build_check(
         select(orders.c.number, literal("its adjustments do not add up to what it says", Text())).where(
             orders.c.explained.is_not(None),
             exists().where(adjustments.c.order_id == orders.c.id).correlate(orders),
@@ -84,7 +84,7 @@ PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
             != _sum(adjustments.c.amount, adjustments.c.order_id == orders.c.id, ~adjustments.c.included),
         )
     ),
-    "store credit": looked(
+    "store credit": build_check(
         select(
             store_credits.c.id,
             literal("has ", Text())
@@ -93,13 +93,13 @@ PROMOTION_CHECKS: Mapping[str, Statement[Finding]] = {
             + sql_cast(_left, Text()),
         ).where(store_credits.c.amount - store_credits.c.amount_used != _left)
     ),
-    "payments with store credit": looked(
+    "payments with store credit": build_check(
         select(payments.c.number, literal("is not what its ledger says was spent", Text())).where(
             _is_credit,
             or_(
-                and_(_is_taken, payments.c.captured_amount - payments.c.refunded_amount != _spent),
-                and_(_is_reserved, payments.c.amount != _spent),
-                and_(~_is_taken, ~_is_reserved, _spent != 0),
+                and_(_is_taken, payments.c.captured_amount - payments.c.refunded_amount != _credit_spent),
+                and_(_is_reserved, payments.c.amount != _credit_spent),
+                and_(~_is_taken, ~_is_reserved, _credit_spent != 0),
             ),
         )
     ),

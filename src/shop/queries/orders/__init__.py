@@ -1,4 +1,4 @@
-"""What operators and applications do with orders and shipments.
+"""Operations of operators and applications on orders and shipments.
 SQL statements and the functions that run them.
 Never here: a decision.
 """

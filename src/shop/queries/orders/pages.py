@@ -1,4 +1,4 @@
-"""Which statements the dashboard's page of an order needs beside those of the checkout."""
+"""Additional statements for the dashboard's order page."""
 
 from typing import cast
 from uuid import UUID
@@ -30,5 +30,5 @@ async def list_refunds(db: Session, order_id: UUID) -> list[Refund]:
 
 
 async def list_tracking_urls(db: Session, order_id: UUID) -> dict[UUID, str]:
-    """By shipment, of the method that was chosen for it, even if it is offered no more."""
+    """Returns tracking URLs by shipment, of the selected shipping method, even if it is deleted."""
     return dict(await db.all(_TRACKING, order_id=order_id))

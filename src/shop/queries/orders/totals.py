@@ -1,4 +1,4 @@
-"""Which statement notes how many of a product were sold: lists of the best-selling are sorted by it."""
+"""The statement that updates `sold_count` of products, by which best-seller lists are sorted."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -15,14 +15,14 @@ from shop.models.catalog.product_index import listings
 from shop.models.catalog.products import variants
 
 _ID = PG_UUID(as_uuid=True)
-_sold = (
+_quantities = (
     func.unnest(bindparam("ids", type_=ARRAY(_ID)), bindparam("quantities", type_=ARRAY(BigInteger)))
     .table_valued(column("id", _ID), column("quantity", BigInteger), name="sold")
     .render_derived()
 )
 _sums = (
-    select(variants.c.product_id, sql_cast(func.sum(_sold.c.quantity), BigInteger).label("pieces"))
-    .select_from(_sold.join(variants, variants.c.id == _sold.c.id))
+    select(variants.c.product_id, sql_cast(func.sum(_quantities.c.quantity), BigInteger).label("pieces"))
+    .select_from(_quantities.join(variants, variants.c.id == _quantities.c.id))
     .group_by(variants.c.product_id)
     .subquery("sums")
 )
@@ -36,5 +36,5 @@ _NOTE = statement(
 
 
 async def note_sales(db: Session, pieces: Mapping[UUID, int]) -> None:
-    """By variant."""
+    """Adds the quantities sold, by variant, to their products."""
     await db.all(_NOTE, ids=list(pieces), quantities=list(pieces.values()))

@@ -1,4 +1,4 @@
-"""Which statements read and change payments."""
+"""Statements for payments, payment attempts, payment methods and refunds."""
 
 from typing import cast
 from uuid import UUID
@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlalchemy.dialects.postgresql import insert
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, seconds, statement
+from shop.db.statements import any_of, into, seconds, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.payments import (
     STORE_CREDIT_METHOD,
@@ -29,20 +29,20 @@ from shop.models.checkout.payments import (
 from shop.models.checkout.store_credit import store_credit_events
 
 _ID = PG_UUID(as_uuid=True)
-_refunded = (
+_refund_total = (
     select(sql_cast(func.coalesce(func.sum(payments.c.refunded_amount), 0), BigInteger))
     .where(payments.c.order_id == orders.c.id)
     .correlate(orders)
     .scalar_subquery()
 )
-REFUNDED: ColumnElement[int] = case(
-    (orders.c.completed_at.is_not(None) & (orders.c.payment_total < orders.c.total), _refunded), else_=0
+REFUNDED_AMOUNT: ColumnElement[int] = case(
+    (orders.c.completed_at.is_not(None) & (orders.c.payment_total < orders.c.total), _refund_total), else_=0
 )
-"""What was refunded of an order; looked up only where the order's own sums leave it open."""
+"""The refunded amount of an order; summed only if it is completed and not fully paid."""
 _is_offered = (
     payment_methods.c.deleted_at.is_(None),
     payment_methods.c.active,
-    payment_methods.c.display_on == among("displays", Text()),
+    payment_methods.c.display_on == any_of("displays", Text()),
 )
 _METHODS = statement(
     select(payment_methods).where(*_is_offered).order_by(payment_methods.c.position, payment_methods.c.id),
@@ -53,12 +53,12 @@ _METHOD = statement(
     into(PaymentMethod),
 )
 _METHODS_OF = statement(
-    select(payment_methods).where(payment_methods.c.id == among("ids", _ID)),
+    select(payment_methods).where(payment_methods.c.id == any_of("ids", _ID)),
     into(PaymentMethod),
 )
 _PAYMENTS = statement(
     select(payments)
-    .where(payments.c.order_id == among("order_ids", _ID))
+    .where(payments.c.order_id == any_of("order_ids", _ID))
     .order_by(payments.c.created_at, payments.c.id),
     into(Payment),
 )
@@ -82,8 +82,8 @@ _INVALIDATE = statement(
     .returning(payments.c.id),
     lambda record: cast(UUID, record[0]),
 )
-# Chosen, replaced and never tried: of no use to anybody, and a caller could store any number of them.
-_untried = (
+# Payments that were replaced before any attempt are useless, and a caller could store any number of them.
+_delete_untried = (
     delete(payments)
     .where(
         payments.c.order_id == bindparam("of_order", type_=_ID),
@@ -99,7 +99,7 @@ _untried = (
 )
 _REMOVE_UNTRIED = statement(
     delete(payment_sources)
-    .where(payment_sources.c.id.in_(select(_untried.c.source_id)), payment_sources.c.used_at.is_(None))
+    .where(payment_sources.c.id.in_(select(_delete_untried.c.source_id)), payment_sources.c.used_at.is_(None))
     .returning(payment_sources.c.id),
     lambda record: cast(UUID, record[0]),
 )
@@ -107,7 +107,7 @@ _CHANGE = statement(
     update(payments)
     .where(
         payments.c.id == bindparam("payment_id", type_=_ID),
-        payments.c.state == among("befores", Text()),
+        payments.c.state == any_of("befores", Text()),
     )
     .values(
         state=bindparam("new_state", type_=Text()),
@@ -215,7 +215,7 @@ async def list_payments(db: Session, *order_ids: UUID) -> list[Payment]:
 
 
 async def is_paying(db: Session, order_id: UUID) -> bool:
-    """Whether money is on its way for an order, or has come."""
+    """Returns whether a payment of an order is in progress or completed."""
     return await db.one(_IS_PAYING, order_id=order_id) is not None
 
 
@@ -224,12 +224,12 @@ async def invalidate_open(db: Session, order_id: UUID) -> None:
 
 
 async def remove_untried(db: Session, order_id: UUID) -> None:
-    """Removes the payments that were chosen for an open order and replaced, with cards that were not saved."""
+    """Deletes the replaced payments of an open order, with their unsaved cards."""
     await db.all(_REMOVE_UNTRIED, of_order=order_id)
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What becomes of a payment; what is none stays."""
+    """A change of a payment; fields that are `None` stay unchanged."""
 
     befores: frozenset[str]
     state: str
@@ -240,7 +240,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 async def change_payment(db: Session, payment_id: UUID, change: Change) -> Payment | None:
-    """None when it is in no state from which this can happen: somebody was faster."""
+    """Changes a payment; returns `None` if its state has changed and does not allow it."""
     return await db.one(
         _CHANGE,
         payment_id=payment_id,
@@ -253,9 +253,9 @@ async def change_payment(db: Session, payment_id: UUID, change: Change) -> Payme
     )
 
 
-async def take_stuck(db: Session, age: int, pause: int, most: int = 20) -> list[PaymentAttempt]:
-    """Those of which nobody has heard for so many seconds. Of many processes one gets each, and nobody again before the
-    pause is over.
+async def claim_unsettled_attempts(db: Session, age: int, pause: int, most: int = 20) -> list[PaymentAttempt]:
+    """Claims unsettled attempts older than `age` seconds; each is claimed by one process, and not again within `pause`
+    seconds.
     """
     return await db.all(_STUCK, age=age, pause=pause, most=most)
 
@@ -268,8 +268,10 @@ async def find_attempt(db: Session, attempt_id: UUID) -> PaymentAttempt | None:
     return await db.one(_ATTEMPT, id=attempt_id)
 
 
-async def note_notice(db: Session, notice_id: UUID, method_id: UUID, reference: str, payment_id: UUID) -> bool:
-    """Whether it was told for the first time."""
+async def insert_webhook_notice(
+    db: Session, notice_id: UUID, method_id: UUID, reference: str, payment_id: UUID
+) -> bool:
+    """Records a webhook notice; returns whether it is new."""
     values = {"payment_method_id": method_id, "reference": reference, "payment_id": payment_id}
     return await db.one(_NOTE, id=notice_id, **values) is not None
 
@@ -283,7 +285,7 @@ async def is_older(db: Session, attempt_id: UUID, age: int) -> bool:
 
 
 async def note_reference(db: Session, attempt_id: UUID, reference: str) -> None:
-    """The provider's name for what is still open there."""
+    """Saves the provider's reference of an unsettled attempt."""
     await db.one(_NOTE_REFERENCE, attempt_id=attempt_id, new_reference=reference)
 
 
@@ -292,6 +294,6 @@ async def list_attempts(db: Session, order_id: UUID) -> list[PaymentAttempt]:
 
 
 async def end_attempt(db: Session, attempt_id: UUID, outcome: str, reference: str | None, message: str | None) -> bool:
-    """Whether this was the first to say what came of it."""
+    """Records the outcome of an attempt; returns `False` if it had one already."""
     values = {"new_outcome": outcome, "new_reference": reference, "new_message": message}
     return await db.one(_END, attempt_id=attempt_id, **values) is not None

@@ -1,4 +1,4 @@
-"""Which statements read and change what people pay with, and the cards that are kept for them."""
+"""Statements for payment sources and saved cards."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Boolean, Text, and_, bindparam, case, exists,
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import among, into, statement
+from shop.db.statements import any_of, into, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.payments import (
     STORE_CREDIT_METHOD,
@@ -23,7 +23,7 @@ _ID = PG_UUID(as_uuid=True)
 
 
 def _is_usable(source: Any, method: Any) -> tuple[Any, ...]:
-    """Kept, by a way to pay that shoppers are offered; a card is good to the end of its month."""
+    """Returns the conditions for a saved card: not deleted or expired, and of a method offered to shoppers."""
     this_month = extract("year", func.now()) * 12 + extract("month", func.now())
     return (
         source.c.used_at.is_not(None),
@@ -46,12 +46,14 @@ _default = (
     .scalar_subquery()
 )
 _cards = select(payment_sources, func.coalesce(payment_sources.c.id == _default, False).label("is_default"))
-_SOURCES_OF = statement(_cards.where(payment_sources.c.id == among("ids", _ID)), into(CreditCard))
-_kept = _cards.join(payment_methods, payment_methods.c.id == payment_sources.c.payment_method_id).where(
+_SOURCES_OF = statement(_cards.where(payment_sources.c.id == any_of("ids", _ID)), into(CreditCard))
+_saved_cards = _cards.join(payment_methods, payment_methods.c.id == payment_sources.c.payment_method_id).where(
     payment_sources.c.user_id == bindparam("user_id", type_=_ID), *_is_usable(payment_sources, payment_methods)
 )
-_CARDS = statement(_kept.order_by(payment_sources.c.used_at.desc(), payment_sources.c.id.desc()), into(CreditCard))
-_CARD = statement(_kept.where(payment_sources.c.id == bindparam("id", type_=_ID)), into(CreditCard))
+_CARDS = statement(
+    _saved_cards.order_by(payment_sources.c.used_at.desc(), payment_sources.c.id.desc()), into(CreditCard)
+)
+_CARD = statement(_saved_cards.where(payment_sources.c.id == bindparam("id", type_=_ID)), into(CreditCard))
 _CUSTOMER = statement(
     select(payment_sources.c.customer_reference)
     .join(payment_methods, payment_methods.c.id == payment_sources.c.payment_method_id)
@@ -70,7 +72,7 @@ _paid_with = (
     .where(payment_attempts.c.id == bindparam("attempt_id", type_=_ID))
     .scalar_subquery()
 )
-_TOLD = ("reference", "customer_reference", "cc_type", "last_digits")
+_TEXT_COLUMNS = ("reference", "customer_reference", "cc_type", "last_digits")
 _NUMBERS = ("month", "year")
 _KEEP = statement(
     update(payment_sources)
@@ -78,7 +80,7 @@ _KEEP = statement(
     .values(
         **{
             name: func.coalesce(bindparam(f"new_{name}", type_=kind), payment_sources.c[name])
-            for names, kind in ((_TOLD, Text()), (_NUMBERS, BigInteger()))
+            for names, kind in ((_TEXT_COLUMNS, Text()), (_NUMBERS, BigInteger()))
             for name in names
         },
         used_at=case(
@@ -104,7 +106,7 @@ _FORGET = statement(
 )
 
 _is_valid = and_(*(payments.c.state != state for state in sorted(NOT_VALID)))
-# Saved, or typed in by the owner to be saved: others type in cards of their own, which belong to no account.
+# Store credit, or a card that belongs to an account; cards entered by others belong to no account.
 _is_owners = or_(
     payments.c.payment_method_id == STORE_CREDIT_METHOD,
     exists()
@@ -117,7 +119,7 @@ _HAS_OWNER_PAYMENT = statement(
     .limit(1),
     lambda record: cast(UUID, record[0]),
 )
-_dropped = (
+_invalidate_payments = (
     update(payments)
     .where(payments.c.order_id == bindparam("of_order", type_=_ID), payments.c.state == "checkout", _is_owners)
     .values(state="invalid", updated_at=func.now())
@@ -126,7 +128,7 @@ _dropped = (
 )
 _DROP_OWNER_PAYMENTS = statement(
     update(orders)
-    .where(orders.c.id == bindparam("of_order", type_=_ID), exists(select(_dropped.c.id)))
+    .where(orders.c.id == bindparam("of_order", type_=_ID), exists(select(_invalidate_payments.c.id)))
     .values(store_credit_total=0, updated_at=func.now())
     .returning(orders.c.id),
     lambda record: cast(UUID, record[0]),
@@ -134,12 +136,12 @@ _DROP_OWNER_PAYMENTS = statement(
 
 
 async def has_owner_payment(db: Session, order_id: UUID) -> bool:
-    """Whether an order is to be paid, or is being paid, with its owner's card or store credit."""
+    """Returns whether an order has a valid payment with its owner's card or store credit."""
     return await db.one(_HAS_OWNER_PAYMENT, order_id=order_id) is not None
 
 
 async def drop_owner_payments(db: Session, order_id: UUID) -> bool:
-    """Whether the owner's card or store credit was chosen; it is chosen no more."""
+    """Invalidates open payments with the owner's card or store credit; returns whether there were any."""
     return await db.one(_DROP_OWNER_PAYMENTS, of_order=order_id) is not None
 
 
@@ -148,7 +150,7 @@ async def list_sources_of(db: Session, ids: list[UUID]) -> dict[UUID, CreditCard
 
 
 async def list_cards(db: Session, user_id: UUID) -> list[CreditCard]:
-    """What a user can pay with again; the one they paid with last comes first."""
+    """Returns the usable saved cards of a user, the last used first."""
     return await db.all(_CARDS, user_id=user_id)
 
 
@@ -157,16 +159,16 @@ async def find_card(db: Session, user_id: UUID, card_id: UUID) -> CreditCard | N
 
 
 async def find_customer(db: Session, user_id: UUID, provider_type: str) -> str | None:
-    """The provider's name for a user, by any card of theirs that it kept."""
+    """Returns the provider's customer reference of a user, from any of the user's cards."""
     return await db.one(_CUSTOMER, user_id=user_id, type=provider_type)
 
 
-async def keep_card(db: Session, attempt_id: UUID, *, is_kept: bool, told: dict[str, Any]) -> None:
-    """What a provider told of the card that an attempt was made with; what it did not tell stays."""
-    values = {f"new_{name}": told.get(name) for name in (*_TOLD, *_NUMBERS)}
+async def save_card_details(db: Session, attempt_id: UUID, *, is_kept: bool, told: dict[str, Any]) -> None:
+    """Saves the provider's details of the card used in an attempt; missing details stay unchanged."""
+    values = {f"new_{name}": told.get(name) for name in (*_TEXT_COLUMNS, *_NUMBERS)}
     await db.one(_KEEP, attempt_id=attempt_id, is_kept=is_kept, **values)
 
 
-async def forget_card(db: Session, user_id: UUID, card_id: UUID) -> tuple[str | None, UUID] | None:
-    """The provider's name for it, and by which way to pay; none when it is no card of theirs."""
+async def soft_delete_card(db: Session, user_id: UUID, card_id: UUID) -> tuple[str | None, UUID] | None:
+    """Deletes a saved card; returns its provider reference and payment method, or `None` if there is no such card."""
     return await db.one(_FORGET, card_id=card_id, of_user=user_id)

@@ -1,4 +1,4 @@
-"""Which statements fill the dashboard's pages of promotions."""
+"""Statements for the dashboard's promotion pages."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,9 +11,9 @@ from sqlalchemy import BigInteger, ColumnElement, Table, Text, bindparam, case, 
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
-from shop.base.listing import Place
+from shop.base.listing import CursorPosition
 from shop.db.pool import Session
-from shop.db.statements import Statement, among, into, shaped_statement, statement
+from shop.db.statements import Statement, any_of, dynamic_statement, into, statement
 from shop.models.access.users import customer_groups, users
 from shop.models.cart.orders import Order, orders
 from shop.models.cart.promotions import (
@@ -30,17 +30,17 @@ from shop.models.catalog.product_index import listings
 from shop.models.catalog.products import products
 from shop.models.catalog.taxons import taxons
 from shop.models.checkout.coupons import coupon_codes, promotion_uses
-from shop.queries.catalog_pages.products import found_by
-from shop.queries.dashboard import like_prefix, paged
+from shop.queries.catalog_pages.products import matches_search
+from shop.queries.dashboard import like_prefix, paginate
 
 _ID = PG_UUID(as_uuid=True)
 _promotion_id = bindparam("promotion_id", type_=_ID)
 _most = bindparam("most", type_=BigInteger())
-Named = tuple[UUID, str]
+NamedRecord = tuple[UUID, str]
 
 
 class CountedPromotion(Promotion, frozen=True, kw_only=True):
-    """A promotion, how much of everything it has, and whether it is its time."""
+    """A promotion with counts of its related rows, and whether it has begun and ended."""
 
     use_count: int
     condition_count: int
@@ -51,13 +51,13 @@ class CountedPromotion(Promotion, frozen=True, kw_only=True):
 
 
 class CountedBatch(CouponBatch, frozen=True, kw_only=True):
-    """A batch, and how many of its codes orders used."""
+    """A coupon batch with its number of used codes."""
 
     used_count: int
 
 
 class ExportedCode(msgspec.Struct, frozen=True):
-    """A code of a batch, and the order that used it up."""
+    """A code of a batch and the order that used it."""
 
     code: str
     used_at: datetime | None
@@ -65,20 +65,20 @@ class ExportedCode(msgspec.Struct, frozen=True):
 
 
 class OpenCart(Order, frozen=True, kw_only=True):
-    """A cart, and the address of whoever it belongs to."""
+    """An open cart with the e-mail address of its owner."""
 
     whose: str | None
 
 
 def _count_of(table: Table) -> ColumnElement[Any]:
-    found = select(func.count()).select_from(table).where(table.c.promotion_id == promotions.c.id)
-    return sql_cast(found.correlate(promotions).scalar_subquery(), BigInteger)
+    clause = select(func.count()).select_from(table).where(table.c.promotion_id == promotions.c.id)
+    return sql_cast(clause.correlate(promotions).scalar_subquery(), BigInteger)
 
 
 _is_limited = or_(promotions.c.usage_limit.is_not(None), promotions.c.customer_limit.is_not(None))
-_counted = select(
+_promotion_select = select(
     promotions,
-    # Where nothing is limited no use is counted as it comes.
+    # `uses` is maintained only for promotions with a limit.
     case((_is_limited, promotions.c.uses), else_=_count_of(promotion_uses)).label("use_count"),
     _count_of(promotion_rules).label("condition_count"),
     _count_of(promotion_actions).label("benefit_count"),
@@ -86,20 +86,20 @@ _counted = select(
     func.coalesce(promotions.c.starts_at <= func.now(), literal_column("true")).label("has_begun"),
     func.coalesce(promotions.c.expires_at <= func.now(), literal_column("false")).label("has_ended"),
 )
-_ONE = statement(_counted.where(promotions.c.id == _promotion_id), into(CountedPromotion))
+_ONE = statement(_promotion_select.where(promotions.c.id == _promotion_id), into(CountedPromotion))
 
 
 @lru_cache(maxsize=8)
-def _listed(is_searched: bool, place: str | None) -> Statement[CountedPromotion]:
-    """What is looked for may stand in the name, begin a code, or be a code of a batch."""
-    found = _counted
+def _list_statement(is_searched: bool, place: str | None) -> Statement[CountedPromotion]:
+    """Builds the list statement; searches names, prefixes of codes, and codes of batches."""
+    clause = _promotion_select
     if is_searched:
         code = bindparam("code", type_=Text())
         of_batch = select(coupon_codes.c.promotion_id).where(coupon_codes.c.code == code).scalar_subquery()
         within = func.strpos(func.lower(promotions.c.name), code) > 0
         begins = promotions.c.code.like(bindparam("pattern", type_=Text()))
-        found = found.where(or_(within, begins, promotions.c.id == of_batch))
-    return shaped_statement(paged(found, promotions.c.created_at, promotions.c.id, place), into(CountedPromotion))
+        clause = clause.where(or_(within, begins, promotions.c.id == of_batch))
+    return dynamic_statement(paginate(clause, promotions.c.created_at, promotions.c.id, place), into(CountedPromotion))
 
 
 def _parts(table: Table, row: type[Any]) -> Statement[Any]:
@@ -108,14 +108,14 @@ def _parts(table: Table, row: type[Any]) -> Statement[Any]:
 
 _CONDITIONS = _parts(promotion_rules, PromotionRule)
 _BENEFITS = _parts(promotion_actions, PromotionAction)
-_used = (
+_used_count = (
     select(func.count())
     .select_from(coupon_codes)
     .where(coupon_codes.c.batch_id == coupon_batches.c.id, coupon_codes.c.order_id.is_not(None))
     .correlate(coupon_batches)
     .scalar_subquery()
 )
-_batches = select(coupon_batches, sql_cast(_used, BigInteger).label("used_count")).where(
+_batches = select(coupon_batches, sql_cast(_used_count, BigInteger).label("used_count")).where(
     coupon_batches.c.promotion_id == _promotion_id
 )
 _BATCH = statement(_batches.where(coupon_batches.c.id == bindparam("batch_id", type_=_ID)), into(CountedBatch))
@@ -123,18 +123,18 @@ _BATCH = statement(_batches.where(coupon_batches.c.id == bindparam("batch_id", t
 
 @lru_cache(maxsize=4)
 def _listed_batches(place: str | None) -> Statement[CountedBatch]:
-    made = coupon_batches.c.created_at
-    return shaped_statement(paged(_batches, made, coupon_batches.c.id, place), into(CountedBatch))
+    created_at = coupon_batches.c.created_at
+    return dynamic_statement(paginate(_batches, created_at, coupon_batches.c.id, place), into(CountedBatch))
 
 
-_EXPORTED = statement(
+_EXPORT_CODES = statement(
     select(coupon_codes.c.code, coupon_codes.c.used_at, orders.c.number.label("order_number"))
     .select_from(coupon_codes.outerjoin(orders, orders.c.id == coupon_codes.c.order_id))
     .where(coupon_codes.c.batch_id == bindparam("batch_id", type_=_ID))
     .order_by(coupon_codes.c.code),
     into(ExportedCode),
 )
-_these = among("ids", _ID)
+_these = any_of("ids", _ID)
 _NAMES = statement(
     select(products.c.id, products.c.name)
     .where(products.c.id == _these)
@@ -142,22 +142,22 @@ _NAMES = statement(
         select(taxons.c.id, taxons.c.name).where(taxons.c.id == _these),
         select(customer_groups.c.id, customer_groups.c.name).where(customer_groups.c.id == _these),
     ),
-    lambda record: cast(Named, tuple(record)),
+    lambda record: cast(NamedRecord, tuple(record)),
 )
-_FOUND = statement(
+_SEARCH_PRODUCTS = statement(
     select(products.c.id, products.c.name)
     .select_from(products.join(listings, listings.c.product_id == products.c.id))
-    .where(products.c.deleted_at.is_(None), found_by(bindparam("query", type_=Text())))
-    # What is called so comes before what is only said to be so.
+    .where(products.c.deleted_at.is_(None), matches_search(bindparam("query", type_=Text())))
+    # Matches in the name come before matches in other texts.
     .order_by(
         func.strpos(func.lower(products.c.name), bindparam("text", type_=Text())) == 0, products.c.name, products.c.id
     )
     .limit(_most),
-    lambda record: cast(Named, tuple(record)),
+    lambda record: cast(NamedRecord, tuple(record)),
 )
 _GROUPS = statement(
     select(customer_groups.c.id, customer_groups.c.name).order_by(customer_groups.c.name),
-    lambda record: cast(Named, tuple(record)),
+    lambda record: cast(NamedRecord, tuple(record)),
 )
 _CARTS = statement(
     select(orders, func.coalesce(orders.c.email, users.c.email).label("whose"))
@@ -169,18 +169,20 @@ _CARTS = statement(
 )
 
 
-async def list_promotions(db: Session, search: str, place: Place | None, *, most: int) -> list[CountedPromotion]:
-    """Newest first."""
+async def list_promotions(
+    db: Session, search: str, place: CursorPosition | None, *, most: int
+) -> list[CountedPromotion]:
+    """Returns promotions, newest first."""
     small = search.lower()
-    found = await db.all(
-        _listed(bool(search), place.side if place else None),
+    rows = await db.all(
+        _list_statement(bool(search), place.side if place else None),
         code=small,
         pattern=like_prefix(small),
         at_=place and place.at,
         id_=place and place.id,
         most=most,
     )
-    return found[::-1] if place and place.side == "after" else found
+    return rows[::-1] if place and place.side == "after" else rows
 
 
 async def find_promotion(db: Session, promotion_id: UUID) -> CountedPromotion | None:
@@ -188,7 +190,7 @@ async def find_promotion(db: Session, promotion_id: UUID) -> CountedPromotion | 
 
 
 async def list_conditions(db: Session, promotion_id: UUID) -> list[PromotionRule]:
-    """The oldest first."""
+    """Returns the rules of a promotion, oldest first."""
     return await db.all(_CONDITIONS, promotion_id=promotion_id)
 
 
@@ -196,42 +198,44 @@ async def list_benefits(db: Session, promotion_id: UUID) -> list[PromotionAction
     return await db.all(_BENEFITS, promotion_id=promotion_id)
 
 
-async def list_batches(db: Session, promotion_id: UUID, place: Place | None, *, most: int) -> list[CountedBatch]:
-    """Newest first."""
-    found = await db.all(
+async def list_batches(
+    db: Session, promotion_id: UUID, place: CursorPosition | None, *, most: int
+) -> list[CountedBatch]:
+    """Returns coupon batches, newest first."""
+    rows = await db.all(
         _listed_batches(place.side if place else None),
         promotion_id=promotion_id,
         at_=place and place.at,
         id_=place and place.id,
         most=most,
     )
-    return found[::-1] if place and place.side == "after" else found
+    return rows[::-1] if place and place.side == "after" else rows
 
 
 async def find_batch(db: Session, promotion_id: UUID, batch_id: UUID) -> CountedBatch | None:
-    """A batch of this promotion; another's is not there."""
+    """Finds a batch of this promotion."""
     return await db.one(_BATCH, promotion_id=promotion_id, batch_id=batch_id)
 
 
-async def list_exported(db: Session, batch_id: UUID) -> list[ExportedCode]:
-    return await db.all(_EXPORTED, batch_id=batch_id)
+async def list_export_codes(db: Session, batch_id: UUID) -> list[ExportedCode]:
+    return await db.all(_EXPORT_CODES, batch_id=batch_id)
 
 
 async def find_names(db: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
-    """What products, taxons and groups are called; those that are gone are left out."""
-    wanted = list(ids)
-    return dict(await db.all(_NAMES, ids=wanted)) if wanted else {}
+    """Returns the names of products, taxons and customer groups; missing ones are left out."""
+    id_list = list(ids)
+    return dict(await db.all(_NAMES, ids=id_list)) if id_list else {}
 
 
-async def list_products_found(db: Session, query: str, text: str, *, most: int) -> list[Named]:
-    """By the words of a search, and the text it was made of."""
-    return await db.all(_FOUND, query=query, text=text.lower(), most=most)
+async def search_products_by_name(db: Session, query: str, text: str, *, most: int) -> list[NamedRecord]:
+    """Searches products by a `tsquery`; `text` is the search it was built from."""
+    return await db.all(_SEARCH_PRODUCTS, query=query, text=text.lower(), most=most)
 
 
-async def list_groups(db: Session) -> list[Named]:
+async def list_groups(db: Session) -> list[NamedRecord]:
     return await db.all(_GROUPS)
 
 
 async def list_open_carts(db: Session, *, most: int) -> list[OpenCart]:
-    """Those with something in them, the one that was changed last first."""
+    """Returns non-empty carts, the last updated first."""
     return await db.all(_CARTS, most=most)

@@ -1,4 +1,4 @@
-"""Which statements set up zones, and ways to send and pay; and what these are read with beside their own columns."""
+"""Statements for the setup of zones and methods, and their additional columns."""
 
 from functools import lru_cache
 from typing import Any, cast
@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import Statement, shaped_statement, statement
+from shop.db.statements import Statement, dynamic_statement, statement
 from shop.models.cart.orders import orders
 from shop.models.checkout.shipments import shipping_method_amounts, shipping_methods
 from shop.models.setup.zones import zone_members, zones
@@ -43,7 +43,7 @@ AMOUNTS: ColumnElement[Any] = (
 
 
 def currency_of(table: Table) -> ColumnElement[Any]:
-    """The currency of the order that a row belongs to."""
+    """Returns the currency of a row's order."""
     return select(orders.c.currency).where(orders.c.id == table.c.order_id).correlate(table).scalar_subquery()
 
 
@@ -78,7 +78,7 @@ def _hide(table: Table) -> Statement[UUID]:
         .values(deleted_at=func.now(), updated_at=func.now())
         .returning(table.c.id)
     )
-    return shaped_statement(clause, lambda record: cast(UUID, record[0]))
+    return dynamic_statement(clause, lambda record: cast(UUID, record[0]))
 
 
 async def hide(db: Session, table: Table, record_id: UUID) -> None:

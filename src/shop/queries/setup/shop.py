@@ -1,4 +1,4 @@
-"""Which statements read how the shop is set up, and whether the database is what this program expects."""
+"""Statements for the shop's settings and the state of the database."""
 
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from shop.models.setup.shop import Shop, shops
 
 
 class DatabaseState(msgspec.Struct, frozen=True):
-    """The migration a database stands at, and whether it accepts writes."""
+    """The migration revision of the database, and whether it accepts writes."""
 
     revision: str
     is_writable: bool
@@ -27,13 +27,13 @@ _is_writable = func.current_setting("transaction_read_only") == literal_column("
 _STATE = statement(
     select(_revisions.c.version_num.label("revision"), _is_writable.label("is_writable")), into(DatabaseState)
 )
-# Changes nothing, and is committed like any other write.
+# Changes nothing but is committed like any other write.
 _TRY_WRITE = statement(
     update(_revisions).values(version_num=_revisions.c.version_num).returning(_revisions.c.version_num),
     lambda record: cast(str, record[0]),
 )
 
-# Only a shop that nobody has named, given currencies or anything to sell is as good as empty.
+# A shop counts as empty if it has the default name and currency and no products.
 _is_empty = and_(shops.c.name == "Shop", shops.c.currencies == ["USD"], ~exists().select_from(products))
 _EMPTY = statement(select(_is_empty), lambda record: cast(bool, record[0]))
 _FILL = statement(
@@ -43,7 +43,7 @@ _FILL = statement(
     .returning(shops.c.id),
     lambda record: cast(int, record[0]),
 )
-# Whoever typed over an older version has not seen what they would undo.
+# Optimistic locking: an edit of an older version would overwrite changes its author has not seen.
 _UPDATE = statement(
     update(shops)
     .where(shops.c.version == bindparam("seen_version"))
@@ -58,7 +58,7 @@ _UPDATE = statement(
     into(Shop),
 )
 
-# Whatever a secret key has made belongs to one of these.
+# Everything created with a secret key belongs to one of these.
 _IN_USE = statement(
     select(or_(*(exists().select_from(each) for each in (orders, users, operators)))),
     lambda record: cast(bool, record[0]),
@@ -74,12 +74,12 @@ async def find_state(db: Session) -> DatabaseState | None:
 
 
 async def try_write(db: Session) -> None:
-    """Writes and commits without a change: what only a write can show, like a missing synchronous standby."""
+    """Writes and commits without a change, to detect problems such as a missing synchronous standby."""
     await db.one(_TRY_WRITE)
 
 
 async def is_in_use(db: Session) -> bool:
-    """Whether there are carts, shoppers or operators."""
+    """Returns whether there are orders, users or operators."""
     return await db.one(_IN_USE) is True
 
 
@@ -92,5 +92,5 @@ async def fill_shop(db: Session, *, name: str, currencies: list[str]) -> bool:
 
 
 async def update_shop(db: Session, *, version: int, **values: Any) -> Shop | None:
-    """The shop as it is then; none when it was changed since that version."""
+    """Updates the shop and returns it; `None` if it has changed since `version`."""
     return await db.one(_UPDATE, seen_version=version, **{f"new_{name}": value for name, value in values.items()})

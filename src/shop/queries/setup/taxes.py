@@ -1,4 +1,4 @@
-"""Which taxes are due where an order goes."""
+"""The statement for the tax rates of an address."""
 
 from uuid import UUID
 
@@ -6,12 +6,12 @@ from sqlalchemy import and_, exists, or_, select
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from shop.db.pool import Session
-from shop.db.statements import statement, unseen
+from shop.db.statements import opaque_param, statement
 from shop.models.customers.addresses import addresses
 from shop.models.setup.zones import tax_rates, zone_members, zones
 from shop.rules.cart.totals import Rate
 
-_address = unseen("address_id", PG_UUID(as_uuid=True))
+_address = opaque_param("address_id", PG_UUID(as_uuid=True))
 _holds_address = (
     exists()
     .where(
@@ -37,5 +37,5 @@ _RATES = statement(
 
 
 async def list_rates(db: Session, address_id: UUID | None) -> list[Rate]:
-    """Those of every zone that the address lies in; without one, of the zone that counts until it is known."""
+    """Returns the tax rates of all zones of an address; without an address, those of the default tax zone."""
     return await db.all(_RATES, address_id=address_id)

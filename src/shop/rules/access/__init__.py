@@ -1,4 +1,4 @@
 """Sign-in, sessions, tokens, OAuth applications and operators.
-Decisions from values in hand.
-Never here: a connection, a clock, a request, randomness.
+Pure functions of their arguments.
+No database, clock, request or randomness.
 """

@@ -1,10 +1,10 @@
-"""What operators are told by mail about their own account, by the action of the audit event."""
+"""Texts of the e-mails to operators about their own account, by action of the audit event."""
 
 import msgspec
 
 
 class NoticeText(msgspec.Struct, frozen=True):
-    """A subject, and what happened in one or two sentences."""
+    """A subject, and a body of one or two sentences."""
 
     subject: str
     body: str

@@ -1,4 +1,4 @@
-"""Which code of an authenticator counts, what proves a form ours, where a sign-in leads."""
+"""Operator sign-in rules: authenticator codes, sign-in tickets, CSRF tokens and local redirects."""
 
 import base64
 import hmac
@@ -18,56 +18,56 @@ _LOCAL_PATH = re.compile(r"/admin(?:[/?][A-Za-z0-9/_.?=&%+~@:-]*)?", re.ASCII)
 
 
 def authenticator_text(secret: bytes) -> str:
-    """A secret as it is typed into an authenticator."""
+    """Returns a secret as typed into an authenticator."""
     return base64.b32encode(secret).decode()
 
 
 def authenticator_uri(secret: bytes, *, email: str, shop: str) -> str:
-    """A secret as a QR code carries it."""
+    """Returns the provisioning URI of a secret, for a QR code."""
     return pyotp.TOTP(authenticator_text(secret)).provisioning_uri(name=email, issuer_name=shop.replace(":", " "))
 
 
-def totp_step(secret: bytes, typed: str, *, now: int, used: int) -> int | None:
-    """The time step whose code was typed: this one or a neighbour, for clocks differ; none when it was used before."""
-    code = typed.replace(" ", "")
+def totp_step(secret: bytes, text: str, *, now: int, last_step: int) -> int | None:
+    """Returns the time step of a code: the current or a neighboring one, as clocks differ; None if wrong or used."""
+    code = text.replace(" ", "")
     if not _CODE.fullmatch(code):
         return None
     generator, current = pyotp.TOTP(authenticator_text(secret)), now // STEP_SECONDS
-    fitting = [
+    matching_steps = [
         step
         for step in (current - 1, current, current + 1)
         if hmac.compare_digest(generator.generate_otp(step).encode(), code.encode())
     ]
-    return next((step for step in fitting if step > used), None)
+    return next((step for step in matching_steps if step > last_step), None)
 
 
-def local_path(wanted: str | None) -> str:
-    """Where to go on after a sign-in: a page of the dashboard and nothing else, or someone could send us anywhere."""
-    if wanted and _LOCAL_PATH.fullmatch(wanted) and "//" not in wanted and ".." not in wanted:
-        return wanted
+def local_path(path: str | None) -> str:
+    """Returns the redirect path after sign-in; only dashboard pages, to prevent open redirects."""
+    if path and _LOCAL_PATH.fullmatch(path) and "//" not in path and ".." not in path:
+        return path
     return "/admin"
 
 
 def sign_in_ticket(keys: Keys, operator_id: UUID, password_hash: str, now: int) -> str:
-    """Proof that the password was given, for the page that asks for the code: nothing of it is kept."""
+    """Returns a signed proof of the correct password for the authenticator code page; nothing is stored."""
     return _ticket(keys, keys.current, operator_id, now, password_hash)
 
 
 def ticket_owner(ticket: str) -> UUID | None:
-    """Whose it says it is; whether that is true, `is_ticket` knows."""
+    """Returns the operator id that a ticket claims; `is_ticket` verifies it."""
     match = _TICKET.fullmatch(ticket)
     return UUID(match[2]) if match else None
 
 
 def is_ticket(keys: Keys, ticket: str, password_hash: str, now: int, not_before: int = 0) -> bool:
-    """Ours, of this password, and not too old."""
+    """Whether the ticket is signed by us for this password, and has not expired."""
     match = _TICKET.fullmatch(ticket)
     if match is None or match[1] not in keys or not 0 <= now - int(match[3]) <= TICKET_SECONDS:
         return False
     if int(match[3]) < not_before:
         return False
-    ours = _ticket(keys, match[1], UUID(match[2]), int(match[3]), password_hash)
-    return hmac.compare_digest(ours.encode(), ticket.encode())
+    expected_ticket = _ticket(keys, match[1], UUID(match[2]), int(match[3]), password_hash)
+    return hmac.compare_digest(expected_ticket.encode(), ticket.encode())
 
 
 def _ticket(keys: Keys, key_id: str, operator_id: UUID, moment: int, password_hash: str) -> str:
@@ -77,7 +77,7 @@ def _ticket(keys: Keys, key_id: str, operator_id: UUID, moment: int, password_ha
 
 
 def csrf_token(keys: Keys, session_hash: bytes) -> str:
-    """What a form of this session carries, and no other site can know."""
+    """Returns the CSRF token for the forms of a session."""
     return _csrf(keys, keys.current, session_hash)
 
 

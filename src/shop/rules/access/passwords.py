@@ -1,4 +1,4 @@
-"""Which passwords operators may choose: long, and hard to guess for someone who knows the shop and its people.
+"""Password rules for operators: long, and hard to guess even with knowledge of the shop and its people.
 
 The estimate is zxcvbn's, by zxcvbn-rs-py: MIT, released every year, wheels for all common platforms, 1 ms a password.
 The port in plain Python takes up to 12 s for a hostile one.
@@ -11,7 +11,7 @@ from zxcvbn_rs_py import zxcvbn
 MIN_PASSWORD = 15
 MAX_PASSWORD = 1024
 _MIN_GUESSES_LOG10 = 10
-# The estimate takes longer for long texts; either end alone must do.
+# The estimate is slow for long texts, so one end alone must be strong enough.
 _WINDOW = 32
 _PUBLIC_WORDS = ("admin", "administrator", "dashboard", "operator", "password", "passwort", "shop", "store")
 _SHORTEST_WORD = 3
@@ -20,7 +20,7 @@ _ADVICE = "use four or more unrelated words, or let a password manager make one"
 
 
 def password_errors(password: str, email: str, shop_name: str) -> list[str]:
-    """What is wrong with a new password; nothing about kinds of characters, which only make people write it down."""
+    """Returns the errors of a new password. No character class rules: they make people write passwords down."""
     if len(password) < MIN_PASSWORD:
         return [f"must have at least {MIN_PASSWORD} characters; {_ADVICE}"]
     if len(password) > MAX_PASSWORD:
@@ -34,7 +34,7 @@ def password_errors(password: str, email: str, shop_name: str) -> list[str]:
 
 
 def _context_words(email: str, shop_name: str) -> list[str]:
-    """What anyone would try first, longest first."""
+    """Returns the words that an attacker would try first, longest first."""
     name, address = shop_name.casefold(), email.casefold()
     pieces = {
         name,
@@ -43,8 +43,8 @@ def _context_words(email: str, shop_name: str) -> list[str]:
         address.partition("@")[0],
         *re.split(r"[\W_]+", f"{name} {address}"),
     }
-    known = {piece for piece in pieces if len(piece) >= _SHORTEST_WORD}
-    return sorted({*known, *_PUBLIC_WORDS}, key=len, reverse=True)
+    long_pieces = {piece for piece in pieces if len(piece) >= _SHORTEST_WORD}
+    return sorted({*long_pieces, *_PUBLIC_WORDS}, key=len, reverse=True)
 
 
 def _is_strong(text: str, words: list[str]) -> bool:
@@ -53,10 +53,10 @@ def _is_strong(text: str, words: list[str]) -> bool:
 
 
 def _is_strong_without(password: str, words: list[str]) -> bool:
-    """Whether it is strong by what is left when the words are taken out, also where digits stand for letters."""
+    """Whether the password is strong without these words, including words with digits for letters."""
     plain = password.casefold()
-    known = re.compile("|".join(re.escape(word.translate(_LOOK_ALIKES)) for word in words))
-    spans = [match.span() for match in known.finditer(plain.translate(_LOOK_ALIKES))]
+    pattern = re.compile("|".join(re.escape(word.translate(_LOOK_ALIKES)) for word in words))
+    spans = [match.span() for match in pattern.finditer(plain.translate(_LOOK_ALIKES))]
     starts, ends = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(plain)]
     left = "".join(plain[start:end] for start, end in zip(starts, ends, strict=True))
     return not spans or _is_strong(left, words)

@@ -1,4 +1,4 @@
-"""What an application may ask for, and what a token allows.
+"""OAuth scopes: which ones an application may request, and what a token allows.
 
 scope words     read application    write application    reading    writing
 admin           yes                 yes                  yes        alone, and granted to a write application
@@ -20,9 +20,9 @@ _GRANTABLE = {"read": frozenset({"admin", "read"}), "write": frozenset(SCOPES)}
 
 
 def scope_words(scope: str) -> frozenset[str]:
-    """The words of a scope; no words when one of them is not a scope of ours."""
+    """Returns the words of a scope; none if any word is unknown."""
     parts = scope.split(" ")
-    # A scope is kept as it was asked for, and must not be as long as somebody likes.
+    # A scope is stored as requested, so its length is limited.
     if len(scope) > LONGEST_SCOPE or not all(part in SPELLINGS for part in parts):
         return frozenset()
     return frozenset(word for part in parts for word in SPELLINGS[part])
@@ -33,16 +33,16 @@ def is_grantable(scope: str, level: str) -> bool:
     return bool(words) and words <= _GRANTABLE[level]
 
 
-def is_within(scope: str, granted: str, level: str) -> bool:
-    """A token that is refreshed may shrink, and never grows: of `admin read`, `admin` is fewer words and more power."""
+def is_within(scope: str, granted_scope: str, level: str) -> bool:
+    """Whether `scope` narrows the granted scope. Fewer words can mean more power: `admin` against `admin read`."""
     words = scope_words(scope)
-    grows = may("write", scope, level) and not may("write", granted, level)
-    return bool(words) and words <= scope_words(granted) and not grows
+    grows = may("write", scope, level) and not may("write", granted_scope, level)
+    return bool(words) and words <= scope_words(granted_scope) and not grows
 
 
 def may(act: Act, scope: str, level: str) -> bool:
     words = scope_words(scope)
-    # The level is asked each time: whatever a token says, a read application never writes.
+    # Check the level each time: a read application never writes, whatever its token says.
     if not words or not words <= _GRANTABLE[level]:
         return False
     return act == "read" or "write" in words or (words == {"admin"} and level == "write")

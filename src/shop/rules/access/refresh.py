@@ -1,9 +1,9 @@
-"""What becomes of a refresh token that is shown: the session goes on, repeats itself, or ends.
+"""Refresh token rotation: decides whether a session continues, repeats its last pair, or ends.
 
-token           shown                              then
-head            before the session's end           rotate: a child of it is the new head
-parent of head  within the grace after rotation    repeat: the identical pair again (two tabs, a lost answer)
-any older one   or the parent after the grace      reuse: somebody has a copy, the session ends
+token           used                               outcome
+head            before the session's end           rotate: a child token becomes the new head
+parent of head  within the grace after rotation    repeat: the identical pair (two tabs, a lost response)
+any older one   or the parent after the grace      reuse: the token was copied, so the session ends
 anything else                                      refuse
 """
 
@@ -14,28 +14,28 @@ import msgspec
 Outcome = Literal["rotate", "repeat", "reuse", "refuse"]
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """What the database knows of a refresh token that was shown."""
+class RefreshFacts(msgspec.Struct, frozen=True):
+    """The facts about a refresh token that decide its outcome."""
 
     is_live: bool
-    """Its session is neither revoked nor past its end, nor is its user disabled or its application revoked."""
+    """The session is not revoked or expired, its user is not disabled and its application is not revoked."""
     is_owners: bool
-    """It was shown with its user's e-mail, or by its own application."""
+    """The token was sent with its user's e-mail, or by its own application."""
     seconds_since_rotation: float | None
-    """None for the head."""
+    """None for the head token."""
     child_is_head: bool
 
 
-def outcome(shown: Shown, grace: int) -> Outcome:
-    if not shown.is_live or not shown.is_owners:
+def outcome(facts: RefreshFacts, grace: int) -> Outcome:
+    if not facts.is_live or not facts.is_owners:
         return "refuse"
-    if shown.seconds_since_rotation is None:
+    if facts.seconds_since_rotation is None:
         return "rotate"
-    return "reuse" if is_spent(shown, grace) else "repeat"
+    return "reuse" if is_spent(facts, grace) else "repeat"
 
 
-def is_spent(shown: Shown, grace: int) -> bool:
-    """Rotated, and past what two tabs or a lost answer excuse: nobody honest shows it, so it must not end anything."""
-    if shown.seconds_since_rotation is None:
+def is_spent(facts: RefreshFacts, grace: int) -> bool:
+    """Whether the token is rotated and past the grace period; honest clients never send it, so it ends no session."""
+    if facts.seconds_since_rotation is None:
         return False
-    return not shown.child_is_head or shown.seconds_since_rotation > grace
+    return not facts.child_is_head or facts.seconds_since_rotation > grace

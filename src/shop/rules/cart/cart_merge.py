@@ -1,10 +1,10 @@
-"""What becomes of two carts when a guest signs in.
+"""Cart merge strategies for a guest who signs in.
 
-strategy     survives          lines                                          the other cart
-merge        the guest's       the user's move in, as far as they fit         closed
-keep_guest   the guest's       the guest's                                    closed
-keep_user    the user's        the user's                                     closed
-(any)        the only one      its own                                        there is none
+strategy     remaining cart    lines                                          other cart
+merge        guest's           guest's, plus the user's as far as they fit    closed
+keep_guest   guest's           guest's                                        closed
+keep_user    user's            user's                                         closed
+(any)        the only one      its own                                        none
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,48 +20,48 @@ Strategy = Literal["merge", "keep_guest", "keep_user"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A cart's line as far as merging cares."""
+class MergeLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The fields of a cart line that merging needs."""
 
     variant_id: UUID
     quantity: int
     metadata_bytes: int = 0
-    """Only of lines that are compared; left out of what is shown."""
+    """Set only on the input lines; omitted from the output."""
 
 
 class Merge(msgspec.Struct, frozen=True):
-    """What happens, line by line."""
+    """The result of a merge, line by line."""
 
     strategy: Strategy
     survivor: Literal["guest", "user"]
-    lines: Sequence[Line]
-    moved: Sequence[Line] = ()
-    """What the user's cart brought in, after capping."""
-    capped: Sequence[Line] = ()
-    """What could not be brought in, because the stock has no more or the cart is full."""
+    lines: Sequence[MergeLine]
+    moved: Sequence[MergeLine] = ()
+    """Quantities moved from the user's cart, after capping."""
+    capped: Sequence[MergeLine] = ()
+    """Quantities not moved, because stock is short or the cart is full."""
 
 
 def merge_carts(
-    strategy: Strategy, guest: Sequence[Line], user: Sequence[Line] | None, available: Mapping[UUID, int]
+    strategy: Strategy, guest: Sequence[MergeLine], user: Sequence[MergeLine] | None, available: Mapping[UUID, int]
 ) -> Merge:
-    """`user` is none when the user has no open cart; a variant that `available` does not name is not counted."""
+    """Merges two carts. `user` is none if the user has no open cart; variants not in `available` are unlimited."""
     if user is None or strategy == "keep_guest":
         return Merge(strategy, "guest", guest)
     if strategy == "keep_user":
         return Merge(strategy, "user", user)
     quantities = {line.variant_id: line.quantity for line in guest}
     free_bytes = MAX_CART_METADATA_BYTES - sum(line.metadata_bytes for line in guest)
-    moved, capped = [], []
+    moved_lines, capped_lines = [], []
     for line in user:
         present = quantities.get(line.variant_id, 0)
-        room = max(min(available.get(line.variant_id, MOST_PIECES), MOST_PIECES) - present, 0)
+        capacity = max(min(available.get(line.variant_id, MOST_PIECES), MOST_PIECES) - present, 0)
         if not present and (len(quantities) >= MOST_LINES or line.metadata_bytes > free_bytes):
-            room = 0
-        taken = min(line.quantity, room)
-        if taken:
+            capacity = 0
+        quantity = min(line.quantity, capacity)
+        if quantity:
             free_bytes -= 0 if present else line.metadata_bytes
-            quantities[line.variant_id] = present + taken
-            moved.append(Line(line.variant_id, taken))
-        if taken < line.quantity:
-            capped.append(Line(line.variant_id, line.quantity - taken))
-    return Merge(strategy, "guest", [Line(*item) for item in quantities.items()], moved, capped)
+            quantities[line.variant_id] = present + quantity
+            moved_lines.append(MergeLine(line.variant_id, quantity))
+        if quantity < line.quantity:
+            capped_lines.append(MergeLine(line.variant_id, line.quantity - quantity))
+    return Merge(strategy, "guest", [MergeLine(*item) for item in quantities.items()], moved_lines, capped_lines)

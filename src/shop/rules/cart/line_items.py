@@ -1,12 +1,12 @@
-"""What stands in a cart, and what must be said of it: a line keeps the price that was quoted until the shopper acts.
+"""Cart line rules and warnings: a line keeps its quoted price until the shopper acts.
 
-    warning           when
-    price_changed     the shop asks another price now than was quoted
-    no_price          it has no price in the cart's currency any more
-    stock_low         fewer can be had than are wanted
-    not_sold          it is not sold any more
+    warning           condition
+    price_changed     the current price differs from the quoted price
+    no_price          there is no price in the cart's currency any more
+    stock_low         less stock is available than the line's quantity
+    not_sold          the variant is no longer sold
 
-A warning changes nothing by itself, and no line is dropped in silence.
+A warning does not change the cart, and no line is removed silently.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ L = TypeVar("L", bound=LineItem)
 MOST_LINES = 500
 MOST_PIECES = 1_000_000
 MOST_AMOUNT = 10**17
-"""Of a whole cart, in minor units: with shipping and taxes on top it still fits into the database's numbers."""
+"""For a whole cart, in minor units; with shipping and taxes it still fits the database's integer type."""
 NOT_POSITIVE = f"must be a whole number from 1 to {MOST_PIECES}"
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """So many of a variant."""
+class LineItemInput(msgspec.Struct, frozen=True):
+    """A requested quantity of a variant."""
 
     variant_id: UUID
     quantity: int = 1
@@ -36,15 +36,15 @@ class Wish(msgspec.Struct, frozen=True):
     private_metadata: dict[str, Any] | None = None
 
 
-def read_pieces(value: Any) -> int | None:
-    """How many are wanted: a whole number, or the text of one; none is no such number."""
+def parse_quantity(value: Any) -> int | None:
+    """Parses a quantity from a whole number or its text; returns none if it is invalid."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         value = int(value)
     return value if type(value) is int and 0 < value <= MOST_PIECES else None
 
 
 class CartWarning(msgspec.Struct, frozen=True):
-    """What a shopper should know of a line, or of the whole cart, before they buy."""
+    """A warning about a line or the whole cart, for the shopper to see before buying."""
 
     code: str
     line_item_id: UUID | None
@@ -55,34 +55,34 @@ class CartWarning(msgspec.Struct, frozen=True):
 
 
 def warnings_of(lines: Sequence[LineItem], quotes: Mapping[UUID, Quote]) -> list[CartWarning]:
-    return [found for line in lines for found in _warnings(line, quotes.get(line.variant_id))]
+    return [warning for line in lines for warning in _warnings(line, quotes.get(line.variant_id))]
 
 
 def _warnings(line: LineItem, quote: Quote | None) -> list[CartWarning]:
     if quote is None or not quote.is_sold:
         return [CartWarning("not_sold", line.id, "It is not sold any more.")]
-    found = []
+    warnings = []
     if quote.price is None or line.price is None:
-        found.append(CartWarning("no_price", line.id, "It has no price in this currency."))
+        warnings.append(CartWarning("no_price", line.id, "It has no price in this currency."))
     elif quote.price != line.price:
-        found.append(
+        warnings.append(
             CartWarning("price_changed", line.id, "It costs another price now.", quoted=line.price, now=quote.price)
         )
     if not quote.can_supply(line.quantity):
-        found.append(CartWarning("stock_low", line.id, "Fewer can be had than are wanted.", available=quote.most))
-    return found
+        warnings.append(CartWarning("stock_low", line.id, "Fewer can be had than are wanted.", available=quote.most))
+    return warnings
 
 
-def with_held(quotes: Mapping[UUID, Quote], held: Mapping[UUID, int]) -> dict[UUID, Quote]:
-    """What lies aside for a cart can be had by it."""
+def add_held_stock(quotes: Mapping[UUID, Quote], held_quantities: Mapping[UUID, int]) -> dict[UUID, Quote]:
+    """Adds the cart's own reserved stock to the stock on hand."""
     return {
-        variant_id: msgspec.structs.replace(quote, on_hand=quote.on_hand + held.get(variant_id, 0))
+        variant_id: msgspec.structs.replace(quote, on_hand=quote.on_hand + held_quantities.get(variant_id, 0))
         for variant_id, quote in quotes.items()
     }
 
 
 def refusal(quote: Quote, quantity: int) -> tuple[str, str, str] | None:
-    """Why so many of it cannot be put into a cart: code, field and what is wrong with that."""
+    """Returns why the quantity cannot be added to a cart: code, field and message."""
     if not quote.is_sold:
         return "not_purchasable", "variant_id", "is not sold"
     if quote.price is None:
@@ -92,8 +92,8 @@ def refusal(quote: Quote, quantity: int) -> tuple[str, str, str] | None:
     return None
 
 
-def quoted(line: L, quote: Quote, quantity: int, now: Any) -> L:
-    """The line as the shop offers it now."""
+def apply_quote(line: L, quote: Quote, quantity: int, now: Any) -> L:
+    """Returns the line with the current quote applied."""
     return msgspec.structs.replace(
         line,
         quantity=quantity,

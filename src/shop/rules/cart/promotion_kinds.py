@@ -1,4 +1,4 @@
-"""What must hold for a promotion, and what it gives: two tables of kinds. A new kind is one function and one row."""
+"""Promotion conditions and benefits, as two tables of kinds. A new kind is one function and one row."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -10,20 +10,20 @@ import msgspec
 from shop.base.money import currency_digits, wire_decimal
 
 Exact = tuple[int, int]
-"""Minor units before they are rounded, as numerator and denominator."""
+"""Unrounded minor units, as numerator and denominator."""
 Level = Literal["line", "shipment", "order"]
 Ids = frozenset[int]
-"""Ids as whole numbers: every cart looks many up, and these are looked up fastest."""
+"""Ids as integers: every cart looks up many, and integers are the fastest to look up."""
 
 
 class Good(msgspec.Struct, frozen=True):
-    """A line of a cart, as promotions look at it; its `place` is among the goods of the basket."""
+    """A cart line as promotions see it; `place` is its index in the basket's goods."""
 
     id: UUID
     place: int
     product: int | None
     taxons: Ids
-    """Those it stands in, and those above them."""
+    """Its taxons and their ancestors."""
     price: int
     quantity: int
     amount: int
@@ -31,19 +31,19 @@ class Good(msgspec.Struct, frozen=True):
 
 
 class Basket(msgspec.Struct, frozen=True):
-    """A cart and whose it is, as promotions look at them."""
+    """A cart and its customer, as promotions see them."""
 
     currency: str
     goods: Sequence[Good]
     shipments: Sequence[tuple[UUID, int]] = ()
-    """What each costs to send."""
+    """Shipment ids with their costs."""
     groups: Ids = frozenset()
     has_ordered: bool | None = False
-    """None of a guest."""
+    """None for a guest."""
     promotable: Sequence[Good] = ()
-    """Of the goods those from which something may be taken off."""
+    """The goods that may be discounted."""
     amount: int = 0
-    """What the goods cost."""
+    """The total of the goods."""
 
 
 def fill_basket(currency: str, goods: Sequence[Good], **more: Any) -> Basket:
@@ -52,14 +52,14 @@ def fill_basket(currency: str, goods: Sequence[Good], **more: Any) -> Basket:
 
 
 Names = frozenset[int] | None
-"""The places of the goods that a condition is about; none where it is about all of them."""
+"""The indexes of the goods a condition applies to; none if it applies to all."""
 Condition = Callable[[Mapping[str, Any], Basket], tuple[str | None, Names]]
 Benefit = Callable[[Mapping[str, Any], Basket, Sequence[Good], int], Iterable[tuple[int, Exact]]]
 
 
 class ConditionKind(msgspec.Struct, frozen=True):
-    """`settings` says what must be settled, and as what: ids of `products`, `taxons` or `groups`, `amounts` by their
-    currency, a `percent`, a `count`. `holds` says why it does not, and which goods it is about.
+    """A kind of condition. `settings` maps each setting to its type: ids of `products`, `taxons` or `groups`, `amounts`
+    by currency, a `percent`, a `count`. `holds` returns why the condition fails, and the goods it applies to.
     """
 
     label: str
@@ -68,26 +68,26 @@ class ConditionKind(msgspec.Struct, frozen=True):
 
 
 class BenefitKind(msgspec.Struct, frozen=True):
-    """`gives` has exact amounts by the places of the goods or shipments they are taken off; of the whole at place 0."""
+    """A kind of benefit. `gives` returns exact amounts by index of the good or shipment; 0 for the whole order."""
 
     label: str
     settings: Mapping[str, str]
     level: Level
     gives: Benefit
     is_share: bool = False
-    """It takes at most its percent off a line."""
+    """Whether it discounts a line by at most its percent."""
 
 
 def _of_products(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
-    wanted = settings["product_ids"]
-    found = frozenset([good.place for good in basket.goods if good.product in wanted])
-    return (None if found else "none of its products is in the cart"), found
+    product_ids = settings["product_ids"]
+    positions = frozenset([good.place for good in basket.goods if good.product in product_ids])
+    return (None if positions else "none of its products is in the cart"), positions
 
 
 def _of_taxons(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
-    wanted = settings["taxon_ids"]
-    found = frozenset([good.place for good in basket.goods if not wanted.isdisjoint(good.taxons)])
-    return (None if found else "nothing of its categories is in the cart"), found
+    taxon_ids = settings["taxon_ids"]
+    positions = frozenset([good.place for good in basket.goods if not taxon_ids.isdisjoint(good.taxons)])
+    return (None if positions else "nothing of its categories is in the cart"), positions
 
 
 def _of_groups(settings: Mapping[str, Any], basket: Basket) -> tuple[str | None, Names]:
@@ -126,12 +126,12 @@ def _amount_off_pieces(
 def _buy_some_get_some(
     settings: Mapping[str, Any], _basket: Basket, goods: Sequence[Good], _left: int
 ) -> Iterable[tuple[int, Exact]]:
-    """Of as many groups as there are whole ones, the cheapest pieces."""
+    """Discounts the cheapest pieces, for each complete group of `buy` plus `get`."""
     part, whole = settings["percent"]
-    given = sum(good.quantity for good in goods) // (settings["buy"] + settings["get"]) * settings["get"]
+    remaining = sum(good.quantity for good in goods) // (settings["buy"] + settings["get"]) * settings["get"]
     for good in sorted(goods, key=lambda good: (good.price, good.id)):
-        pieces = min(given, good.quantity)
-        given -= pieces
+        pieces = min(remaining, good.quantity)
+        remaining -= pieces
         yield good.place, (good.price * pieces * part, whole)
 
 
@@ -183,5 +183,5 @@ BENEFITS: Mapping[str, BenefitKind] = {
 
 @lru_cache(maxsize=1024)
 def _too_little(least: int, currency: str) -> str:
-    """Kept, for most that are tried are not reached, and few carts are told why."""
+    """Cached, because most minimum amounts are not reached and few carts show the reason."""
     return f"it needs goods for at least {wire_decimal(least, currency_digits(currency))} {currency}"

@@ -1,10 +1,10 @@
-"""What promotions take off an order.
+"""Discount calculation for an order.
 
-    a line, a shipment   the best single promotion of those that name it: the largest amount, of equals the newest
-    the whole            after these every promotion of the whole, the oldest first, each of what is left
+    line, shipment   the best single promotion that applies: the largest amount, or the newest of equal ones
+    whole order      then every promotion on the whole order, oldest first, each on the remaining amount
 
-What holds for one and what it gives is of a kind (`promotion_kinds.py`). Half up to the smallest unit of the currency,
-once for each line, shipment or whole; nothing falls below zero.
+Conditions and benefits are defined in `promotion_kinds.py`. Amounts are rounded half up to the currency's smallest
+unit, once for each line, shipment or whole order; no amount falls below zero.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,14 +20,14 @@ from shop.rules.cart.promotion_kinds import BENEFITS, CONDITIONS, Basket, Benefi
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A condition or a benefit: its kind, and what is settled for it."""
+    """A condition or a benefit: its kind and its settings."""
 
     type: str
     settings: Mapping[str, Any]
 
 
 class Deal(msgspec.Struct, frozen=True):
-    """A promotion that is running, with its parts made ready: each a function and what is settled for it."""
+    """An active promotion, compiled: each condition and benefit is a function with its settings."""
 
     id: UUID
     name: str
@@ -36,24 +36,24 @@ class Deal(msgspec.Struct, frozen=True):
     of_shipments: Sequence[tuple[Benefit, Mapping[str, Any]]]
     of_whole: Sequence[tuple[Benefit, Mapping[str, Any]]]
     at_most: Exact | None = None
-    """The largest share of a line that it can take off; none where that depends on more."""
+    """The largest share of a line that it can discount; none if that depends on more."""
     description: str | None = None
     code: str | None = None
     is_any: bool = False
     asks_taxons: bool = False
-    """Whether it must be known in which taxons goods stand."""
+    """Whether its conditions need the taxons of the goods."""
     public_metadata: Mapping[str, Any] = {}
 
 
-class Taken(msgspec.Struct, frozen=True):
-    """What a promotion takes off a line, a shipment or the whole."""
+class Discount(msgspec.Struct, frozen=True):
+    """The discount of a promotion on a line, a shipment or the whole order."""
 
     deal: Deal
     on: Level
     id: UUID | None
-    """Of the line or the shipment."""
+    """The id of the line or shipment."""
     of: int
-    """The amount it was taken off."""
+    """The amount before the discount."""
     exact: Exact
     amount: int
 
@@ -68,27 +68,27 @@ def make_deal(
     code: str | None = None,
     is_any: bool = False,
 ) -> Deal:
-    given: dict[Level, list[tuple[Benefit, Mapping[str, Any]]]] = {"line": [], "shipment": [], "order": []}
+    benefits_by_level: dict[Level, list[tuple[Benefit, Mapping[str, Any]]]] = {"line": [], "shipment": [], "order": []}
     at_most: Exact | None = (0, 1)
     for part in benefits:
         kind = BENEFITS[part.type]
-        given[kind.level].append((kind.gives, part.settings))
+        benefits_by_level[kind.level].append((kind.gives, part.settings))
         if kind.level == "line":
             at_most = _sum(at_most, part.settings["percent"]) if at_most and kind.is_share else None
-    asked = [(CONDITIONS[part.type].holds, part.settings) for part in conditions]
-    of = (given["line"], given["shipment"], given["order"])
+    checks = [(CONDITIONS[part.type].holds, part.settings) for part in conditions]
+    of = (benefits_by_level["line"], benefits_by_level["shipment"], benefits_by_level["order"])
     asks_taxons = any("taxons" in CONDITIONS[part.type].settings.values() for part in conditions)
-    return Deal(promotion_id, name, asked, *of, at_most, description, code, is_any, asks_taxons)
+    return Deal(promotion_id, name, checks, *of, at_most, description, code, is_any, asks_taxons)
 
 
-def named_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[Good]]:
-    """Why it does not count for this basket, or none; and the goods it is about."""
+def find_eligible_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[Good]]:
+    """Returns why the promotion does not apply to the basket, or none, and the goods it applies to."""
     whys: list[str] = []
     names: Names = None
     for holds, settings in deal.conditions:
         why, about = holds(settings, basket)
         if why is None:
-            names = about if names is None else names if about is None else _joined(deal, names, about)
+            names = about if names is None else names if about is None else _combine_names(deal, names, about)
         elif not deal.is_any:
             return why, ()
         else:
@@ -99,26 +99,26 @@ def named_goods(deal: Deal, basket: Basket) -> tuple[str | None, Sequence[Good]]
     return (None if goods or not basket.goods else "it is for other products"), goods
 
 
-def _joined(deal: Deal, names: frozenset[int], about: frozenset[int]) -> frozenset[int]:
+def _combine_names(deal: Deal, names: frozenset[int], about: frozenset[int]) -> frozenset[int]:
     return names | about if deal.is_any else names & about
 
 
-def promote(basket: Basket, deals: Sequence[Deal]) -> list[Taken]:
-    """What is taken off, each line and each shipment once; nothing that comes to nothing."""
+def calculate_discounts(basket: Basket, deals: Sequence[Deal]) -> list[Discount]:
+    """Returns the discounts, at most one for each line and shipment; omits zero amounts."""
     lines = [(good.id, good.amount) for good in basket.goods]
     of_lines = _best("line", lines, basket, [(deal, deal.of_lines) for deal in deals if deal.of_lines])
     of_shipments = _best(
         "shipment", basket.shipments, basket, [(deal, deal.of_shipments) for deal in deals if deal.of_shipments]
     )
-    left = sum(good.amount for good in basket.promotable) - sum(taken.amount for taken in of_lines)
-    of_whole: list[Taken] = []
+    left = sum(good.amount for good in basket.promotable) - sum(discount.amount for discount in of_lines)
+    of_whole: list[Discount] = []
     for deal in sorted((deal for deal in deals if deal.of_whole), key=lambda deal: deal.id):
-        why, goods = named_goods(deal, basket)
+        why, goods = find_eligible_goods(deal, basket)
         for gives, settings in deal.of_whole if why is None else ():
             for _, exact in gives(settings, basket, goods, left):
-                amount = min(left, _rounded(exact))
+                amount = min(left, _round_half_up(exact))
                 if amount > 0:
-                    of_whole.append(Taken(deal, "order", None, left, exact, amount))
+                    of_whole.append(Discount(deal, "order", None, left, exact, amount))
                     left -= amount
     return [*of_lines, *of_shipments, *of_whole]
 
@@ -128,9 +128,9 @@ def _best(
     targets: Sequence[tuple[UUID, int]],
     basket: Basket,
     offers: Sequence[tuple[Deal, Sequence[tuple[Benefit, Mapping[str, Any]]]]],
-) -> list[Taken]:
-    """The largest amount for each, and of equals the newest promotion. A shop may have many, and every cart asks for
-    the best: those that can give the largest share are tried first, until the rest can give less than was found.
+) -> list[Discount]:
+    """Returns the largest discount for each target, or the newest of equal ones. A shop may have many promotions, so
+    those with the largest possible share are tried first, until the rest cannot beat the best so far.
     """
     best: list[tuple[int, Deal, Exact] | None] = [None] * len(targets)
     for deal, benefits in sorted(offers, key=_share, reverse=True):
@@ -138,20 +138,22 @@ def _best(
             level == "line"
             and deal.at_most
             and all(
-                found and found[0] > _rounded((of * deal.at_most[0], deal.at_most[1]))
-                for found, (_, of) in zip(best, targets, strict=True)
+                current and current[0] > _round_half_up((of * deal.at_most[0], deal.at_most[1]))
+                for current, (_, of) in zip(best, targets, strict=True)
             )
         ):
             break
-        why, goods = named_goods(deal, basket)
-        for place, exact in _given(benefits, basket, goods) if why is None else ():
-            amount, found = min(_rounded(exact), targets[place][1]), best[place]
-            if amount and (found is None or amount > found[0] or (amount == found[0] and deal.id > found[1].id)):
+        why, goods = find_eligible_goods(deal, basket)
+        for place, exact in _sum_benefits(benefits, basket, goods) if why is None else ():
+            amount, current = min(_round_half_up(exact), targets[place][1]), best[place]
+            if amount and (
+                current is None or amount > current[0] or (amount == current[0] and deal.id > current[1].id)
+            ):
                 best[place] = amount, deal, exact
     return [
-        Taken(found[1], level, target, of, found[2], found[0])
-        for found, (target, of) in zip(best, targets, strict=True)
-        if found
+        Discount(current[1], level, target, of, current[2], current[0])
+        for current, (target, of) in zip(best, targets, strict=True)
+        if current
     ]
 
 
@@ -160,34 +162,34 @@ def _share(offer: tuple[Deal, Any]) -> float:
     return inf if at_most is None else at_most[0] / at_most[1]
 
 
-def _given(
+def _sum_benefits(
     benefits: Sequence[tuple[Benefit, Mapping[str, Any]]], basket: Basket, goods: Sequence[Good]
 ) -> Iterable[tuple[int, Exact]]:
-    """What several benefits of one promotion give is added up."""
+    """Adds up the benefits of one promotion."""
     if len(benefits) == 1:
         gives, settings = benefits[0]
         return gives(settings, basket, goods, 0)
-    found: dict[int, Exact] = {}
+    totals: dict[int, Exact] = {}
     for gives, settings in benefits:
         for place, exact in gives(settings, basket, goods, 0):
-            found[place] = _sum(found.get(place, (0, 1)), exact)
-    return found.items()
+            totals[place] = _sum(totals.get(place, (0, 1)), exact)
+    return totals.items()
 
 
 def _sum(one: Exact, other: Exact) -> Exact:
     return one[0] * other[1] + other[0] * one[1], one[1] * other[1]
 
 
-def _rounded(exact: Exact) -> int:
+def _round_half_up(exact: Exact) -> int:
     return (2 * exact[0] + exact[1]) // (2 * exact[1])
 
 
-def shown(taken: Sequence[Taken], currency: str) -> dict[str, Any]:
-    """As it is kept with the order: each promotion once, with all that it took off and how that was rounded."""
-    found: dict[str, Any] = {}
-    for each in taken:
+def summarize_discounts(discounts: Sequence[Discount], currency: str) -> dict[str, Any]:
+    """Returns the discounts as stored with the order: each promotion once, with its amounts and their rounding."""
+    entries: dict[str, Any] = {}
+    for each in discounts:
         deal = each.deal
-        told: dict[str, Any] = {
+        new_entry: dict[str, Any] = {
             "name": deal.name,
             "description": deal.description,
             "code": deal.code,
@@ -195,8 +197,8 @@ def shown(taken: Sequence[Taken], currency: str) -> dict[str, Any]:
             "parts": [],
         }
         if deal.public_metadata:
-            told["public_metadata"] = deal.public_metadata
-        entry = found.setdefault(str(deal.id), told)
+            new_entry["public_metadata"] = deal.public_metadata
+        entry = entries.setdefault(str(deal.id), new_entry)
         entry["amount"] -= each.amount
         part: dict[str, Any] = {"on": each.on, "of": each.of, "amount": -each.amount}
         if each.id:
@@ -205,4 +207,4 @@ def shown(taken: Sequence[Taken], currency: str) -> dict[str, Any]:
             exact = (-Decimal(each.exact[0]) / each.exact[1]).scaleb(-currency_digits(currency))
             part["exact"] = f"{round(exact, 6).normalize():f}"
         entry["parts"].append(part)
-    return found
+    return entries

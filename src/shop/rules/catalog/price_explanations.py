@@ -1,4 +1,4 @@
-"""Why a list of prices does not decide what a customer pays. Which one does is the resolver's word alone."""
+"""Explains why a price list does not apply; only the price resolver decides which one does."""
 
 from collections.abc import Sequence
 
@@ -7,37 +7,39 @@ import msgspec
 from shop.models.catalog.prices import CustomersList, PriceListEntry
 
 
-class Says(msgspec.Struct, frozen=True):
-    """What a list says of a variant at a quantity: an amount, or a percentage, or nothing."""
+class ListPrice(msgspec.Struct, frozen=True):
+    """The price of a list for a variant at a quantity: an amount, a percentage or nothing."""
 
     amount: int | None = None
     min_quantity: int | None = None
     has_percent: bool = False
     from_quantity: int | None = None
-    """Says nothing yet: its first price is for so many."""
+    """The quantity of its first price, if the current quantity is smaller."""
 
 
-def said_by(found: CustomersList, entries: Sequence[PriceListEntry], quantity: int) -> Says:
-    """`entries` are the list's of this variant, by quantity."""
-    fitting = [entry for entry in entries if entry.min_quantity <= quantity]
-    if fitting:
-        return Says(amount=fitting[-1].amount, min_quantity=fitting[-1].min_quantity)
-    if found.percent_off is not None:
-        return Says(has_percent=True)
-    return Says(from_quantity=entries[0].min_quantity if entries else None)
+def find_list_price(price_list: CustomersList, entries: Sequence[PriceListEntry], quantity: int) -> ListPrice:
+    """Returns the price of a list; `entries` are those of this list and variant, sorted by quantity."""
+    matching = [entry for entry in entries if entry.min_quantity <= quantity]
+    if matching:
+        return ListPrice(amount=matching[-1].amount, min_quantity=matching[-1].min_quantity)
+    if price_list.percent_off is not None:
+        return ListPrice(has_percent=True)
+    return ListPrice(from_quantity=entries[0].min_quantity if entries else None)
 
 
-def why_not(found: CustomersList, says: Says, *, currency: str, deciding_priority: int | None, has_base: bool) -> str:
-    """The end of a sentence that begins with the list's name: the first of these that is so."""
-    priority = deciding_priority if deciding_priority is not None else found.priority
+def explain_rejection(
+    price_list: CustomersList, says: ListPrice, *, currency: str, deciding_priority: int | None, has_base: bool
+) -> str:
+    """Returns the first reason that holds, as the end of a sentence that begins with the name of the list."""
+    priority = deciding_priority if deciding_priority is not None else price_list.priority
     reasons = (
-        (not found.active, "is switched off"),
-        (found.currency != currency, f"is in {found.currency}"),
-        (not found.has_begun, "has not begun"),
-        (found.has_ended, "has ended"),
+        (not price_list.active, "is switched off"),
+        (price_list.currency != currency, f"is in {price_list.currency}"),
+        (not price_list.has_begun, "has not begun"),
+        (price_list.has_ended, "has ended"),
         (says.from_quantity is not None, f"begins at {says.from_quantity} pieces"),
         (says.amount is None and not says.has_percent, "has no price for it"),
         (says.has_percent and not has_base, "takes a percentage off a price that is not there"),
-        (found.priority < priority, f"has a smaller priority, {found.priority} against {priority}"),
+        (price_list.priority < priority, f"has a smaller priority, {price_list.priority} against {priority}"),
     )
     return next((reason for is_so, reason in reasons if is_so), "has the same priority and is not cheaper")

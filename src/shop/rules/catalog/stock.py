@@ -1,4 +1,4 @@
-"""Which movement an operator means by what was typed."""
+"""Converts the quantity that an operator enters to a stock movement."""
 
 MOVEMENTS = {
     "received": "Received: adds to what is there",
@@ -8,8 +8,8 @@ MOVEMENTS = {
 }
 
 
-def movement(reason: str, typed: int, on_hand: int) -> int:
-    """By how much the count changes."""
+def movement_quantity(reason: str, quantity: int, on_hand: int) -> int:
+    """Returns the change of the count on hand."""
     if reason == "recounted":
-        return typed - on_hand
-    return -typed if reason == "damaged" else typed
+        return quantity - on_hand
+    return -quantity if reason == "damaged" else quantity

@@ -1,4 +1,4 @@
-"""How a taxonomy's tree is numbered: nested sets, depths and permalinks follow from who stands under whom."""
+"""Numbers taxonomy trees: derives nested sets, depths and permalinks from parents and positions."""
 
 from collections.abc import Iterable, Mapping
 from uuid import UUID
@@ -8,8 +8,8 @@ import msgspec
 from shop.models.catalog.taxons import Taxon
 
 
-class Place(msgspec.Struct, frozen=True):
-    """What follows from a taxon's place in its tree."""
+class TreePosition(msgspec.Struct, frozen=True):
+    """Values derived from the position of a taxon in its tree."""
 
     lft: int
     rgt: int
@@ -19,8 +19,8 @@ class Place(msgspec.Struct, frozen=True):
     pretty_name: str
 
 
-def number_tree(taxons: Iterable[Taxon]) -> dict[UUID, Place]:
-    """Each taxon's place. Those under one taxon stand by their positions, then by name.
+def number_tree(taxons: Iterable[Taxon]) -> dict[UUID, TreePosition]:
+    """Returns the place of each taxon. Siblings are sorted by position, then by name.
 
     root 1..8
     ├── shirts 2..5
@@ -30,7 +30,7 @@ def number_tree(taxons: Iterable[Taxon]) -> dict[UUID, Place]:
     children: dict[UUID | None, list[Taxon]] = {}
     for taxon in sorted(taxons, key=_order):
         children.setdefault(taxon.parent_id, []).append(taxon)
-    places: dict[UUID, Place] = {}
+    places: dict[UUID, TreePosition] = {}
     at = 0
     for position, root in enumerate(children.get(None, [])):
         at = _number(root, position, at + 1, None, children, places)
@@ -41,12 +41,12 @@ def _number(
     taxon: Taxon,
     position: int,
     lft: int,
-    parent: Place | None,
+    parent: TreePosition | None,
     children: Mapping[UUID | None, list[Taxon]],
-    places: dict[UUID, Place],
+    places: dict[UUID, TreePosition],
 ) -> int:
-    """Gives the taxon and all below it their places; says the last number used."""
-    here = Place(
+    """Numbers a taxon and its descendants; returns the last number used."""
+    here = TreePosition(
         lft,
         0,
         parent.depth + 1 if parent else 0,
@@ -61,15 +61,15 @@ def _number(
     return at + 1
 
 
-def put_at(taxons: Iterable[Taxon], taxon_id: UUID, index: int) -> list[Taxon]:
-    """The same taxons, with one at an index among those under its parent."""
+def move_to_index(taxons: Iterable[Taxon], taxon_id: UUID, index: int) -> list[Taxon]:
+    """Returns the taxons with one moved to an index among its siblings."""
     others = list(taxons)
-    (moved,) = [taxon for taxon in others if taxon.id == taxon_id]
-    siblings = sorted((taxon for taxon in others if taxon.parent_id == moved.parent_id), key=_order)
-    siblings.remove(moved)
-    siblings.insert(max(0, index), moved)
-    placed = [msgspec.structs.replace(taxon, position=place) for place, taxon in enumerate(siblings)]
-    return [taxon for taxon in others if taxon.parent_id != moved.parent_id] + placed
+    (target,) = [taxon for taxon in others if taxon.id == taxon_id]
+    siblings = sorted((taxon for taxon in others if taxon.parent_id == target.parent_id), key=_order)
+    siblings.remove(target)
+    siblings.insert(max(0, index), target)
+    new_siblings = [msgspec.structs.replace(taxon, position=position) for position, taxon in enumerate(siblings)]
+    return [taxon for taxon in others if taxon.parent_id != target.parent_id] + new_siblings
 
 
 def _order(taxon: Taxon) -> tuple[int, str, UUID]:
@@ -77,7 +77,7 @@ def _order(taxon: Taxon) -> tuple[int, str, UUID]:
 
 
 def is_within(taxons: Mapping[UUID, Taxon], taxon_id: UUID, ancestor_id: UUID) -> bool:
-    """Whether a taxon is the other or stands below it: a branch cannot be hung onto itself."""
+    """Whether a taxon is the other or a descendant of it; a taxon cannot move below itself."""
     here: UUID | None = taxon_id
     while here is not None:
         if here == ancestor_id:

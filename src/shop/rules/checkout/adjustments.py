@@ -1,6 +1,4 @@
-"""What an order was charged or spared beside its goods, one row for each step of its total that was a tax or a
-promotion.
-"""
+"""Adjustment rows for an order: one for each tax or promotion step of its total."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

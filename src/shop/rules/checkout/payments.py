@@ -1,4 +1,4 @@
-"""What becomes of payments and shipments, and what an order says of them.
+"""State transitions of payments and shipments, and the order states that follow from them.
 
 payment     started          checkout, pending, completed, processing -> processing
             authorised       checkout, processing -> pending
@@ -13,7 +13,7 @@ shipment    ready            pending -> ready
             cancel           pending, ready -> canceled
             resume           canceled -> ready or pending
 
-The payment state of a completed order follows from what was captured and refunded of all its payments:
+The payment state of a completed order follows from the captured and refunded totals of its payments:
 
 order       captured, refunded                         payment_state   amount due
 canceled    all of it refunded, or nothing captured    void            0
@@ -24,8 +24,8 @@ not         captured >= total, all of it refunded      void            0
 not         captured - refunded > total                credit_owed     total - captured + refunded, below zero
 not         otherwise                                  paid            0
 
-Authorised is not captured. To void a captured payment is to refund all of it. A refund is a concession: the customer
-owes nothing because of it, so an order that was paid and refunded in part stays `paid`.
+Authorized does not mean captured. Voiding a captured payment refunds all of it. A refund never makes the customer owe
+money, so an order that was paid and partly refunded stays `paid`.
 """
 
 from collections.abc import Collection, Sequence
@@ -52,13 +52,13 @@ NOT_VALID = frozenset({"failed", "invalid", "void"})
 
 
 def after(event: str, state: str) -> str | None:
-    """The state a payment is in afterwards; none when this cannot happen to it."""
-    allowed, then = PAYMENT_MOVES[event]
-    return then if state in allowed else None
+    """Returns the payment state after an event, or none if the event is not allowed."""
+    from_states, then = PAYMENT_MOVES[event]
+    return then if state in from_states else None
 
 
-class Paid(msgspec.Struct, frozen=True):
-    """A payment as far as sums are concerned."""
+class PaymentAmounts(msgspec.Struct, frozen=True):
+    """The state and amounts of a payment."""
 
     state: str
     amount: int
@@ -66,24 +66,24 @@ class Paid(msgspec.Struct, frozen=True):
     refunded: int
 
 
-def is_valid(payment: Paid) -> bool:
+def is_valid(payment: PaymentAmounts) -> bool:
     return payment.state not in NOT_VALID
 
 
-def covered(payments: Collection[Paid]) -> int:
-    """What the payments that count come to, be they captured or not."""
+def sum_covered_amount(payments: Collection[PaymentAmounts]) -> int:
+    """Returns the total of valid payments, captured or not, less refunds."""
     return sum(payment.amount - payment.refunded for payment in payments if is_valid(payment))
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """What the payments of an order come to, in minor units of its currency."""
+    """The payment balance of an order, in minor units of its currency."""
 
     state: str
     payment_total: int
-    """Captured and not refunded."""
+    """Captured less refunded."""
     refunded: int
     amount_due: int
-    """What the customer still has to pay; below zero, what the shop has to refund."""
+    """What the customer still has to pay; if negative, what the shop has to refund."""
 
     @property
     def is_paid(self) -> bool:
@@ -91,34 +91,34 @@ class Balance(msgspec.Struct, frozen=True):
         return self.state in {"paid", "credit_owed"}
 
 
-def balance_of(payments: Collection[Paid], total: int, *, is_canceled: bool) -> Balance:
-    """The payment state of a completed order, by the table above; `payments` are all it ever had."""
-    captured = sum(payment.captured for payment in payments)
-    refunded = sum(payment.refunded for payment in payments)
-    due = amount_due(total, captured, refunded, is_canceled=is_canceled)
-    # A payment that was chosen and then replaced by another was never tried.
-    tried = [payment for payment in payments if payment.state != "invalid"]
+def balance_of(payments: Collection[PaymentAmounts], total: int, *, is_canceled: bool) -> Balance:
+    """Returns the balance of a completed order by the table above; `payments` includes every payment it ever had."""
+    captured_total = sum(payment.captured for payment in payments)
+    refunded_total = sum(payment.refunded for payment in payments)
+    due = amount_due(total, captured_total, refunded_total, is_canceled=is_canceled)
+    # A payment replaced by another choice was never tried.
+    tried_payments = [payment for payment in payments if payment.state != "invalid"]
     if due > 0:
-        state = "balance_due" if not tried or any(map(is_valid, tried)) else "failed"
+        state = "balance_due" if not tried_payments or any(map(is_valid, tried_payments)) else "failed"
     elif due < 0:
         state = "credit_owed"
     else:
-        state = "void" if is_canceled or 0 < total <= captured == refunded else "paid"
-    return Balance(state, captured - refunded, refunded, due)
+        state = "void" if is_canceled or 0 < total <= captured_total == refunded_total else "paid"
+    return Balance(state, captured_total - refunded_total, refunded_total, due)
 
 
-def amount_due(total: int, captured: int, refunded: int, *, is_canceled: bool) -> int:
-    """A refund first returns what was paid too much, and lowers what the order costs by the rest: it never makes the
-    customer owe anything.
+def amount_due(total: int, captured_total: int, refunded_total: int, *, is_canceled: bool) -> int:
+    """Returns the amount due. A refund first returns any overpayment, and the rest lowers the cost of the order: it
+    never makes the customer owe anything.
     """
     if is_canceled:
-        return refunded - captured
-    outstanding = total - captured
-    return outstanding if outstanding > 0 else min(0, outstanding + refunded)
+        return refunded_total - captured_total
+    outstanding = total - captured_total
+    return outstanding if outstanding > 0 else min(0, outstanding + refunded_total)
 
 
-def refusal_of(act: str, payment: Paid, amount: int) -> tuple[str, str] | None:
-    """Why a payment cannot be captured, voided or refunded: the field and the sentence; none when it can."""
+def refusal_of(act: str, payment: PaymentAmounts, amount: int) -> tuple[str, str] | None:
+    """Returns the field and sentence saying why a payment cannot be captured, voided or refunded, or none if it can."""
     if act == "capture" and payment.state != "pending":
         return "base", f"A payment that is {payment.state} cannot be captured."
     if act == "void" and (payment.state not in {"pending", "completed"} or payment.refunded):
@@ -128,17 +128,17 @@ def refusal_of(act: str, payment: Paid, amount: int) -> tuple[str, str] | None:
     return None
 
 
-def missing_payment(payments: Collection[Paid], total: int) -> int | None:
-    """What must be promised again before a canceled order can be resumed; none when it cannot be, because money was
-    refunded: that cannot be collected again.
+def missing_payment(payments: Collection[PaymentAmounts], total: int) -> int | None:
+    """Returns the amount that needs a new payment before a canceled order can be resumed, or none if money was
+    refunded: then it cannot be resumed, because a refund cannot be collected again.
     """
     if any(payment.refunded for payment in payments):
         return None
-    return max(0, total - covered(payments))
+    return max(0, total - sum_covered_amount(payments))
 
 
 def shipment_state(states: Sequence[str], *, has_backordered: bool) -> str | None:
-    """Of a completed order, by those of its shipments."""
+    """Returns the shipment state of a completed order from the states of its shipments."""
     if has_backordered:
         return "backorder"
     distinct = set(states)
@@ -148,7 +148,7 @@ def shipment_state(states: Sequence[str], *, has_backordered: bool) -> str | Non
 
 
 def shipment_should_be(state: str, *, order_state: str, has_backordered: bool, is_paid: bool) -> str:
-    """What a shipment is by the rest of its order."""
+    """Returns the state a shipment should have, given its order."""
     if state == "canceled" or order_state == "canceled":
         return "canceled"
     if state == "shipped":

@@ -1,13 +1,13 @@
-"""Which steps a checkout has, and what each asks for before it is left.
+"""Checkout steps and the requirements of each.
 
-    state       next        asks for
+    state       next        requirements
     cart        address     lines
-    address     delivery    both addresses, an e-mail address; then parcels are packed, each with a rate
-    delivery    payment     a chosen rate for every parcel; confirm at once when nothing is to be paid
+    address     delivery    both addresses and an e-mail address; then shipments are packed, each with a rate
+    delivery    payment     a selected rate for every shipment; next is confirm if the total is zero
     payment     confirm     a payment that covers the total
-    confirm     complete    everything above once more, stock, and the price that was quoted
+    confirm     complete    all of the above again, stock, and the quoted price
 
-What is missing is told as data: its code, its sentence, the step it belongs to, and the field that would mend it.
+A missing requirement is data: its code, its sentence, its step, and the field that fixes it.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ STATES = ("cart", "address", "delivery", "payment", "confirm", "complete")
 OPEN = STATES[:-1]
 
 
-class Missing(msgspec.Struct, frozen=True):
-    """What is asked for and not there."""
+class CheckoutRequirement(msgspec.Struct, frozen=True):
+    """A missing requirement."""
 
     step: str
     code: str
@@ -28,7 +28,7 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What the guards look at."""
+    """The facts that the requirements check."""
 
     state: str
     item_count: int
@@ -37,19 +37,19 @@ class Facts(msgspec.Struct, frozen=True):
     has_bill_address: bool
     has_ship_address: bool
     parcels: int
-    """How many shipments there are."""
+    """Number of shipments."""
     unrated: int
-    """How many of them have no chosen rate."""
+    """Number of shipments without a selected rate."""
     covered: int
-    """What the payments that count come to."""
+    """Total of the valid payments."""
     unpriced: int = 0
-    """How many lines have no price in the cart's currency."""
+    """Number of lines without a price in the cart's currency."""
 
 
-def missing(facts: Facts) -> list[Missing]:
-    """Everything that stands between this cart and its completion, in the order of the steps."""
+def missing(facts: Facts) -> list[CheckoutRequirement]:
+    """Returns all missing requirements for completion, in the order of the steps."""
     return [
-        Missing(step, code, field, sentence)
+        CheckoutRequirement(step, code, field, sentence)
         for step, code, field, sentence, is_there in (
             ("cart", "cart_empty", "line_items", "Put something into the cart.", facts.item_count > 0),
             (
@@ -82,13 +82,13 @@ def missing(facts: Facts) -> list[Missing]:
 
 
 def following(state: str, total: int) -> str | None:
-    """The step after this one; none after the last."""
+    """Returns the next step, or none after the last."""
     if state == "delivery" and total == 0:
         return "confirm"
     return STATES[STATES.index(state) + 1] if state in OPEN else None
 
 
-def blocking(facts: Facts) -> Sequence[Missing]:
-    """What is asked for before this step is left."""
+def blocking(facts: Facts) -> Sequence[CheckoutRequirement]:
+    """Returns the missing requirements that block leaving the current step."""
     upto = STATES.index(facts.state)
-    return [found for found in missing(facts) if STATES.index(found.step) <= upto]
+    return [requirement for requirement in missing(facts) if STATES.index(requirement.step) <= upto]

@@ -1,7 +1,7 @@
 """Renders Markdown as safe HTML.
 
-Raw HTML is not parsed: it appears as text. Tags come from the parser's own tokens only, and of their attributes those
-remain that are named here. A link or an image with an address that is not allowed is replaced by its text.
+Raw HTML is not parsed: it appears as text. Tags come only from the parser's own tokens, with the attributes listed
+here. A link or an image with an address that is not allowed is replaced by its text.
 """
 
 import re
@@ -16,18 +16,18 @@ MOST_MARKDOWN = 64 * 1024
 MOST_HTML = 512 * 1024
 _LONGEST_ADDRESS = 2_000
 _LONGEST_TITLE = 200
-# The parser has percent-encoded spaces, control characters, backslashes and everything beyond ASCII.
+# The parser percent-encodes spaces, control characters, backslashes and non-ASCII characters first.
 _LINK = re.compile(r"https?://[!-~]+|mailto:[!-~]+|tel:[+0-9().-]+|/(?!/)[!-~]*|#[!-~]*", re.IGNORECASE)
 _IMAGE = re.compile(r"https://[!-~]+|/media/(?!.*\.\.)[A-Za-z0-9._/-]+", re.IGNORECASE)
 _REL = "noopener noreferrer"
 
 
 class TooMuchHtml(ValueError):
-    """A short text refers to long addresses so often that its HTML would be huge."""
+    """The HTML would be too large, for example because a short text repeats links with long addresses."""
 
 
-class Rendered(msgspec.Struct, frozen=True):
-    """A text as HTML and without any markup."""
+class RenderedMarkdown(msgspec.Struct, frozen=True):
+    """A text as HTML and as plain text."""
 
     html: str
     text: str
@@ -35,27 +35,27 @@ class Rendered(msgspec.Struct, frozen=True):
 
 class _Parser(MarkdownIt):
     def validateLink(self, url: str) -> bool:  # noqa: N802  The library's name.
-        """Accepts every address: the parser would leave the whole markup of a refused link in the text."""
+        """Accepts every address: for a rejected link, the parser would leave the markup in the text."""
         return True
 
 
 _parser = _Parser("js-default", {"html": False, "maxNesting": 20})
 
 
-def render_markdown(markdown: str) -> Rendered:
-    """Raises TooMuchHtml for a text whose HTML would be larger than MOST_HTML."""
+def render_markdown(markdown: str) -> RenderedMarkdown:
+    """Renders Markdown; raises TooMuchHtml if the HTML would be larger than MOST_HTML."""
     tokens = _clean(_parser.parse(markdown))
     if sum(map(_attribute_size, _walk(tokens))) > MOST_HTML:
         raise TooMuchHtml
     html: str = _parser.renderer.render(tokens, _parser.options, {})
     if len(html) > MOST_HTML:
         raise TooMuchHtml
-    return Rendered(html, "\n\n".join(filter(None, map(_text, tokens))))
+    return RenderedMarkdown(html, "\n\n".join(filter(None, map(_text, tokens))))
 
 
 def _clean(tokens: Iterable[Token]) -> list[Token]:
-    """The tokens that may be rendered, with the attributes that they may have."""
-    cleaned: list[Token] = []
+    """Returns the tokens that are safe to render, with only their allowed attributes."""
+    safe_tokens: list[Token] = []
     open_links: list[bool] = []
     for token in tokens:
         if token.children is not None:
@@ -66,8 +66,8 @@ def _clean(tokens: Iterable[Token]) -> list[Token]:
         if token.type == "link_close":
             open_links.pop()
         if not is_removed_link:
-            cleaned.append(_clean_token(token))
-    return cleaned
+            safe_tokens.append(_clean_token(token))
+    return safe_tokens
 
 
 def _clean_token(token: Token) -> Token:
@@ -106,7 +106,7 @@ def _attribute_size(token: Token) -> int:
 
 
 def _text(block: Token) -> str:
-    """The text of a paragraph, a heading, a cell or a block of code; nothing for what only surrounds them."""
+    """Returns the text of a paragraph, heading, table cell or code block; empty for other blocks."""
     if block.type in {"fence", "code_block"}:
         return block.content.strip()
     return _inline_text(block.children or ())

@@ -1,4 +1,4 @@
-"""How the tree of a menu is numbered: nested sets and depths follow from parents and positions."""
+"""Numbers menu trees: derives nested sets and depths from parents and positions."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
@@ -9,13 +9,13 @@ from shop.models.content.menus import MenuItem, ShownItem
 
 MOST_ITEMS = 200
 MOST_LEVELS = 5
-"""Below the root."""
+"""Levels below the root."""
 TOO_MANY = f"has {MOST_ITEMS} items already, and cannot have more"
 TOO_DEEP = f"would stand more than {MOST_LEVELS} levels deep"
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """The numbers that follow from an item's place in its menu."""
+    """Numbers derived from the position of an item in its menu."""
 
     lft: int
     rgt: int
@@ -24,7 +24,7 @@ class Placement(msgspec.Struct, frozen=True):
 
 
 def number_items(items: Iterable[MenuItem]) -> dict[UUID, Placement]:
-    """The placement of each item; siblings stand by their positions, then by their ids."""
+    """Returns the placement of each item. Siblings are sorted by position, then by id."""
     children: dict[UUID | None, list[MenuItem]] = {}
     for item in sorted(items, key=_order):
         children.setdefault(item.parent_id, []).append(item)
@@ -40,7 +40,7 @@ def _number(
     children: Mapping[UUID | None, Sequence[MenuItem]],
     placements: dict[UUID, Placement],
 ) -> int:
-    """Numbers an item and all below it; returns the last number used."""
+    """Numbers an item and its descendants; returns the last number used."""
     last = start.lft
     for position, child in enumerate(children.get(item.id, ())):
         last = _number(child, Placement(last + 1, 0, start.depth + 1, position), children, placements)
@@ -49,17 +49,17 @@ def _number(
 
 
 def move_item(items: Iterable[MenuItem], item_id: UUID, parent_id: UUID, index: int) -> list[MenuItem]:
-    """The same items, with one at an index among the children of a parent."""
-    everything = {item.id: item for item in items}
-    moved = msgspec.structs.replace(everything.pop(item_id), parent_id=parent_id)
-    siblings = sorted((item for item in everything.values() if item.parent_id == parent_id), key=_order)
-    siblings.insert(max(0, index), moved)
-    placed = {item.id: msgspec.structs.replace(item, position=place) for place, item in enumerate(siblings)}
-    return list((everything | placed).values())
+    """Returns the items with one moved to an index among the children of a parent."""
+    items_by_id = {item.id: item for item in items}
+    target = msgspec.structs.replace(items_by_id.pop(item_id), parent_id=parent_id)
+    siblings = sorted((item for item in items_by_id.values() if item.parent_id == parent_id), key=_order)
+    siblings.insert(max(0, index), target)
+    new_siblings = {item.id: msgspec.structs.replace(item, position=position) for position, item in enumerate(siblings)}
+    return list((items_by_id | new_siblings).values())
 
 
 def is_below(items: Mapping[UUID, MenuItem], item_id: UUID, ancestor_id: UUID) -> bool:
-    """Whether an item is the other one or stands below it."""
+    """Whether an item is the other one or a descendant of it."""
     here: UUID | None = item_id
     while here is not None:
         if here == ancestor_id:
@@ -69,17 +69,18 @@ def is_below(items: Mapping[UUID, MenuItem], item_id: UUID, ancestor_id: UUID) -
 
 
 def visible_items(items: Iterable[ShownItem]) -> list[ShownItem]:
-    """Of items in the order of their trees, those that shoppers see, numbered as if there were no others. An item is
-    hidden with all below it.
+    """Returns the items that shoppers see, renumbered without the hidden ones.
+
+    A hidden item hides its descendants. Items must be in tree order.
     """
-    shown: dict[UUID, ShownItem] = {}
+    visible: dict[UUID, ShownItem] = {}
     for item in items:
-        if item.is_shown and (item.parent_id is None or item.parent_id in shown):
-            shown[item.id] = item
-    placements = number_items(shown.values())
+        if item.is_shown and (item.parent_id is None or item.parent_id in visible):
+            visible[item.id] = item
+    placements = number_items(visible.values())
     return [
         msgspec.structs.replace(item, lft=placements[item.id].lft, rgt=placements[item.id].rgt)
-        for item in shown.values()
+        for item in visible.values()
     ]
 
 

@@ -1,4 +1,4 @@
-"""What pages, policies and menus may be given: types, languages, locations, addresses."""
+"""Validates pages, policies and menus: types, locales, locations and link destinations."""
 
 import re
 from collections.abc import Mapping
@@ -34,17 +34,17 @@ _SPREE_LINKS = {
 
 
 def page_type(name: str) -> str:
-    """Our word for a type of page; Spree's class names mean the same."""
+    """Returns the page type for a name; accepts Spree class names."""
     return _SPREE_PAGES.get(name, name)
 
 
 def linked_type(name: str) -> str:
-    """Our word for what a menu item leads to; Spree's class names mean the same."""
+    """Returns the linked resource type for a name; accepts Spree class names."""
     return _SPREE_LINKS.get(name, name)
 
 
 def page_errors(values: Mapping[str, Any]) -> Errors:
-    """Of a page, a policy, a menu or a menu item: every field that is not acceptable."""
+    """Validates the given fields of a page, policy, menu or menu item."""
     checks = {
         "type": (page_type(str(values.get("type"))) in PAGE_TYPES, f"must be one of {', '.join(PAGE_TYPES)}"),
         "item_type": (values.get("item_type") in ITEM_TYPES, f"must be one of {', '.join(ITEM_TYPES)}"),

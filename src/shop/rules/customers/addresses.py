@@ -1,4 +1,4 @@
-"""Whether an address can be one in its country. What was typed is kept: a normal form changes case and drops parts."""
+"""Validates and formats addresses by country. Input is stored as typed: normalizing changes case and drops parts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,9 @@ _TEXTS = ("firstname", "lastname", "address1", "address2", "city", "zipcode", "p
 
 
 def address_errors(fields: Mapping[str, str | None], states: Sequence[str | None] = ()) -> dict[str, list[str]]:
-    """Every failing field with its sentence; empty when the address can be one. `states` are the ways to write a state
-    that we list ourselves; postal lists know one or the other.
+    """Returns the errors by field; empty if the address is valid.
+
+    `states` are the spellings of a state on our own list; postal lists know one or the other.
     """
     states = states or [fields.get("state_name")]
     errors: dict[str, list[str]] = {}
@@ -35,32 +36,32 @@ def address_errors(fields: Mapping[str, str | None], states: Sequence[str | None
     if not fields.get("country_iso"):
         errors |= {name: ["must be given"] for name in ("address1", "city") if not (fields.get(name) or "").strip()}
         return {**errors, "country_iso": ["must be the code of a country, like US or USA"]}
-    tried = [_country_errors({**fields, "state_name": state}) for state in states]
-    # Where no way of writing it is known, but the state is on our own list, the lists disagree and we believe ours.
-    found = min(tried, key=len)
+    attempts = [_country_errors({**fields, "state_name": state}) for state in states]
+    # If no spelling is known but the state is on our own list, the lists disagree and ours wins.
+    country_errors = min(attempts, key=len)
     if len(states) > 1:
-        found.pop("state_name", None)
-    if "zipcode" in found and _is_zip_code_of(fields):
-        # It is one of the country: the state is the likelier mistake, and the one that can be chosen again.
-        found["state_name"] = found.get("state_name") or ["does not match the ZIP code"]
-        del found["zipcode"]
-    return errors | {name: sentences for name, sentences in found.items() if name not in errors}
+        country_errors.pop("state_name", None)
+    if "zipcode" in country_errors and _is_zip_code_of(fields):
+        # The ZIP code exists in the country: the state is the likelier mistake, and easy to select again.
+        country_errors["state_name"] = country_errors.get("state_name") or ["does not match the ZIP code"]
+        del country_errors["zipcode"]
+    return errors | {name: sentences for name, sentences in country_errors.items() if name not in errors}
 
 
 def _country_errors(fields: Mapping[str, str | None]) -> dict[str, list[str]]:
-    asked = {theirs: (fields.get(ours) or "").strip() for theirs, ours in _FIELDS.items()}
-    # The library has lists beside the countries' own, and would take their names for one.
-    if not re.fullmatch(r"[A-Za-z]{2}", asked["country_code"], re.ASCII):
+    address = {library_name: (fields.get(field_name) or "").strip() for library_name, field_name in _FIELDS.items()}
+    # The library has data sets besides the countries, and would accept their names as country codes.
+    if not re.fullmatch(r"[A-Za-z]{2}", address["country_code"], re.ASCII):
         return {"country_iso": ["must be the code of a country, like US or USA"]}
     try:
-        normalize_address(asked)
+        normalize_address(address)
     except InvalidAddressError as error:
-        return {_FIELDS[name]: [_sentence(why)] for name, why in error.errors.items() if name in _FIELDS}
+        return {_FIELDS[name]: [_error_message(why)] for name, why in error.errors.items() if name in _FIELDS}
     return {}
 
 
 def _is_zip_code_of(fields: Mapping[str, str | None]) -> bool:
-    """Whether the country has such a ZIP code, in whatever state."""
+    """Whether the ZIP code has the country's format, in any state."""
     zip_code = (fields.get("zipcode") or "").strip().upper()
     rules = get_validation_rules({"country_code": fields.get("country_iso") or ""})
     return bool(zip_code) and all(matcher.match(zip_code) for matcher in rules.postal_code_matchers)
@@ -71,27 +72,29 @@ _FORMAT_FIELDS = {"%Z": "zipcode", "%C": "city", "%S": "state_name"}
 
 
 def address_lines(fields: Mapping[str, str | None]) -> list[str]:
-    """An address in the order of its country, as it was typed: the library's own form changes case and drops parts. A
-    state is written by its code where the country's post does so.
+    """Formats an address as typed, in the order of its country.
+
+    The library's own formatting changes case and drops parts. A state is written as its code where the country's
+    postal service does so.
     """
     address_format, state_codes = _postal_rules(fields.get("country_iso") or "")
-    typed = {field: (fields.get(name) or "").strip() for field, name in _FORMAT_FIELDS.items()}
-    typed["%N"] = " ".join(filter(None, [fields.get("firstname"), fields.get("lastname")]))
-    typed["%O"] = fields.get("company") or ""
-    typed["%A"] = "\n".join(filter(None, [fields.get("address1"), fields.get("address2")]))
+    values_by_code = {field: (fields.get(name) or "").strip() for field, name in _FORMAT_FIELDS.items()}
+    values_by_code["%N"] = " ".join(filter(None, [fields.get("firstname"), fields.get("lastname")]))
+    values_by_code["%O"] = fields.get("company") or ""
+    values_by_code["%A"] = "\n".join(filter(None, [fields.get("address1"), fields.get("address2")]))
     if fields.get("state_code") in state_codes:
-        typed["%S"] = fields.get("state_code") or ""
+        values_by_code["%S"] = fields.get("state_code") or ""
     lines = []
-    for line in _complete_format(address_format, typed).split("%n"):
+    for line in _complete_format(address_format, values_by_code).split("%n"):
         parts = re.split("(%.)", line)
-        if any(typed.get(part) for part in parts):
-            lines += "".join(typed.get(part, "" if part[:1] == "%" else part) for part in parts).split("\n")
+        if any(values_by_code.get(part) for part in parts):
+            lines += "".join(values_by_code.get(part, "" if part[:1] == "%" else part) for part in parts).split("\n")
     tidy = [re.sub(r"\s+", " ", line).strip(" ,-/") for line in lines]
     return [*filter(None, tidy), *filter(None, [fields.get("country_name")])]
 
 
 def _postal_rules(country_iso: str) -> tuple[str, frozenset[str]]:
-    """How a country writes an address, and the codes by which it writes its states."""
+    """Returns the address format of a country and its state codes."""
     try:
         rules = get_validation_rules({"country_code": country_iso})
     except ValueError:
@@ -99,15 +102,15 @@ def _postal_rules(country_iso: str) -> tuple[str, frozenset[str]]:
     return rules.address_format, frozenset(code for code, _ in rules.country_area_choices)
 
 
-def _complete_format(address_format: str, typed: Mapping[str, str]) -> str:
-    """With a line for every part that was typed and that the country's own form leaves out."""
-    if typed["%C"] and "%C" not in address_format:
-        # Where the state comes first, a city stands between it and the street.
+def _complete_format(address_format: str, values_by_code: Mapping[str, str]) -> str:
+    """Adds a line to the format for each given part that the country's format omits."""
+    if values_by_code["%C"] and "%C" not in address_format:
+        # Where the state comes first, the city goes between the state and the street.
         is_descending = address_format.find("%S") in range(address_format.find("%A"))
         address_format = address_format.replace("%A", "%C%n%A" if is_descending else "%A%n%C")
-    left_out = [field for field in ("%S", "%Z") if typed[field] and field not in address_format]
+    left_out = [field for field in ("%S", "%Z") if values_by_code[field] and field not in address_format]
     return "%n".join([address_format, *left_out])
 
 
-def _sentence(why: str) -> str:
+def _error_message(why: str) -> str:
     return "must be given for this country" if why == "required" else "is not one of this country"

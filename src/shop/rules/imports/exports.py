@@ -1,12 +1,12 @@
-"""What a line of an export says: all that an import can set, in the form in which it is read back."""
+"""Builds export lines with every field that an import can set, in import format."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from shop.base.money import currency_digits, plain_decimal, wire_decimal
-from shop.models.catalog.full_products import WholeProduct, WholeVariant
-from shop.rules.imports.prices import Owned, Priced
+from shop.models.catalog.full_products import FullProduct, FullVariant
+from shop.rules.imports.prices import PriceData, PricedVariant
 
 PRODUCT_FIELDS = (
     "name",
@@ -38,7 +38,7 @@ VARIANT_FIELDS = (
 _MOST_EXACT = 2**53
 
 
-def product_line(product: WholeProduct) -> dict[str, Any]:
+def product_line(product: FullProduct) -> dict[str, Any]:
     return {
         "slug": product.row.slug,
         **_fields(product.row, PRODUCT_FIELDS),
@@ -46,17 +46,17 @@ def product_line(product: WholeProduct) -> dict[str, Any]:
         "shipping_category": product.shipping_category,
         "taxons": list(product.taxons),
         "option_types": list(product.option_types),
-        "properties": {name: fact.value for name, fact in product.properties.items()},
+        "properties": {name: product_property.value for name, product_property in product.properties.items()},
         "master": {"sku": product.master.row.sku, **_variant(product.master)},
         "variants": [
-            # Without a sku nothing but its id tells it from the others.
+            # Without a SKU, only the id identifies the variant.
             {**({} if variant.row.sku else {"id": variant.row.id}), "sku": variant.row.sku, **_variant(variant)}
             for variant in product.variants
         ],
     }
 
 
-def _variant(variant: WholeVariant) -> dict[str, Any]:
+def _variant(variant: FullVariant) -> dict[str, Any]:
     return {
         **_fields(variant.row, VARIANT_FIELDS),
         "cost_price": _amount(variant.row.cost_price, variant.row.cost_currency or ""),
@@ -77,28 +77,28 @@ def _variant(variant: WholeVariant) -> dict[str, Any]:
     }
 
 
-def price_lines(found: Priced) -> Iterable[dict[str, Any]]:
-    """Each variant's prices by currency, then what it costs in lists."""
-    lists = {entry.id: entry for entry in found.lists.values()}
+def price_lines(price_data: PriceData) -> Iterable[dict[str, Any]]:
+    """Yields the prices of each variant by currency, then its price list entries."""
+    lists = {entry.id: entry for entry in price_data.lists.values()}
     prices: dict[Any, list[dict[str, Any]]] = {}
-    for price in found.prices:
+    for price in price_data.prices:
         amounts = (price.amount, price.compare_at_amount)
-        said = {
+        fields = {
             name: _amount(amount, price.currency)
             for name, amount in zip(("amount", "compare_at"), amounts, strict=True)
         }
-        prices.setdefault(price.variant_id, []).append({"currency": price.currency, **said})
-    ordered = sorted(found.entries, key=lambda entry: (lists[entry.price_list_id].name, entry.min_quantity))
-    for entry in ordered:
-        of = lists[entry.price_list_id]
-        said = {"currency": of.currency, "amount": _amount(entry.amount, of.currency)}
-        listed = {"price_list": of.name, "min_quantity": entry.min_quantity}
-        prices.setdefault(entry.variant_id, []).append(said | listed)
-    for variant in found.variants:
-        yield from (_whose(variant) | line for line in prices.get(variant.id, ()))
+        prices.setdefault(price.variant_id, []).append({"currency": price.currency, **fields})
+    entries = sorted(price_data.entries, key=lambda entry: (lists[entry.price_list_id].name, entry.min_quantity))
+    for entry in entries:
+        price_list = lists[entry.price_list_id]
+        fields = {"currency": price_list.currency, "amount": _amount(entry.amount, price_list.currency)}
+        list_fields = {"price_list": price_list.name, "min_quantity": entry.min_quantity}
+        prices.setdefault(entry.variant_id, []).append(fields | list_fields)
+    for variant in price_data.variants:
+        yield from (_variant_key(variant) | line for line in prices.get(variant.id, ()))
 
 
-def _whose(variant: Owned) -> dict[str, Any]:
+def _variant_key(variant: PricedVariant) -> dict[str, Any]:
     return {"sku": variant.sku} if variant.sku else {"variant_id": variant.id}
 
 
@@ -119,6 +119,6 @@ def _plain(value: Any) -> Any:
         case list():
             return [_plain(inner) for inner in value]
         case int() if abs(value) > _MOST_EXACT:
-            # It came as a number with an exponent, and the database wrote it out; no body may say it so.
+            # It was a number with an exponent that the database expanded; request bodies do not accept that form.
             return float(value)
     return value

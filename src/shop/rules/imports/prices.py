@@ -1,4 +1,4 @@
-"""What imported prices would change: what anybody pays for a variant, or an entry of a price list."""
+"""Computes the changes of imported prices: base prices of variants and price list entries."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -15,11 +15,11 @@ from shop.rules.imports.rows import Changes
 
 
 class PriceLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that could be read. What is unset was not in it."""
+    """A parsed line; fields that were absent are UNSET."""
 
     sku: str | None = None
     variant_id: UUID | None = None
-    """Of a variant that has no sku."""
+    """Identifies a variant without a SKU."""
     currency: str | None = None
     amount: Decimal | UnsetType | None = UNSET
     compare_at: Decimal | UnsetType | None = UNSET
@@ -27,59 +27,59 @@ class PriceLine(msgspec.Struct, frozen=True, kw_only=True):
     min_quantity: int = 1
 
 
-class Owned(msgspec.Struct, frozen=True):
-    """A variant, and whose it is."""
+class PricedVariant(msgspec.Struct, frozen=True):
+    """A variant with its product id."""
 
     id: UUID
     product_id: UUID
     sku: str
 
 
-class Priced(msgspec.Struct, frozen=True, kw_only=True):
-    """What the names in some lines stand for, and what these cost."""
+class PriceData(msgspec.Struct, frozen=True, kw_only=True):
+    """The variants and price lists that lines refer to, with their current prices."""
 
-    variants: tuple[Owned, ...] = ()
+    variants: tuple[PricedVariant, ...] = ()
     lists: Mapping[str, PriceList] = {}
     prices: tuple[Price, ...] = ()
     entries: tuple[PriceListEntry, ...] = ()
 
 
 Key = tuple[UUID, str] | tuple[UUID, UUID, int]
-"""Variant and currency; or variant, list and smallest quantity."""
+"""Variant and currency; or variant, price list and minimum quantity."""
 Amounts = tuple[int, int | None]
 
 
 class PriceBook:
-    """Prices as they would be: each line sees what those before it have done."""
+    """Prices after the import; each line sees the effects of the previous ones."""
 
-    def __init__(self, found: Priced) -> None:
-        self._lists = found.lists
-        self._by_sku = {variant.sku: variant for variant in found.variants if variant.sku}
-        self._by_id = {variant.id: variant for variant in found.variants}
+    def __init__(self, price_data: PriceData) -> None:
+        self._lists = price_data.lists
+        self._by_sku = {variant.sku: variant for variant in price_data.variants if variant.sku}
+        self._by_id = {variant.id: variant for variant in price_data.variants}
         self._records: dict[Key, Price | PriceListEntry] = {
-            **{(price.variant_id, price.currency): price for price in found.prices},
-            **{(row.variant_id, row.price_list_id, row.min_quantity): row for row in found.entries},
+            **{(price.variant_id, price.currency): price for price in price_data.prices},
+            **{(row.variant_id, row.price_list_id, row.min_quantity): row for row in price_data.entries},
         }
         self._before: dict[Key, Amounts] = {key: _amounts(row) for key, row in self._records.items()}
         self._now = dict(self._before)
 
     def apply(self, line: PriceLine) -> str:
-        """`created`, `updated` or `unchanged`; raises Invalid and does nothing for a line that is not acceptable."""
+        """Applies a line; returns `created`, `updated` or `unchanged`. Raises Invalid without changes."""
         key, currency = self._key(line)
-        was = self._now.get(key)
+        previous = self._now.get(key)
         if line.amount is None:
             return "unchanged" if self._now.pop(key, None) is None else "updated"
-        if line.amount is UNSET and was is None:
+        if line.amount is UNSET and previous is None:
             raise Invalid({"amount": ["must be given for a price that is not there yet"]})
-        amount = was[0] if line.amount is UNSET and was else _units(line.amount, currency, "amount")
-        compare_at = (was[1] if was else None) if line.compare_at is UNSET else None
+        amount = previous[0] if line.amount is UNSET and previous else _units(line.amount, currency, "amount")
+        compare_at = (previous[1] if previous else None) if line.compare_at is UNSET else None
         if line.compare_at not in {UNSET, None}:
             compare_at = _units(line.compare_at, currency, "compare_at")
         self._now[key] = (amount, compare_at)
-        return "created" if was is None else "unchanged" if was == self._now[key] else "updated"
+        return "created" if previous is None else "unchanged" if previous == self._now[key] else "updated"
 
     def changes(self, new_id: Callable[[], UUID]) -> Changes:
-        """What all lines together come to."""
+        """Returns the combined changes of all lines."""
         changes = Changes()
         for key, now in self._now.items():
             values = _values(key, now)
@@ -92,10 +92,10 @@ class PriceBook:
         return changes
 
     def touched_products(self) -> set[UUID]:
-        """Those whose price changes for anybody; what one list says, no product shows."""
+        """Returns the products whose base price changes; price list entries do not affect what products show."""
         keys = {*self._before, *self._now}
-        changed = [key for key in keys if len(key) == 2 and self._before.get(key) != self._now.get(key)]
-        return {self._by_id[key[0]].product_id for key in changed}
+        changed_keys = [key for key in keys if len(key) == 2 and self._before.get(key) != self._now.get(key)]
+        return {self._by_id[key[0]].product_id for key in changed_keys}
 
     def _key(self, line: PriceLine) -> tuple[Key, str]:
         variant = self._by_id.get(line.variant_id) if line.variant_id else self._by_sku.get(line.sku or "")
@@ -105,14 +105,14 @@ class PriceBook:
             if line.currency is None or not is_currency(line.currency):
                 raise Invalid({"currency": ["must be the code of a currency, like USD or EUR"]})
             return (variant.id, line.currency), line.currency
-        found = self._lists.get(line.price_list)
-        if found is None:
+        price_list = self._lists.get(line.price_list)
+        if price_list is None:
             raise Invalid({"price_list": [f"is no price list: {line.price_list[:100]}"]})
-        if line.currency not in {None, found.currency}:
-            raise Invalid({"currency": [f"must be that of the list, {found.currency}, or left out"]})
+        if line.currency not in {None, price_list.currency}:
+            raise Invalid({"currency": [f"must be that of the list, {price_list.currency}, or left out"]})
         if line.compare_at not in {UNSET, None}:
             raise Invalid({"compare_at": ["is not for the entries of a list"]})
-        return (variant.id, found.id, line.min_quantity), found.currency
+        return (variant.id, price_list.id, line.min_quantity), price_list.currency
 
 
 def _amounts(row: Price | PriceListEntry) -> Amounts:

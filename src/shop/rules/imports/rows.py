@@ -1,4 +1,4 @@
-"""What the lines of an import say once they could be read, what their names stand for, and what comes of them."""
+"""Parsed import lines, the names that they refer to, and the resulting changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -7,37 +7,37 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from shop.models.catalog.full_products import WholeProduct, WholeVariant
+from shop.models.catalog.full_products import FullProduct, FullVariant
 from shop.models.catalog.stock import StockLocation
 
 Errors = dict[str, list[str]]
 
 
 class StockLine(msgspec.Struct, frozen=True):
-    """What a line says of a variant at a location."""
+    """The stock of a variant at a location, as given in a line."""
 
     count_on_hand: int | None = None
     backorderable: bool | None = None
 
 
 class VariantLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a line says of a variant or of the master."""
+    """A variant or the master, as given in a line."""
 
     at: str
-    """Its place in the line, for errors: `master`, `variants.0`."""
+    """Path in the line, for errors: `master`, `variants.0`."""
     id: UUID | None = None
-    """Of a variant that has no sku to be known by."""
+    """Identifies a variant without a SKU."""
     sku: str | None = None
     fields: Mapping[str, Any] = {}
     tax_category: str | UnsetType | None = UNSET
     options: Mapping[str, str] | UnsetType = UNSET
     prices: Mapping[str, tuple[int, int | None]] | UnsetType = UNSET
-    """By currency, in its minor units: the amount, and what it was before."""
+    """By currency, in minor units: the amount and the compare-at amount."""
     stock: Mapping[str, StockLine] = {}
 
 
 class ProductLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that could be read. What is unset was not in it."""
+    """A parsed line; fields that were absent are UNSET."""
 
     slug: str
     fields: Mapping[str, Any] = {}
@@ -55,8 +55,8 @@ class ProductLine(msgspec.Struct, frozen=True, kw_only=True):
         return [*([self.master] if self.master else []), *self.variants]
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """The names that some lines use."""
+class ReferencedNames(msgspec.Struct, frozen=True, kw_only=True):
+    """The names that lines refer to."""
 
     tax_categories: set[str]
     shipping_categories: set[str]
@@ -69,7 +69,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Names(msgspec.Struct, frozen=True, kw_only=True):
-    """What the names in some lines stand for; a name that stands for nothing is missing."""
+    """The records that names in lines refer to; unknown names are absent."""
 
     tax_categories: Mapping[str, UUID] = {}
     shipping_categories: Mapping[str, UUID] = {}
@@ -79,11 +79,11 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
     option_values: Mapping[tuple[str, str], UUID] = {}
     properties: Mapping[str, UUID] = {}
     skus: Mapping[str, UUID] = {}
-    """The product that has a variant with this sku."""
+    """Product ids by the SKU of a variant."""
 
 
 class Recount(msgspec.Struct, frozen=True):
-    """A stock item as it was and as it shall be."""
+    """The count of a stock item before and after, and its new backorderable flag."""
 
     item_id: UUID
     before: int
@@ -92,7 +92,7 @@ class Recount(msgspec.Struct, frozen=True):
 
 
 class Changes(msgspec.Struct):
-    """What is to be written, by table; for a line that changes nothing, nothing."""
+    """Rows to write, by table; empty for a line that changes nothing."""
 
     inserts: dict[str, list[dict[str, Any]]] = {}
     updates: dict[str, list[dict[str, Any]]] = {}
@@ -116,9 +116,9 @@ class Changes(msgspec.Struct):
         self.deletes.setdefault(table, []).append(record_id)
 
     def add(self, other: "Changes") -> None:
-        for mine, theirs in ((self.inserts, other.inserts), (self.updates, other.updates)):
-            for table, rows in theirs.items():
-                mine.setdefault(table, []).extend(rows)
+        for target, source in ((self.inserts, other.inserts), (self.updates, other.updates)):
+            for table, rows in source.items():
+                target.setdefault(table, []).extend(rows)
         for table, ids in other.deletes.items():
             self.deletes.setdefault(table, []).extend(ids)
         self.removed_variants += other.removed_variants
@@ -127,49 +127,49 @@ class Changes(msgspec.Struct):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A variant as a line wants it, beside what is there."""
+    """A variant line and the existing variant."""
 
     line: VariantLine
-    present: WholeVariant | None
+    present: FullVariant | None
 
 
-def paired(line: ProductLine, present: WholeProduct | None) -> list[Pair]:
-    """The variants of a line with those they speak of: by id, else by sku."""
-    by_id = {variant.row.id: variant for variant in present.variants} if present else {}
+def pair_variants(line: ProductLine, existing: FullProduct | None) -> list[Pair]:
+    """Matches the variants of a line with existing variants, by id or else by SKU."""
+    by_id = {variant.row.id: variant for variant in existing.variants} if existing else {}
     by_sku = {variant.row.sku: variant for variant in by_id.values() if variant.row.sku}
-    pairs = [Pair(line.master, present.master if present else None)] if line.master else []
+    pairs = [Pair(line.master, existing.master if existing else None)] if line.master else []
     return pairs + [
         Pair(variant, by_id.get(variant.id) if variant.id else by_sku.get(variant.sku or ""))
         for variant in line.variants
     ]
 
 
-def removed(line: ProductLine, present: WholeProduct | None) -> list[WholeVariant]:
-    if present is None or not line.variants_complete:
+def list_removed_variants(line: ProductLine, existing: FullProduct | None) -> list[FullVariant]:
+    if existing is None or not line.variants_complete:
         return []
-    kept = {pair.present.row.id for pair in paired(line, present) if pair.present}
-    return [variant for variant in present.variants if variant.row.id not in kept]
+    remaining_ids = {pair.present.row.id for pair in pair_variants(line, existing) if pair.present}
+    return [variant for variant in existing.variants if variant.row.id not in remaining_ids]
 
 
-def wanted_names(lines: Iterable[ProductLine]) -> Wanted:
-    wanted = Wanted(**{field: set() for field in Wanted.__struct_fields__})
+def collect_names(lines: Iterable[ProductLine]) -> ReferencedNames:
+    names = ReferencedNames(**{field: set() for field in ReferencedNames.__struct_fields__})
     for line in lines:
-        wanted.taxons.update(line.taxons or ())
-        wanted.properties.update(line.properties or ())
-        wanted.option_types.update(line.option_types or ())
-        wanted.tax_categories.update([line.tax_category] if line.tax_category else [])
-        wanted.shipping_categories.update([line.shipping_category] if line.shipping_category else [])
+        names.taxons.update(line.taxons or ())
+        names.properties.update(line.properties or ())
+        names.option_types.update(line.option_types or ())
+        names.tax_categories.update([line.tax_category] if line.tax_category else [])
+        names.shipping_categories.update([line.shipping_category] if line.shipping_category else [])
         for variant in line.all_variants:
-            wanted.tax_categories.update([variant.tax_category] if variant.tax_category else [])
-            wanted.locations.update(variant.stock)
-            wanted.skus.update([variant.sku] if variant.sku else [])
-            wanted.option_types.update(variant.options or ())
-            wanted.option_values.update((variant.options or {}).values())
-    return wanted
+            names.tax_categories.update([variant.tax_category] if variant.tax_category else [])
+            names.locations.update(variant.stock)
+            names.skus.update([variant.sku] if variant.sku else [])
+            names.option_types.update(variant.options or ())
+            names.option_values.update((variant.options or {}).values())
+    return names
 
 
 def missing_names(lines: Iterable[ProductLine], names: Names) -> tuple[list[str], list[tuple[str, str]], list[str]]:
-    """Option types, values of option types, and properties that are not there yet; in one order for everybody."""
+    """Returns the missing option types, option values and properties, in the same order for every import."""
     types: set[str] = set()
     values: set[tuple[str, str]] = set()
     properties: set[str] = set()

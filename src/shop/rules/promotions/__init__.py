@@ -1,4 +1,4 @@
-"""Editing promotions, coupon batches and preview.
-Decisions from values in hand.
-Never here: a connection, a clock, a request, randomness.
+"""Promotion settings and the Spree type names.
+Pure functions of their arguments.
+No database, clock, request or randomness.
 """

@@ -1,10 +1,10 @@
-"""What may be settled for a condition or a benefit: how it is typed, how it is kept, and how it is worked with.
+"""Settings of promotion conditions and benefits: validation, stored form and parsed form.
 
-settled as             typed and kept                   worked with
-products, taxons, groups   a list of ids                a set of them as numbers
-amounts                {"USD": "10.0"}                  minor units by currency
-percent                "12.5"                           a part and a whole
-count                  3                                3
+setting type               input and stored form    parsed form
+products, taxons, groups   a list of ids            a set of integers
+amounts                    {"USD": "10.0"}          minor units by currency
+percent                    "12.5"                   a numerator and a denominator
+count                      3                        3
 """
 
 import re
@@ -24,57 +24,61 @@ MOST_COUNT = 1000
 KINDS: Mapping[str, Mapping[str, ConditionKind | BenefitKind]] = {"condition": CONDITIONS, "benefit": BENEFITS}
 
 
-def part_errors(what: str, kind: str, given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What is wrong with it, by field."""
-    known = KINDS[what].get(kind)
-    if known is None:
+def part_errors(what: str, kind: str, preferences: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Returns the errors of a part by field."""
+    definition = KINDS[what].get(kind)
+    if definition is None:
         return {"type": [f"must be one of {', '.join(KINDS[what])}"]}
-    errors = {f"preferences.{name}": ["is not a known member"] for name in given if name not in known.settings}
-    for name, form in known.settings.items():
+    errors = {
+        f"preferences.{name}": ["is not a known member"] for name in preferences if name not in definition.settings
+    }
+    for name, form in definition.settings.items():
         try:
-            _READERS[form](given.get(name))
-        except ValueError as wrong:
-            errors[f"preferences.{name}"] = [str(wrong)]
+            _READERS[form](preferences.get(name))
+        except ValueError as error:
+            errors[f"preferences.{name}"] = [str(error)]
     return errors
 
 
-def kept(what: str, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is right, in the one way in which it is written down."""
-    return {name: _WRITERS[form](_READERS[form](given.get(name))) for name, form in KINDS[what][kind].settings.items()}
+def normalize_preferences(what: str, kind: str, preferences: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns valid settings in their canonical stored form."""
+    return {
+        name: _WRITERS[form](_READERS[form](preferences.get(name))) for name, form in KINDS[what][kind].settings.items()
+    }
 
 
-def settled(what: str, kind: str, stored: Mapping[str, Any]) -> Part | None:
-    """None where it cannot be worked with: of a kind that this program does not know, or spoiled by hand."""
-    known = KINDS[what].get(kind)
-    if known is None:
+def parse_part(what: str, kind: str, preferences: Mapping[str, Any]) -> Part | None:
+    """Parses stored settings; returns None if the type is unknown or a value is invalid."""
+    definition = KINDS[what].get(kind)
+    if definition is None:
         return None
     try:
-        return Part(kind, {name: _READERS[form](stored.get(name)) for name, form in known.settings.items()})
+        return Part(kind, {name: _READERS[form](preferences.get(name)) for name, form in definition.settings.items()})
     except ValueError:
         return None
 
 
 def _ids(value: Any) -> Ids:
-    found = [as_uuid(each) for each in value] if isinstance(value, list) else []
-    ids = frozenset(each.int for each in found if each)
-    if not ids or len(ids) > MOST_IDS or None in found:
+    parsed_ids = [as_uuid(each) for each in value] if isinstance(value, list) else []
+    ids = frozenset(each.int for each in parsed_ids if each)
+    if not ids or len(ids) > MOST_IDS or None in parsed_ids:
         raise ValueError(f"must be a list of 1 to {MOST_IDS} ids")
     return ids
 
 
 def _amounts(value: Any) -> dict[str, int]:
-    given = value if isinstance(value, dict) else {}
-    found: dict[str, int] = {}
-    for currency, text in given.items():
+    entries = value if isinstance(value, dict) else {}
+    minor_amounts: dict[str, int] = {}
+    for currency, text in entries.items():
         amount = _decimal(text)
         if not isinstance(currency, str) or not is_currency(currency) or amount is None:
             raise ValueError('must be amounts by currency like {"USD": "10.0"}')
         if amount <= 0:
             raise ValueError("must be more than nothing")
-        found[currency] = minor_units(amount, currency)
-    if not found:
+        minor_amounts[currency] = minor_units(amount, currency)
+    if not minor_amounts:
         raise ValueError('must be amounts by currency like {"USD": "10.0"}')
-    return found
+    return minor_amounts
 
 
 def _percent(value: Any) -> tuple[int, int]:

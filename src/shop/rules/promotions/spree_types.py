@@ -1,4 +1,4 @@
-"""The type names of Spree that are accepted as aliases of ours; `docs/spree-types.md` lists them."""
+"""Spree type names accepted as aliases of ours; `docs/spree-types.md` lists them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,28 +30,28 @@ PROMOTION_RULES = {
 }
 PROMOTION_ACTIONS = {f"{_ACTION}FreeShipping": "free_shipping"}
 _DISCOUNTS = {f"{_ACTION}CreateAdjustment": "order", f"{_ACTION}CreateItemAdjustments": "items"}
-"""What they take something off; by how much says their calculator."""
+"""The target of each discount action; its calculator determines the amount."""
 _FLAT = f"{_CALCULATOR}FlatRate"
 _PERCENT = {f"{_CALCULATOR}FlatPercentItemTotal": "flat_percent", f"{_CALCULATOR}PercentOnLineItem": "percent"}
-"""The preference that has the percent, by calculator."""
+"""The preference that holds the percentage, by calculator."""
 ADJUSTABLES = {"Spree::Order": "order", "Spree::LineItem": "line_item", "Spree::Shipment": "shipment"}
 UNKNOWN = "is not a known member"
 
 
 def translate_payment_method(values: Values) -> dict[str, Any]:
-    return _renamed(values, "type", PAYMENT_METHODS)
+    return _translate_alias(values, "type", PAYMENT_METHODS)
 
 
 def translate_adjustment(values: Values) -> dict[str, Any]:
-    return _renamed(values, "adjustable_type", ADJUSTABLES)
+    return _translate_alias(values, "adjustable_type", ADJUSTABLES)
 
 
 def translate_rule(values: Values) -> dict[str, Any]:
-    return _renamed(values, "type", PROMOTION_RULES)
+    return _translate_alias(values, "type", PROMOTION_RULES)
 
 
 def translate_action(values: Values) -> dict[str, Any]:
-    """`CreateAdjustment` and `CreateItemAdjustments` are a percent or an amount, as their calculator is."""
+    """Translates an action; `CreateAdjustment` and `CreateItemAdjustments` get their type from the calculator."""
     calculator, preferences = values.get("calculator_attributes"), values.get("preferences") or {}
     rest = {name: value for name, value in values.items() if name != "calculator_attributes"}
     if calculator is not None and isinstance(preferences, dict):
@@ -59,53 +59,53 @@ def translate_action(values: Values) -> dict[str, Any]:
     kind = rest.get("type")
     if isinstance(kind, str) and kind in _DISCOUNTS:
         rest["type"] = f"{'percent' if 'percent' in preferences else 'amount'}_off_{_DISCOUNTS[kind]}"
-    return _renamed(rest, "type", PROMOTION_ACTIONS)
+    return _translate_alias(rest, "type", PROMOTION_ACTIONS)
 
 
 _PARTS = {"promotion_rules_attributes": translate_rule, "promotion_actions_attributes": translate_action}
 
 
 def translate_promotion(values: Values) -> dict[str, Any]:
-    """With its parts."""
-    translated = dict(values)
+    """Translates a promotion with its rules and actions."""
+    result = dict(values)
     for name in values.keys() & _PARTS.keys():
-        translated[name] = [_translated(name, place, part) for place, part in enumerate(values[name])]
-    return translated
+        result[name] = [_translate_part(name, index, part) for index, part in enumerate(values[name])]
+    return result
 
 
-def _translated(name: str, place: int, part: Values) -> dict[str, Any]:
+def _translate_part(name: str, index: int, part: Values) -> dict[str, Any]:
     try:
         return _PARTS[name](part)
     except Invalid as invalid:
-        raise Invalid({f"{name}.{place}.{field}": told for field, told in invalid.errors.items()}) from None
+        raise Invalid({f"{name}.{index}.{field}": messages for field, messages in invalid.errors.items()}) from None
 
 
 def translate_shipping_method(values: Values) -> dict[str, Any]:
-    """`calculator_attributes` as `calculator` and `amounts`."""
+    """Translates `calculator_attributes` into `calculator` and `amounts`."""
     rest = {name: value for name, value in values.items() if name != "calculator_attributes"}
-    sent = values.get("calculator_attributes")
-    if sent is not None:
-        preferences = _preferences(sent)
-        if "type" in sent:
-            rest["calculator"] = sent["type"]
+    calculator = values.get("calculator_attributes")
+    if calculator is not None:
+        preferences = _preferences(calculator)
+        if "type" in calculator:
+            rest["calculator"] = calculator["type"]
         if preferences:
             rest["amounts"] = _amounts(preferences)
-    return _renamed(rest, "calculator", SHIPPING_CALCULATORS)
+    return _translate_alias(rest, "calculator", SHIPPING_CALCULATORS)
 
 
-def _renamed(values: Values, name: str, aliases: Mapping[str, str]) -> dict[str, Any]:
+def _translate_alias(values: Values, name: str, aliases: Mapping[str, str]) -> dict[str, Any]:
     value = values.get(name)
     return {**values, name: aliases.get(value, value)} if isinstance(value, str) else dict(values)
 
 
 def _discount(calculator: Any) -> dict[str, Any]:
-    """What a calculator of a promotion takes off, as our preferences have it."""
+    """Returns the preferences of a promotion calculator in our form."""
     preferences, kind = _preferences(calculator), calculator.get("type")
     if kind == _FLAT:
         return {"amounts": _amounts(preferences)}
     if not isinstance(kind, str) or kind not in _PERCENT:
-        known = ", ".join([_FLAT, *_PERCENT])
-        raise Invalid({"calculator_attributes.type": [f"must be one of {known}"]})
+        choices = ", ".join([_FLAT, *_PERCENT])
+        raise Invalid({"calculator_attributes.type": [f"must be one of {choices}"]})
     _check_names(preferences, {_PERCENT[kind]}, "preferences.")
     return {"percent": preferences.get(_PERCENT[kind])}
 
@@ -120,14 +120,14 @@ def _preferences(calculator: Any) -> Values:
     return preferences
 
 
-def _check_names(members: Values, known: set[str], prefix: str = "") -> None:
-    unknown = sorted(members.keys() - known)
+def _check_names(members: Values, allowed_names: set[str], prefix: str = "") -> None:
+    unknown = sorted(members.keys() - allowed_names)
     if unknown:
         raise Invalid({f"calculator_attributes.{prefix}{name}": [UNKNOWN] for name in unknown})
 
 
 def _amounts(preferences: Values) -> dict[str, Any]:
-    """By currency; Spree has one, as `{"amount": 5, "currency": "USD"}`."""
+    """Returns amounts by currency; Spree sends one, as `{"amount": 5, "currency": "USD"}`."""
     amounts = preferences.get("amounts")
     if isinstance(amounts, dict):
         _check_names(preferences, {"amounts"}, "preferences.")

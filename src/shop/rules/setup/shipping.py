@@ -1,10 +1,10 @@
-"""How what was bought is packed, and what it costs to send.
+"""Packs orders into shipments and calculates shipping rates.
 
-packing   one place that has everything, if there is one; else place after place, the default one first, each giving
-          what it has; what no place has is promised by the first that may. A parcel holds one shipping category,
-          and what is there apart from what is not there yet.
-rates     of the methods that reach the address and take the category, each with an amount in the currency;
-          the cheapest first, and chosen until the shopper chooses
+packing   One stock location that has everything, if there is one; else location by location, the default first, each
+          with what it has. The first location that allows backorders covers the rest. A parcel holds one shipping
+          category, and either stock on hand or backordered items.
+rates     The methods that reach the address, accept the category and have an amount in the currency, cheapest first;
+          the cheapest is selected until the customer selects another.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +17,8 @@ import msgspec
 from shop.base.texts import is_line
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """Pieces of a line to be packed."""
+class PackingLine(msgspec.Struct, frozen=True):
+    """A line item to pack."""
 
     line_item_id: UUID
     variant_id: UUID
@@ -28,8 +28,8 @@ class Wanted(msgspec.Struct, frozen=True):
     is_tracked: bool = True
 
 
-class Shelf(msgspec.Struct, frozen=True):
-    """What a place has of a variant. Places come in the order in which they are asked."""
+class LocationStock(msgspec.Struct, frozen=True):
+    """The stock of a variant at a stock location."""
 
     stock_item_id: UUID
     stock_location_id: UUID
@@ -38,8 +38,8 @@ class Shelf(msgspec.Struct, frozen=True):
     backorderable: bool
 
 
-class Packed(msgspec.Struct, frozen=True):
-    """Pieces of a line in a parcel."""
+class ParcelItem(msgspec.Struct, frozen=True):
+    """A quantity of a line item in a parcel."""
 
     line_item_id: UUID
     variant_id: UUID
@@ -47,16 +47,16 @@ class Packed(msgspec.Struct, frozen=True):
     is_backordered: bool
     weight: Decimal
     stock_item_id: UUID | None
-    """None for what is not counted."""
+    """None for variants without stock tracking."""
 
 
-class Parcel(msgspec.Struct, frozen=True):
-    """From one place, of one category; either there or promised."""
+class Package(msgspec.Struct, frozen=True):
+    """Items from one stock location, of one shipping category; either on hand or backordered."""
 
     stock_location_id: UUID
     shipping_category_id: UUID
     is_backordered: bool
-    items: Sequence[Packed]
+    items: Sequence[ParcelItem]
 
     @property
     def weight(self) -> Decimal:
@@ -67,8 +67,8 @@ class Parcel(msgspec.Struct, frozen=True):
         return sum(item.quantity for item in self.items)
 
 
-class Lacking(msgspec.Struct, frozen=True):
-    """What no place can give."""
+class StockShortage(msgspec.Struct, frozen=True):
+    """A quantity that no stock location can supply."""
 
     line_item_id: UUID
     variant_id: UUID
@@ -76,59 +76,63 @@ class Lacking(msgspec.Struct, frozen=True):
 
 
 def pack(
-    wanted: Sequence[Wanted], shelves: Sequence[Shelf], places: Sequence[UUID]
-) -> tuple[list[Parcel], list[Lacking]]:
-    """`places` are those from which is sold, in the order in which they are asked."""
-    for place in places:
-        if _has_all(wanted, [shelf for shelf in shelves if shelf.stock_location_id == place]):
-            # One parcel is better than two, wherever it comes from.
-            return _pack(wanted, shelves, [place])
-    return _pack(wanted, shelves, places)
+    lines: Sequence[PackingLine], stock_levels: Sequence[LocationStock], locations: Sequence[UUID]
+) -> tuple[list[Package], list[StockShortage]]:
+    """Returns parcels and shortages; `locations` are the active stock locations in order of preference."""
+    for location in locations:
+        if _has_all(lines, [stock for stock in stock_levels if stock.stock_location_id == location]):
+            # One parcel is better than two, whatever its location.
+            return _pack(lines, stock_levels, [location])
+    return _pack(lines, stock_levels, locations)
 
 
-def _has_all(wanted: Sequence[Wanted], shelves: Sequence[Shelf]) -> bool:
-    on_hand = {shelf.variant_id: shelf.on_hand for shelf in shelves}
-    return all(not line.is_tracked or on_hand.get(line.variant_id, 0) >= line.quantity for line in wanted)
+def _has_all(lines: Sequence[PackingLine], stock_levels: Sequence[LocationStock]) -> bool:
+    on_hand = {stock.variant_id: stock.on_hand for stock in stock_levels}
+    return all(not line.is_tracked or on_hand.get(line.variant_id, 0) >= line.quantity for line in lines)
 
 
 def _pack(
-    wanted: Sequence[Wanted], shelves: Sequence[Shelf], places: Sequence[UUID]
-) -> tuple[list[Parcel], list[Lacking]]:
-    known = {(shelf.stock_location_id, shelf.variant_id): shelf for shelf in shelves}
-    parcels: dict[tuple[UUID, UUID, bool], list[Packed]] = {}
+    lines: Sequence[PackingLine], stock_levels: Sequence[LocationStock], locations: Sequence[UUID]
+) -> tuple[list[Package], list[StockShortage]]:
+    stock_by_key = {(stock.stock_location_id, stock.variant_id): stock for stock in stock_levels}
+    parcels: dict[tuple[UUID, UUID, bool], list[ParcelItem]] = {}
     lacking = []
 
-    def put(place: UUID, line: Wanted, quantity: int, *, is_backordered: bool) -> None:
-        shelf = known.get((place, line.variant_id))
-        item_id = shelf.stock_item_id if shelf else None
-        packed = Packed(line.line_item_id, line.variant_id, quantity, is_backordered, line.weight, item_id)
-        parcels.setdefault((place, line.shipping_category_id, is_backordered), []).append(packed)
+    def put(location: UUID, line: PackingLine, quantity: int, *, is_backordered: bool) -> None:
+        stock = stock_by_key.get((location, line.variant_id))
+        item_id = stock.stock_item_id if stock else None
+        item = ParcelItem(line.line_item_id, line.variant_id, quantity, is_backordered, line.weight, item_id)
+        parcels.setdefault((location, line.shipping_category_id, is_backordered), []).append(item)
 
-    for line in wanted:
+    for line in lines:
         if not line.is_tracked:
-            if places:
-                put(places[0], line, line.quantity, is_backordered=False)
+            if locations:
+                put(locations[0], line, line.quantity, is_backordered=False)
             else:
-                lacking.append(Lacking(line.line_item_id, line.variant_id, line.quantity))
+                lacking.append(StockShortage(line.line_item_id, line.variant_id, line.quantity))
             continue
         left = line.quantity
-        theirs = [(place, known[place, line.variant_id]) for place in places if (place, line.variant_id) in known]
-        for place, shelf in theirs:
-            taken = min(left, max(shelf.on_hand, 0))
-            if taken:
-                put(place, line, taken, is_backordered=False)
-                left -= taken
+        stocks = [
+            (location, stock_by_key[location, line.variant_id])
+            for location in locations
+            if (location, line.variant_id) in stock_by_key
+        ]
+        for location, stock in stocks:
+            piece_count = min(left, max(stock.on_hand, 0))
+            if piece_count:
+                put(location, line, piece_count, is_backordered=False)
+                left -= piece_count
         if left:
-            promising = next((place for place, shelf in theirs if shelf.backorderable), None)
-            if promising is None:
-                lacking.append(Lacking(line.line_item_id, line.variant_id, left))
+            backorder_location = next((location for location, stock in stocks if stock.backorderable), None)
+            if backorder_location is None:
+                lacking.append(StockShortage(line.line_item_id, line.variant_id, left))
             else:
-                put(promising, line, left, is_backordered=True)
-    return [Parcel(*found, items) for found, items in parcels.items()], lacking
+                put(backorder_location, line, left, is_backordered=True)
+    return [Package(*key, items) for key, items in parcels.items()], lacking
 
 
-class Method(msgspec.Struct, frozen=True):
-    """A way to send that reaches the address, with what it costs in the order's currency."""
+class ShippingOption(msgspec.Struct, frozen=True):
+    """A shipping method that reaches the address, with its amounts in the order's currency."""
 
     id: UUID
     name: str
@@ -136,11 +140,11 @@ class Method(msgspec.Struct, frozen=True):
     tax_category_id: UUID | None
     category_ids: frozenset[UUID]
     amounts: Sequence[tuple[Decimal, int]]
-    """From which weight on, how much; the lightest first."""
+    """Pairs of minimum weight and amount, lightest first."""
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """What a method costs for a parcel."""
+    """The cost of a shipping method for a parcel."""
 
     shipping_method_id: UUID
     name: str
@@ -148,27 +152,27 @@ class Offer(msgspec.Struct, frozen=True):
     tax_category_id: UUID | None
 
 
-def offers(parcel: Parcel, methods: Iterable[Method]) -> list[Offer]:
-    """The cheapest first; of equal ones by name."""
-    found = [
+def list_offers(parcel: Package, methods: Iterable[ShippingOption]) -> list[Offer]:
+    """Returns the offers for a parcel, cheapest first, then by name."""
+    results = [
         Offer(method.id, method.name, cost, method.tax_category_id)
         for method in methods
         if parcel.shipping_category_id in method.category_ids
         and (cost := _CALCULATORS[method.calculator](parcel, method.amounts)) is not None
     ]
-    return sorted(found, key=lambda offer: (offer.cost, offer.name, offer.shipping_method_id))
+    return sorted(results, key=lambda offer: (offer.cost, offer.name, offer.shipping_method_id))
 
 
-def _flat(_parcel: Parcel, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
+def _flat(_parcel: Package, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
     return amounts[0][1] if amounts else None
 
 
-def _per_item(parcel: Parcel, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
+def _per_item(parcel: Package, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
     return amounts[0][1] * parcel.count if amounts else None
 
 
-def _by_weight(parcel: Parcel, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
-    """The heaviest step that is reached; a parcel below the first is not taken."""
+def _by_weight(parcel: Package, amounts: Sequence[tuple[Decimal, int]]) -> int | None:
+    """Returns the amount of the heaviest step reached; None for a parcel below the first step."""
     return next((amount for weight, amount in reversed(amounts) if weight <= parcel.weight), None)
 
 
@@ -176,14 +180,14 @@ _CALCULATORS = {"flat": _flat, "per_item": _per_item, "by_weight": _by_weight}
 
 
 def tracking_address(template: str | None, tracking: str | None) -> str | None:
-    """Where a parcel can be followed. Only at an https address: older rows may have any text."""
+    """Returns the tracking URL of a parcel; https only, because older rows may contain any text."""
     if not template or not tracking or not is_tracking_url(template):
         return None
     return template.replace(":tracking", quote(tracking, safe=""))
 
 
 def is_tracking_url(url: str) -> bool:
-    """Whether customers may be sent there: an https address with a host, and nothing that breaks a line."""
+    """Whether this is a safe link for customers: an https URL with a host, on one line."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -191,6 +195,8 @@ def is_tracking_url(url: str) -> bool:
     return parts.scheme == "https" and bool(parts.hostname) and is_line(url) and " " not in url
 
 
-def chosen(found: Sequence[Offer], before: Mapping[UUID, int] | Sequence[UUID] = ()) -> Offer | None:
-    """The method that was chosen before, where it is still offered; else the cheapest."""
-    return next((offer for offer in found if offer.shipping_method_id in before), found[0] if found else None)
+def choose_offer(candidates: Sequence[Offer], before: Mapping[UUID, int] | Sequence[UUID] = ()) -> Offer | None:
+    """Returns the previously selected offer if still available, else the cheapest."""
+    return next(
+        (offer for offer in candidates if offer.shipping_method_id in before), candidates[0] if candidates else None
+    )

@@ -1,4 +1,4 @@
-"""Which settings of the shop will do."""
+"""Validates the shop settings."""
 
 import re
 
@@ -14,7 +14,7 @@ _LOCALE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 
 
 def currency_codes(text: str) -> list[str]:
-    """`usd, EUR` as codes, in their order and each once."""
+    """Parses `usd, EUR` into currency codes, in order and without duplicates."""
     return list(dict.fromkeys(code.upper() for code in _SEPARATORS.split(text) if code))
 
 

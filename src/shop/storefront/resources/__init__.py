@@ -1,4 +1,4 @@
-"""Every storefront wire type, declared.
-Never here: logic beyond "read this field".
-Look first at `sales.py`.
+"""Declarations of every storefront wire type.
+Must not contain logic beyond reading a field.
+Start with `sales.py`.
 """

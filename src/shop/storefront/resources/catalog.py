@@ -1,29 +1,29 @@
-"""What the storefront shows of the catalogue: products, variants, options, taxons, pictures."""
+"""Catalog resources: products, variants, options, properties, taxons and images."""
 
 from typing import Any
 
 from shop.base.money import plain_decimal
-from shop.jsonapi.resource import Scene, computed, many, money, one, resource
+from shop.jsonapi.resource import RenderContext, computed, many, money, one, resource
 from shop.models.catalog.images import Image
 from shop.models.catalog.products import OptionValue
 from shop.models.catalog.storefront import ShownOptionType, ShownProduct, ShownProperty, ShownVariant
 from shop.models.catalog.taxons import ShownTaxon, Taxonomy
-from shop.web.pictures import original_url, styles, transformed_url
+from shop.web.image_urls import original_url, styles, transformed_url
 
 
 def _decimal(name: str) -> Any:
-    def read(row: Any, _scene: Scene) -> str | None:
+    def read(row: Any, _scene: RenderContext) -> str | None:
         value = getattr(row, name)
         return None if value is None else plain_decimal(value)
 
     return computed(name, read, str | None)
 
 
-def _purchasable(row: Any, _scene: Scene) -> bool:
+def _purchasable(row: Any, _scene: RenderContext) -> bool:
     return bool(row.purchasable)
 
 
-def _options(variant: ShownVariant, _scene: Scene) -> list[dict[str, str]]:
+def _options(variant: ShownVariant, _scene: RenderContext) -> list[dict[str, str]]:
     return [{name: option[name] for name in ("name", "value", "presentation")} for option in variant.options]
 
 
@@ -128,7 +128,7 @@ TAXON = resource("taxon", ShownTaxon, attributes=_TAXON_ATTRIBUTES, relations=_T
 TAXON_WITH_PRODUCTS = resource(
     "taxon", ShownTaxon, attributes=_TAXON_ATTRIBUTES, relations=[*_TAXON_RELATIONS, many("products", "product")]
 )
-"""As it is shown alone: in a list every taxon would carry its products."""
+"""The taxon as a single resource; in a list every taxon would carry its products."""
 
 IMAGE = resource(
     "image",

@@ -1,4 +1,4 @@
-"""What the storefront shows of pages, policies and menus."""
+"""Page, policy and menu resources."""
 
 from shop.jsonapi.resource import computed, many, one, one_of, resource
 from shop.models.content.menus import Menu, ShownItem

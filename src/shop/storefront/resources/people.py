@@ -1,22 +1,22 @@
-"""What the storefront shows of shoppers: accounts, addresses, sessions."""
+"""User, address and session resources."""
 
 from typing import Any
 
 from shop.base.money import currency_digits, wire_decimal
-from shop.jsonapi.resource import Scene, computed, one, resource
+from shop.jsonapi.resource import RenderContext, computed, one, resource
 from shop.models.access.sessions import Session
 from shop.models.access.users import AccountUser
 from shop.models.customers.addresses import PlacedAddress
 from shop.storefront.resources.viewer import Viewer
 
 
-def _is_current(session: Any, scene: Scene) -> bool:
+def _is_current(session: Any, scene: RenderContext) -> bool:
     viewer: Viewer = scene.props
     return bool(session.id == viewer.session_id)
 
 
-def _store_credits(user: Any, scene: Scene) -> int | str:
-    """A number when there is none, as the family has it; else in the shop's first currency."""
+def _store_credits(user: Any, scene: RenderContext) -> int | str:
+    """The balance in the shop's first currency; the number 0 if there is none, as in Spree."""
     viewer: Viewer = scene.props
     left = next((each["amount"] for each in user.credits if each["currency"] == viewer.currency), 0)
     return wire_decimal(left, currency_digits(viewer.currency)) if left else 0

@@ -1,4 +1,4 @@
-"""What the storefront shows of carts and orders."""
+"""Cart and order resources."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,10 +7,10 @@ from uuid import UUID
 
 import msgspec
 
-from shop.base.loaded import Link
 from shop.base.money import hundredths
+from shop.base.record import Link
 from shop.base.tokens import order_token
-from shop.jsonapi.resource import Computed, Scene, computed, many, money, one, one_of, resource
+from shop.jsonapi.resource import Computed, RenderContext, computed, many, money, one, one_of, resource
 from shop.models.cart.orders import CartLine, Order
 from shop.models.catalog.stock import StockLocation
 from shop.models.checkout.payments import CreditCard, Payment, PaymentMethod
@@ -19,23 +19,23 @@ from shop.models.checkout.store_credit import StoreCredit
 from shop.storefront.resources.viewer import Viewer
 
 
-def _token(order: Any, scene: Scene) -> str | None:
-    # Always under the current key: a client that keeps what it is shown survives the retirement of an old key.
+def _token(order: Any, scene: RenderContext) -> str | None:
+    # Always sign with the current key, so that clients that store the token survive key rotation.
     viewer: Viewer = scene.props
     if viewer.is_list:
-        return None  # A page of orders must not be a bunch of keys.
+        return None  # A list of orders must not expose their tokens.
     claim = viewer.claim
     if claim.order_token and claim.cart_id == order.id and claim.token_version == order.token_version:
         return claim.order_token
     return order_token(viewer.keys, order.id, order.token_version)
 
 
-def _nothing(_row: Any, _scene: Scene) -> None:
-    """What Spree shows and this shop has not."""
+def _nothing(_row: Any, _scene: RenderContext) -> None:
+    """A Spree attribute that this shop lacks."""
 
 
 def _cents(name: str, field: str) -> Computed:
-    """What is taken off, and store credit, count as positive, as in Spree."""
+    """An amount in cents. Discounts and store credit are positive, as in Spree."""
     return computed(name, lambda row, _scene: hundredths(abs(getattr(row, field)), row.currency), int)
 
 
@@ -86,7 +86,7 @@ _RELATIONS = (
 
 
 class CartPromotion(msgspec.Struct, frozen=True):
-    """A promotion as far as it took something off an order."""
+    """A promotion with the discount it gives an order."""
 
     id: UUID
     name: str
@@ -103,7 +103,7 @@ PROMOTION = resource(
 
 
 class GiftCard(msgspec.Struct, frozen=True):
-    """Spree's carts may have one; this shop has none, and the relation is always null."""
+    """Spree's gift card relation; always null in this shop."""
 
     id: UUID
 
@@ -111,7 +111,7 @@ class GiftCard(msgspec.Struct, frozen=True):
 GIFT_CARD = resource("gift_card", GiftCard, attributes=[])
 CART = resource("cart", Order, attributes=_ATTRIBUTES, relations=_RELATIONS)
 ORDER = resource("order", Order, attributes=_ATTRIBUTES, relations=_RELATIONS)
-"""A completed order in a shopper's account; the same to look at, by another name."""
+"""A completed order in the account; the same fields as a cart under another type."""
 
 LINE_ITEM = resource(
     "line_item",
@@ -140,8 +140,8 @@ LINE_ITEM = resource(
 )
 
 
-class SentShipment(Shipment, frozen=True, kw_only=True):
-    """With what its order says for all."""
+class ShipmentRecord(Shipment, frozen=True, kw_only=True):
+    """A shipment with its order's currency."""
 
     currency: str
     tracking_url: str | None = None
@@ -151,8 +151,8 @@ class SentShipment(Shipment, frozen=True, kw_only=True):
         return self.cost + self.adjustment_total
 
 
-class OfferedRate(ShippingRate, frozen=True, kw_only=True):
-    """With what its order says for all, and whether a promotion pays for it."""
+class ShippingRateRecord(ShippingRate, frozen=True, kw_only=True):
+    """A shipping rate with its order's currency, and whether a promotion covers it."""
 
     currency: str
     is_free: bool = False
@@ -162,8 +162,8 @@ class OfferedRate(ShippingRate, frozen=True, kw_only=True):
         return 0 if self.is_free else self.cost
 
 
-class ShownPayment(Payment, frozen=True, kw_only=True):
-    """With what its order and its method say."""
+class PaymentRecord(Payment, frozen=True, kw_only=True):
+    """A payment with its order's currency and its method's name."""
 
     currency: str
     payment_method_name: str
@@ -171,7 +171,7 @@ class ShownPayment(Payment, frozen=True, kw_only=True):
 
 SHIPMENT = resource(
     "shipment",
-    SentShipment,
+    ShipmentRecord,
     attributes=[
         "number",
         "state",
@@ -192,7 +192,7 @@ SHIPMENT = resource(
 )
 SHIPPING_RATE = resource(
     "shipping_rate",
-    OfferedRate,
+    ShippingRateRecord,
     attributes=[
         "name",
         computed("selected", lambda rate, _scene: rate.is_selected, bool),
@@ -206,7 +206,7 @@ SHIPPING_RATE = resource(
     relations=[one("shipping_method", "shipping_method")],
 )
 SHIPPING_RATE_ESTIMATE = msgspec.structs.replace(SHIPPING_RATE, id_kind=type(None))
-"""A rate that is not stored, and so has no id."""
+"""A rate that is not stored and has no id."""
 SHIPPING_METHOD = resource("shipping_method", ShippingMethod, attributes=["name", "public_metadata"])
 STOCK_LOCATION = resource("stock_location", StockLocation, attributes=["name"])
 PAYMENT_METHOD = resource(
@@ -231,13 +231,13 @@ CREDIT_CARD = resource(
 )
 PAYMENT = resource(
     "payment",
-    ShownPayment,
+    PaymentRecord,
     attributes=[
         "number",
         "state",
         money("amount"),
         "response_code",
-        # No provider of this shop tells what it thinks of a card's check digits.
+        # No payment provider of this shop reports the result of the CVV check.
         computed("cvv_response_code", _nothing, str | None),
         computed("cvv_response_message", _nothing, str | None),
         "payment_method_id",
@@ -259,7 +259,7 @@ STORE_CREDIT = resource(
     ],
 )
 
-UNLINKED: Mapping[str, Link] = MappingProxyType(
+EMPTY_RELATIONS: Mapping[str, Link] = MappingProxyType(
     {name: () if relation.is_many else None for name, relation in CART.relations.items()}
 )
-"""Every relation of an order with nothing at its other end; what there is is laid over it."""
+"""Every relation of an order, empty; existing records override it."""

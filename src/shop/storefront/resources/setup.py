@@ -1,21 +1,21 @@
-"""What the storefront shows of the shop itself and of countries."""
+"""Store, country and state resources."""
 
 from typing import Any
 
 from shop.base.texts import slug_of
-from shop.jsonapi.resource import Scene, computed, many, one, resource
+from shop.jsonapi.resource import RenderContext, computed, many, one, resource
 from shop.models.setup.countries import Country, State
 from shop.models.setup.shop import Store
 from shop.storefront.resources.viewer import Viewer
 
 
-def _is_default(country: Country, scene: Scene) -> bool:
+def _is_default(country: Country, scene: RenderContext) -> bool:
     viewer: Viewer = scene.props
     return country.iso == viewer.default_country
 
 
 def _nothing(name: str) -> Any:
-    """What the family's stores may have and ours has not."""
+    """A Spree attribute that this shop lacks; always null."""
     return computed(name, lambda _shop, _scene: None, str | None)
 
 
@@ -39,7 +39,7 @@ COUNTRY_WITH_STATES = resource(
     attributes=_COUNTRY,
     relations=[many("states", "state"), many("checkout_zone_applicable_states", "state")],
 )
-"""As it is shown alone."""
+"""The country as a single resource, with its states."""
 STATE = resource("state", State, attributes=["abbr", "name"])
 STORE = resource(
     "store",

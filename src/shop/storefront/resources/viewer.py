@@ -1,4 +1,4 @@
-"""Who looks at a document: what computed fields may know of the request."""
+"""The request data that computed fields may use."""
 
 from uuid import UUID
 
@@ -6,11 +6,11 @@ import msgspec
 
 from shop.base.actor import GUEST, Claim
 from shop.base.keys import Keys
-from shop.web.pictures import Look
+from shop.web.image_urls import ImageOptions
 
 
 class Viewer(msgspec.Struct, frozen=True):
-    """The keys with which tokens are made, what the caller claimed, and the session they are in."""
+    """The caller of a request: token keys, claim, session and display settings."""
 
     keys: Keys
     claim: Claim = GUEST
@@ -18,5 +18,5 @@ class Viewer(msgspec.Struct, frozen=True):
     is_list: bool = False
     default_country: str = ""
     currency: str = ""
-    """In which the shop sells first."""
-    look: Look = Look()
+    """The shop's first currency."""
+    look: ImageOptions = ImageOptions()

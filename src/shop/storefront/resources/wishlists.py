@@ -1,4 +1,4 @@
-"""What the storefront shows of wishlists. Whose they are is not told: a public one may be seen by anybody."""
+"""Wishlist resources. The owner is not exposed because a public list is visible to anyone."""
 
 from shop.jsonapi.resource import many, money, one, resource
 from shop.models.customers.wishlists import SeenItem, SeenWishlist

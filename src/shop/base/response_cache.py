@@ -1,0 +1,67 @@
+"""A cache of public responses, valid while the version of their data is unchanged."""
+
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+
+class CachedResponse(msgspec.Struct, frozen=True):
+    """A cached body, its ETag, and the version of its data."""
+
+    version: Any
+    body: bytes
+    tag: bytes
+    made_at: float = msgspec.field(default_factory=monotonic)
+
+
+class ResponseCache:
+    """An LRU cache with a maximum total size."""
+
+    MOST = 8 * 1024 * 1024
+
+    def __init__(self) -> None:
+        self._entries: dict[Any, CachedResponse] = {}
+        self._size = 0
+        self._version: Any = None
+        self._checked_at = 0.0
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._entries
+
+    def find(self, key: Any, version: Any) -> CachedResponse | None:
+        """The cached response for the version that the database has just confirmed as current."""
+        self._version, self._checked_at = version, monotonic()
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return None
+        if entry.version != version:
+            self._size -= len(entry.body)
+            return None
+        self._entries[key] = entry  # Moves it to the end: the least recently used entry is evicted first.
+        return entry
+
+    def find_stale(self, key: Any, seconds: int) -> tuple[CachedResponse, int] | None:
+        """A response that cannot be validated now, with its age since its version was last confirmed; None if it is
+        older than `seconds`.
+        """
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        age = monotonic() - (self._checked_at if entry.version == self._version else entry.made_at)
+        return (entry, int(age)) if age < seconds else None
+
+    def has_stale(self, seconds: int) -> bool:
+        """Whether any response can be served while the database is unavailable."""
+        return bool(self._entries) and monotonic() - self._checked_at < seconds
+
+    def keep(self, key: Any, entry: CachedResponse) -> None:
+        """Caches a response, unless it is so large that it would evict too many others."""
+        if len(entry.body) > self.MOST // 16:
+            return
+        if (before := self._entries.pop(key, None)) is not None:
+            self._size -= len(before.body)
+        self._entries[key] = entry
+        self._size += len(entry.body)
+        while self._size > self.MOST:
+            self._size -= len(self._entries.pop(next(iter(self._entries))).body)

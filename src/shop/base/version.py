@@ -1,0 +1,3 @@
+"""The version of the service; the same as in `pyproject.toml` and `CHANGELOG.md`."""
+
+VERSION = "0.2.0"

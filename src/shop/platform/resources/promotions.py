@@ -1,0 +1,252 @@
+"""Platform resources of promotions, coupon codes, adjustments and store credits."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from shop.actions.promotions import resources as nouns
+from shop.jsonapi.deprecation import Deprecation
+from shop.jsonapi.resource import computed, many, money, one, one_of, resource
+from shop.models.cart.promotions import CouponBatch, Promotion, PromotionAction, PromotionCategory, PromotionRule
+from shop.models.checkout.coupons import CouponCode, OrderPromotion
+from shop.models.checkout.store_credit import StoreCredit, StoreCreditCategory, StoreCreditEvent, StoreCreditType
+from shop.platform.collection import Collection, NestedRecords, kinds
+from shop.rules.promotions import spree_types
+
+_STAMPS = ("created_at", "updated_at")
+_METADATA = ("public_metadata", "private_metadata")
+_CATEGORY_FIELDS = ("store_credit_category_id", "store_credit_type_id")
+_AMOUNT_LEFT = Deprecation(date(2026, 11, 17), date(2027, 11, 17), "Use amount_remaining.")
+_PROMOTION = (
+    "name",
+    "description",
+    "code",
+    "is_automatic",
+    "match_policy",
+    "usage_limit",
+    "customer_limit",
+    "advertise",
+    "path",
+    "starts_at",
+    "expires_at",
+)
+
+PROMOTION_CATEGORY = resource(
+    "promotion_category",
+    PromotionCategory,
+    attributes=["name", "code", *_STAMPS],
+    relations=[many("promotions", "promotion")],
+)
+PROMOTION_CATEGORIES = Collection(
+    path="promotion_categories",
+    resource=PROMOTION_CATEGORY,
+    noun=nouns.PROMOTION_CATEGORY,
+    writable=kinds(PromotionCategory, "name", "code"),
+    required=("name",),
+    filters=("name", "code"),
+    alone=("promotions",),
+)
+PROMOTION = resource(
+    "promotion",
+    Promotion,
+    attributes=[*_PROMOTION, "uses", *_STAMPS, *_METADATA],
+    relations=[
+        one("promotion_category", "promotion_category"),
+        many("promotion_rules", "promotion_rule"),
+        many("promotion_actions", "promotion_action"),
+        many("coupon_batches", "coupon_batch"),
+    ],
+)
+PROMOTIONS = Collection(
+    path="promotions",
+    resource=PROMOTION,
+    noun=nouns.PROMOTION,
+    writable=kinds(Promotion, *_PROMOTION, "promotion_category_id", *_METADATA)
+    | {
+        "promotion_rules_attributes": list[dict[str, Any]],
+        "promotion_actions_attributes": list[dict[str, Any]],
+    },
+    nested={
+        f"{relation}_attributes": NestedRecords(relation, frozenset({"type", "preferences"}))
+        for relation in ("promotion_rules", "promotion_actions")
+    },
+    translate=spree_types.translate_promotion,
+    required=("name",),
+    filters=("name", "code", "path", "is_automatic", "starts_at", "expires_at", "promotion_category_id", "advertise"),
+)
+PROMOTION_RULE = resource(
+    "promotion_rule",
+    PromotionRule,
+    # The code belongs to the promotion, not to a rule.
+    attributes=["type", computed("code", lambda _rule, _scene: None, str | None), "preferences", *_STAMPS],
+    relations=[one("promotion", "promotion")],
+)
+PROMOTION_RULES = Collection(
+    path="promotion_rules",
+    resource=PROMOTION_RULE,
+    noun=nouns.PROMOTION_RULE,
+    writable=kinds(PromotionRule, "promotion_id", "type", "preferences"),
+    translate=spree_types.translate_rule,
+    required=("promotion_id", "type"),
+    once=("promotion_id",),
+    filters=("promotion_id", "type"),
+)
+PROMOTION_ACTION = resource(
+    "promotion_action",
+    PromotionAction,
+    attributes=["type", "position", "preferences", *_STAMPS],
+    relations=[one("promotion", "promotion")],
+)
+PROMOTION_ACTIONS = Collection(
+    path="promotion_actions",
+    resource=PROMOTION_ACTION,
+    noun=nouns.PROMOTION_ACTION,
+    writable=kinds(PromotionAction, "promotion_id", "type", "position", "preferences")
+    | {"calculator_attributes": dict[str, Any]},
+    translate=spree_types.translate_action,
+    required=("promotion_id", "type"),
+    once=("promotion_id",),
+    filters=("promotion_id", "type"),
+)
+COUPON_BATCH = resource(
+    "coupon_batch",
+    CouponBatch,
+    attributes=["name", "prefix", "codes_count", *_STAMPS],
+    relations=[one("promotion", "promotion")],
+)
+COUPON_BATCHES = Collection(
+    path="coupon_batches",
+    resource=COUPON_BATCH,
+    noun=nouns.COUPON_BATCH,
+    writable=kinds(CouponBatch, "promotion_id", "name", "prefix", "codes_count"),
+    required=("promotion_id", "name", "codes_count"),
+    filters=("promotion_id", "name", "prefix"),
+)
+COUPON_CODE = resource(
+    "coupon_code",
+    CouponCode,
+    attributes=["code", "used_at", "created_at"],
+    relations=[one("batch", "coupon_batch"), one("promotion", "promotion"), one("order", "order")],
+)
+COUPON_CODES = Collection(
+    path="coupon_codes",
+    resource=COUPON_CODE,
+    noun=nouns.COUPON_CODE,
+    filters=("batch_id", "promotion_id", "order_id", "code", "used_at"),
+)
+ORDER_PROMOTION = resource(
+    "order_promotion",
+    OrderPromotion,
+    attributes=["code", "created_at"],
+    relations=[one("order", "order"), one("promotion", "promotion")],
+)
+ORDER_PROMOTIONS = Collection(
+    path="order_promotions",
+    resource=ORDER_PROMOTION,
+    noun=nouns.ORDER_PROMOTION,
+    filters=("order_id", "promotion_id", "code"),
+)
+ADJUSTMENT = resource(
+    "adjustment",
+    nouns.OrdersAdjustment,
+    attributes=[
+        "source_type",
+        "source_id",
+        "adjustable_type",
+        "adjustable_id",
+        "label",
+        "currency",
+        money("amount"),
+        "included",
+        "mandatory",
+        "eligible",
+        "state",
+        *_STAMPS,
+    ],
+    relations=[
+        one("order", "order"),
+        one_of("adjustable", "order", "line_item", "shipment"),
+        one_of("source", "promotion", "tax_rate"),
+    ],
+)
+ADJUSTMENTS = Collection(
+    path="adjustments",
+    resource=ADJUSTMENT,
+    noun=nouns.ADJUSTMENT,
+    writable=kinds(nouns.OrdersAdjustment, "order_id", "adjustable_type", "adjustable_id", "label")
+    | {"amount": Decimal},
+    translate=spree_types.translate_adjustment,
+    required=("order_id", "label", "amount"),
+    once=("order_id", "adjustable_type", "adjustable_id"),
+    codes={409: ("payment_in_progress",)},
+    filters=("order_id", "adjustable_type", "adjustable_id", "source_type", "source_id", "amount", "included"),
+)
+STORE_CREDIT = resource(
+    "store_credit",
+    nouns.GrantedCredit,
+    attributes=[
+        "currency",
+        money("amount"),
+        money("amount_used"),
+        money("amount_remaining", lambda credit: credit.amount_left),
+        money("amount_left"),
+        money("amount_authorized"),
+        "memo",
+        computed("created_by_type", lambda credit, _scene: credit.actor_kind),
+        *_STAMPS,
+        *_METADATA,
+    ],
+    relations=[
+        one("user", "user"),
+        one("created_by", "application"),
+        one("store_credit_category", "store_credit_category"),
+        one("store_credit_type", "store_credit_type"),
+        many("store_credit_events", "store_credit_event"),
+    ],
+    deprecations={"amount_left": _AMOUNT_LEFT, "display_amount_left": _AMOUNT_LEFT},
+)
+STORE_CREDITS = Collection(
+    path="store_credits",
+    resource=STORE_CREDIT,
+    noun=nouns.STORE_CREDIT,
+    writable=kinds(StoreCredit, "user_id", "currency", "memo", *_CATEGORY_FIELDS, *_METADATA) | {"amount": Decimal},
+    aliases={"category_id": "store_credit_category_id", "type_id": "store_credit_type_id"},
+    required=("user_id", "currency", "amount", "memo"),
+    once=("user_id", "currency", "amount"),
+    filters=("user_id", "currency", "amount", "amount_used", "memo", "created_by_id", *_CATEGORY_FIELDS),
+)
+STORE_CREDIT_CATEGORY = resource("store_credit_category", StoreCreditCategory, attributes=["name", *_STAMPS])
+STORE_CREDIT_CATEGORIES = Collection(
+    path="store_credit_categories",
+    resource=STORE_CREDIT_CATEGORY,
+    noun=nouns.STORE_CREDIT_CATEGORY,
+    writable=kinds(StoreCreditCategory, "name"),
+    required=("name",),
+    filters=("name",),
+)
+STORE_CREDIT_TYPE = resource("store_credit_type", StoreCreditType, attributes=["name", "priority", *_STAMPS])
+STORE_CREDIT_TYPES = Collection(
+    path="store_credit_types",
+    resource=STORE_CREDIT_TYPE,
+    noun=nouns.STORE_CREDIT_TYPE,
+    writable=kinds(StoreCreditType, "name", "priority"),
+    required=("name",),
+    filters=("name", "priority"),
+)
+STORE_CREDIT_EVENT = resource(
+    "store_credit_event",
+    StoreCreditEvent,
+    attributes=["action", "currency", money("amount"), money("user_total_amount"), "reason", "created_at"],
+    relations=[
+        one("store_credit", "store_credit"),
+        one("user", "user"),
+        one("order", "order"),
+        one("payment", "payment"),
+    ],
+)
+STORE_CREDIT_EVENTS = Collection(
+    path="store_credit_events",
+    resource=STORE_CREDIT_EVENT,
+    noun=nouns.STORE_CREDIT_EVENT,
+    filters=("store_credit_id", "user_id", "order_id", "payment_id", "currency", "action", "amount"),
+)

@@ -1,0 +1,215 @@
+"""The registry of platform resources by wire type, linked by their relations."""
+
+from collections.abc import Mapping
+
+from shop.jsonapi.query import Resources
+from shop.jsonapi.resource import Relation
+from shop.models.access.users import customer_group_members
+from shop.models.catalog.prices import price_list_groups, price_list_users
+from shop.models.catalog.products import product_option_types, variant_option_values, variants
+from shop.models.catalog.stock import stock_items
+from shop.models.catalog.taxons import classifications
+from shop.models.checkout.coupons import adjustments
+from shop.models.checkout.shipments import shipment_items, shipping_method_categories, shipping_method_zones
+from shop.models.setup.zones import zone_members
+from shop.platform.collection import Collection
+from shop.platform.resources.catalog import (
+    OPTION_TYPES,
+    OPTION_VALUES,
+    PRODUCT_PROPERTIES,
+    PRODUCTS,
+    PROPERTIES,
+    VARIANTS,
+)
+from shop.platform.resources.fulfilment import (
+    PAYMENT_METHODS,
+    SHIPPING_CATEGORIES,
+    SHIPPING_METHODS,
+    TAX_CATEGORIES,
+    TAX_RATES,
+    ZONES,
+)
+from shop.platform.resources.media import IMAGES
+from shop.platform.resources.order_parts import LINE_ITEMS, PAYMENTS, REFUNDS, SHIPMENTS, SHIPPING_RATES
+from shop.platform.resources.pages import CMS_PAGES, MENU_ITEMS, MENUS, POLICIES
+from shop.platform.resources.people import ADDRESSES, COUNTRIES, STATES, USERS
+from shop.platform.resources.pricing import (
+    CUSTOMER_GROUP_MEMBERS,
+    CUSTOMER_GROUPS,
+    PRICE_LIST_ENTRIES,
+    PRICE_LIST_GROUPS,
+    PRICE_LIST_USERS,
+    PRICE_LISTS,
+    PRICES,
+)
+from shop.platform.resources.promotions import (
+    ADJUSTMENTS,
+    COUPON_BATCHES,
+    COUPON_CODES,
+    ORDER_PROMOTIONS,
+    PROMOTION_ACTIONS,
+    PROMOTION_CATEGORIES,
+    PROMOTION_RULES,
+    PROMOTIONS,
+    STORE_CREDIT_CATEGORIES,
+    STORE_CREDIT_EVENTS,
+    STORE_CREDIT_TYPES,
+    STORE_CREDITS,
+)
+from shop.platform.resources.related import (
+    CALCULATORS,
+    CAPTURE_EVENTS,
+    CREDIT_CARDS,
+    INVENTORY_UNITS,
+    ZONE_MEMBERS,
+)
+from shop.platform.resources.sales import ORDERS
+from shop.platform.resources.setup import APPLICATIONS, AUDIT_EVENTS
+from shop.platform.resources.stock import STOCK_ITEMS, STOCK_LOCATIONS, STOCK_MOVEMENTS
+from shop.platform.resources.taxons import CLASSIFICATIONS, TAXONOMIES, TAXONS
+from shop.platform.resources.wishlists import WISHED_ITEMS, WISHLISTS
+from shop.queries.records import Records, RelationLink
+
+_ALL = (
+    ORDERS,
+    USERS,
+    ADDRESSES,
+    COUNTRIES,
+    STATES,
+    PRODUCTS,
+    VARIANTS,
+    IMAGES,
+    PRICES,
+    OPTION_TYPES,
+    OPTION_VALUES,
+    PROPERTIES,
+    PRODUCT_PROPERTIES,
+    TAXONOMIES,
+    TAXONS,
+    CLASSIFICATIONS,
+    STOCK_LOCATIONS,
+    STOCK_ITEMS,
+    STOCK_MOVEMENTS,
+    PRICE_LISTS,
+    PRICE_LIST_ENTRIES,
+    PRICE_LIST_USERS,
+    PRICE_LIST_GROUPS,
+    CUSTOMER_GROUPS,
+    CUSTOMER_GROUP_MEMBERS,
+    WISHLISTS,
+    WISHED_ITEMS,
+    LINE_ITEMS,
+    SHIPMENTS,
+    SHIPPING_RATES,
+    PAYMENTS,
+    REFUNDS,
+    ADJUSTMENTS,
+    PROMOTIONS,
+    PROMOTION_CATEGORIES,
+    PROMOTION_RULES,
+    PROMOTION_ACTIONS,
+    COUPON_BATCHES,
+    COUPON_CODES,
+    ORDER_PROMOTIONS,
+    STORE_CREDITS,
+    STORE_CREDIT_EVENTS,
+    STORE_CREDIT_CATEGORIES,
+    STORE_CREDIT_TYPES,
+    TAX_CATEGORIES,
+    ZONES,
+    TAX_RATES,
+    SHIPPING_CATEGORIES,
+    SHIPPING_METHODS,
+    PAYMENT_METHODS,
+    CMS_PAGES,
+    POLICIES,
+    MENUS,
+    MENU_ITEMS,
+    APPLICATIONS,
+    AUDIT_EVENTS,
+)
+_RELATED = (INVENTORY_UNITS, CREDIT_CARDS, CAPTURE_EVENTS, ZONE_MEMBERS, CALCULATORS)
+"""Resources that are shown with others and have no routes."""
+_JOIN_TABLES = {
+    ("product", "taxons"): classifications,
+    ("taxon", "products"): classifications,
+    ("product", "option_types"): product_option_types,
+    ("variant", "option_values"): variant_option_values,
+    ("variant", "stock_locations"): stock_items,
+    ("price_list", "users"): price_list_users,
+    ("price_list", "customer_groups"): price_list_groups,
+    ("customer_group", "users"): customer_group_members,
+    ("customer_group", "price_lists"): price_list_groups,
+    ("zone", "countries"): zone_members,
+    ("zone", "states"): zone_members,
+    ("shipping_method", "zones"): shipping_method_zones,
+    ("shipping_method", "shipping_categories"): shipping_method_categories,
+    ("shipment", "line_items"): shipment_items,
+}
+"""Many-to-many relations with their join tables."""
+_ONLY = {
+    ("product", "variants"): ~variants.c.is_master,
+    ("order", "adjustments"): adjustments.c.adjustable_type == "order",
+    ("line_item", "adjustments"): adjustments.c.adjustable_type == "line_item",
+    ("shipment", "adjustments"): adjustments.c.adjustable_type == "shipment",
+}
+"""Conditions that restrict a relation: a product's variants do not include its master."""
+_BY = {("line_item", "adjustments"): "adjustable_id", ("shipment", "adjustments"): "adjustable_id"}
+"""Polymorphic foreign key columns of the related table."""
+_NAMED_BY = {("payment", "source", "store_credit"): "store_credit_id"}
+"""Foreign key columns of polymorphic relations that are not named after the relation."""
+_MAX_ROWS = {("shipping_method", "shipping_rates"): 100}
+"""Row limits of relations that grow with every order."""
+COLLECTIONS: Mapping[str, Collection] = {collection.resource.type: collection for collection in _ALL}
+_BY_TYPE = {collection.resource.type: collection for collection in (*_ALL, *_RELATED)}
+RESOURCES: Resources = {name: collection.resource for name, collection in _BY_TYPE.items()}
+
+
+def _relation_for(type_: str, source: Records, relation: Relation) -> RelationLink | None:
+    """Return how a relation is joined: by a column of the source named after it, a foreign key of the target, or a join
+    table. None if no table stores it.
+    """
+    related = _BY_TYPE.get(relation.type)
+    if related is None:
+        return None
+    target = related.noun.records
+    if not relation.is_many:
+        column = f"{relation.name}_id"
+        if relation.others:
+            types = {name: _BY_TYPE[name].noun.records for name in relation.types}
+            by_type = {
+                name: RelationLink(records, _NAMED_BY.get((type_, relation.name, name), column), is_many=False)
+                for name, records in types.items()
+            }
+            return RelationLink(target, column, is_many=False, by_type=by_type, type_column=f"{relation.name}_type")
+        return (
+            RelationLink(target, column, is_many=False) if column in source.table.c or column in source.extras else None
+        )
+    between = _JOIN_TABLES.get((type_, relation.name))
+    if between is not None:
+        return RelationLink(target, f"{type_}_id", is_many=True, between=between, other=f"{relation.type}_id")
+    place = type_, relation.name
+    columns = [_BY[place]] if place in _BY else _foreign_keys(source, target)
+    return (
+        RelationLink(target, columns[0], is_many=True, only=_ONLY.get(place), most=_MAX_ROWS.get(place))
+        if columns
+        else None
+    )
+
+
+def _foreign_keys(source: Records, target: Records) -> list[str]:
+    return [column.name for column in target.table.c if column.references(source.table.c.id)]
+
+
+def _join(collection: Collection) -> None:
+    records = collection.noun.records
+    for name, relation in collection.resource.relations.items():
+        kin = _relation_for(collection.resource.type, records, relation)
+        if kin:
+            records.kin[name] = kin
+        else:
+            records.nothing[name] = [] if relation.is_many else None
+
+
+for _collection in _BY_TYPE.values():
+    _join(_collection)

@@ -1,0 +1,12 @@
+"""Payment provider webhooks."""
+
+from shop.actions.context import Context
+from shop.actions.payments.webhooks import handle_webhook
+from shop.web.reply import NO_CONTENT, Reply
+from shop.web.request import Request
+
+
+async def take(request: Request, ctx: Context) -> Reply:
+    """Handle a webhook, authenticated by its signature; idempotent."""
+    await handle_webhook(ctx, request.path_params["provider"], request.headers, request.body)
+    return NO_CONTENT

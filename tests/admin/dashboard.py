@@ -1,0 +1,165 @@
+"""An operator at the dashboard: speaks HTTP as a browser would, with a cookie and a form's token."""
+
+import asyncio
+import base64
+import re
+import secrets
+import time
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pyotp
+from argon2 import PasswordHasher
+
+from shop.base.keys import parse_keys
+from shop.base.sealed import encrypt_secret
+from shop.base.secrets import OPERATOR_LINK, OPERATOR_SESSION, new_secret, secret_hash
+from shop.rules.access.recovery_codes import recovery_code
+from tests.secrets_seen import note
+from tests.service import KEYS
+
+PASSWORD = "seventeen green bottles"
+# Of somebody who has not signed in since it took longer to make one: most here never do, and are asked all the same.
+PASSWORD_HASH = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
+COOKIE = "__Host-shop_operator"
+SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
+NOBODY = "01890000-0000-7000-8000-000000000000"
+"""The id of nothing."""
+TOTP_SECRET = b"twenty bytes of some"
+
+_OPERATOR = """insert into operators (id, email, email_key, password_hash, totp_sealed, created_at, updated_at)
+    values ($1, $2, $2, $3, $4, now(), now())"""
+_SESSION = """insert into operator_sessions (id, hash, operator_id, source, created_at, seen_at, authenticated_at)
+    values ($1, $2, $3, '192.0.2.1', now(), now(), now())"""
+_LINK = """insert into operator_links (hash, operator_id, created_at, expires_at)
+    values ($1, $2, now(), now() + interval '15 minutes')"""
+
+_RECOVERY_CODE = "insert into operator_recovery_codes (hash, operator_id, created_at) values ($1, $2, now())"
+
+
+def secret_of(response: httpx.Response) -> str:
+    """What the answer's cookie holds."""
+    match = re.match(rf"{COOKIE}=([^;]*);", response.headers["set-cookie"])
+    assert match
+    return match[1]
+
+
+def csrf_of(page: str) -> str:
+    match = re.search(r'name="csrf" value="([^"]+)"', page)
+    assert match, page
+    return match[1]
+
+
+def code(steps: int = 0) -> str:
+    """What the authenticator shows now, or so many steps from now."""
+    return pyotp.TOTP(base64.b32encode(TOTP_SECRET).decode()).generate_otp(int(time.time()) // 30 + steps)
+
+
+class Desk:
+    """One operator in one browser."""
+
+    def __init__(self, http: httpx.AsyncClient, operator_id: UUID, email: str, secret: str) -> None:
+        self.http = http
+        self.id = operator_id
+        self.email = email
+        self.secret = secret
+        self._csrf: tuple[str, str] | None = None
+
+    @property
+    def cookie(self) -> dict[str, str]:
+        return {"Cookie": f"{COOKIE}={self.secret}"}
+
+    async def get(self, path: str, **headers: str) -> httpx.Response:
+        return await self.http.get(path, headers={**self.cookie, **headers})
+
+    async def csrf(self) -> str:
+        """What every form of this session carries, looked up on one page."""
+        if self._csrf is None or self._csrf[0] != self.secret:
+            self._csrf = self.secret, csrf_of((await self.get("/admin/confirm")).text)
+        return self._csrf[1]
+
+    async def post(self, path: str, *, headers: Any = None, **fields: Any) -> httpx.Response:
+        """As the page's own form would; a list is of boxes with one name."""
+        fields = {"csrf": await self.csrf(), **fields}
+        return await self.http.post(path, data=fields, headers={**self.cookie, **SAME_ORIGIN, **(headers or {})})
+
+    async def is_signed_in(self) -> bool:
+        return (await self.get("/admin/account")).status_code == 200
+
+
+async def new_operator(db: Any, *, totp: bool = False, password_hash: str | None = PASSWORD_HASH) -> tuple[UUID, str]:
+    operator_id, email = uuid4(), f"{uuid4().hex}@operators.example"
+    sealed_secret = encrypt_secret(parse_keys(KEYS), "totp", TOTP_SECRET, operator_id.bytes) if totp else None
+    await db.execute(_OPERATOR, operator_id, email, password_hash, sealed_secret)
+    return operator_id, email
+
+
+async def new_session(db: Any, operator_id: UUID) -> str:
+    secret = note(new_secret(OPERATOR_SESSION))
+    await db.execute(_SESSION, uuid4(), secret_hash(secret), operator_id)
+    return secret
+
+
+async def new_link(db: Any, operator_id: UUID | None) -> str:
+    token = note(new_secret(OPERATOR_LINK))
+    await db.execute(_LINK, secret_hash(token), operator_id)
+    return f"/admin/join/{token}"
+
+
+async def new_recovery_code(db: Any, operator_id: UUID) -> str:
+    code = recovery_code(secrets.token_bytes(15))
+    await db.execute(_RECOVERY_CODE, secret_hash(code), operator_id)
+    return code
+
+
+async def new_desk(http: httpx.AsyncClient, db: Any, *, totp: bool = False) -> Desk:
+    """A new operator, signed in just now."""
+    operator_id, email = await new_operator(db, totp=totp)
+    return Desk(http, operator_id, email, await new_session(db, operator_id))
+
+
+async def sign_in(http: httpx.AsyncClient, email: str, password: str = PASSWORD, **headers: str) -> httpx.Response:
+    fields = {"email": email, "password": password}
+    return await http.post("/admin/sign-in", data=fields, headers={**SAME_ORIGIN, **headers})
+
+
+async def ticket_of(http: httpx.AsyncClient, email: str, **headers: str) -> str:
+    """Proof of the right password, from the page that asks for the code."""
+    page = await sign_in(http, email, **headers)
+    match = re.search(r'name="ticket" value="([^"]+)"', page.text)
+    assert match
+    assert page.status_code == 200
+    assert "set-cookie" not in page.headers
+    return match[1]
+
+
+async def waiting(db: Any, count: int) -> None:
+    """Until so many statements wait for a lock that somebody holds."""
+    query = """select count(*) from pg_stat_activity
+        where wait_event_type = 'Lock' and datname = current_database() and pid <> pg_backend_pid()"""
+    async with asyncio.timeout(10):
+        while await db.fetchval(query) < count:
+            await asyncio.sleep(0.01)
+            await db.execute("select pg_stat_clear_snapshot()")
+
+
+async def age(db: Any, desk: Desk, column: str, interval: str) -> None:
+    """As if so much time had passed since."""
+    await db.execute(
+        f"update operator_sessions set {column} = {column} - interval '{interval}' where hash = $1",
+        secret_hash(desk.secret),
+    )
+
+
+async def events(db: Any, *, actor: UUID | None = None, subject: UUID | None = None) -> list[tuple[str, str]]:
+    """What the audit says of someone, oldest first."""
+    rows = await db.fetch(
+        """select action, outcome from audit_events
+        where ($1::uuid is null or (actor_kind = 'operator' and actor_id = $1))
+            and ($2::uuid is null or subject_id = $2)
+        order by at, id""",
+        actor,
+        subject,
+    )
+    return [(row["action"], row["outcome"]) for row in rows]

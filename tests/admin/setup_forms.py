@@ -1,0 +1,44 @@
+"""What a shop is set up with, made with the dashboard's own forms."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from tests.admin.catalog_forms import done, mark
+from tests.admin.dashboard import Desk
+from tests.builders import Make
+from tests.checkout_builders import country_id
+
+ZONES, TAXES, SHIPPING, PAYMENTS = (f"/admin/settings/{name}" for name in ("zones", "taxes", "shipping", "payments"))
+CATEGORIES, METHODS = f"{SHIPPING}/categories", f"{SHIPPING}/methods"
+DEFAULT_CATEGORY = "00000000-0000-7000-8000-000000000001"
+POST = {"calculator": "flat", "display_on": "both", "amounts[USD]": "5.00"}
+CHECK = {"type": "check", "display_on": "both", "active": "1", "position": "3"}
+
+
+async def new(desk: Desk, db: Any, base: str, table: str, **fields: Any) -> str:
+    """The id of what a form has made; its name is one of its own."""
+    name = fields.setdefault("name", f"Made {mark()}")
+    assert done(await desk.post(f"{base}/new", **fields)) == "made"
+    return str(await db.fetchval(f"select id from {table} where name = $1", name))
+
+
+async def new_zone(desk: Desk, db: Any, make: Make, *codes: str, **fields: Any) -> str:
+    ids = [await country_id(make, code) for code in codes]
+    return await new(desk, db, ZONES, "zones", **{"kind": "country", "country_ids[]": ids, **fields})
+
+
+async def new_rate(desk: Desk, db: Any, make: Make, **fields: Any) -> str:
+    zone = await new_zone(desk, db, make, "US")
+    category = await new(desk, db, f"{TAXES}/categories", "tax_categories")
+    form = {"percent": "19", "zone_id": zone, "tax_category_id": category, **fields}
+    return await new(desk, db, f"{TAXES}/rates", "tax_rates", **form)
+
+
+async def changed(db: Any, record_id: str) -> list[set[str]]:
+    """Which fields each change of a record was about."""
+    rows = await db.fetch(
+        "select detail from audit_events where subject_id = $1 and action like '%_updated' order by at, id",
+        UUID(record_id),
+    )
+    return [set(json.loads(row["detail"])["after"]) for row in rows]

@@ -1,0 +1,174 @@
+"""Things of a shop for tests, made as a machine makes them: over the Platform API."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product as combinations
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from tests.platform.client import Machine
+from tests.shopper import Answer
+
+
+class MadeProduct(msgspec.Struct, frozen=True):
+    """Ids of a product, of its master, and of its other variants in their order."""
+
+    id: str
+    slug: str
+    master: str
+    variants: tuple[str, ...] = ()
+
+    @property
+    def sold(self) -> str:
+        """The variant that is bought first: the first of the others, or the master."""
+        return self.variants[0] if self.variants else self.master
+
+
+class Make:
+    """Says only what a test is about; the rest is some usual shop's."""
+
+    def __init__(self, machine: Machine, place: str | None = None) -> None:
+        self.machine = machine
+        self._known: dict[tuple[str, ...], str] = {("place",): place} if place else {}
+
+    async def new(self, path: str, kind: str, /, **fields: Any) -> Answer:
+        made = await self.machine.post(f"/{path}", {kind: fields})
+        assert made.status == 201, made
+        return made
+
+    async def change(self, path: str, record_id: str, kind: str, /, **fields: Any) -> None:
+        changed = await self.machine.patch(f"/{path}/{record_id}", {kind: fields})
+        assert changed.status == 200, changed
+
+    async def remove(self, path: str, record_id: str) -> None:
+        removed = await self.machine.delete(f"/{path}/{record_id}")
+        assert removed.status == 204, removed
+
+    async def product(
+        self,
+        name: str = "Mug",
+        *,
+        price: str | None = "10.00",
+        prices: Mapping[str, str] | None = None,
+        on_hand: int | None = None,
+        options: Mapping[str, Sequence[str]] | None = None,
+        taxons: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> MadeProduct:
+        """Active and with a price. With `options` a variant for each combination, each with the price and the stock."""
+        costs = {} if price is None else {"price": price}
+        made = await self.new(
+            "products", "product", **{"name": name, "status": "active", "taxon_ids": list(taxons), **costs, **fields}
+        )
+        master = made.json["data"]["relationships"]["primary_variant"]["data"]["id"]
+        for property_name, value in (properties or {}).items():
+            await self._property(made.id, property_name, value)
+        await self._priced_and_stored(master, prices, on_hand)
+        variants = []
+        for chosen in combinations(*options.values()) if options else ():
+            pairs = dict(zip(options or (), chosen, strict=True))
+            variants.append(await self.variant(made.id, pairs, price=price, prices=prices, on_hand=on_hand))
+        return MadeProduct(made.id, made["slug"], master, tuple(variants))
+
+    async def variant(
+        self,
+        product_id: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        price: str | None = "10.00",
+        prices: Mapping[str, str] | None = None,
+        on_hand: int | None = None,
+        **fields: Any,
+    ) -> str:
+        chosen = [await self.option(kind, value) for kind, value in (options or {}).items()]
+        costs = {} if price is None else {"price": price}
+        made = await self.new(
+            "variants", "variant", **{"product_id": product_id, "option_value_ids": chosen, **costs, **fields}
+        )
+        await self._priced_and_stored(made.id, prices, on_hand)
+        return made.id
+
+    async def _priced_and_stored(self, variant_id: str, prices: Mapping[str, str] | None, on_hand: int | None) -> None:
+        for currency, amount in (prices or {}).items():
+            await self.new("prices", "price", variant_id=variant_id, currency=currency, amount=amount)
+        if on_hand is not None:
+            await self.stock(variant_id, on_hand)
+
+    async def stock(self, variant_id: str, count: int = 0, *, backorderable: bool = False, place: str = "") -> str:
+        """How many lie at a place: the usual one, or the one named."""
+        item = {
+            "variant_id": variant_id,
+            "stock_location_id": place or await self.place(),
+            "count_on_hand": count,
+            "backorderable": backorderable,
+        }
+        return (await self.new("stock_items", "stock_item", **item)).id
+
+    async def place(self) -> str:
+        return await self._once(("place",), "stock_locations", "stock_location", name=f"Store {uuid4().hex}")
+
+    async def option_type(self, name: str, **fields: Any) -> str:
+        shown = {"name": name, "presentation": name.capitalize(), **fields}
+        return await self._once(("option_type", name), "option_types", "option_type", **shown)
+
+    async def option(self, kind: str, value: str, **fields: Any) -> str:
+        type_id = await self.option_type(kind)
+        shown = {"option_type_id": type_id, "name": value, "presentation": value.capitalize(), **fields}
+        return await self._once(("option", kind, value), "option_values", "option_value", **shown)
+
+    async def property(self, name: str, **fields: Any) -> str:
+        shown = {"name": name, "presentation": name.capitalize(), **fields}
+        return await self._once(("property", name), "properties", "property", **shown)
+
+    async def _property(self, product_id: str, name: str, value: str) -> None:
+        fact = {"product_id": product_id, "property_id": await self.property(name), "value": value}
+        await self.new("product_properties", "product_property", **fact)
+
+    async def taxonomy(self, name: str = "", **fields: Any) -> tuple[str, str]:
+        """A tree: its id and that of its root."""
+        made = await self.new("taxonomies", "taxonomy", name=name or f"Tree t{uuid4().hex}", **fields)
+        return made.id, made.json["data"]["relationships"]["taxons"]["data"][0]["id"]
+
+    async def taxon(self, name: str, parent_id: str, **fields: Any) -> str:
+        return (await self.new("taxons", "taxon", name=name, parent_id=parent_id, **fields)).id
+
+    async def price_list(
+        self,
+        *,
+        name: str = "",
+        users: Sequence[Any] = (),
+        groups: Sequence[str] = (),
+        entries: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> str:
+        """Assigned to users and groups by their ids; `entries` are amounts by variant, from one piece on."""
+        made = await self.new(
+            "price_lists", "price_list", **{"name": name or f"List {uuid4().hex}", "currency": "USD", **fields}
+        )
+        for user_id in users:
+            await self.new("price_list_users", "price_list_user", price_list_id=made.id, user_id=str(user_id))
+        for group_id in groups:
+            await self.new("price_list_groups", "price_list_group", price_list_id=made.id, customer_group_id=group_id)
+        for variant_id, amount in (entries or {}).items():
+            await self.entry(made.id, variant_id, amount)
+        return made.id
+
+    async def entry(self, list_id: str, variant_id: str, amount: str, *, min_quantity: int = 1) -> str:
+        fact = {"price_list_id": list_id, "variant_id": variant_id, "amount": amount, "min_quantity": min_quantity}
+        return (await self.new("price_list_entries", "price_list_entry", **fact)).id
+
+    async def group(self, *user_ids: Any) -> str:
+        made = await self.new("customer_groups", "customer_group", name=f"Group {uuid4().hex}")
+        for user_id in user_ids:
+            await self.new(
+                "customer_group_members", "customer_group_member", customer_group_id=made.id, user_id=str(user_id)
+            )
+        return made.id
+
+    async def _once(self, key: tuple[str, ...], path: str, kind: str, /, **fields: Any) -> str:
+        """The same for every product of a test."""
+        if key not in self._known:
+            self._known[key] = (await self.new(path, kind, **fields)).id
+        return self._known[key]
